@@ -11,8 +11,8 @@ create table queue (
   keys           bigint not null default 0 -- number of changes in provider_member
 );
 
-create sequence node_id; -- a number per life of a process, never used twice
-create sequence message_id;
+create sequence node_id maxvalue 9007199254740991; -- a number per life of a process, never used twice
+create sequence message_id maxvalue 68719476735;  -- ids of recipients are below 2^53
 
 create table node (
   id        bigint primary key,

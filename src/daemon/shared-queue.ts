@@ -10,7 +10,7 @@ import type { MovableStore } from '../store/move-store.ts'
 import { takeOwnership } from '../store/owner-lock.ts'
 import { NodeDirectory } from '../store/postgres/node-directory.ts'
 import { databaseOf, openSession } from '../store/postgres/session/client.ts'
-import { Connection } from '../store/postgres/session/database-connection.ts'
+import { CommandConnection } from '../store/postgres/session/database-connection.ts'
 import { openPostgresStore } from '../store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../store/postgres/postgres-node-table.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
@@ -70,7 +70,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
     const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
     joined.watch((state) => database.seen(state))
     const open = async (): Promise<NodeDirectory> =>
-      new NodeDirectory(new Connection(await openSession({ ...databaseOf(config), application: 'deferd questions' })), clock)
+      new NodeDirectory(new CommandConnection(await openSession({ ...databaseOf(config), application: 'deferd questions' })), clock)
     const peers = new Peers({ clock, open })
     const close = async (): Promise<void> => {
       await withTimeout(peers.close(), clock, LEAVE_LIMIT, new AbortController().signal)

@@ -1,5 +1,6 @@
 /** Reserves message ids from the store in blocks, ahead of use, so that a message gets its id without waiting for a commit. */
 import type { MessageId } from '../mail/message.ts'
+import { errorMessage } from '../system/caught-error.ts'
 import { StoreUnavailable } from './queue-store.ts'
 
 /**
@@ -41,9 +42,13 @@ export class IdBuffer {
   next(): MessageId {
     if (this.#ids.length - this.#used <= ID_BLOCK / 2) this.#refill()
     const id = this.#ids[this.#used]
-    if (id === undefined) throw new StoreUnavailable('no message ids are left: the store has not reserved more', { cause: this.#failure })
+    if (id === undefined) throw new StoreUnavailable(`no message ids are left: ${this.#reason}`, { cause: this.#failure })
     this.#used++
     return id
+  }
+
+  get #reason(): string {
+    return this.#failure === undefined ? 'the store has not reserved more' : errorMessage(this.#failure)
   }
 
   /** Reserves the next block. After a failure, the next request for an id tries again. */

@@ -8,7 +8,7 @@ import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-m
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
-import { Connection } from '../../store/postgres/session/database-connection.ts'
+import { CommandConnection } from '../../store/postgres/session/database-connection.ts'
 import { assertReadable } from '../../store/postgres/migrations.ts'
 import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
 import { openPostgresReader } from '../../store/postgres/open-reader.ts'
@@ -42,7 +42,7 @@ export class SharedAccess {
   }
 
   async openNodes(): Promise<NodeDirectory> {
-    const connection = new Connection(await openSession({ ...databaseOf(this.#config), application: 'deferd command' }))
+    const connection = new CommandConnection(await openSession({ ...databaseOf(this.#config), application: 'deferd command' }))
     try {
       await assertReadable(connection)
       return new NodeDirectory(connection, this.#deps.clock)

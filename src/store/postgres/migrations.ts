@@ -107,6 +107,25 @@ export const finishUpgrade = (connection: Connection, folder: string = MIGRATION
     return { version }
   })
 
+/** Triggers, rules and policies on the tables of the queue, which could change or hide mail. deferd makes none. */
+const FOREIGN = `
+  with own as (select to_regclass(name) as id from unnest(string_to_array($1, ',')) name)
+  select 'trigger ' || tgname as what, tgrelid::regclass::text as "table" from pg_trigger
+    where tgrelid in (select id from own) and not tgisinternal and tgenabled <> 'D'
+  union all select 'rule ' || rulename, ev_class::regclass::text from pg_rewrite where ev_class in (select id from own) and ev_enabled <> 'D'
+  union all select 'policy ' || polname, polrelid::regclass::text from pg_policy where polrelid in (select id from own)
+  order by 1`
+
+/** Throws DatabaseUnusable when another program has added a trigger, a rule or a policy to a table of the queue. */
+export async function assertUnchanged(connection: Statements, folder: string = MIGRATIONS): Promise<void> {
+  const tables = migrationsIn(folder).flatMap(({ sql }) => [...sql.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name))
+  const [first] = await connection.query<{ what: string; table: string }>(FOREIGN, [tables.join(',')])
+  if (first === undefined) return
+  throw new DatabaseUnusable(
+    `queue_database: the ${first.what} on the table ${first.table} is not of deferd, and could change mail: drop it, or use a database of its own for the queue`,
+  )
+}
+
 /** Throws NoSuchQueue, QueueTooNew or DatabaseUnusable unless the database holds a queue that this deferd can read. */
 export async function assertReadable(connection: Statements): Promise<void> {
   if ((await schemaOf(connection)).version === 0) throw new NoSuchQueue('the database of queue_database')

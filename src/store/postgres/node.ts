@@ -36,7 +36,8 @@ export interface NodeLabels {
  */
 export async function joinNode(connection: Connection, labels: NodeLabels, knows: number = newestIn(MIGRATIONS)): Promise<OwnerId> {
   const { name, program, settings, draining } = labels
-  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining, knows])
+  const [next] = await connection.query<{ id: OwnerId }>(sql.nextNode)
+  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining, knows, next?.id ?? 0])
   if (node === undefined) throw new QueueTooNew('in PostgreSQL', knows + 1, knows)
   return node.id
 }

@@ -18,11 +18,12 @@ import type { MovableStore } from '../move-store.ts'
 import { openSession } from './session/client.ts'
 import { Connection } from './session/database-connection.ts'
 import type { Durability } from './session/database-terms.ts'
-import { migrate, MIGRATIONS, newestIn } from './migrations.ts'
+import { assertUnchanged, migrate, MIGRATIONS, newestIn } from './migrations.ts'
 import { joinNode, type NodeLabels } from './node.ts'
 import { createPostgresReader } from './postgres-reader.ts'
 import { ARRIVALS_CHANNEL } from './postgres-node-table.ts'
 import { createStore } from './postgres-store.ts'
+import { statementFailed } from './session/sql-errors.ts'
 import { ReadingSession } from './session/reading-session.ts'
 import type { DatabaseState } from './database-state.ts'
 import { DatabaseWatch } from './database-watch.ts'
@@ -96,6 +97,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   const writing = await connect('deferd w')
   try {
     const { created } = await migrate(writing, migrations)
+    await assertUnchanged(writing, migrations)
     const node = await joinNode(writing, labels, newestIn(migrations))
     const names = { writing: `deferd ${node} w`, reading: `deferd ${node} r` }
     await writing.query(`select set_config('application_name', $1, false)`, [names.writing])
@@ -152,6 +154,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     }
   } catch (error) {
     writing.destroy()
-    throw error
+    throw statementFailed(error)
   }
 }

@@ -138,11 +138,13 @@ async function examine(
 
 const INT8 = 20
 
-/** Reads bigint as a number. Throws for one above 2^53, which no column of the queue holds. */
+/** Reads bigint as a number. Throws DatabaseUnusable for one above 2^53, which no column of a sound queue holds. */
 function wholeNumber(text: string): number {
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new Error(`the database returned ${text}, which is no safe integer`)
-  return value
+  if (Number.isSafeInteger(value)) return value
+  throw new DatabaseUnusable(
+    `queue_database: the queue has the number ${text}, which is no safe integer: another program has changed a sequence (setval) or a row: undo that, or restore a backup`,
+  )
 }
 
 const getTypeParser = ((oid: number, format?: 'text' | 'binary') =>

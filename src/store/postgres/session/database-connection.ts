@@ -2,6 +2,7 @@
  * A session whose statements are prepared once, sent without waiting for the answers to earlier ones, and answered in order.
  */
 import type pg from 'pg'
+import { statementFailed } from './sql-errors.ts'
 
 /** A parameter of a statement. Arrays are buffers of arrays.ts. */
 export type Parameter = string | number | boolean | Buffer | null
@@ -91,5 +92,24 @@ export class Connection implements Statements {
   async end(): Promise<void> {
     if (this.#isLost) return
     await this.#client.end()
+  }
+}
+
+/** A connection of a command, whose statements reject with DatabaseAway or DatabaseUnusable. */
+export class CommandConnection extends Connection {
+  override async query<Row extends object = never>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]> {
+    return stated(() => super.query<Row>(text, parameters))
+  }
+
+  override async command(text: string): Promise<string> {
+    return stated(() => super.command(text))
+  }
+}
+
+async function stated<T>(statement: () => Promise<T>): Promise<T> {
+  try {
+    return await statement()
+  } catch (error) {
+    throw statementFailed(error)
   }
 }

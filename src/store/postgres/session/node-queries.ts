@@ -14,10 +14,13 @@ export const fenceWithKeys = `
 /** Number of the last change of the providers. No row when the node was taken over. */
 export const keysOf = 'select keys from node where id = $1'
 
+/** Number of the next node. */
+export const nextNode = `select nextval('node_id') as id`
+
 /** No row when an upgrade to a migration that the node does not know was finished meanwhile. */
 export const joinNode = `
   insert into node (id, name, program, settings, draining, knows, keys)
-  select nextval('node_id'), $1, $2, $3, $4, $5::int, keys from (select keys from queue where oldest_known <= $5::int for share) allowed
+  select $6, $1, $2, $3, $4, $5::int, keys from (select keys from queue where oldest_known <= $5::int for share) allowed
   returning id`
 
 /** Begins a new session of a node, after the transactions of the former. No row when the node was taken over. */

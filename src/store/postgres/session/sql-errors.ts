@@ -3,15 +3,15 @@ import { DatabaseError } from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
 import { MOVED_AWAY } from '../../move-store.ts'
 import { ReadFailed, StoreUnavailable } from '../../queue-store.ts'
-import { DatabaseAway } from './database-errors.ts'
+import { DatabaseAway, DatabaseUnusable } from './database-errors.ts'
 
 /**
  * - `lost`: the session has ended, or its state is unknown;
  * - `unmet`: an assertion of a statement failed (division by zero);
  * - `again`: the transaction met one of another node and can be repeated;
- * - `away`: the database cannot commit now;
+ * - `away`: the database cannot be used now, until it recovers or an operator has repaired it;
  * - `aborted`: an earlier statement of the transaction failed;
- * - `call`: a bug or an invalid value.
+ * - `call`: a bug, or a value that the database refuses.
  */
 export type FailureKind = 'lost' | 'unmet' | 'again' | 'away' | 'aborted' | 'call'
 
@@ -20,18 +20,26 @@ const ABORTED = '25P02'
 const LOCK_TIMEOUT = '55P03'
 /** Serialization failure, deadlock, and lock_timeout. */
 const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', LOCK_TIMEOUT])
-/** Classes: no resources (disk full, too many connections), operator intervention, I/O error, and read-only transaction (25006). */
-const AWAY = /^(53|57|58|XX)|^25006$/
+/**
+ * Classes: data exception and integrity constraint violation. Statements are fixed, so that every other error concerns the state of the
+ * database: missing rights, tables or functions (42), no resources (53), a read-only transaction (25006), a trigger of another program (P0).
+ */
+const CALL = /^2[23]/
+/** A sequence has no further number. */
+const SEQUENCE_ENDED = '2200H'
+/** Classes that only an operator ends: object not in a usable state, missing schema, missing right, table, column or function. */
+const LASTING = /^(?:0A|3F|42|55000)|^2200H$/
 
 /** An error without an SQLSTATE comes from the socket. `EPIPE` looks like one, so the class of the error decides. */
 export function failureKind(error: unknown): FailureKind {
+  if (error instanceof DatabaseUnusable) return 'away'
   if (!(error instanceof DatabaseError)) return isLoss(error) ? 'lost' : 'call'
   const code = error.code ?? ''
   if (error.severity === 'FATAL' || error.severity === 'PANIC') return 'lost'
   if (code === DIVISION_BY_ZERO) return 'unmet'
   if (code === ABORTED) return 'aborted'
   if (AGAIN.has(code)) return 'again'
-  return AWAY.test(code) ? 'away' : 'call'
+  return CALL.test(code) && code !== SEQUENCE_ENDED ? 'call' : 'away'
 }
 
 /** Whether a statement failed because the key of a request is kept (unique violation). */
@@ -62,10 +70,27 @@ const UNREADABLE = /^(58|XX)/
 export const readFailed = (cause: unknown): StoreUnavailable =>
   cause instanceof DatabaseError && UNREADABLE.test(cause.code ?? '')
     ? new ReadFailed(`the queue cannot be read: ${errorMessage(cause)}`, { cause })
-    : databaseAway(cause)
+    : unusable('the queue cannot be read', cause)
 
 /** The error for the callers of the store, when the database cannot commit. */
-export const databaseAway = (cause: unknown): DatabaseAway => {
-  const isLocked = cause instanceof DatabaseError && cause.code === LOCK_TIMEOUT
-  return new DatabaseAway(isLocked ? LOCK_HELD : `the queue cannot be written: ${errorMessage(cause)}`, { cause })
+export const databaseAway = (cause: unknown): DatabaseAway | DatabaseUnusable => unusable('the queue cannot be written', cause)
+
+/** The error for an opening of the queue, or for a command, of which a statement failed. Other errors are returned as they are. */
+export function statementFailed(cause: unknown): unknown {
+  const isOfServer = cause instanceof DatabaseError && failureKind(cause) !== 'call'
+  return isOfServer || failureKind(cause) === 'lost' ? unusable('queue_database: the queue cannot be used', cause) : cause
 }
+
+function unusable(what: string, cause: unknown): DatabaseAway | DatabaseUnusable {
+  const code = cause instanceof DatabaseError ? (cause.code ?? '') : ''
+  if (code === LOCK_TIMEOUT) return new DatabaseAway(LOCK_HELD, { cause })
+  const text = `${what}: ${errorMessage(cause)}`
+  return LASTING.test(code) ? new DatabaseUnusable(`${text} (${code}): ${remedyFor(code)}`, { cause }) : new DatabaseAway(text, { cause })
+}
+
+const MISSING_RIGHT = '42501'
+
+const remedyFor = (code: string): string =>
+  code === MISSING_RIGHT
+    ? 'give the user of the database all rights on the tables and sequences of the queue'
+    : 'another program has changed the database: undo that, or restore a backup'

@@ -186,5 +186,10 @@ export const pruneHistory = `
 export const forgetOrigins = `
   delete from origin where id = any (array(select id from origin where admitted_at < $1 order by admitted_at limit $2))`
 
-/** Writes to the log of the database without a row. Its commit shows that mail can be committed. */
-export const ping = `select pg_logical_emit_message(true, 'deferd', '')`
+/** Writes to the log of the database without a row. Its commit shows that mail can be committed, and that no right on its tables is missing. */
+export const ping = `
+  with m as (insert into message (id) select 0 where false), r as (insert into recipient (id) select 0 where false),
+    c as (insert into chunk (content_id) select 0 where false), s as (insert into staged (content_id) select 0 where false),
+    u as (update recipient set state = state where false), d as (delete from message where false),
+    e as (delete from recipient where false), f as (delete from chunk where false), g as (delete from staged where false)
+  select pg_logical_emit_message(true, 'deferd', '')`

@@ -119,14 +119,15 @@ export function salvageQueue(from: string, to: string): SalvageReport {
   if (!existsSync(path)) throw new NoSuchQueue(from)
   if (isOwned(dirname(path))) throw new QueueInUse(dirname(path), undefined, undefined)
   mkdirSync(to, { mode: 0o700 })
+  let report: SalvageReport
   try {
-    const report = salvage(path, queueFile(to))
-    for (const folder of [to, dirname(to)]) sync(folder)
-    return report
+    report = salvage(path, queueFile(to))
   } catch (error) {
     rmdirSync(to)
     throw error
   }
+  for (const folder of [to, dirname(to)]) sync(folder)
+  return report
 }
 
 /**
