@@ -1,5 +1,5 @@
 /** Selection of events by type, destination and sender. */
-import { patternMatcher } from '../patterns/filter-pattern.ts'
+import { addressMatcher, addressPattern, patternMatcher } from '../patterns/filter-pattern.ts'
 import { EVENT_TYPES, type EventType } from './event-types.ts'
 import { valueOf } from './event-values.ts'
 import type { NewEvent } from './kept-event.ts'
@@ -19,7 +19,7 @@ export const ANY_EVENT: EventFilter = { types: [], destinations: [], senders: []
 /** Returns a predicate that selects events, with the patterns compiled. */
 export function eventSelector({ types, destinations, senders }: EventFilter): (event: Pick<NewEvent, 'type' | 'data'>) => boolean {
   const wanted = new Set(selectedTypes(types))
-  const [toDestination, fromSender] = [anyOf(destinations), anyOf(senders)]
+  const [toDestination, fromSender] = [anyOf(destinations), anyOf(senders.map(addressPattern), addressMatcher)]
   if (toDestination === undefined && fromSender === undefined) return ({ type }) => wanted.has(type)
   return (event) => wanted.has(event.type) && isSelected(toDestination, event, 'destination') && isSelected(fromSender, event, 'sender')
 }
@@ -39,8 +39,8 @@ function isSelected(matches: TextPredicate | undefined, event: Pick<NewEvent, 't
 type TextPredicate = (text: string) => boolean
 
 /** A predicate of the texts that one of the patterns matches; undefined without patterns. */
-function anyOf(patterns: readonly string[]): TextPredicate | undefined {
+function anyOf(patterns: readonly string[], matcher: (pattern: string) => TextPredicate = patternMatcher): TextPredicate | undefined {
   if (patterns.length === 0) return undefined
-  const matchers = patterns.map(patternMatcher)
+  const matchers = patterns.map(matcher)
   return (text) => matchers.some((matches) => matches(text))
 }

@@ -4,6 +4,8 @@
  * collation "C" fold the same letters, so that a filter selects the same mail in every store. Pure.
  */
 
+import { normalizeAddress, unquoteLocalPart } from '../mail/address.ts'
+
 /** Form of the pattern of an enhanced status code (RFC 3463): a code, or one with wildcards. */
 export const STATUS_PATTERN = /^(?:[245]\.\d{1,3}\.\d{1,3}|[\d.]*\*[\d.*]*)$/
 
@@ -47,3 +49,22 @@ export function patternMatcher(pattern: string): (text: string) => boolean {
 
 /** Whether a text matches a filter pattern. */
 export const matchesPattern = (pattern: string, text: string): boolean => patternMatcher(pattern)(text)
+
+/** Pattern of an address that an operator names: its normal form, and a pattern with `*` as it is. */
+export const addressPattern = (text: string): string => (text.includes('*') ? text : normalizeAddress(text))
+
+/** The pattern of an address without its quotes: earlier versions stored `a..b@example.com` as it was given. */
+export const unquotedPattern = (pattern: string): string => (pattern.includes('*') ? pattern : unquoteLocalPart(pattern))
+
+/**
+ * Returns a predicate of the addresses whose text or normal form matches a filter pattern. Mail that an earlier version queued has addresses
+ * that are not in their normal form.
+ */
+export function addressMatcher(pattern: string): (address: string) => boolean {
+  const matches = patternMatcher(pattern)
+  return (address) => {
+    if (matches(address)) return true
+    const normal = normalizeAddress(address)
+    return normal !== address && matches(normal)
+  }
+}

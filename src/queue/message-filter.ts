@@ -1,5 +1,5 @@
 /** The conditions by which operators select messages, as options of commands and as parameters of the API name them. */
-import { normalizeAddress } from '../mail/address.ts'
+import { addressPattern } from '../patterns/filter-pattern.ts'
 import { conditionsIn, type QueueFilter } from '../store/queue-reader.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 
@@ -20,11 +20,8 @@ export const isFiltered = (filter: QueueFilter): boolean => conditionsIn(filter)
 
 const nullSender = (address: string): string => (address === '<>' || address.toLowerCase() === 'mailer-daemon' ? '' : address)
 
-/** Pattern of an address that an operator names. */
-export const addressPattern = (address: string): string => normalizeAddress(address)
-
 /** Pattern of an envelope sender that an operator names. */
-export const senderPattern = (address: string): string => normalizeAddress(nullSender(address))
+export const senderPattern = (address: string): string => addressPattern(nullSender(address))
 
 export const toFilter = (options: MessageConditions, now: Instant): QueueFilter => ({
   queueId: null,

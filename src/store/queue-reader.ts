@@ -11,7 +11,7 @@ import type { TokenReader } from './access-token.ts'
 import type { ProviderReader } from './provider-state.ts'
 import type { StsPolicyReader } from './tls/sts-policy.ts'
 import type { AuditReader } from './audit-log.ts'
-import { matchesPattern, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
+import { addressMatcher, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
 import type { OutboxReader } from './outbox/outbox-store.ts'
 import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
@@ -89,10 +89,9 @@ export function departedRecipients(
   { sender, recipient, outcome }: HistoryFilter,
   { message, recipients }: MessageDetails,
 ): readonly Recipient[] {
-  if (sender !== null && !matchesPattern(sender, message.sender)) return []
-  return recipients.filter(
-    ({ address, state }) => (recipient === null || matchesPattern(recipient, address)) && (outcome === null || state === outcome),
-  )
+  if (sender !== null && !addressMatcher(sender)(message.sender)) return []
+  const isWanted = recipient === null ? () => true : addressMatcher(recipient)
+  return recipients.filter(({ address, state }) => isWanted(address) && (outcome === null || state === outcome))
 }
 
 /** A recipient as a listing shows it. */

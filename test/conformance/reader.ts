@@ -121,6 +121,43 @@ export function looking(subject: () => Subject): void {
     expect(await departed({ recipient: `${many}~` })).toEqual([])
   })
 
+  test('addresses that an earlier version stored match filters by their normal form too, queued and departed', async () => {
+    const { store, reader } = subject()
+    const forms = ['"boss"@us.example', String.raw`"bo\ss"@us.example`, String.raw`"a\ b\"\\c"@us.example`, '"a b"@us.example']
+    const odd = ['a..b@us.example', '.a@us.example', 'a.@us.example', 'a@b@us.example', '"a.b"@us.example', '"x@y"@us.example']
+    const stored = [...forms, ...odd]
+    const mail = new Map<string, number>()
+    for (const form of stored) mail.set(form, await queue(store, { sender: form, leased: true, to: [{ address: form }] }))
+    const select: readonly (readonly [pattern: string, ...forms: readonly string[]])[] = [
+      ['boss@us.example', ...forms.slice(0, 2)],
+      ['BOSS@*', ...forms.slice(0, 2)],
+      [String.raw`"a b\"\\c"@us.example`, forms[2] ?? ''],
+      ['"a b"@us.example', '"a b"@us.example'],
+      ['"a..b"@us.example', 'a..b@us.example'],
+      ['".a"@us.example', '.a@us.example'],
+      ['"a."@us.example', 'a.@us.example'],
+      ['"a@b"@us.example', 'a@b@us.example'],
+      ['a.b@us.example', '"a.b"@us.example'],
+      ['"x@y"@us.example', '"x@y"@us.example'],
+      ['x@y@us.example'],
+      ['bos@us.example'],
+    ]
+    const idsOf = (those: readonly string[]) => those.map((form) => mail.get(form))
+    for (const [pattern, ...those] of select) {
+      expect(await found({ sender: pattern }), `sender ${pattern}`).toEqual(idsOf(those))
+      expect(await found({ recipient: pattern }), `recipient ${pattern}`).toEqual(idsOf(those))
+    }
+    for (const id of mail.values()) await settleOne(store, id, delivered(first(id), T0 + 9))
+    const departed = async (filter: Partial<HistoryFilter>) => {
+      const every = { sender: null, recipient: null, outcome: null, since: null, ...filter }
+      return (await reader.departed(every, { before: null, limit: 20 })).messages.map(({ message }) => message.id).toReversed()
+    }
+    for (const [pattern, ...those] of select) {
+      expect(await departed({ sender: pattern }), `sender ${pattern}`).toEqual(idsOf(those))
+      expect(await departed({ recipient: pattern }), `recipient ${pattern}`).toEqual(idsOf(those))
+    }
+  })
+
   test('filters by age, attempts, last reply and id must all match', async () => {
     expect(await found({ arrivedBefore: T0 + 2 })).toEqual([ids.fresh, ids.active])
     expect(await found({ arrivedAfter: T0 + 1 })).toEqual([ids.deferred, ids.held, ids.corrupt])

@@ -36,6 +36,16 @@ test('all lists of a filter must select an event', () => {
   expect(selects(event('message.removed', { sender: 'app@us.example' }))).toBe(false)
 })
 
+test('senders are selected by their normal form, and those of mail of earlier versions in other forms too', () => {
+  for (const pattern of ['boss@us.example', '"boss"@us.example', 'bo*@us.example']) {
+    const selects = eventSelector({ ...ANY_EVENT, senders: [pattern] })
+    for (const sender of ['boss@us.example', '"boss"@us.example', String.raw`"bo\ss"@us.example`]) {
+      expect(selects(event('message.removed', { sender })), `${pattern} ${sender}`).toBe(true)
+    }
+    expect(selects(event('message.removed', { sender: 'bos.s@far.example' }))).toBe(false)
+  }
+})
+
 test('a pattern without a wildcard selects exactly its text', () => {
   fc.assert(
     fc.property(fc.string(), fc.string({ minLength: 1 }), (destination, pattern) => {

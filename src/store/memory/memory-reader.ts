@@ -2,7 +2,7 @@
  * QueueReader over a queue in memory.
  */
 import { freshRecord } from '../queue-store.ts'
-import { matchesPattern } from '../../patterns/filter-pattern.ts'
+import { addressMatcher, matchesPattern } from '../../patterns/filter-pattern.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
@@ -320,8 +320,8 @@ const CONDITIONS: { readonly [Key in keyof QueueFilter]: Condition<NonNullable<Q
     const parsed = parseQueueId(queueId)
     return parsed?.row === message.id && parsed.createdAt === message.createdAt
   },
-  sender: (pattern, { message }) => matchesPattern(pattern, message.sender),
-  recipient: (pattern, { recipient }) => matchesPattern(pattern, recipient.address),
+  sender: (pattern, { message }) => addressMatcher(pattern)(message.sender),
+  recipient: (pattern, { recipient }) => addressMatcher(pattern)(recipient.address),
   destination: (pattern, { recipient }) => matchesPattern(pattern, recipient.destination),
   queue: (wanted, { queue }) => queue === wanted,
   arrivedBefore: (limit, { message }) => message.arrivedAt < limit,

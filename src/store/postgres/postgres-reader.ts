@@ -1,7 +1,7 @@
 /** The QueueReader over PostgreSQL, for the daemon and for commands on any machine that reaches the database. */
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { DestinationName, MessageId, QueueName, RecipientId } from '../../mail/message.ts'
-import { likeInJson } from '../../patterns/filter-pattern.ts'
+import { likeInJson, unquotedPattern } from '../../patterns/filter-pattern.ts'
 import type { Instant } from '../../system/clock.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import { decodeHistory } from '../history-record.ts'
@@ -182,7 +182,9 @@ async function departed(
   if (begin === null || begin >= end) return { messages: [], next: null }
   const from = Math.max(begin, end - SEARCHED)
   const { sender, recipient, outcome } = filter
-  const patterns = [sender, recipient].map((text) => (text === null ? null : likeInJson(text)))
+  const patterns = [sender, recipient].flatMap((text) =>
+    text === null ? [null, null] : [likeInJson(text), likeInJson(unquotedPattern(text))],
+  )
   const found: MessageDetails[] = []
   for (let to = end; to > from;) {
     const wanted = [from, to, since, ...patterns, outcome === null ? null : JSON.stringify(outcome), 4 * limit]

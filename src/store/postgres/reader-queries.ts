@@ -11,7 +11,7 @@ import { texts } from './session/arrays.ts'
 import type { Parameter } from './session/database-connection.ts'
 import { messageIdOf, recipientRange } from './session/id-ranges.ts'
 import { bigintList, booleanList, intList, nullableList, textList } from './session/lists.ts'
-import { matches, patternParameter } from './session/patterns.ts'
+import { matches, matchesAddress, patternParameter } from './session/patterns.ts'
 import { DUE_INDEX } from './writing/queries.ts'
 import { MESSAGE_COLUMNS } from './writing/rows.ts'
 
@@ -97,10 +97,10 @@ const inLast = (members: readonly string[], pattern: string, parameters: Paramet
 }
 
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
-  sender: { on: 'message', sql: (sender, parameters) => matches('sender', parameters.add(patternParameter(sender))) },
+  sender: { on: 'message', sql: (sender, parameters) => matchesAddress('sender', parameters.add(patternParameter(sender))) },
   arrivedBefore: { on: 'message', sql: (at, parameters) => `arrived_at < ${parameters.add(at)}` },
   arrivedAfter: { on: 'message', sql: (at, parameters) => `arrived_at > ${parameters.add(at)}` },
-  recipient: { on: 'recipient', sql: (address, parameters) => matches('r.address', parameters.add(patternParameter(address))) },
+  recipient: { on: 'recipient', sql: (address, parameters) => matchesAddress('r.address', parameters.add(patternParameter(address))) },
   destination: { on: 'recipient', sql: (name, parameters) => matches('r.destination', parameters.add(patternParameter(name))) },
   attemptsOver: { on: 'recipient', sql: (limit, parameters) => `r.attempts > ${parameters.add(limit)}` },
   status: { on: 'recipient', sql: (status, parameters) => inLast(['status'], status, parameters) },
@@ -339,6 +339,10 @@ export const failuresOf = failuresWhere('r.id = any ($1::bigint[])')
 export const firstDeparture = `
   select min(seq) as seq from (select seq from history where left_at >= $1 order by left_at limit 10000) late`
 export const lastDeparture = 'select max(seq) as seq from history'
+/** Condition that the JSON text of a record may have an address that matches a pattern. Earlier versions stored needless quotes. */
+const mayHave = (pattern: string, unquoted: string): string =>
+  `(${pattern}::text is null or ${matches('record', pattern)} or ${matches('record', unquoted)} or position('"\\"' in record) > 0)`
+
 /**
  * Rows of the history, newest first. The conditions on `record` compare with its JSON text, which excludes most rows before they
  * are decoded; the caller compares the decoded values.
@@ -346,9 +350,9 @@ export const lastDeparture = 'select max(seq) as seq from history'
 export const departures = `
   select seq, message, left_at as "leftAt", record from history
   where seq >= $1 and seq < $2 and left_at >= $3
-    and ($4::text is null or ${matches('record', '$4')}) and ($5::text is null or ${matches('record', '$5')})
-    and ($6::text is null or position($6 in record) > 0)
-  order by seq desc limit $7`
+    and ${mayHave('$4', '$5')} and ${mayHave('$6', '$7')}
+    and ($8::text is null or position($8 in record) > 0)
+  order by seq desc limit $9`
 
 export const ages = `
   select r.id as cursor, m.sender, r.address, m.arrived_at as "arrivedAt", m.id as message

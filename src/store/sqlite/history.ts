@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import type { Instant } from '../../system/clock.ts'
 import type { MessageId, Recipient, RecipientId } from '../../mail/message.ts'
-import { likeInJson } from '../../patterns/filter-pattern.ts'
+import { likeInJson, unquotedPattern } from '../../patterns/filter-pattern.ts'
 import type { AttemptRecord, Settled } from '../queue-store.ts'
 import { decodeHistory, encodeHistory } from '../history-record.ts'
 import { departedRecipients, type HistoryFilter, type HistoryPage, type MessageDetails } from '../queue-reader.ts'
@@ -120,6 +120,8 @@ export class HistorySearch {
 
 const bound = ({ sender, recipient, outcome }: HistoryFilter) => ({
   sender: sender === null ? null : likeInJson(sender),
+  senderUnquoted: sender === null ? null : likeInJson(unquotedPattern(sender)),
   recipient: recipient === null ? null : likeInJson(recipient),
+  recipientUnquoted: recipient === null ? null : likeInJson(unquotedPattern(recipient)),
   outcome: outcome === null ? null : JSON.stringify(outcome),
 })

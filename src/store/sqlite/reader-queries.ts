@@ -55,11 +55,19 @@ interface Condition<Value> {
  */
 type Column = Exclude<keyof QueueFilter, 'queueId' | 'queue'>
 
+/**
+ * Condition that an address, or its normal form, matches a pattern. Addresses that earlier versions stored may have needless quotes, or lack
+ * them around misplaced dots and a second `@`.
+ */
+const addressIs = (column: string, pattern: string): string => `(${column} like ${pattern} escape '\\'
+    or ((instr(${column}, '"') = 1 or instr(${column}, '.') = 1 or instr(${column}, '..') > 0 or instr(${column}, '.@') > 0 or ${column} glob '*@*@*')
+      and normal_address(${column}) like ${pattern} escape '\\'))`
+
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
-  sender: { on: 'message', sql: `sender like :sender escape '\\'`, bind: (sender) => ({ sender: likePattern(sender) }) },
+  sender: { on: 'message', sql: addressIs('sender', ':sender'), bind: (sender) => ({ sender: likePattern(sender) }) },
   arrivedBefore: { on: 'message', sql: 'arrived_at < :arrivedBefore', bind: (arrivedBefore) => ({ arrivedBefore }) },
   arrivedAfter: { on: 'message', sql: 'arrived_at > :arrivedAfter', bind: (arrivedAfter) => ({ arrivedAfter }) },
-  recipient: { on: 'recipient', sql: `address like :recipient escape '\\'`, bind: (recipient) => ({ recipient: likePattern(recipient) }) },
+  recipient: { on: 'recipient', sql: addressIs('address', ':recipient'), bind: (recipient) => ({ recipient: likePattern(recipient) }) },
   destination: {
     on: 'recipient',
     sql: `destination like :destination escape '\\'`,
@@ -286,6 +294,10 @@ export const failuresOf = failuresWhere('recipient.id in (select value from json
 /** Row number of the first message that left at a time or later. Reads the entries of the index from that time on. */
 export const firstDeparture = 'select min(seq) from history indexed by history_left where left_at >= :since'
 export const lastDeparture = 'select max(seq) from history'
+/** Condition that the JSON text of a record may have an address that matches a pattern. Earlier versions stored needless quotes. */
+const mayHave = (address: string): string =>
+  `(:${address} is null or record like :${address} escape '\\' or record like :${address}Unquoted escape '\\' or instr(record, '"\\"') > 0)`
+
 /**
  * Rows of the history, newest first. The conditions on `record` compare with its JSON text, which excludes most rows before they
  * are decoded; the caller compares the decoded values.
@@ -293,7 +305,7 @@ export const lastDeparture = 'select max(seq) from history'
 export const departures = `
   select seq, message, left_at as leftAt, record from history
   where seq >= :from and seq < :before and left_at >= :since
-    and (:sender is null or record like :sender escape '\\') and (:recipient is null or record like :recipient escape '\\')
+    and ${mayHave('sender')} and ${mayHave('recipient')}
     and (:outcome is null or instr(record, :outcome) > 0)
   order by seq desc limit :limit`
 

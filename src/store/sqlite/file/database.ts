@@ -2,6 +2,7 @@
 import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
+import { normalizeAddress } from '../../../mail/address.ts'
 import { createPrivate } from '../../private-file.ts'
 import { diskFailure } from '../../disk-failure.ts'
 import { isDamage, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
@@ -17,6 +18,10 @@ export const queueFile = (directory: string): string => join(directory, 'queue.d
 
 const BUSY_TIMEOUT = 5_000
 
+/** Adds the function of filters, whose statements test addresses of earlier versions in their normal form. */
+const withFunctions = (db: Database.Database): Database.Database =>
+  db.function('normal_address', { deterministic: true }, (address) => normalizeAddress(String(address)))
+
 /**
  * Opens the queue for writing and migrates it to the current version. The caller must own the queue. Throws QueueTooNew,
  * QueueIncompatible, SchemaChanged, QueueEmptied, ForeignLog, QueueFolderUnusable, DiskFull or StoreFailed.
@@ -28,7 +33,7 @@ export function openForWriting(directory: string): Database.Database {
     createPrivate(path)
     oldest = assertOwnLog(path)
     if (statSync(path).size > 0) inspect(path)
-    return new Database(path, { timeout: BUSY_TIMEOUT })
+    return withFunctions(new Database(path, { timeout: BUSY_TIMEOUT }))
   })
   try {
     opening(path, () => {
@@ -49,7 +54,7 @@ export function openForWriting(directory: string): Database.Database {
 /** Creates an empty queue in a file of any name. Throws when the file exists. */
 export function createDatabase(path: string): Database.Database {
   closeSync(openSync(path, 'wx', 0o600))
-  const db = new Database(path)
+  const db = withFunctions(new Database(path))
   settle(db)
   migrate(db)
   return db
@@ -61,7 +66,7 @@ export function openForReading(directory: string): Database.Database {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoSuchQueue(directory)
   let db: Database.Database | undefined
   try {
-    db = new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT })
+    db = withFunctions(new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT }))
     db.pragma('trusted_schema = off')
     // 4 MB instead of 16. What is read again soon is in the memory of the operating system.
     db.pragma('cache_size = -4096')
@@ -91,7 +96,7 @@ function assertReadable(db: Database.Database, directory: string): void {
 
 /** Opens a queue in memory. It uses the same statements and is lost when the process ends. */
 export function openInMemory(): Database.Database {
-  const db = new Database(':memory:')
+  const db = withFunctions(new Database(':memory:'))
   db.pragma('foreign_keys = on')
   db.pragma('trusted_schema = off')
   migrate(db)
