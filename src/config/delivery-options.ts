@@ -22,7 +22,7 @@ export const DELIVERY_OPTIONS = {
   proxy_interfaces: option(
     is.list,
     '',
-    'Addresses of proxies or NAT boxes that forward mail to this relay: an MX record that names one of them names this relay.',
+    'Addresses of proxies, NAT boxes or redirected ports that forward mail to this relay: an MX record with one of them names this relay, at any port.',
   ),
   smtp_fallback_relay: option(is.list, '', 'Next hops of mail whose own next hop cannot be found or reached.'),
   smtp_tcp_port: option(is.count(1, 65535), '25', 'Port of mail exchangers.'),

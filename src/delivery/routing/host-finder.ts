@@ -8,6 +8,7 @@ import { domainToASCII } from 'node:url'
 import type { Config } from '../../config/options.ts'
 import { AddressLookup, LookupFailures, nameServiceError, type AddressFailure, type FoundAddress } from './address-lookup.ts'
 import { betterThanRelay, byPreference, inOrder, type Host, type Ordering } from './host-order.ts'
+import { listenAt } from '../../config/values/endpoints.ts'
 import { OwnHosts } from './own-address.ts'
 import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../../system/net.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
@@ -70,7 +71,9 @@ export class HostFinder {
     this.#draw = draw
     this.#lookup = new AddressLookup(net, config)
     this.#own = new OwnHosts({
-      listening: [...config.smtpd_listen, ...config.smtpd.map(({ address }) => address)],
+      listening: [...config.smtpd_listen, ...config.smtpd.map(({ address }) => address)].map((text) =>
+        listenAt(text, 'smtpd_listen', config.inet_protocols),
+      ),
       interfaces: () => net.ownAddresses(),
       proxies: config.proxy_interfaces,
       names: new Set([config.myhostname.toLowerCase(), config.smtp_helo_name.toLowerCase()]),
@@ -185,10 +188,7 @@ export class HostFinder {
       : { kind: 'found', hosts: inOrder(allowed, ordering), relayIsListed: listed }
   }
 
-  /**
-   * Returns a test for hosts that are this relay. As in Postfix, a configured next hop at a port other than 25 may be another
-   * mail system on this machine.
-   */
+  /** Returns a test for hosts that are this relay. A configured next hop at a port other than 25 is this relay only at its own listeners. */
   #isRelay({ mx, origin, port }: NextHop): (host: Host) => boolean {
     const byExchanger = mx && (origin === 'recipient' || port === SMTP_PORT)
     return (host) => (byExchanger && this.#own.isExchanger(host)) || this.#own.isListener(host)

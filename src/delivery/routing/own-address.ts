@@ -1,16 +1,14 @@
 /**
- * Recognizes this relay among hosts. A mail exchanger found in DNS is this relay, at any port, when its address belongs to this
- * machine or to `proxy_interfaces`, or its name is one of the relay's names (RFC 5321 §5.1). A configured next hop is this relay
- * only when the relay listens at that address and port, because another mail system may run on the machine.
+ * Recognizes this relay among hosts: by an address and port at which it listens. Another mail server may run at other addresses and ports of
+ * the same machine. A mail exchanger found in DNS is this relay too when its address belongs to `proxy_interfaces`, and when it has the
+ * relay's name and an address of another machine, which NAT may forward to a listener at the same port (RFC 5321 §5.1).
  */
-import type { Endpoint } from '../../system/net.ts'
-import { parseNextHop } from '../../config/values/next-hop.ts'
-
-const ANY = new Set(['0.0.0.0', '::', '*'])
+import { isIPv4, isIPv6, SocketAddress } from 'node:net'
+import type { ListenOptions } from '../../system/net.ts'
+import type { Host } from './host-order.ts'
 
 export interface OwnAddresses {
-  /** Addresses of listeners, as in smtpd_listen. */
-  readonly listening: readonly string[]
+  readonly listening: readonly ListenOptions[]
   /** Addresses of this machine's interfaces. */
   readonly interfaces: () => readonly string[]
   /** proxy_interfaces: addresses from which mail is forwarded to this relay. */
@@ -19,24 +17,43 @@ export interface OwnAddresses {
   readonly names: ReadonlySet<string>
 }
 
+type Place = Pick<Host, 'name' | 'address' | 'port'>
+
 export class OwnHosts {
   readonly #own: OwnAddresses
-  readonly #listeners: readonly { readonly host: string; readonly port: number }[]
 
   constructor(own: OwnAddresses) {
     this.#own = own
-    this.#listeners = own.listening.flatMap((text) => parseNextHop(text, { port: 25, origin: 'recipient', mx: false }) ?? [])
   }
 
   /** True when a host found by its MX record is this relay. */
-  isExchanger({ name, address }: { readonly name: string; readonly address: string }): boolean {
-    const { names, proxies, interfaces } = this.#own
-    return names.has(name.toLowerCase()) || proxies.includes(address) || interfaces().includes(address)
+  isExchanger(host: Place): boolean {
+    const { proxies, names } = this.#own
+    if (proxies.includes(host.address) || this.isListener(host)) return true
+    return names.has(host.name.toLowerCase()) && !this.#isHere(host.address) && this.#isReachable(host.port)
   }
 
-  /** True when the endpoint is a listener of this relay. Applies to hosts named in the configuration, such as relayhost. */
-  isListener({ address, port }: Endpoint): boolean {
-    const here = this.#listeners.filter((at) => at.port === port)
-    return here.some((at) => at.host === address) || (here.some((at) => ANY.has(at.host)) && this.#own.interfaces().includes(address))
+  /** True when this relay listens at the address and port. */
+  isListener({ name, address, port }: Place): boolean {
+    return this.#own.listening.some((at) => at.port === port && (this.#covers(at, address) || at.address === name))
+  }
+
+  #covers(at: ListenOptions, address: string): boolean {
+    const isAny = (at.address === '0.0.0.0' && isIPv4(address)) || (at.address === '::' && (at.ipv6Only !== true || isIPv6(address)))
+    return isAny ? this.#isHere(address) : at.address === address || canonical(at.address) === canonical(address)
+  }
+
+  #isHere(address: string): boolean {
+    return isLoopback(address) || this.#own.interfaces().some((own) => canonical(own) === canonical(address))
+  }
+
+  /** True when other machines can reach a listener at the port. */
+  #isReachable(port: number): boolean {
+    return this.#own.listening.some((at) => at.port === port && at.address !== 'localhost' && !isLoopback(at.address))
   }
 }
+
+const isLoopback = (address: string): boolean => (isIPv4(address) && address.startsWith('127.')) || canonical(address) === '::1'
+
+/** The address of IPv6 in its shortest form; other text is unchanged. */
+const canonical = (address: string): string => (isIPv6(address) ? new SocketAddress({ address, family: 'ipv6' }).address : address)

@@ -91,19 +91,52 @@ describe('addresses', () => {
 })
 
 describe('the own address', () => {
-  const at = (listening: string, own: readonly string[] = []) =>
-    new SmtpAgentHarness({ config: [`smtpd_listen=${listening}`], own }).mx('example.net', [10, 'mx']).addresses('mx', '192.0.2.20')
+  const at = (listening: string, own: readonly string[] = [], mx = '192.0.2.20') =>
+    new SmtpAgentHarness({ config: [`smtpd_listen=${listening}`], own }).mx('example.net', [10, 'mx']).addresses('mx', mx)
 
   test.each([
     ['192.0.2.20:25', [], '5.4.6'],
     ['0.0.0.0:25', ['192.0.2.20'], '5.4.6'],
     ['[::]:25', ['192.0.2.20'], '5.4.6'],
-    // An exchanger on this machine is this relay, at any port of its listeners (RFC 5321 §5.1).
-    ['0.0.0.0:2525', ['192.0.2.20'], '5.4.6'],
-    ['192.0.2.21:25', ['192.0.2.20', '192.0.2.21'], '5.4.6'],
+    ['*:25', ['192.0.2.20'], '5.4.6'],
+    ['25', ['192.0.2.20'], '5.4.6'],
+    ['192.0.2.20:2525, 192.0.2.20:25, 192.0.2.20:587', ['192.0.2.20'], '5.4.6'],
+    // Another server of this machine has port 25 of the address.
+    ['127.0.0.1:2525', ['127.0.0.1', '192.0.2.20'], '4.4.1'],
+    ['0.0.0.0:2525', ['192.0.2.20'], '4.4.1'],
+    ['192.0.2.20:587', ['192.0.2.20'], '4.4.1'],
+    ['127.0.0.1:25', ['127.0.0.1', '192.0.2.20'], '4.4.1'],
+    ['192.0.2.21:25', ['192.0.2.20', '192.0.2.21'], '4.4.1'],
     ['192.0.2.21:25', ['192.0.2.21'], '4.4.1'],
+    ['0.0.0.0:25', ['192.0.2.21'], '4.4.1'],
   ])('listening on %s, with addresses %j: %s', async (listening, own, status) => {
-    expect((await at(listening, own).deliver({ to: ['a@example.net'] })).of().status).toBe(status)
+    const world = at(listening, own)
+    expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe(status)
+    expect(world.dialled).toEqual(status === '5.4.6' ? [] : ['192.0.2.20'])
+  })
+
+  test.each([
+    ['[2001:db8:0::20]:25', '5.4.6'],
+    ['[::]:25', '5.4.6'],
+    ['*:25', '5.4.6'],
+    ['0.0.0.0:25', '4.4.1'],
+  ])('listening on %s, with an address of IPv6: %s', async (listening, status) => {
+    const world = at(listening, ['2001:db8::20'], '2001:db8::20')
+    expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe(status)
+  })
+
+  test('all ports of smtp_tcp_port and of further listeners count', async () => {
+    const world = new SmtpAgentHarness({ config: ['smtp_tcp_port=2525', 'smtpd_listen=0.0.0.0:2525'], own: ['192.0.2.20'] })
+    world.mx('example.net', [10, 'mx']).addresses('mx', '192.0.2.20')
+    expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe('5.4.6')
+  })
+
+  test('the exchanger on the same machine gets the mail of a relay that is one of worse preference too', async () => {
+    const world = new SmtpAgentHarness({ config: ['smtpd_listen=192.0.2.21:25'], own: ['192.0.2.20', '192.0.2.21'] })
+    world.mx('example.net', [10, 'mail'], [20, 'backup'], [30, 'last'])
+    world.addresses('backup', '192.0.2.21').addresses('last', '192.0.2.22').host('mail', '192.0.2.20')
+    expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe('2.0.0')
+    expect(world.dialled).toEqual(['192.0.2.20'])
   })
 
   test('an address of proxy_interfaces, or the name of this relay, in an MX record', async () => {
@@ -111,13 +144,23 @@ describe('the own address', () => {
       .mx('example.net', [10, 'mx'])
       .addresses('mx', '192.0.2.20')
     expect((await behind.deliver({ to: ['a@example.net'] })).of().status).toBe('5.4.6')
-    const named = new SmtpAgentHarness().mx('example.net', [10, 'relay.us.example']).addresses('relay.us.example', '192.0.2.20')
-    expect((await named.deliver({ to: ['a@example.net'] })).of().status).toBe('5.4.6')
-    expect(named.dialled).toEqual([])
+    const named = (listening: string, own: readonly string[] = []) =>
+      new SmtpAgentHarness({ config: [`smtpd_listen=${listening}`], own })
+        .mx('example.net', [10, 'relay.us.example'])
+        .addresses('relay.us.example', '192.0.2.20')
+    // An address of NAT, behind which this relay listens.
+    for (const listening of ['0.0.0.0:25', '10.0.0.5:25']) {
+      const world = named(listening)
+      expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe('5.4.6')
+      expect(world.dialled).toEqual([])
+    }
+    // The mail server of the machine may have the name of the machine.
+    for (const world of [named('127.0.0.1:2525'), named('127.0.0.1:25'), named('10.0.0.5:25', ['10.0.0.5', '192.0.2.20'])])
+      expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe('4.4.1')
   })
 
   test('exchangers of worse preference are not tried', async () => {
-    const world = new SmtpAgentHarness({ own: ['192.0.2.20'] }).mx('example.net', [10, 'mx'], [20, 'backup'])
+    const world = new SmtpAgentHarness({ config: ['smtpd_listen=*:25'], own: ['192.0.2.20'] }).mx('example.net', [10, 'mx'], [20, 'backup'])
     world.addresses('mx', '192.0.2.20').host('backup', '192.0.2.21')
     expect((await world.deliver({ to: ['a@example.net'] })).of().status).toBe('5.4.6')
     expect(world.dialled).toEqual([])
