@@ -9,7 +9,7 @@ export const matches = (text: string, parameter: string): string => `${text} ili
 export const patternParameter = (pattern: string): string => likePattern(storableText(pattern))
 
 /** An address that earlier versions may have stored in another form than the normal one: in quotes, with misplaced dots or a second `@`. */
-const IS_ODD = `'^"|^\.|\.\.|\.@|@.*@'`
+const IS_ODD = String.raw`'^"|^\.|\.\.|\.@|@.*@'`
 /** Local parts that need no quotes (mail/address.ts). */
 const DOT_ATOM = String.raw`'^[^[:cntrl:] "(),.:;<>@[\\\]]+(\.[^[:cntrl:] "(),.:;<>@[\\\]]+)*@[^@]*$'`
 
