@@ -3,6 +3,7 @@ import type { AccessRequest } from '../access/access-request.ts'
 import type { AccessDecision, AccessRules } from '../access/access-rules.ts'
 import { describeAction } from '../access/action-text.ts'
 import type { PathAddress } from '../mail/address-path.ts'
+import type { DeadEnds } from '../delivery/routing/dead-ends.ts'
 import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { RelayPolicy } from './relay-policy.ts'
@@ -12,6 +13,8 @@ import type { Transaction } from './transaction.ts'
 export interface RecipientRules {
   readonly access: RelayPolicy
   readonly restrictions: Pick<AccessRules, 'isIdle' | 'decide'>
+  /** Finds recipients whose mail this relay would return. */
+  readonly deadEnds: Pick<DeadEnds, 'refusalOf'>
   readonly events: Events
 }
 
@@ -35,9 +38,12 @@ export function refusalOf(recipient: Recipient, about: Circumstances): SmtpReply
   // A message that is discarded needs no further decision, as in Postfix smtpd.
   if (transaction.handling?.discard === true) return undefined
   if (!rules.restrictions.isIdle) return restricted(recipient, about)
-  const mayRelay = session.isTrusted || session.login !== undefined || rules.access.isOpen(recipient.address)
-  return mayRelay ? undefined : relayDenied(recipient.path)
+  if (isOwn(session)) return undefined
+  return rules.access.isOpen(recipient.address) ? rules.deadEnds.refusalOf(recipient, transaction.sender) : relayDenied(recipient.path)
 }
+
+/** True for clients that may send to any recipient. Notices about their mail go to senders that are responsible for it. */
+const isOwn = ({ isTrusted, login }: SessionFacts): boolean => isTrusted || login !== undefined
 
 async function restricted(
   { address, given, path }: Recipient,
@@ -51,6 +57,9 @@ async function restricted(
   const { outcome } = decision
   if (outcome === 'relay-denied') return relayDenied(path)
   if (outcome !== 'permit') return outcome
+  const isDiscarded = decision.taken.some(({ action }) => action.kind === 'discard')
+  const deadEnd = isOwn(session) || isDiscarded ? undefined : await rules.deadEnds.refusalOf({ address, path }, sender)
+  if (deadEnd !== undefined) return deadEnd
   transaction.take(decision.taken)
   return undefined
 }

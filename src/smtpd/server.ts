@@ -3,6 +3,7 @@ import type { Config } from '../config/options.ts'
 import type { Endpoint, Listener, Net } from '../system/net.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
+import type { DeadEnds } from '../delivery/routing/dead-ends.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -35,6 +36,7 @@ export interface SmtpdDeps {
   readonly flushDomain: FlushDomain
   /** Opened access tables. */
   readonly access: AccessTables
+  readonly deadEnds: Pick<DeadEnds, 'refusalOf'>
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
 }
@@ -46,7 +48,7 @@ export interface Smtpd {
    * Applies new settings to later connections: opens added listeners, closes removed ones, and reads the certificate again. Rejects
    * like startSmtpd, without effect.
    */
-  reload(changed: Pick<SmtpdDeps, 'config' | 'acceptor' | 'access'>): Promise<void>
+  reload(changed: Pick<SmtpdDeps, 'config' | 'acceptor' | 'access' | 'deadEnds'>): Promise<void>
   /** Closes listeners and idle connections. A message that is being received has `grace` ms to be completed. */
   close(grace: Duration): Promise<void>
 }
@@ -166,7 +168,7 @@ interface LastingParts {
 }
 
 function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { connections, policies, hourly }: LastingParts): ServerContext {
-  const { events, intake, flushDomain, access: tables, accessEntries: entries = NO_ENTRIES } = deps
+  const { events, intake, flushDomain, deadEnds, access: tables, accessEntries: entries = NO_ENTRIES } = deps
   const warn = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
   const startedAt = clock.now().toString(36)
   let transactions = 0
@@ -177,6 +179,7 @@ function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { conne
     sessions: {
       settings: config,
       access: new RelayPolicy(config),
+      deadEnds,
       events,
       limits: new ClientLimits(config, clock),
       refusal: (size) => intake.refusal(size),

@@ -238,7 +238,10 @@ describe('domains of senders', () => {
   ])('%s', async (domain, reply) => {
     const { connect } = await openSmtpd(
       { smtpd_sender_restrictions: list('reject_unknown_sender_domain', 'check_sender_access') },
-      { lookupMx: (name) => domains[name] ?? { kind: 'none', nxdomain: true } },
+      {
+        lookupMx: (name) => domains[name] ?? { kind: 'none', nxdomain: true },
+        lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
+      },
     )
     expect(await (await connect()).say('EHLO x', ...from(`app@${domain}`))).toMatch(reply)
   })

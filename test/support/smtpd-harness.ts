@@ -10,6 +10,11 @@ import { formatQueueId } from '../../src/mail/queue-id.ts'
 import type { SmtpReply } from '../../src/mail/smtp-reply.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { openAccess } from '../../src/access/access-tables.ts'
+import { DeadEnds } from '../../src/delivery/routing/dead-ends.ts'
+import { Router } from '../../src/delivery/routing/router.ts'
+import { openRoutingTables } from '../../src/delivery/routing/routing-tables.ts'
+import { Rewriting } from '../../src/rewriting/rewriting.ts'
+import { openTables } from '../../src/rewriting/tables.ts'
 import { Acceptor } from '../../src/queue/intake/acceptor.ts'
 import type { Intake } from '../../src/queue/intake/intake.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
@@ -151,7 +156,9 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
   const acceptor = new Acceptor({ intake, config, clock, events })
   const flushed: string[] = []
   const flushDomain = (domain: string): boolean => flushed.push(domain) > 0
+  const router = new Router(config, openRoutingTables(config).tables)
   const smtpd = await startSmtpd({
+    deadEnds: new DeadEnds({ config, net, clock, router, rewriting: Rewriting.of(config, openTables(config).tables) }),
     config,
     net,
     clock,
@@ -165,7 +172,7 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
   return { smtpd, intake, flushed, events: seen }
 }
 
-/** `dns` answers look-ups; no name has records by default. */
+/** `dns` answers look-ups; by default every name has one address, of another machine. */
 export async function openSmtpd(
   settings: Partial<Config> = {},
   dns: Partial<Pick<RemoteHosts, 'lookupMx' | 'lookupNames' | 'lookupAddresses'>> = {},
@@ -173,7 +180,7 @@ export async function openSmtpd(
   const clock = new VirtualClock()
   const net = new MemoryNet(clock, {
     lookupMx: () => ({ kind: 'none', nxdomain: false }),
-    lookupAddresses: () => ({ kind: 'none', nxdomain: false }),
+    lookupAddresses: (_, family) => (family === 4 ? { kind: 'found', records: ['198.51.100.7'] } : { kind: 'none', nxdomain: false }),
     dial: () => ({ kind: 'closed', code: 'ECONNREFUSED' }),
     ...dns,
   })

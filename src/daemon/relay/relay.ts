@@ -275,7 +275,7 @@ export class Relay {
   async reload(settings: RelaySettings): Promise<void> {
     const [old, rules] = [this.#rules, this.#compile(settings)]
     try {
-      await this.#smtpd?.reload({ config: settings.config, acceptor: rules.acceptor, access: accessOf(settings) })
+      await this.#smtpd?.reload({ config: settings.config, acceptor: rules.acceptor, deadEnds: rules.deadEnds, access: accessOf(settings) })
     } catch (error) {
       await rules.agent.close()
       throw error
@@ -316,8 +316,9 @@ export class Relay {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
     const intake = { refusal: (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
     const { acceptor } = this
+    const { deadEnds } = this.#rules
     const access = { access: accessOf(this.#deps), accessEntries: this.#deps.accessEntries }
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, intake, flushDomain, ...access })
+    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, deadEnds, intake, flushDomain, ...access })
     return this.#smtpd.listeners
   }
 

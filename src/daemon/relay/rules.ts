@@ -8,6 +8,7 @@ import type { Config } from '../../config/options.ts'
 import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import { parseSignedFields } from '../../config/values/signed-fields.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
+import { DeadEnds } from '../../delivery/routing/dead-ends.ts'
 import { Router } from '../../delivery/routing/router.ts'
 import { openRoutingTables, type RoutingTables } from '../../delivery/routing/routing-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'
@@ -61,6 +62,7 @@ export interface Rules {
   readonly agent: DeliveryAgent
   readonly acceptor: Acceptor
   readonly rewriting: Rewriting | null
+  readonly deadEnds: DeadEnds
   readonly signing: MessageSigning | null
   /** CA certificates (PEM) of the hosts of MTA-STS policies; those of Node when undefined. */
   readonly policyHostCa: string | undefined
@@ -122,6 +124,7 @@ export function compileRules(
     policies,
     notices: noticeSettings(config, templates),
     rewriting,
+    deadEnds: new DeadEnds({ config, net, clock, router, rewriting }),
     signing,
     policyHostCa: secrets?.tls?.policyHostCa,
     acceptor: new Acceptor({

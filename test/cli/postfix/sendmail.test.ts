@@ -70,7 +70,8 @@ async function daemon(settings: Partial<Config> = {}): Promise<string> {
     random: systemRandom,
   }
   const access = openAccess(parts.config).access
-  smtpd = await startSmtpd({ ...parts, events: events(), acceptor: acceptor(), intake, flushDomain: () => false, access })
+  const deadEnds = { refusalOf: async () => undefined }
+  smtpd = await startSmtpd({ ...parts, events: events(), acceptor: acceptor(), intake, flushDomain: () => false, access, deadEnds })
   return `127.0.0.1:${smtpd.listeners[0]?.port}`
 }
 
