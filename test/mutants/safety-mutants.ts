@@ -61,6 +61,35 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     `    this.#db.exec('savepoint one')`,
     CONFORMANCE,
   ),
+  safety(
+    'events of a transaction that was rolled back are written with the next one',
+    BATCHES,
+    '      this.#core.events.rolledBack()\n      throw error',
+    '      throw error',
+    'store/sqlite/rolled-back-events',
+  ),
+  safety(
+    'a message whose checksum is wrong is moved to another queue',
+    'store/sqlite/moves.ts',
+    'if (!isSoundMessage(row) || !recipients.every(isSoundRecipient)) return null',
+    'if (!recipients.every(isSoundRecipient)) return null',
+    'store/sqlite/checksums',
+  ),
+  safety(
+    'a link that replaced an entry of the maildrop is followed',
+    READER,
+    'constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK',
+    'constants.O_RDONLY | constants.O_NONBLOCK',
+    'queue/intake/maildrop-reader',
+  ),
+  safety('the folder of the queue is not synced before the first commit', DATABASE, '      sync(directory)\n', '', IO_FAULTS),
+  safety(
+    'a trigger in a backup or queue is overlooked',
+    'store/sqlite/file/schema-differences.ts',
+    'if (differences !== null) throw new SchemaChanged(path, differences)',
+    'if (differences === undefined) throw new SchemaChanged(path, String(differences))',
+    'store/sqlite/foreign-schema',
+  ),
   // intake: a reply before the commit, or without one
   safety(
     '250 before the commit',

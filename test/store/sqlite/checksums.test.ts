@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { queueFile } from '../../../src/store/sqlite/file/database.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { claim, LIFETIME, mail, messagesIn, queue, settleOne, deferred, first, T0 } from '../../conformance/mail.ts'
+import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
 import { folder } from './folders.ts'
 
 /** Flips the lowest bit of the last byte of each occurrence of some bytes in the file; returns their number. */
@@ -51,4 +52,23 @@ test.each([
   expect(messagesIn((await claim(again.store, T0)).requests)).toEqual([good])
   expect(told).toEqual([expect.stringContaining('does not match its checksum')])
   await again.store.close()
+})
+
+test('a message whose row does not match its checksum is not moved to another queue', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  const entry = mail(store, { sender: 'lost@us.example', to: [{ address: 'eve@far.example' }] })
+  await store.enqueue(entry)
+  const good = await queue(store)
+  await store.close()
+  expect(flip(directory, Buffer.from('lost@us.example'))).toBeGreaterThan(0)
+  const { store: again, reader } = await openInlineStore({ directory })
+  const target = { identity: 'elsewhere', name: '/srv/new' }
+  const round = await again.beginMove({ target, after: 0, through: Number.MAX_SAFE_INTEGER, limit: 64, withNoticesDue: false })
+  expect(round.messages.map(({ message }) => message.id)).toEqual([good])
+  expect((await again.leaving(9)).map(({ moved }) => moved.message.id)).toEqual([good])
+  expect(round.unreadable.map(({ id }) => id)).toEqual([entry.message.id])
+  const stays = await reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
+  expect(stays.map(({ message }) => message.id)).toEqual([entry.message.id])
+  await again.close()
 })
