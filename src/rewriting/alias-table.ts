@@ -66,12 +66,19 @@ const items = (list: string): readonly string[] =>
     .filter((item) => item !== '')
 
 function addressesOf(name: string, item: string): readonly string[] {
-  const kind = item.startsWith('|') ? 'a command' : item.startsWith('/') ? 'a file' : item.startsWith(':') ? 'a list' : null
-  if (kind !== null) {
-    throw new Error(`alias_maps: the alias ${name} has ${kind} (${item}), to which deferd does not deliver; name an address, or remove it`)
-  }
+  refuseOthers(name, item, item)
   return addressesIn(item).map(({ address, text }) => {
+    refuseOthers(name, item, text)
     if (address !== null) return address
     throw new Error(`alias_maps: the alias ${name} has ${JSON.stringify(text)}, which is not an address; correct it`)
   })
+}
+
+/** Throws an Error for a destination that is no address, in braces, brackets and quotes too. */
+function refuseOthers(name: string, item: string, text: string): void {
+  const [, first, inDomain] = /^[\s{<"']*([|/:])|@[^@"]*([|/])/.exec(text) ?? []
+  const sign = first ?? inDomain
+  if (sign === undefined) return
+  const kind = sign === '|' ? 'a command' : sign === '/' ? 'a file' : 'a list'
+  throw new Error(`alias_maps: the alias ${name} has ${kind} (${item}), to which deferd does not deliver; name an address, or remove it`)
 }

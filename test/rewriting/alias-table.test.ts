@@ -43,6 +43,14 @@ describe('alias_maps', () => {
       /^alias_maps: the alias root has a command \(\|\/usr\/bin\/vacation ann\), to which deferd does not deliver/,
     ],
     ['|/usr/bin/procmail', /has a command/],
+    ['{|/bin/sh -c id}', /has a command \(\{\|\/bin\/sh -c id\}\)/],
+    ['ann@a.test, {"|/bin/sh"}', /has a command/],
+    ['<|/bin/sh>', /has a command/],
+    ['<"|/bin/sh -c id">', /has a command/],
+    ['ann@a.test |/bin/sh', /has a command/],
+    ['{/etc/passwd}', /has a file/],
+    ['Ann </var/mail/ann>', /has a file/],
+    ['{:include:/team}', /has a list/],
     ['/var/mail/root', /has a file \(\/var\/mail\/root\)/],
     ['a@b.test, /dev/null', /has a file/],
     [':include:/absent', /^alias_maps: cannot read \/absent: ENOENT$/],
@@ -51,4 +59,7 @@ describe('alias_maps', () => {
     ['', /has no address/],
     ['<a b@c.test>', /which is not an address; correct it$/],
   ])('with %j are refused', (value, reason) => expect(() => open({ root: value })).toThrow(reason))
+
+  test('as one text are refused with a command in braces too', () =>
+    expect(() => open('inline:{root={|/bin/sh -c id}}')).toThrow(/^alias_maps: the alias root has a command/))
 })

@@ -62,8 +62,11 @@ function parseTable(text: string): TableSource {
     case 'texthash':
       if (rest === '') throw new Error(`${JSON.stringify(text)} has no path; write texthash:/PATH`)
       return { kind: 'texthash', path: rest }
-    case 'static':
-      return { kind: 'static', value: stripped(rest) }
+    case 'static': {
+      const value = stripped(rest)
+      if (value === '') throw new Error(`${JSON.stringify(text)} has no value; write static:VALUE`)
+      return { kind: 'static', value }
+    }
     case 'regexp':
     case 'pcre':
       return patternSource(type, text, rest)
@@ -94,8 +97,14 @@ function inlineEntries(whole: string, text: string): ReadonlyMap<string, string>
   return entries
 }
 
-/** The text without braces around it. */
-const stripped = (text: string): string => (text.startsWith('{') && text.endsWith('}') ? text.slice(1, -1).trim() : text)
+/** The text without braces around it. Throws an Error when other text follows its closing brace, as Postfix does (extpar). */
+function stripped(text: string): string {
+  if (!text.startsWith('{')) return text
+  let depth = 0
+  const end = Array.from(text).findIndex((letter) => (depth += letter === '{' ? 1 : letter === '}' ? -1 : 0) === 0)
+  if (end === Array.from(text).length - 1) return text.slice(1, -1).trim()
+  throw new Error(`${JSON.stringify(text)} has text after its closing brace; separate members by commas or blanks`)
+}
 
 /** The parts of a text between commas and blanks outside braces. Throws an Error when a brace has no counterpart. */
 export function splitOutsideBraces(text: string): readonly string[] {
