@@ -76,7 +76,7 @@ function addressesOf(name: string, item: string): readonly string[] {
 
 /** Throws an Error for a destination that is no address, in braces, brackets and quotes too. */
 function refuseOthers(name: string, item: string, text: string): void {
-  const [, first, inDomain] = /^[\s{<"']*([|/:])|@[^@"]*([|/])/.exec(text) ?? []
+  const [, first, inDomain] = /^[\s{<"']*([|/:])|@[^@"|/]*([|/])/.exec(text) ?? []
   const sign = first ?? inDomain
   if (sign === undefined) return
   const kind = sign === '|' ? 'a command' : sign === '/' ? 'a file' : 'a list'

@@ -5,19 +5,21 @@ import { plural } from '../../presentation/text.ts'
 /** True when files with mail are left in the spool. */
 export const isIncomplete = ({ files }: TakeOverReport): boolean => files.some(({ kind }) => kind === 'left')
 
-/** A sentence for each file that is left. */
-export const problemsOf = ({ files, corrupt }: TakeOverReport): readonly string[] => [
+/** A sentence for each file that is left, or not read. */
+export const problemsOf = ({ files, corrupt, skippedLogs }: TakeOverReport): readonly string[] => [
   ...files.flatMap((file) => (file.kind === 'left' ? [`${file.source.path} is left: ${file.why}`] : [])),
   ...files.flatMap((file) =>
     file.kind === 'incomplete' ? [`${file.source.path} is incomplete: its sender was never told that it is accepted`] : [],
   ),
   ...(corrupt === 0 ? [] : [`${plural(corrupt, 'file')} in Postfix’s queue corrupt ${corrupt === 1 ? 'is' : 'are'} left`]),
+  ...skippedLogs.map(({ path, why }) => `${path} is not read, and its mail is taken over without its last outcome: ${why}`),
 ]
 
 export const importJson = (report: TakeOverReport): object => ({
   queues: countsOf(report),
   left: report.files.flatMap((file) => (file.kind === 'left' ? [{ path: file.source.path, why: file.why }] : [])),
   corrupt: report.corrupt,
+  skipped_logs: report.skippedLogs,
 })
 
 const HEADINGS = ['queue', 'files', 'taken over', 'recipients', 'before', 'finished', 'incomplete', 'left'] as const

@@ -1,6 +1,6 @@
 /** Finds and reads the queue files of a Postfix spool, without a change to it. */
-import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readFileSync, type Dirent, type Stats } from 'node:fs'
+import { basename, join } from 'node:path'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import type { Instant } from '../../system/clock.ts'
 import { readDeliveryLog, readTraceLog, type DeliveryLog, type ReplacedAlias } from './delivery-log.ts'
@@ -40,18 +40,29 @@ export function spoolFiles(spool: string): readonly SpoolFile[] {
     throw new SpoolUnusable(UNAVAILABLE, `${spool} is no spool of Postfix: name its queue_directory with --spool DIR`)
   }
   return POSTFIX_QUEUES.flatMap((queue) =>
-    filesBelow(join(spool, queue))
-      .map(({ name, parentPath }) => ({ queue, id: name, path: join(parentPath, name) }))
+    entriesBelow(join(spool, queue))
+      .map((path) => ({ queue, id: basename(path), path }))
       .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
   )
 }
 
 /** Number of files in the queue `corrupt`, which Postfix itself no longer delivers. */
-export const corruptFiles = (spool: string): number => filesBelow(join(spool, 'corrupt')).length
+export const corruptFiles = (spool: string): number => entriesBelow(join(spool, 'corrupt')).length
 
-function filesBelow(folder: string): readonly Dirent[] {
+/** Maximum depth of folders by the first letters of queue ids (hash_queue_depth). */
+const DEEPEST_HASH = 3
+
+/** Paths of all entries below a folder that are no folders, and of folders below the maximum depth. Links are not followed. */
+function entriesBelow(folder: string, depth = 0): readonly string[] {
+  return listed(folder).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() && depth < DEEPEST_HASH ? entriesBelow(path, depth + 1) : [path]
+  })
+}
+
+function listed(folder: string): readonly Dirent[] {
   try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory())
+    return readdirSync(folder, { withFileTypes: true })
   } catch (cause) {
     if (errorCode(cause) === 'ENOENT') return []
     throw new SpoolUnusable(NOT_PERMITTED, `cannot read ${folder}: ${errorMessage(cause)}; run the command as root`, { cause })
@@ -85,22 +96,35 @@ const QUEUE_ID = /^[0-9A-Za-z]{6,40}$/
 
 export function readSpoolFile({ queue, id, path }: SpoolFile): Reading {
   if (!QUEUE_ID.test(id)) return { kind: 'unusable', why: 'its name is no queue id' }
-  let fd: number | null = null
   try {
-    // Without O_NONBLOCK the opening of a FIFO, which any user may create in the maildrop, would wait for a writer.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    const { mode, mtimeMs, uid } = fstatSync(fd)
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) return { kind: 'unusable', why: 'it is no regular file' }
-    if ((mode & COMPLETE) !== COMPLETE) return { kind: 'incomplete' }
-    const message = readQueueFile(readFileSync(fd), queue === 'maildrop' ? 'submission' : 'queued')
-    return { kind: 'read', file: { message, nextAt: Math.floor(mtimeMs), uid, isForcedToExpire: (mode & EXPIRE) !== 0 } }
+    return withRegularFile(path, (fd, { mode, mtimeMs, uid }): Reading => {
+      if ((mode & COMPLETE) !== COMPLETE) return { kind: 'incomplete' }
+      const message = readQueueFile(readFileSync(fd), queue === 'maildrop' ? 'submission' : 'queued')
+      return { kind: 'read', file: { message, nextAt: Math.floor(mtimeMs), uid, isForcedToExpire: (mode & EXPIRE) !== 0 } }
+    })
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return { kind: 'gone' }
-    if (error instanceof UnusableQueueFile) return { kind: 'unusable', why: error.message }
-    return { kind: 'unusable', why: `it cannot be read: ${errorMessage(error)}` }
-  } finally {
-    if (fd !== null) closeSync(fd)
+    return errorCode(error) === 'ENOENT' ? { kind: 'gone' } : { kind: 'unusable', why: whyUnusable(error) }
   }
+}
+
+/**
+ * Opens a regular file, which the user of Postfix and, in the maildrop, any user may have created. Links are not followed, and a FIFO
+ * is not waited for. Throws UnusableQueueFile for anything else, and the errors of the system.
+ */
+function withRegularFile<T>(path: string, read: (fd: number, stats: Stats) => T): T {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) throw new UnusableQueueFile('it is no regular file')
+    return read(fd, stats)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function whyUnusable(error: unknown): string {
+  if (error instanceof UnusableQueueFile) return error.message
+  return errorCode(error) === 'ELOOP' ? 'it is a link' : `it cannot be read: ${errorMessage(error)}`
 }
 
 /** A logfile of a message and the time of its last entry, on the wall clock; null without one. */
@@ -109,28 +133,49 @@ export interface SpoolLog {
   readonly writtenAt: Instant
 }
 
-/** Reads the logfile of deliveries of a message. Null also for one that cannot be read, since the mail does not need it. */
-export function readSpoolLog(spool: string, kind: 'defer' | 'bounce', id: string): SpoolLog | null {
-  const file = readLogFile(spool, kind, id)
-  return file === null ? null : { outcomes: readDeliveryLog(file.text), writtenAt: file.writtenAt }
+/** A logfile that was not read, and why. The mail does not need it. */
+export interface SkippedLog {
+  readonly path: string
+  readonly why: string
 }
 
-/** The aliases of a message of which no success notice was sent yet. */
-export const owedAliases = (spool: string, id: string): readonly ReplacedAlias[] =>
-  readTraceLog(readLogFile(spool, 'trace', id)?.text ?? '')
+/** Maximum size of a logfile in bytes: 64 kB for each of 1,000 recipients. */
+const LARGEST_LOG = 64 * 1024 * 1024
 
-/** Reads a logfile, in its hashed folder or not. */
-function readLogFile(spool: string, kind: string, id: string): { readonly text: string; readonly writtenAt: Instant } | null {
-  for (let depth = 0; depth <= DEEPEST_HASH; depth++) {
-    const path = join(spool, kind, ...Array.from({ length: depth }, (_, i) => id.charAt(i)), id)
-    try {
-      return { text: readFileSync(path, 'utf8'), writtenAt: Math.floor(statSync(path).mtimeMs) }
-    } catch {
-      // The file has another depth, or does not exist.
-    }
+/** The logfiles of messages in a spool. */
+export class SpoolLogs {
+  readonly #spool: string
+  readonly skipped: SkippedLog[] = []
+
+  constructor(spool: string) {
+    this.#spool = spool
   }
-  return null
-}
 
-/** Maximum depth of folders by the first letters of queue ids (hash_queue_depth) that is searched. */
-const DEEPEST_HASH = 3
+  /** The logfile of deliveries of a message; null without a readable one. */
+  deliveries(kind: 'defer' | 'bounce', id: string): SpoolLog | null {
+    const file = this.#read(kind, id)
+    return file === null ? null : { outcomes: readDeliveryLog(file.text), writtenAt: file.writtenAt }
+  }
+
+  /** The aliases of a message of which no success notice was sent yet. */
+  owedAliases(id: string): readonly ReplacedAlias[] {
+    return readTraceLog(this.#read('trace', id)?.text ?? '')
+  }
+
+  /** Reads a logfile, in its hashed folder or not. */
+  #read(kind: string, id: string): { readonly text: string; readonly writtenAt: Instant } | null {
+    for (let depth = 0; depth <= DEEPEST_HASH; depth++) {
+      const path = join(this.#spool, kind, ...Array.from({ length: depth }, (_, i) => id.charAt(i)), id)
+      try {
+        return withRegularFile(path, (fd, { size, mtimeMs }) => {
+          if (size > LARGEST_LOG) throw new UnusableQueueFile(`it has more than ${LARGEST_LOG} bytes`)
+          return { text: readFileSync(fd, 'utf8'), writtenAt: Math.floor(mtimeMs) }
+        })
+      } catch (error) {
+        // A file that has another depth, or does not exist, is not skipped.
+        if (!/^(?:ENOENT|ENOTDIR)$/.test(errorCode(error))) this.skipped.push({ path, why: whyUnusable(error) })
+      }
+    }
+    return null
+  }
+}

@@ -4,7 +4,7 @@
  */
 import { LookupFailed } from '../../rewriting/lookup-table.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
-import { corruptFiles, owedAliases, readSpoolFile, readSpoolLog, spoolFiles, type PostfixQueue, type SpoolFile } from './postfix-spool.ts'
+import { corruptFiles, readSpoolFile, SpoolLogs, spoolFiles, type PostfixQueue, type SkippedLog, type SpoolFile } from './postfix-spool.ts'
 import { UnusableQueueFile } from './queue-records.ts'
 import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOverRules, type TakeOverTimes } from './taken-message.ts'
 
@@ -25,6 +25,8 @@ export interface TakeOverReport {
   readonly files: readonly (TakeOver & { readonly source: SpoolFile })[]
   /** Files in Postfix's queue `corrupt`. */
   readonly corrupt: number
+  /** Logfiles that were not read. */
+  readonly skippedLogs: readonly SkippedLog[]
 }
 
 /** Queues messages. */
@@ -42,26 +44,28 @@ const ROUND_BYTES = 4 * 1024 * 1024
 
 /** Counts the mail of a spool. Changes nothing. Throws SpoolUnusable. */
 export function surveySpool(spool: string): TakeOverReport {
+  const logs = new SpoolLogs(spool)
   const files = spoolFiles(spool).flatMap((source) => {
-    const found = examine(spool, source)
+    const found = examine(source, logs)
     if (found === null) return []
     const recipients = found.kind === 'candidate' ? remainingRecipients(found.candidate).length : 0
     return [{ source, ...(found.kind === 'candidate' ? { kind: 'taken' as const, recipients, queued: recipients } : found) }]
   })
-  return { files, corrupt: corruptFiles(spool) }
+  return { files, corrupt: corruptFiles(spool), skippedLogs: logs.skipped }
 }
 
 /** Takes over the mail of a spool that is locked. Rejects with SpoolUnusable, or with StoreUnavailable when the store cannot commit. */
 export async function takeOverSpool(spool: string, target: TakeOverTarget): Promise<TakeOverReport> {
   const known = new Set(await target.store.maildropFiles())
   const report: (TakeOver & { readonly source: SpoolFile })[] = []
+  const logs = new SpoolLogs(spool)
   let round: Candidate[] = []
   const end = async (): Promise<void> => {
     report.push(...(await queueRound(round, target)))
     round = []
   }
   for (const source of spoolFiles(spool)) {
-    const found = examine(spool, source)
+    const found = examine(source, logs)
     if (found === null) continue
     if (found.kind !== 'candidate') report.push({ source, ...found })
     else if (known.has(keyOf(found.candidate))) report.push({ source, kind: 'known' })
@@ -72,13 +76,13 @@ export async function takeOverSpool(spool: string, target: TakeOverTarget): Prom
     if (round.length >= ROUND || bytesOf(round) >= ROUND_BYTES) await end()
   }
   await end()
-  return { files: report, corrupt: corruptFiles(spool) }
+  return { files: report, corrupt: corruptFiles(spool), skippedLogs: logs.skipped }
 }
 
 const bytesOf = (round: readonly Candidate[]): number => round.reduce((sum, { message }) => sum + message.content.length, 0)
 
 /** The mail in a file; null when the file has gone. */
-function examine(spool: string, source: SpoolFile): TakeOver | { readonly kind: 'candidate'; readonly candidate: Candidate } | null {
+function examine(source: SpoolFile, logs: SpoolLogs): TakeOver | { readonly kind: 'candidate'; readonly candidate: Candidate } | null {
   const reading = readSpoolFile(source)
   switch (reading.kind) {
     case 'gone':
@@ -88,8 +92,8 @@ function examine(spool: string, source: SpoolFile): TakeOver | { readonly kind: 
     case 'unusable':
       return { kind: 'left', why: reading.why }
     case 'read': {
-      const [deferLog, bounceLog] = [readSpoolLog(spool, 'defer', source.id), readSpoolLog(spool, 'bounce', source.id)]
-      const candidate = { ...reading.file, source, deferLog, bounceLog, aliases: owedAliases(spool, source.id) }
+      const [deferLog, bounceLog] = [logs.deliveries('defer', source.id), logs.deliveries('bounce', source.id)]
+      const candidate = { ...reading.file, source, deferLog, bounceLog, aliases: logs.owedAliases(source.id) }
       return remainingRecipients(candidate).length === 0 ? { kind: 'finished' } : { kind: 'candidate', candidate }
     }
   }

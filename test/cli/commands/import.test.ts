@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { BuiltSpool, submission } from '../../support/built-spool.ts'
@@ -198,4 +198,34 @@ test.each([
   const refused = await importMail(...args)
   expect(refused.code).toBe(code)
   expect(refused.err).toContain(text)
+})
+
+test('links and FIFOs in the spool are not followed nor waited for, and each is named', async () => {
+  spool.add('deferred', 'A1B2C3D4E5', { arrival })
+  const at = (...names: readonly string[]) => join(spool.spool, ...names)
+  symlinkSync('/', at('deferred', 'loop'))
+  symlinkSync('/dev/zero', at('deferred', 'AAAAAA'))
+  mkdirSync(at('deferred', 'B', 'C', 'D', 'E'), { recursive: true })
+  for (const [kind, id] of [
+    ['incoming', 'BBBBBB'],
+    ['defer', 'A1B2C3D4E5'],
+  ] as const)
+    execFileSync('mkfifo', [at(kind, id)])
+  symlinkSync('/dev/zero', at('bounce', 'A1B2C3D4E5'))
+  mkdirSync(at('trace'))
+  symlinkSync(at('deferred', 'A', 'A1B2C3D4E5'), at('trace', 'A1B2C3D4E5'))
+  const { code, out, err } = await importMail()
+  expect([code, out]).toEqual([65, expect.stringContaining('1 message with 1 recipient taken over')])
+  const named = err.replaceAll(`${spool.spool}/`, '').trimEnd().split('\n').toSorted()
+  expect(named).toEqual(
+    [
+      'deferd: bounce/A1B2C3D4E5 is not read, and its mail is taken over without its last outcome: it is a link',
+      'deferd: defer/A1B2C3D4E5 is not read, and its mail is taken over without its last outcome: it is no regular file',
+      'deferd: deferred/AAAAAA is left: it is a link',
+      'deferd: deferred/B/C/D/E is left: its name is no queue id',
+      'deferd: deferred/loop is left: its name is no queue id',
+      'deferd: incoming/BBBBBB is left: it is no regular file',
+      'deferd: trace/A1B2C3D4E5 is not read, and its mail is taken over without its last outcome: it is a link',
+    ].toSorted(),
+  )
 })
