@@ -10,7 +10,7 @@ import type { AuditId } from '../store/audit-log.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { DestinationDue, QueueStore } from '../store/queue-store.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { SECOND, type Clock, type Duration } from '../system/clock.ts'
+import type { Clock, Duration } from '../system/clock.ts'
 
 /** A move that cannot begin or cannot be finished, with one sentence for the operator. */
 export class MoveRefused extends Error {
@@ -213,14 +213,8 @@ export class QueueMover {
   }
 }
 
-/**
- * Milliseconds by which the clock of the target is ahead. Clocks that differ by less than a second are taken for equal, as QueueClock
- * does, so that due times stay the same to the millisecond.
- */
-export function offsetBetween(source: Clock, target: Clock): Duration {
-  const offset = target.wallOffset() - source.wallOffset()
-  return Math.abs(offset) < SECOND ? 0 : offset
-}
+/** Milliseconds by which the clock of the target is ahead: by them, times of the wall clock stay the same to the millisecond. */
+export const offsetBetween = (source: Clock, target: Clock): Duration => target.wallOffset() - source.wallOffset()
 
 /** A message with its queue id at the target, as a list: empty when it is not there. */
 const arrivedAs = (id: MessageId, as: string | null | undefined) => (as === null || as === undefined ? [] : [{ id, as }])

@@ -75,10 +75,13 @@ export class QueueClock implements Clock {
     return this.#base + this.#machine.monotonic()
   }
 
+  /**
+   * 0 for less than a second: such an offset is due to the time between two readings, of which one may be that of a database, so that
+   * other processes have another one. Instants converted by it would differ by these milliseconds.
+   */
   wallOffset(): Duration {
-    const measured = this.now() - this.#machine.now()
-    if (Math.abs(measured - this.#offset) >= STEP) this.#offset = measured
-    return this.#offset
+    const offset = this.#measuredOffset()
+    return Math.abs(offset) < STEP ? 0 : offset
   }
 
   monotonic(): Duration {
@@ -119,13 +122,20 @@ export class QueueClock implements Clock {
       }
     }
     const before = this.#observed
-    this.#observed = this.wallOffset()
+    this.#observed = this.#measuredOffset()
     return before - this.#observed
   }
 
   /** State from which another process can continue this clock. */
   record(): ClockRecord {
-    return { offset: this.wallOffset(), time: this.now(), uptime: this.#machine.uptime(), boot: this.#machine.boot }
+    return { offset: this.#measuredOffset(), time: this.now(), uptime: this.#machine.uptime(), boot: this.#machine.boot }
+  }
+
+  /** Offset at the last step of the wall clock, or at the start, so that it does not change between steps. */
+  #measuredOffset(): Duration {
+    const measured = this.now() - this.#machine.now()
+    if (Math.abs(measured - this.#offset) >= STEP) this.#offset = measured
+    return this.#offset
   }
 
   #arm(at: Instant, action: () => void): Timer {

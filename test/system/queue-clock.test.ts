@@ -58,6 +58,19 @@ test('less than a second between the clocks is no step', () => {
   expect([clock.observe(), clock.wallOffset()]).toEqual([SECOND, -SECOND])
 })
 
+test('a clock that is less than a second off, as one read from a database, has no offset, and keeps its own time', () => {
+  const machine = new VirtualClock()
+  for (const offset of [-999, -3, 2, 999]) {
+    const record = { time: machine.now() + offset, offset, uptime: machine.uptime(), boot: machine.boot }
+    const clock = restarted(machine, record)
+    expect([clock.now() - machine.now(), clock.wallOffset(), clock.observe()]).toEqual([offset, 0, 0])
+    expect(clock.record()).toEqual(record)
+    machine.step(-2 * SECOND)
+    expect([clock.observe(), clock.now() - clock.wallOffset()]).toEqual([-2 * SECOND, machine.now()])
+    machine.step(2 * SECOND)
+  }
+})
+
 test('the time of a suspension passes: alarms that became due in it ring within the second', () => {
   const machine = new VirtualClock()
   const clock = new QueueClock(machine)

@@ -24,7 +24,10 @@ export const recordOf = ({ sent, database, answered, machine }: ClockReading): C
 
 /** Asks the database for its time. */
 export async function readRecord(clock: QueueClock, ask: () => Promise<Instant>): Promise<ClockRecord> {
-  const wall = (): Instant => clock.now() - clock.wallOffset()
+  const wall = (): Instant => {
+    const { time, offset } = clock.record()
+    return time - offset
+  }
   const sent = wall()
   const database = await ask()
   return recordOf({ sent, database, answered: wall(), machine: clock.record() })
