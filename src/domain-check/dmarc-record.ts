@@ -5,6 +5,8 @@ export interface DmarcPolicy {
   /** Domain at which the record was found: that of From, or a parent. */
   readonly domain: string
   readonly policy: 'none' | 'quarantine' | 'reject'
+  /** Tag that is missing or not valid, so that `policy` is none. */
+  readonly mistake?: string | undefined
   /** True when `d=` has to equal the domain of From (`adkim=s`). */
   readonly strictDkim: boolean
   /** `psd=`: `y` at a public suffix, `n` at an organizational domain; undefined where the record does not tell. */
@@ -23,20 +25,36 @@ export function dmarcDomains(domain: string): readonly string[] {
   return [domain, ...parents.map((_, i) => parents.slice(i).join('.'))]
 }
 
+/** A policy, no record, or the reason why DMARC does not apply although there is one. */
+export type DmarcRecord =
+  | { readonly kind: 'found'; readonly policy: DmarcPolicy }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'invalid'; readonly why: string }
+
 const POLICIES: ReadonlySet<string> = new Set<DmarcPolicy['policy']>(['none', 'quarantine', 'reject'])
+const isPolicy = (text: string | undefined): text is DmarcPolicy['policy'] => POLICIES.has(text ?? '')
+
+/** Matches a list of URIs of which one has a scheme and a path. */
+const ADDRESS = /(?:^|,)\s*[a-z][a-z0-9+.-]*:[^\s,]+/i
 
 /**
- * The policy for mail from `from` in the TXT records at `dmarcName(domain)`; undefined when there is not exactly one record. A policy that is
- * not known counts as none.
+ * The record for mail from `from` among the TXT records at `dmarcName(domain)`. Several count as none. Without a valid `p`, or with an `sp` that
+ * is not valid, the policy is none when there is an address for reports, and DMARC does not apply otherwise (RFC 7489 §6.6.3).
  */
-export function dmarcPolicy(from: string, domain: string, texts: readonly string[]): DmarcPolicy | undefined {
-  const [text, ...others] = texts.filter((one) => /^v=DMARC1\s*(?:;|$)/.test(one))
-  const tags = text === undefined || others.length > 0 ? null : parseTags(text)
-  if (tags === null) return undefined
-  const ofSubdomains = from === domain ? undefined : tags.get('sp')
-  const written = (ofSubdomains ?? tags.get('p') ?? 'none').toLowerCase()
-  const policy = POLICIES.has(written) ? (written as DmarcPolicy['policy']) : 'none'
+export function dmarcRecord(from: string, domain: string, texts: readonly string[]): DmarcRecord {
+  const records = texts.filter((one) => /^v=DMARC1\s*(?:;|$)/.test(one))
+  const [text, ...others] = records
+  if (text === undefined) return { kind: 'none' }
+  if (others.length > 0) return { kind: 'invalid', why: `there are ${records.length} records, which count as none` }
+  const tags = parseTags(text)
+  if (tags === null) return { kind: 'invalid', why: 'it is no list of different tags' }
   const suffix = tags.get('psd')?.toLowerCase()
-  const psd = suffix === 'y' || suffix === 'n' ? suffix : undefined
-  return { domain, policy, strictDkim: tags.get('adkim')?.toLowerCase() === 's', psd }
+  const psd: DmarcPolicy['psd'] = suffix === 'y' || suffix === 'n' ? suffix : undefined
+  const base = { domain, strictDkim: tags.get('adkim')?.toLowerCase() === 's', psd }
+  const [p, sp] = [tags.get('p')?.toLowerCase(), tags.get('sp')?.toLowerCase()]
+  if (isPolicy(p) && (sp === undefined || isPolicy(sp)))
+    return { kind: 'found', policy: { ...base, policy: from === domain ? p : (sp ?? p) } }
+  const mistake = p === undefined ? 'p= is missing' : isPolicy(p) ? `sp=${sp} is no policy` : `p=${p} is no policy`
+  if (ADDRESS.test(tags.get('rua') ?? '')) return { kind: 'found', policy: { ...base, policy: 'none', mistake } }
+  return { kind: 'invalid', why: `${mistake}, and there is no address for reports (rua=), so that DMARC does not apply` }
 }

@@ -88,7 +88,7 @@ function exchangersJson({ domain, mx, sts, tlsrpt }: ExchangerFacts) {
     mx: { domain, ...stateOf(mx), authentic: mx.kind !== 'failed' && mx.secure, records: mx.kind === 'found' ? mx.records : [] },
     mta_sts: {
       record: announced.kind === 'id' ? announced.id : null,
-      record_failure: announced.kind === 'failed' ? announced.reason : null,
+      record_failure: 'reason' in announced ? announced.reason : null,
       published: published === undefined || 'reason' in published ? null : policyJson(published),
       failure: published !== undefined && 'reason' in published ? published.reason : null,
       kept: kept === undefined ? null : policyJson(kept),
@@ -149,7 +149,7 @@ function senderJson({ domain, spf, dkim, dmarc }: SenderFacts) {
       state: dmarc.kind,
       domain: policy?.domain ?? null,
       policy: policy?.policy ?? null,
-      failure: dmarc.kind === 'failed' ? dmarc.why : null,
+      failure: 'why' in dmarc ? dmarc.why : null,
     },
   }
 }

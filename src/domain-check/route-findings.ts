@@ -110,6 +110,8 @@ function stsFinding({ sts, mx }: ExchangerFacts, { checkedAt, delivery }: Domain
       return unknown('MTA-STS', `the look-up of the record failed for now: ${announced.reason}${keptText}`)
     case 'none':
       return (alive ? wrong : note)('MTA-STS', `no policy is announced${keptText}`)
+    case 'invalid':
+      return wrong('MTA-STS', `the record cannot be used: ${announced.reason}${keptText}`)
     case 'id':
       break
   }

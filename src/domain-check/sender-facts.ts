@@ -3,7 +3,7 @@ import { recordName, recordProblem } from '../dkim/key-record.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import { keysFor } from '../dkim/signer.ts'
 import type { Net } from '../system/net.ts'
-import { dmarcDomains, dmarcName, dmarcPolicy, type DmarcPolicy } from './dmarc-record.ts'
+import { dmarcDomains, dmarcName, dmarcRecord, type DmarcPolicy, type DmarcRecord } from './dmarc-record.ts'
 import { evaluateSpf, type SpfOutcome } from './spf-evaluation.ts'
 
 /** A key that signs mail of the domain, and the state of its record. */
@@ -18,10 +18,7 @@ export interface DkimFacts {
   readonly text: string
 }
 
-export type DmarcFacts =
-  | { readonly kind: 'found'; readonly policy: DmarcPolicy }
-  | { readonly kind: 'none' }
-  | { readonly kind: 'failed'; readonly why: string }
+export type DmarcFacts = DmarcRecord | { readonly kind: 'failed'; readonly why: string }
 
 export interface SenderFacts {
   readonly domain: string
@@ -63,19 +60,26 @@ async function dkimFacts(from: string, tables: DkimKeys, net: Pick<Net, 'lookupT
   )
 }
 
-/** The policy of the domain itself, of its organizational domain, or of the public suffix above it (RFC 9989 §4.10.1, §4.10.2). */
+/**
+ * The policy of the domain itself, of its organizational domain, or of the public suffix above it (RFC 9989 §4.10.1, §4.10.2). A record of
+ * the domain itself that cannot be used ends the search, because receivers differ in what they do then (RFC 7489 §6.6.3).
+ */
 async function dmarcFacts(from: string, net: Pick<Net, 'lookupTxt'>): Promise<DmarcFacts> {
   let highest: DmarcPolicy | undefined
   /** Policy of the domain that was asked before. */
   let below: DmarcPolicy | undefined
+  let unusable: DmarcFacts | undefined
   for (const domain of dmarcDomains(from)) {
     const found = await net.lookupTxt(dmarcName(domain))
     if (found.kind === 'failed') return { kind: 'failed', why: `the look-up of ${dmarcName(domain)} failed: ${found.reason}` }
-    const policy = dmarcPolicy(from, domain, found.kind === 'found' ? found.records : [])
+    const record = dmarcRecord(from, domain, found.kind === 'found' ? found.records : [])
+    if (record.kind === 'invalid') unusable = { kind: 'invalid', why: `${dmarcName(domain)}: ${record.why}` }
+    if (record.kind === 'invalid' && domain === from) break
+    const policy = record.kind === 'found' ? record.policy : undefined
     if (policy !== undefined && (domain === from || policy.psd === 'n')) return { kind: 'found', policy }
     if (policy?.psd === 'y') return { kind: 'found', policy: below ?? policy }
     highest = policy ?? highest
     below = policy
   }
-  return highest === undefined ? { kind: 'none' } : { kind: 'found', policy: highest }
+  return highest === undefined ? (unusable ?? { kind: 'none' }) : { kind: 'found', policy: highest }
 }

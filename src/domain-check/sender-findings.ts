@@ -83,9 +83,10 @@ function anyPass(results: readonly Pass[]): Pass {
 /** Whether mail passes DMARC: by SPF, whose domain is that of From, or by a signature of that domain or of a parent. */
 function dmarcFinding({ domain, spf, dkim, dmarc }: SenderFacts, isDirect: boolean): Finding {
   if (dmarc.kind === 'failed') return unknown('DMARC', dmarc.why)
+  if (dmarc.kind === 'invalid') return wrong('DMARC', dmarc.why)
   if (dmarc.kind === 'none') return note('DMARC', `${domain} has no record`)
-  const { policy, domain: at, strictDkim } = dmarc.policy
-  const name = `p=${policy}${at === domain ? '' : ` of ${at}`}`
+  const { policy, domain: at, strictDkim, mistake } = dmarc.policy
+  const name = `p=${policy}${at === domain ? '' : ` of ${at}`}${mistake === undefined ? '' : ` (${mistake})`}`
   // Every one of our addresses may send.
   const ofSpf = isDirect && spf.length > 0 ? (spf.every(({ result }) => result === 'pass') ? 'yes' : spfPass(spf)) : 'unknown'
   const aligned = dkim.filter((key) => key.signs && (!strictDkim || key.domain === domain))

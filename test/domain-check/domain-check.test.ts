@@ -165,6 +165,16 @@ const DOMAINS: readonly (readonly [domain: string, last: RegExp, verdict: Domain
     'wrong',
     (far, domain) => far.world.rule({ domain, at: 'greeting', reply: '554 5.7.1 go away' }),
   ],
+  [
+    'doubled.example',
+    /^sent to .* without TLS \(level may\)$/,
+    'wrong',
+    (far, domain) => {
+      far.unsecure(`mx.${domain}`).unserve(domain)
+      zone(far, `_mta-sts.${domain}`, { txt: ['v=STSv1; id=1;', 'v=STSv1; id=2;'] })
+      zone(far, `_smtp._tls.${domain}`, { txt: [`v=TLSRPTv1; rua=mailto:a@${domain}`, `v=TLSRPTv1; rua=mailto:b@${domain}`] })
+    },
+  ],
 ]
 
 interface Attempted {
@@ -315,4 +325,14 @@ test('golden screens and JSON', async () => {
   await expect(screens.join(`\n${'-'.repeat(100)}\n\n`)).toMatchFileSnapshot('golden/screens.txt')
   const json = reports.map(({ facts, report }) => domainJson(facts, report))
   await expect(`${JSON.stringify(json, null, 2)}\n`).toMatchFileSnapshot('golden/reports.json')
+})
+
+test('records that are there twice are named', () => {
+  const { findings } = reportOf('doubled.example').report
+  const twice = findings.filter(({ text }) => text.includes('2 records')).map(({ what, verdict, text }) => [what, verdict, text])
+  const text = 'the record cannot be used: there are 2 records, which count as none'
+  expect(twice).toEqual([
+    ['MTA-STS', 'wrong', text],
+    ['TLS-RPT', 'wrong', text],
+  ])
 })

@@ -1,6 +1,6 @@
 /** Records of DMARC and TLS-RPT, and our addresses as receivers see them. */
 import { describe, expect, test } from 'vitest'
-import { dmarcDomains, dmarcPolicy } from '../../src/domain-check/dmarc-record.ts'
+import { dmarcDomains, dmarcRecord } from '../../src/domain-check/dmarc-record.ts'
 import { senderFindings } from '../../src/domain-check/sender-findings.ts'
 import type { DomainFacts } from '../../src/domain-check/domain-facts.ts'
 import { gatherSender, type SenderFacts } from '../../src/domain-check/sender-facts.ts'
@@ -38,6 +38,8 @@ describe('DMARC', () => {
     ['the domain below a public suffix (psd=y)', { 'us.example': 'p=reject', example: 'p=none; psd=y' }, 'us.example reject'],
     ['a public suffix alone', { example: 'p=reject; psd=y' }, 'example reject'],
     ['no record', {}, undefined],
+    ['none beside a record of the domain itself that cannot be used', { 'a.b.us.example': 'p=bogus', 'us.example': 'p=reject' }, undefined],
+    ['another parent than one whose record cannot be used', { 'b.us.example': 'p=bogus', 'us.example': 'p=reject' }, 'us.example reject'],
   ])('the policy is that of %s', async (_, records, expected) => {
     const net = new MemoryNet(new VirtualClock(), {
       lookupMx: () => ({ kind: 'none', nxdomain: true }),
@@ -55,15 +57,26 @@ describe('DMARC', () => {
   test.each([
     ['us.example', ['v=DMARC1; p=reject'], { policy: 'reject', strictDkim: false }],
     ['sub.us.example', ['v=DMARC1; p=reject; sp=quarantine; adkim=s'], { policy: 'quarantine', strictDkim: true }],
-    ['us.example', ['v=DMARC1; p=monitor'], { policy: 'none' }],
-    ['us.example', ['v=DMARC1'], { policy: 'none' }],
+    ['us.example', ['v=DMARC1; p=monitor; rua=mailto:d@us.example'], { policy: 'none', mistake: 'p=monitor is no policy' }],
+    ['us.example', ['v=DMARC1; p=reject; sp=monitor; rua=mailto:d@us.example'], { policy: 'none', mistake: 'sp=monitor is no policy' }],
+    ['us.example', ['v=DMARC1; rua=mailto:d@us.example'], { policy: 'none', mistake: 'p= is missing' }],
   ])('%s %j', (from, records, policy) => {
-    expect(dmarcPolicy(from, 'us.example', records)).toMatchObject({ domain: 'us.example', ...policy })
+    expect(dmarcRecord(from, 'us.example', records)).toMatchObject({ kind: 'found', policy: { domain: 'us.example', ...policy } })
   })
 
-  test('not exactly one record is none', () => {
-    expect(dmarcPolicy('us.example', 'us.example', ['v=DMARC1; p=none', 'v=DMARC1; p=reject'])).toBeUndefined()
-    expect(dmarcPolicy('us.example', 'us.example', ['v=DMARC2; p=none'])).toBeUndefined()
+  const NO_REPORTS = 'and there is no address for reports (rua=), so that DMARC does not apply'
+  test.each([
+    [['v=DMARC1; p=none', 'v=DMARC1; p=reject'], 'there are 2 records, which count as none'],
+    [['v=DMARC1;p=bogus'], `p=bogus is no policy, ${NO_REPORTS}`],
+    [['v=DMARC1;p=bogus;rua=d@us.example'], `p=bogus is no policy, ${NO_REPORTS}`],
+    [['v=DMARC1'], `p= is missing, ${NO_REPORTS}`],
+    [['v=DMARC1; p=none; p=reject'], 'it is no list of different tags'],
+  ])('%j cannot be used', (records, why) => {
+    expect(dmarcRecord('us.example', 'us.example', records)).toEqual({ kind: 'invalid', why })
+  })
+
+  test('a record of another version is none', () => {
+    expect(dmarcRecord('us.example', 'us.example', ['v=DMARC2; p=none'])).toEqual({ kind: 'none' })
   })
 })
 
@@ -158,6 +171,7 @@ describe('findings about the sender', () => {
     ['not known', { spf: spf('not-evaluated'), dmarc: dmarc('reject') }, 'note'],
     ['no record', { spf: spf('pass') }, 'note'],
     ['a failed look-up', { dmarc: { kind: 'failed', why: 'SERVFAIL' } }, 'unknown'],
+    ['a record that cannot be used', { spf: spf('pass'), dmarc: { kind: 'invalid', why: 'there are 2 records' } }, 'wrong'],
   ])('DMARC: %s', (_, sender, verdict) => {
     expect(verdictOf('DMARC', {}, sender)).toBe(verdict)
   })

@@ -49,8 +49,17 @@ async function publishedPolicy(config: Config, domain: string, clock: Clock): Pr
   const { SystemNet } = await import('../../system/system-net.ts')
   const net = new SystemNet({ dnsServers: config.dns_servers })
   const announced = announcementIn(await net.lookupTxt(recordName(domain)))
-  if (announced.kind === 'failed') return { reason: `the look-up of ${recordName(domain)} failed: ${announced.reason}` }
-  if (announced.kind === 'none') return { reason: `no MTA-STS record is published at ${recordName(domain)}` }
+  const name = recordName(domain)
+  switch (announced.kind) {
+    case 'failed':
+      return { reason: `the look-up of ${name} failed: ${announced.reason}` }
+    case 'invalid':
+      return { reason: `the MTA-STS record at ${name} cannot be used: ${announced.reason}` }
+    case 'none':
+      return { reason: `no MTA-STS record is published at ${name}` }
+    case 'id':
+      break
+  }
   const terms = { ca: readTlsFiles(config).policyHostCa, allowPrivate: config.smtp_allow_private_addresses }
   const now = clock.now()
   return policyFrom(await fetchPolicy(domain, { net, clock, ...terms }), { domain, id: announced.id, usedAt: now, now })

@@ -39,6 +39,7 @@ export function decideSts({ kept, announced, now, failedAt, last }: StsFacts): S
       return { applies, fetch: isKnown || !mayFetch ? undefined : announced.id }
     }
     case 'none':
+    case 'invalid':
     case 'failed':
       return { applies, fetch: last ? applies?.id : undefined }
   }

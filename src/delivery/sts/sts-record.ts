@@ -4,11 +4,11 @@ import { SECOND, type Duration } from '../../system/clock.ts'
 import type { Lookup } from '../../system/net.ts'
 import type { StsPolicy } from '../../store/tls/sts-policy.ts'
 
-/** Id that a domain publishes, or why there is none. */
+/** Id that a domain publishes, or why there is none. A record that is `invalid` counts as none. */
 export type StsAnnouncement =
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'none' }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'invalid' | 'failed'; readonly reason: string }
 
 /** Name of the TXT record of a domain. */
 export const recordName = (domain: string): string => `_mta-sts.${domain}`
@@ -20,8 +20,11 @@ export const policyHost = (domain: string): string => `mta-sts.${domain}`
 export function announcementIn(answer: Lookup<string>): StsAnnouncement {
   if (answer.kind === 'failed') return { kind: 'failed', reason: answer.reason }
   const records = answer.kind === 'found' ? answer.records.filter((text) => /^v=STSv1[ \t]*;/.test(text)) : []
-  const id = records.length === 1 ? idIn(records[0] ?? '') : undefined
-  return id === undefined ? { kind: 'none' } : { kind: 'id', id }
+  const [record, ...others] = records
+  if (record === undefined) return { kind: 'none' }
+  if (others.length > 0) return { kind: 'invalid', reason: `there are ${records.length} records, which count as none` }
+  const id = idIn(record)
+  return id === undefined ? { kind: 'invalid', reason: 'it has no id of 1 to 32 letters and digits' } : { kind: 'id', id }
 }
 
 function idIn(record: string): string | undefined {

@@ -19,6 +19,7 @@ const policy: StsPolicy = {
 }
 const expired = { ...policy, expiresAt: NOW }
 const none: StsAnnouncement = { kind: 'none' }
+const invalid: StsAnnouncement = { kind: 'invalid', reason: 'there are 2 records' }
 const failed: StsAnnouncement = { kind: 'failed', reason: 'SERVFAIL' }
 const id = (text: string): StsAnnouncement => ({ kind: 'id', id: text })
 
@@ -41,6 +42,7 @@ describe('which policy applies, and what is fetched', () => {
     ['another policy is announced', policy, id('two'), {}, policy, 'two'],
     ['another is announced, and its fetch failed', policy, id('two'), { failedAt: NOW - MINUTE }, policy, undefined],
     ['the record was taken away', policy, none, {}, policy, undefined],
+    ['the record cannot be used', policy, invalid, {}, policy, undefined],
     ['the look-up fails', policy, failed, {}, policy, undefined],
     ['the kept policy has expired, and is announced', expired, id('one'), {}, undefined, 'one'],
     ['the kept policy has expired, and nothing is announced', expired, none, {}, undefined, undefined],

@@ -11,15 +11,21 @@ describe('the TXT record', () => {
     ['may have no semicolon at its end', ['v=STSv1;id=a'], 'a'],
     ['may have blanks and other fields', ['v=STSv1 ; x=y; id = b1 ; id=c'], 'b1'],
     ['of another kind is skipped', ['v=spf1 -all', 'v=STSv1; id=1;'], '1'],
-    ['without an id is none', ['v=STSv1;'], null],
-    ['with a malformed id is none', ['v=STSv1; id=a-b;'], null],
-    ['with an id of 33 characters is none', [`v=STSv1; id=${'a'.repeat(33)};`], null],
     ['of another version is none', ['v=STSv2; id=1;'], null],
     ['without the version first is none', ['id=1; v=STSv1;'], null],
-    ['twice is none', ['v=STSv1; id=1;', 'v=STSv1; id=1;'], null],
     ['that only begins alike is none', ['v=STSv10; id=1;'], null],
   ])('%s', (_, records, id) => {
     expect(announcementIn(found(...records))).toEqual(id === null ? { kind: 'none' } : { kind: 'id', id })
+  })
+
+  const NO_ID = 'it has no id of 1 to 32 letters and digits'
+  test.each<[string, readonly string[], string]>([
+    ['without an id', ['v=STSv1;'], NO_ID],
+    ['with a malformed id', ['v=STSv1; id=a-b;'], NO_ID],
+    ['with an id of 33 characters', [`v=STSv1; id=${'a'.repeat(33)};`], NO_ID],
+    ['twice', ['v=STSv1; id=1;', 'v=STSv1; id=1;'], 'there are 2 records, which count as none'],
+  ])('%s cannot be used', (_, records, reason) => {
+    expect(announcementIn(found(...records))).toEqual({ kind: 'invalid', reason })
   })
 
   test('that does not exist is none, and a failed look-up is a failure', () => {
