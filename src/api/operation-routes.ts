@@ -220,9 +220,8 @@ function destinationOperations(view: QueueView): readonly ApiRoute[] {
         const destination = await known(request)
         const who = auditName(request.requester)
         const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination }, limit: 1 } as const
-        const commandLine = `--destination=${destination} --limit=1`
         const whole = { queues: null, purge: false, reason: null, plan: null, request: null }
-        const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, commandLine, ...whole })
+        const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, ...whole })
         await ended
         return changed(request)
       },
@@ -244,7 +243,8 @@ function auditRoute(view: QueueView): ApiRoute {
     path: '/audit',
     role: 'viewer',
     summary: 'Audit log, the last record first',
-    about: 'The members of `deferd audit --json`, with the state of operations. An operation has the id of its record.',
+    about:
+      'The members of `deferd audit --json`, with the state of operations. An operation has the id of its record, whose arguments are those of `deferd queue` that select the same messages, quoted for a shell.',
     query: z.strictObject({
       who: text.describe('name of the operator; * matches any text'),
       action: text.describe('such as hold or suspend; * matches any text'),

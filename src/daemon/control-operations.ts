@@ -51,7 +51,6 @@ const operationShape: z.ZodType<BulkOperation> = z.strictObject({
   purge: z.boolean(),
   dryRun: z.boolean(),
   who: z.string(),
-  commandLine: z.string(),
 } satisfies Record<keyof BulkOperation, z.ZodType>)
 
 const operationId = z.int().positive()
@@ -59,7 +58,6 @@ const operationId = z.int().positive()
 const undoShape: z.ZodType<CommandedUndo> = z.strictObject({
   operation: operationId,
   who: z.string(),
-  commandLine: z.string(),
   reason: textOrNull,
 } satisfies Record<keyof CommandedUndo, z.ZodType>)
 

@@ -313,7 +313,7 @@ export class Opening {
     if (this.#operations === null) return false
     const filter = { ...ANY_MESSAGE, recipient: `*@${domain}` }
     const selection = { kind: 'filter', filter, limit: null } as const
-    const request = { operation: 'flush', selection, queues: null, purge: false, dryRun: false, who, commandLine: domain } as const
+    const request = { operation: 'flush', selection, queues: null, purge: false, dryRun: false, who } as const
     this.#operations.perform(request).catch((error: unknown) => {
       this.#events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
     })

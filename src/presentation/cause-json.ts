@@ -2,7 +2,8 @@
 import { failureClass } from '../mail/failure-class.ts'
 import type { WaitingCause } from '../queue/waiting-causes.ts'
 import type { Instant } from '../system/clock.ts'
-import { epochSeconds, shellWord } from './text.ts'
+import { shellWord } from '../system/shell-word.ts'
+import { epochSeconds } from './text.ts'
 
 /** The options of queue commands that select a cause; null when there are none. */
 export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>

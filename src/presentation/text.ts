@@ -86,6 +86,3 @@ export function asciiBytes(texts: readonly string[]): Uint8Array | undefined {
 
 /** Limits a text to a width. A shortened text ends with an ellipsis. */
 export const clipped = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`)
-
-/** An argument, quoted for a shell where that is needed. */
-export const shellWord = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

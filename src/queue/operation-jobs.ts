@@ -10,6 +10,7 @@ import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
 import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
 import { carryOut, type RoundDeps } from './operation-rounds.ts'
+import { operationText } from './operation-words.ts'
 import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
 import { selectedRounds, type RoundsOf } from './selected-messages.ts'
 
@@ -92,13 +93,13 @@ export class OperationJobs {
 
   async #begin(job: Job, progress: (soFar: Progress) => void): Promise<StartedOperation> {
     const { store, clock, retention } = this.#deps
-    const { operation: action, commandLine, who, reason, expected, undoes, request } = job
+    const { operation: action, selection, who, reason, expected, undoes, request } = job
     const at = clock.now()
     const record = {
       at,
       who,
       action,
-      arguments: commandLine,
+      arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, at - clock.wallOffset()),
       reason,
       expected,
       undoUntil: undoUntil(job, retention(), at),

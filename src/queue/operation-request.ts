@@ -24,8 +24,6 @@ export interface BulkOperation {
   readonly dryRun: boolean
   /** Name of the operator, for the audit log. */
   readonly who: string
-  /** Command with its arguments, for the audit log. */
-  readonly commandLine: string
 }
 
 /** The plan that an operator was shown before the operation. */
@@ -49,7 +47,7 @@ export interface OperationRequest extends Omit<BulkOperation, 'dryRun'> {
 }
 
 /** An undo of an operation. */
-export interface UndoRequest extends Pick<OperationRequest, 'who' | 'commandLine' | 'reason' | 'request'> {
+export interface UndoRequest extends Pick<OperationRequest, 'who' | 'reason' | 'request'> {
   readonly operation: AuditId
 }
 

@@ -7,6 +7,7 @@ import type { AuditId } from '../store/audit-log.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
+import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
 import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
 import { selectedRounds } from './selected-messages.ts'
@@ -44,13 +45,16 @@ export class Operations {
   async suspend(name: DestinationName, { by, duration, reason }: SuspensionRequest): Promise<void> {
     const until = duration === null ? null : this.#deps.clock.now() + duration
     await this.#deps.scheduler.suspend(name, { by, until, reason })
-    const options = [duration === null ? '' : ` --for=${formatDuration(duration)}`, reason === null ? '' : ` --reason=${reason}`]
-    await this.#audit(by, 'suspend', `${name}${options.join('')}`, 1)
+    const options = [
+      duration === null ? '' : ` --for=${formatDuration(duration)}`,
+      reason === null ? '' : ` ${shellWord(`--reason=${reason}`)}`,
+    ]
+    await this.#audit(by, 'suspend', `${shellWord(name)}${options.join('')}`, 1)
   }
 
   async resume(name: DestinationName, who: string): Promise<void> {
     await this.#deps.scheduler.resume(name, who)
-    await this.#audit(who, 'resume', name, 1)
+    await this.#audit(who, 'resume', shellWord(name), 1)
   }
 
   /** Destinations in the scheduler's memory, with times of the wall clock. */
@@ -60,8 +64,8 @@ export class Operations {
     return this.#deps.scheduler.snapshot().map((one) => ({ ...one, nextDueAt: wall(one.nextDueAt), deadUntil: wall(one.deadUntil) }))
   }
 
-  #audit(who: string, action: string, commandLine: string, changed: number): Promise<AuditId> {
-    return this.#deps.store.audit({ at: this.#deps.clock.now(), who, action, arguments: commandLine, changed })
+  #audit(who: string, action: string, words: string, changed: number): Promise<AuditId> {
+    return this.#deps.store.audit({ at: this.#deps.clock.now(), who, action, arguments: words, changed })
   }
 
   /** Selects the messages of an operation without changing them. */

@@ -326,9 +326,7 @@ export class World implements AsyncDisposable {
     this.#did(operation)
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
     return this.#driven(
-      this.#lives
-        .operations()
-        .perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator', commandLine: operation }),
+      this.#lives.operations().perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator' }),
     )
   }
 

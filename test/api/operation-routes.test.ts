@@ -1,3 +1,4 @@
+import { deflateRawSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import type { Reply } from '../support/api-server.ts'
@@ -109,6 +110,65 @@ test('a plan is carried out on the messages that were shown, and refused when ma
   expect(accepted.json).toMatchObject({ operation: 'delete', changed: 50, expected: 50 })
   expect(await inQueue(one, 'deferred')).toBe(6)
   expect((await post(one, '/operations', { plan: 'AAAA' })).json.type).toMatch(/plan$/)
+})
+
+/** A token that a client has made up. */
+const madeUp = (plan: unknown): string => deflateRawSync(JSON.stringify(plan)).toString('base64url')
+
+const purging = (ids: readonly string[]) => ({
+  operation: 'delete',
+  selection: { kind: 'ids', ids },
+  queues: null,
+  purge: true,
+  through: 1_000_000_000,
+  matched: 1,
+})
+
+test('a plan that a client made up is recorded as what it does', async () => {
+  const one = await opened()
+  const [id = '', other = ''] = await one.fill(2)
+  const forged = await post(one, '/operations', {
+    plan: madeUp({ ...purging([id]), commandLine: '--sender=newsletter@spam.example --limit=1' }),
+  })
+  expect([forged.status, forged.json.type]).toEqual([422, expect.stringMatching(/plan$/)])
+  expect(await inQueue(one, 'deferred')).toBe(2)
+  const purged = await post(one, '/operations', { plan: madeUp(purging([id])) })
+  expect(purged.json).toMatchObject({ changed: 1, arguments: `--now ${id}` })
+  const filter = { ...ANY_MESSAGE, sender: 'app@us.example', reply: "it's; $(x)", arrivedBefore: 1_767_225_600_000 - 7_200_000 }
+  const selection = { kind: 'filter', filter, limit: null }
+  const planned = await post(one, '/operations', { plan: madeUp({ ...purging([]), selection, purge: false }) })
+  expect(planned.json).toMatchObject({ changed: 0, arguments: `--sender=app@us.example --older-than=2h --reply='it'\\''s; $(x)'` })
+  expect((await one.api.get('/audit')).json.records).toHaveLength(2)
+  expect((await one.api.get(`/messages/${other}`)).status).toBe(200)
+})
+
+test('a plan that inflates beyond the size of a plan is refused, and nothing of it is recorded', async () => {
+  const one = await opened()
+  await one.fill(1)
+  for (const bomb of [
+    madeUp({ ...purging([]), commandLine: 'x'.repeat(60_000_000) }),
+    madeUp(purging(Array.from({ length: 2_000_000 }, () => 'x'))),
+    madeUp({ ...purging([]), selection: { kind: 'filter', filter: { ...ANY_MESSAGE, reply: 'x'.repeat(60_000_000) }, limit: null } }),
+  ]) {
+    const { status, json } = await post(one, '/operations', { plan: bomb })
+    expect([status, json.type]).toEqual([422, expect.stringMatching(/plan$/)])
+    expect(json.detail).toBe('the plan has more than 2.1 MB, which no dry run makes: repeat the dry run')
+  }
+  expect((await one.api.get('/audit')).json.records).toEqual([])
+})
+
+test('the largest plan of ids is carried out, and a larger one is refused at the dry run', async () => {
+  const one = await opened('memory')
+  const [id = ''] = await one.fill(1)
+  const ids = [id, ...Array.from({ length: 49_999 }, (_, n) => `unknown${n}`.padEnd(30, 'x'))]
+  const dryRun = (named: readonly string[]) =>
+    post(one, '/operations', { operation: 'hold', selection: { kind: 'ids', ids: named }, dry_run: true })
+  const { token } = (await dryRun(ids)).json.plan
+  const held = await post(one, '/operations', { plan: token })
+  expect(held.json).toMatchObject({ changed: 1, unknown: 49_999, arguments: expect.stringMatching(/ # and 49980 more$/) })
+  const refused = await dryRun([...ids, 'more'])
+  expect([refused.status, refused.json.type]).toEqual([422, expect.stringMatching(/plan$/)])
+  expect(refused.json.detail).toMatch(/^a plan names at most 50,000 messages: /)
 })
 
 test('an operation of more than 2 s is answered with 202, is cancelled, and its undo restores exactly its messages', async () => {

@@ -276,7 +276,7 @@ describe('destinations', () => {
       next_attempt_time: NOW / 1000 + 7200,
       recipients: [{ delay_reason: 'delivery temporarily suspended: by operator: rate limited' }],
     })
-    expect(await operator.says('audit')).toContain('suspend far.example --for=2h --reason=rate limited')
+    expect(await operator.says('audit')).toContain("suspend far.example --for=2h --reason='rate limited'")
     expect((await operator.run(['destination', 'suspend', 'far.example', '--for', '0s'])).code).toBe(64)
   })
 
@@ -470,7 +470,7 @@ describe('with a daemon', () => {
   })
 
   test('a request of another version is refused as a whole, in one sentence', async () => {
-    const operation = { operation: 'delete', queues: null, purge: true, dryRun: false, who: 'operator', commandLine: '--all' } as const
+    const operation = { operation: 'delete', queues: null, purge: true, dryRun: false, who: 'operator' } as const
     const later = { ...ANY_MESSAGE, domain: 'far.example' } as QueueFilter
     const operated = await withDaemon(async () => {
       const client = await openDaemonClient(operator.directory)

@@ -89,7 +89,6 @@ const holdAll = (filter: object, more: Partial<BulkOperation> = {}) => ({
   purge: false,
   dryRun: false,
   who: 'root',
-  commandLine: '--all',
   ...more,
 })
 

@@ -10,6 +10,7 @@ import { html } from '../../src/page/markup/html.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { launchBrowser, noBrowser } from '../support/browser.ts'
+import { shellWord } from '../../src/system/shell-word.ts'
 import { HOSTILE_ADDRESSES, HOSTILE_CONTENT, HOSTILE_ORCPT, HOSTILE_TEXTS } from '../support/hostile-mail.ts'
 import { PageDaemon } from '../support/page-daemon.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
@@ -212,7 +213,7 @@ describe('over HTTP', () => {
     expect(stories.flatMap(({ recipients }) => recipients.map((one) => one.orig_address))).toContain('"><img src=x onerror=pwned()>')
     const { records } = await valueOf('audit?limit=500')
     expect(records.map(({ reason }) => reason)).toEqual([null, ...HOSTILE_TEXTS.map((text) => text.slice(0, 200)).toReversed()])
-    expect(records[0]?.arguments).toBe(`${await destination()} --reason=${HOSTILE_TEXTS[2]}`)
+    expect(records[0]?.arguments).toBe(`${shellWord(await destination())} ${shellWord(`--reason=${HOSTILE_TEXTS[2]}`)}`)
     expect(records[0]?.who).toBe(`page:${HOSTILE_TEXTS[0]} (127.0.0.1)`)
     const left = (await valueOf('history?limit=500')).messages.map((one) => JSON.stringify(one))
     for (const text of HOSTILE_TEXTS)

@@ -52,14 +52,13 @@ const order = (operation: OperationName, more: Partial<OperationRequest> = {}): 
   queues: null,
   purge: false,
   who: 'page:alice (127.0.0.1)',
-  commandLine: '--all',
   reason: null,
   plan: null,
   request: null,
   ...more,
 })
 
-const undo = (operation: number) => ({ operation, who: 'root', commandLine: `${operation}`, reason: null, request: null })
+const undo = (operation: number) => ({ operation, who: 'root', reason: null, request: null })
 
 const queueNames = async () => {
   const listed = await world.reader.list(ANY_MESSAGE, { after: 0, limit: 1_000 })

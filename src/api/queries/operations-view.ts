@@ -178,8 +178,8 @@ export async function beginOperation(
 ): Promise<Begun> {
   const asked = await permitted(view, given, requester)
   const plan = 'through' in given ? { through: given.through, matched: given.matched, acceptsGrowth } : null
-  const { operation, selection, queues, purge, commandLine } = asked
-  const request = { operation, selection, queues, purge, commandLine, who: auditName(requester), plan, ...carried }
+  const { operation, selection, queues, purge } = asked
+  const request = { operation, selection, queues, purge, who: auditName(requester), plan, ...carried }
   return begun(view, carried.request, () => view.operations().jobs.start(request))
 }
 
@@ -192,7 +192,7 @@ export function undoOperation(
   const who = auditName(requester)
   return begun(view, carried.request, async () => {
     await visibleEntry(view, id, requester)
-    return view.operations().jobs.undo({ operation: id, who, commandLine: `undo of ${id}`, ...carried })
+    return view.operations().jobs.undo({ operation: id, who, ...carried })
   })
 }
 

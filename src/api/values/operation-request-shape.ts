@@ -1,7 +1,6 @@
 /** The body of a request for an operation, and its meaning. */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
-import { shellWord } from '../../presentation/text.ts'
 import { isFiltered, toFilter } from '../../queue/message-filter.ts'
 import { OPERATIONS, type BulkOperation, type Selection } from '../../queue/operation-request.ts'
 import type { Instant } from '../../system/clock.ts'
@@ -45,39 +44,13 @@ export type PlannedRequest = z.output<typeof plannedShape>
 export const operationShape = z.union([directShape, plannedShape])
 
 /** An operation without what the server adds. */
-export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'commandLine'>
-
-/** Maximum number of ids in the arguments of a record of the audit log. */
-const NAMED = 20
-
-/** The options of `deferd queue` that select the same messages. */
-function wordsOf(selection: DirectRequest['selection'], { purge = false }: DirectRequest): string {
-  const purging = purge ? ['--now'] : []
-  if (selection.kind === 'ids') {
-    const { ids } = selection
-    return [...ids.slice(0, NAMED), ...(ids.length > NAMED ? [`and ${ids.length - NAMED} more`] : []), ...purging].join(' ')
-  }
-  const { filter, limit } = selection
-  const { older_than, younger_than, queue_id, ...texts } = filter
-  const options = Object.entries({
-    ...texts,
-    older_than: older_than === undefined ? undefined : `${older_than / 1_000}s`,
-    younger_than: younger_than === undefined ? undefined : `${younger_than / 1_000}s`,
-    limit: limit ?? undefined,
-  }).filter(([, value]) => value !== undefined)
-  const words = options.map(([name, value]) => `--${name.replaceAll('_', '-')}=${shellWord(String(value))}`)
-  return [
-    ...(queue_id === undefined ? [] : [queue_id]),
-    ...(options.length === 0 && queue_id === undefined ? ['--all'] : words),
-    ...purging,
-  ].join(' ')
-}
+export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
 export function askedBy(request: DirectRequest, now: Instant): Asked {
   const { operation, selection, queues = null, purge = false, all = false } = request
   if (purge && operation !== 'delete') throw refused('/purge', 'purge is for the operation delete')
-  const rest = { operation, queues, purge, commandLine: wordsOf(selection, request) }
+  const rest = { operation, queues, purge }
   if (selection.kind === 'ids') return { ...rest, selection }
   const { queue_id: queueId = null, ...conditions } = selection.filter
   const filter = { ...toFilter(conditionsOf(conditions), now), queueId }

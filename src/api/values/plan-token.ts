@@ -1,37 +1,43 @@
 /**
  * Tokens of plans: an operation with the messages that it selected when it was shown. The token holds the plan itself, so that any node
- * can carry it out, also after a restart. Rights are checked when a plan is carried out, so a token that a client made up has no more
- * effect than a request without a plan.
+ * can carry it out, also after a restart. It has nothing but the operation: rights are checked, and the record of the audit log is made, when
+ * the plan is carried out, so a token that a client made up has no more effect than a request without a plan.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { z } from 'zod'
 import { Problem, type ProblemKind } from '../../http/problem-details.ts'
+import { byteSize, grouped } from '../../presentation/text.ts'
 import { OPERATIONS } from '../../queue/operation-request.ts'
 import type { ShownPlan } from '../../queue/operation-request.ts'
 import type { QueueFilter } from '../../store/queue-reader.ts'
+import { errorCode } from '../../system/caught-error.ts'
 import type { Asked } from './operation-request-shape.ts'
 
 export const PLAN_PROBLEM: ProblemKind = {
   slug: 'plan',
   status: 422,
   title: 'Not a plan',
-  about: 'The member `plan` is not the token of a dry run of this version: repeat the dry run.',
+  about:
+    'The member `plan` is not the token of a dry run of this version: repeat the dry run. Or the dry run names more than 50,000 messages, which no plan holds.',
 }
 
 /** A plan that was shown. */
 export interface Planned extends Asked, Pick<ShownPlan, 'through' | 'matched'> {}
 
 /** Maximum size of a plan in bytes. */
-const LARGEST = 64 * 1024 * 1024
+const LARGEST = 2 * 1024 * 1024
+/** Maximum number of ids that a plan names. */
+const MOST_IDS = 50_000
 
-const textOrNull = z.string().nullable()
-const numberOrNull = z.number().nullable()
+/** Texts of a request have up to 1,000 characters; an internationalized domain is longer in its normal form. */
+const textOrNull = z.string().max(4_000).nullable()
+const numberOrNull = z.int().nullable()
 const queue = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
 
 const shape: z.ZodType<Planned> = z.strictObject({
   operation: z.enum(OPERATIONS),
   selection: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string()) }),
+    z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().max(30)) }),
     z.strictObject({
       kind: z.literal('filter'),
       filter: z.strictObject({
@@ -51,12 +57,20 @@ const shape: z.ZodType<Planned> = z.strictObject({
   ]),
   queues: z.array(queue).nullable(),
   purge: z.boolean(),
-  commandLine: z.string(),
   through: z.int().min(0),
   matched: z.int().min(0),
 } satisfies Record<keyof Planned, z.ZodType>)
 
-export const planToken = (plan: Planned): string => deflateRawSync(JSON.stringify(plan)).toString('base64url')
+/** Throws Problem for a plan that names too many messages. */
+export function planToken(plan: Planned): string {
+  const { selection } = plan
+  if (selection.kind === 'ids' && selection.ids.length > MOST_IDS)
+    throw new Problem(
+      PLAN_PROBLEM,
+      `a plan names at most ${grouped(MOST_IDS)} messages: select them by a filter, or send them without a dry run`,
+    )
+  return deflateRawSync(JSON.stringify(plan)).toString('base64url')
+}
 
 /** The plan of a token. Throws Problem for another text. */
 export function planOfToken(text: string): Planned {
@@ -64,6 +78,10 @@ export function planOfToken(text: string): Planned {
     const bytes = inflateRawSync(Buffer.from(text, 'base64url'), { maxOutputLength: LARGEST })
     return shape.parse(JSON.parse(bytes.toString()))
   } catch (cause) {
-    throw new Problem(PLAN_PROBLEM, 'the plan is not the token of a dry run: repeat the dry run', { cause })
+    const isLarge = errorCode(cause) === 'ERR_BUFFER_TOO_LARGE'
+    const detail = isLarge
+      ? `the plan has more than ${byteSize(LARGEST)}, which no dry run makes`
+      : 'the plan is not the token of a dry run'
+    throw new Problem(PLAN_PROBLEM, `${detail}: repeat the dry run`, { cause })
   }
 }

@@ -107,18 +107,6 @@ function selectionOf(ids: readonly string[], options: Options, now: number): Sel
   return { kind: 'filter', filter, limit: options.limit ?? null }
 }
 
-const filterOptions = ({ all: _all, dryRun: _dryRun, now: _now, yes: _yes, json: _json, ...filters }: Options): FilterOptions => filters
-
-/** The arguments of the operation as on a command line, for the audit log. At most 20 ids are named. */
-function wordsOf(ids: readonly string[], options: Options): string {
-  const named = ids.length > 20 ? [...ids.slice(0, 20), `and ${ids.length - 20} more`] : ids
-  const given = Object.entries({ ...filterOptions(options), all: options.all, now: options.now })
-  return [
-    ...named,
-    ...given.filter(([, value]) => value !== undefined).map(([name, value]) => (value === true ? `--${name}` : `--${name}=${value}`)),
-  ].join(' ')
-}
-
 /** Performs the operation. On a terminal, stderr shows how many of `total` messages are done. */
 async function performed(
   { stderr, clock }: Shell,
@@ -198,7 +186,6 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, options 
     purge: options.now === true,
     dryRun: options.dryRun === true,
     who: shell.user,
-    commandLine: wordsOf(ids, options),
   }
   const client = await shell.openQueueClient(config)
   try {

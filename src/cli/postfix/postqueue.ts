@@ -80,12 +80,7 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
     }
   })
 
-async function flush(
-  shell: Shell,
-  { config }: LoadedConfig,
-  selection: { id: string } | { filter: QueueFilter },
-  commandLine: string,
-): Promise<void> {
+async function flush(shell: Shell, { config }: LoadedConfig, selection: { id: string } | { filter: QueueFilter }): Promise<void> {
   const client = await shell.openQueueClient(config)
   try {
     await client.perform({
@@ -95,19 +90,18 @@ async function flush(
       purge: false,
       dryRun: false,
       who: shell.user,
-      commandLine,
     })
   } finally {
     await client.close()
   }
 }
 
-export const flushAll = (shell: Shell, loaded: LoadedConfig): Promise<void> => flush(shell, loaded, { filter: ANY_MESSAGE }, '--all')
+export const flushAll = (shell: Shell, loaded: LoadedConfig): Promise<void> => flush(shell, loaded, { filter: ANY_MESSAGE })
 
 /** Flushes a message. An unknown queue id is not an error, as in Postfix. */
 export async function flushMessage(shell: Shell, loaded: LoadedConfig, id: string): Promise<void> {
   if (!/^\w+$/.test(id)) throw new CommandError(EX.usage, 'invalid queue id')
-  if (parseQueueId(id) !== undefined) await flush(shell, loaded, { id }, id)
+  if (parseQueueId(id) !== undefined) await flush(shell, loaded, { id })
 }
 
 /** Flushes the mail of a domain. Every domain is allowed, because fast_flush_domains restricts ETRN only (in Postfix, both). */
@@ -115,7 +109,7 @@ export async function flushSite(shell: Shell, loaded: LoadedConfig, site: string
   if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\w.:]+\])$/.test(site))
     throw new CommandError(EX.usage, 'invalid site: give a host name or [address]')
   const recipient = `*@${site.toLowerCase().replace(/\.$/, '')}`
-  await flush(shell, loaded, { filter: { ...ANY_MESSAGE, recipient } }, `--recipient=*@${site}`)
+  await flush(shell, loaded, { filter: { ...ANY_MESSAGE, recipient } })
 }
 
 const USAGE = 'usage: postqueue -f | postqueue -i queue_id | postqueue -j | postqueue -p | postqueue -s site (and -c FILE, -o name=value)'

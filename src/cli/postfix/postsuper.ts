@@ -102,9 +102,8 @@ export async function postsuper(shell: Shell, args: readonly string[]): Promise<
 
 async function act(shell: Shell, client: QueueClient, action: Action, what: Pick<BulkOperation, 'selection' | 'queues'>): Promise<number> {
   if (what.queues?.length === 0) return 0
-  const commandLine = what.selection.kind === 'filter' ? 'ALL' : what.selection.ids.slice(0, 20).join(' ')
   let written = Promise.resolve()
-  const operation = { ...what, operation: action.operation, purge: false, dryRun: false, who: shell.user, commandLine }
+  const operation = { ...what, operation: action.operation, purge: false, dryRun: false, who: shell.user }
   const { changed } = await client.perform(operation, ({ ids }) => {
     const text = ids.map((id) => `postsuper: ${id}: ${action.logText}\n`).join('')
     written = written.then(() => shell.stderr.write(text))

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { loadConfig, type LoadedConfig } from '../../config/load.ts'
 import { parseDuration } from '../../system/duration.ts'
 import type { Duration } from '../../system/clock.ts'
-import { shellWord } from '../../presentation/text.ts'
+import { shellWord } from '../../system/shell-word.ts'
 import type { Shell } from './shell.ts'
 
 const collect = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value]

@@ -1,5 +1,5 @@
 /** An action as a command and as a request to the API, to copy. */
-import { shellWord } from '../../presentation/text.ts'
+import { shellWord } from '../../system/shell-word.ts'
 import { html, type Html } from './html.ts'
 
 /** A request to the API. */

@@ -111,7 +111,6 @@ export async function perform(directory: string, operation: OperationName, ids: 
       purge: false,
       dryRun: false,
       who: 'test',
-      commandLine: operation,
     }),
   )
 }

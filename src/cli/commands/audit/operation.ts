@@ -60,7 +60,7 @@ async function undo(shell: Shell, id: AuditId, { reason, json }: Options, comman
   const { config } = await configOf(shell, command)
   const undone = await entryOf(shell, config, id)
   const line = new ProgressLine(shell.stderr, shell.clock)
-  const request = { operation: id, who: shell.user, commandLine: `undo of ${id}`, reason: reason ?? null }
+  const request = { operation: id, who: shell.user, reason: reason ?? null }
   const summary = await withClient(shell, config, async (client) => {
     try {
       return await client.undo(request, ({ matched }) => line.show(countText('undoing', matched, undone.changed)))

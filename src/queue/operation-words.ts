@@ -1,0 +1,108 @@
+/**
+ * Operations as the arguments of `deferd queue`. They are made from what is carried out, so that a record of the audit log tells the truth
+ * whoever asked for the operation, and selects the same mail when it is pasted.
+ */
+import type { QueueName } from '../mail/message.ts'
+import type { QueueFilter } from '../store/queue-reader.ts'
+import { SECOND, type Instant } from '../system/clock.ts'
+import { formatDuration } from '../system/duration.ts'
+import { shellWord } from '../system/shell-word.ts'
+import { isFiltered } from './message-filter.ts'
+import type { OperationName, OperationRequest } from './operation-request.ts'
+
+/** Maximum number of ids in a text. */
+const NAMED = 20
+
+const LIVE: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold']
+
+/** Queues whose messages an operation can change without naming a queue. */
+const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
+  flush: ['deferred'],
+  hold: ['incoming', 'active', 'deferred'],
+  release: ['hold'],
+  requeue: LIVE,
+  expire: LIVE,
+  delete: LIVE,
+  restore: LIVE,
+}
+
+export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge'>
+
+/** The time since an instant, in whole seconds from a second on: the time of the request is not that of the record. */
+function ageAt(now: Instant, then: Instant): string {
+  const age = Math.max(0, now - then)
+  return formatDuration(age < SECOND ? Math.round(age) : Math.round(age / SECOND) * SECOND)
+}
+
+/** The conditions but those of queue and id. */
+function conditionWords(
+  {
+    queueId: _id,
+    queue: _queue,
+    sender,
+    recipient,
+    destination,
+    arrivedBefore,
+    arrivedAfter,
+    attemptsOver,
+    status,
+    reply,
+    ...rest
+  }: QueueFilter,
+  now: Instant,
+): readonly string[] {
+  // A new condition does not compile before it has its option.
+  const none: Readonly<Record<string, never>> = rest
+  const options = {
+    ...none,
+    sender: sender === '' ? '<>' : sender,
+    recipient,
+    destination,
+    'older-than': arrivedBefore === null ? null : ageAt(now, arrivedBefore),
+    'younger-than': arrivedAfter === null ? null : ageAt(now, arrivedAfter),
+    'attempts-over': attemptsOver,
+    status,
+    reply,
+  }
+  return Object.entries(options).flatMap(([name, value]) => (value === null ? [] : [`--${name}=${value}`]))
+}
+
+/** The queues to which an operation is limited. The command takes one, and refuses a list rather than to select more. */
+function queueWords({ operation, selection, queues }: WordedOperation): readonly string[] {
+  const asked = selection.kind === 'filter' ? selection.filter.queue : null
+  // The command restores from nowhere else.
+  const named = operation === 'restore' && asked === 'trash' ? null : asked
+  const all = named === null ? CHANGEABLE[operation] : [named]
+  const isWhole = queues === null || (all.every((one) => queues.some((other) => other === one)) && !queues.includes('corrupt'))
+  if (isWhole) return named === null ? [] : [`--queue=${named}`]
+  return [`--queue=${(named === null ? queues : queues.filter((one) => one === named)).join(',')}`]
+}
+
+/** Unquoted words. `now` is the time of the wall clock. */
+export function operationWords(operation: WordedOperation, now: Instant): readonly string[] {
+  const { selection, purge } = operation
+  const queue = queueWords(operation)
+  const purging = purge ? ['--now'] : []
+  if (selection.kind === 'ids') return [...queue, ...purging, ...operands(selection.ids)]
+  const { filter, limit } = selection
+  const isAll = !isFiltered(queue.length === 0 ? { ...filter, queue: null } : filter)
+  return [
+    ...(isAll ? ['--all'] : conditionWords(filter, now)),
+    ...(limit === null ? [] : [`--limit=${limit}`]),
+    ...queue,
+    ...purging,
+    ...operands(filter.queueId === null ? [] : [filter.queueId]),
+  ]
+}
+
+/** An id that looks like an option is none. */
+const operands = (ids: readonly string[]): readonly string[] => (ids.some((id) => id.startsWith('-')) ? ['--', ...ids] : ids)
+
+/** The words as a text for a shell, with at most 20 ids. */
+export function operationText(operation: WordedOperation, now: Instant): string {
+  const { selection } = operation
+  const ids = selection.kind === 'ids' ? selection.ids : []
+  const named = ids.length > NAMED ? { ...operation, selection: { kind: 'ids' as const, ids: ids.slice(0, NAMED) } } : operation
+  const more = ids.length > NAMED ? ` # and ${ids.length - NAMED} more` : ''
+  return `${operationWords(named, now).map(shellWord).join(' ')}${more}`
+}

@@ -1,0 +1,104 @@
+/** Operations as arguments of commands: pasted into a shell, they select the same mail. */
+import { execFileSync } from 'node:child_process'
+import { Command } from 'commander'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
+import { isFiltered, toFilter } from '../../src/queue/message-filter.ts'
+import { operationText, operationWords, type WordedOperation } from '../../src/queue/operation-words.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { DAY, HOUR, seconds } from '../../src/system/clock.ts'
+
+const NOW = 1_767_225_600_000
+
+const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
+  operation: 'delete',
+  selection: { kind: 'filter', filter: ANY_MESSAGE, limit: null },
+  queues: null,
+  purge: false,
+  ...more,
+})
+
+const filtered = (filter: Partial<QueueFilter>, limit: number | null = null) =>
+  ({ kind: 'filter', filter: { ...ANY_MESSAGE, ...filter }, limit }) as const
+
+const text = (more: Partial<WordedOperation>): string => operationText(deleting(more), NOW)
+
+test.each<readonly [Partial<WordedOperation>, string]>([
+  [{}, '--all'],
+  [{ purge: true, selection: filtered({}, 3) }, '--all --limit=3 --now'],
+  [{ selection: filtered({ sender: '', destination: '*.example' }) }, "--sender='<>' --destination='*.example'"],
+  [{ selection: filtered({ arrivedBefore: NOW - 2 * HOUR - 12, arrivedAfter: NOW - DAY }) }, '--older-than=2h --younger-than=1d'],
+  [{ selection: filtered({ arrivedBefore: NOW + seconds(5) }) }, '--older-than=0s'],
+  [{ selection: filtered({ reply: `it's $HOME; \`rm\`!`, attemptsOver: 0 }) }, `--attempts-over=0 --reply='it'\\''s $HOME; \`rm\`!'`],
+  [{ selection: filtered({ reply: 'a\nb\u001b[2J\u202e' }) }, String.raw`--reply=$'a\u000ab\u001b[2J\u202e'`],
+  [{ selection: filtered({ queueId: '4SVLCh0sf8z7Qhl' }), purge: true }, '--now 4SVLCh0sf8z7Qhl'],
+  [{ selection: { kind: 'ids', ids: ['a b', '--all'] }, purge: true }, "--now -- 'a b' --all"],
+  [{ selection: filtered({ queue: 'hold' }) }, '--queue=hold'],
+  [{ selection: filtered({ queue: 'hold' }), queues: ['deferred'] }, "--queue=''"],
+  // A limit that the operation has by itself is left out.
+  [{ queues: ['incoming', 'active', 'deferred', 'hold'] }, '--all'],
+  [{ operation: 'release', queues: ['hold'] }, '--all'],
+  [{ operation: 'hold', queues: ['incoming', 'active', 'deferred'] }, '--all'],
+  [{ operation: 'restore', selection: filtered({ queue: 'trash' }) }, '--all'],
+  [{ queues: ['deferred'] }, '--all --queue=deferred'],
+  [{ queues: ['incoming', 'active'] }, '--all --queue=incoming,active'],
+  [{ queues: ['incoming', 'active', 'deferred', 'hold', 'corrupt'] }, '--all --queue=incoming,active,deferred,hold,corrupt'],
+])('%j is %s', (more, words) => expect(text(more)).toBe(words))
+
+test('a text has at most 20 ids, and the number of the others as a comment of the shell', () => {
+  const ids = Array.from({ length: 1_000 }, (_, n) => `id${n}`)
+  expect(text({ selection: { kind: 'ids', ids } })).toBe(`${ids.slice(0, 20).join(' ')} # and 980 more`)
+  expect(operationWords(deleting({ selection: { kind: 'ids', ids } }), NOW)).toEqual(ids)
+})
+
+/** The arguments that a shell passes on for each text. */
+function shellArguments(texts: readonly string[]): readonly (readonly string[])[] {
+  const script = texts.map((line) => `printf '%s\\0' ${line}\nprintf '\\0'`).join('\n')
+  const env = { ...process.env, LC_ALL: 'C.UTF-8' }
+  const lines = execFileSync('bash', ['--norc', '-s'], { input: script, encoding: 'utf8', env }).split('\0\0')
+  return lines.slice(0, -1).map((line) => line.split('\0'))
+}
+
+/** The filter of a command with these arguments. */
+function filterIn(argv: readonly string[]): { readonly filter: QueueFilter; readonly limit: number | null } {
+  const command = withFilters(new Command().exitOverride()).option('--all').option('--now').argument('[id...]')
+  command.parse(argv, { from: 'user' })
+  const { limit = null, ...options } = command.opts<FilterOptions & { readonly all?: true; readonly now?: true }>()
+  const [queueId = null] = command.args
+  return { filter: { ...toFilter(options, NOW), queueId }, limit }
+}
+
+test('bash and the command read the filter that was carried out', () => {
+  // A NUL is in no argument, and a lone surrogate in no text of JSON that a client sends as UTF-8.
+  const anything = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }).filter((value) => !value.includes('\0'))
+  const hostile = fc.oneof(
+    anything,
+    fc.constantFrom('--all', '-x', "'", '$(touch x)', '`x`', '!!', '\\', '\n', '\u202e', '~', '#', '*', '= '),
+  )
+  const given = fc.record(
+    {
+      sender: fc.oneof(hostile, fc.constant('<>')),
+      recipient: hostile,
+      destination: hostile,
+      queue: fc.constantFrom('deferred', 'hold', 'corrupt' as const),
+      olderThan: fc.integer({ min: 1, max: 10_000_000 }).map(seconds),
+      youngerThan: fc.integer({ min: 0, max: 999 }),
+      attemptsOver: fc.nat(1_000),
+      status: fc.constantFrom('4.*', '4.7.0'),
+      reply: hostile,
+    },
+    { requiredKeys: [] },
+  )
+  const wanted = fc.sample(fc.tuple(given, fc.option(fc.integer({ min: 1, max: 1_000 }))), { numRuns: 300, seed: 1 })
+  const operations = wanted.map(([conditions, limit]) => {
+    const filter = toFilter(conditions, NOW)
+    return deleting({ selection: { kind: 'filter', filter, limit }, operation: 'delete' })
+  })
+  const read = shellArguments(operations.map((operation) => operationText(operation, NOW)))
+  expect(read).toHaveLength(operations.length)
+  for (const [n, { selection }] of operations.entries()) {
+    expect(filterIn(read[n] ?? [])).toEqual({ ...selection, kind: undefined })
+    expect(read[n]?.includes('--all')).toBe(selection.kind === 'filter' && !isFiltered(selection.filter))
+  }
+})
