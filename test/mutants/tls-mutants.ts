@@ -13,8 +13,8 @@ export const TLS_MUTANTS: readonly SafetyMutant[] = [
   mutant(
     'a suppressed record ends the policy',
     'sts/sts-decision.ts',
-    "    case 'none':\n    case 'failed':\n      return { applies, fetch: last ? applies?.id : undefined }",
-    "    case 'none':\n    case 'failed':\n      return { applies: undefined, fetch: last ? applies?.id : undefined }",
+    "    case 'none':\n    case 'invalid':\n    case 'failed':\n      return { applies, fetch: last ? applies?.id : undefined }",
+    "    case 'none':\n    case 'invalid':\n    case 'failed':\n      return { applies: undefined, fetch: last ? applies?.id : undefined }",
   ),
   mutant(
     'a policy is forgotten when its host fails',
