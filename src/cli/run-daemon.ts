@@ -6,6 +6,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { Account } from '../daemon/account.ts'
 import { startDaemon } from '../daemon/daemon.ts'
+import { StoreSilent } from '../daemon/side-watch.ts'
 import { inheritedSockets, InheritedSockets, ServiceManager } from '../daemon/systemd.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { VERSION } from '../system/version.ts'
@@ -32,6 +33,13 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     log.flush()
     process.exit(EX.software)
   })
+  /** Ends the process though a thread of it does not end: exit() waits for threads, also for one in a system call that does not return. */
+  const endWithout = ({ isStuck, message, exitCode }: StoreSilent): never => {
+    if (isStuck) note('error', `${message}; a system call does not return, so that the process ends itself by SIGKILL`)
+    log.flush()
+    if (isStuck) process.kill(pid, 'SIGKILL')
+    return process.exit(exitCode)
+  }
   const net = new InheritedSockets(new SystemNet({ dnsServers: config.dns_servers }), inheritedSockets(env, pid))
   const daemon = await startDaemon({ loaded, events, net, user })
   void daemon.failed.then(({ exitCode }) => {
@@ -60,9 +68,15 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     stop: async () => {
       manager.stopping()
       note('info', 'terminating')
-      await daemon.stop()
-      note('info', 'stopped')
-      log.flush()
+      try {
+        await daemon.stop()
+        note('info', 'stopped')
+      } catch (error) {
+        if (error instanceof StoreSilent) endWithout(error)
+        throw error
+      } finally {
+        log.flush()
+      }
     },
   }
 }

@@ -26,6 +26,7 @@ import { queueAdmin } from './queue-admin.ts'
 import { Opening, type OpenedQueue } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from './relay/rules.ts'
+import { SideWatch } from './side-watch.ts'
 
 /** Arguments of `startDaemon`. */
 export interface DaemonDeps {
@@ -67,7 +68,8 @@ export async function startDaemon({
     await daemon.open(user === undefined ? null : new Account(user))
     return daemon
   } catch (error) {
-    await daemon.stop()
+    // The log has what a stop reports.
+    await daemon.stop().catch(() => undefined)
     throw error
   }
 }
@@ -82,6 +84,7 @@ export class Daemon {
   readonly #closing: (() => Promise<void> | void)[] = []
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
+  readonly #sideWatch: SideWatch
   /** Mail that this process has queued lately in a shared queue, over all its openings. */
   #recent: RecentMail | undefined
   readonly #admin: Admin
@@ -105,7 +108,9 @@ export class Daemon {
     this.queueDirectory = loaded.config.queue_directory
     this.#admin = queueAdmin({ loaded: () => this.#loaded, clock: this.#clock, events, parts: () => this.#opening.partsIfOpen })
     this.#opening = this.#newOpening()
+    this.#sideWatch = new SideWatch({ clock: this.#clock, events, sides: () => this.#opening.sides })
     this.#monitoring = new Monitoring({
+      silence: this.#sideWatch,
       clock: this.#clock,
       events,
       parts: () => this.#opening.partsIfOpen,
@@ -153,6 +158,7 @@ export class Daemon {
     this.#closing.push(() => spare.restore())
     this.#closing.push(() => this.#opening.stop(GRACE))
     this.#reopen = (next) => next.open(settings)
+    this.#sideWatch.start()
     const opening = await this.#firstOpening()
     this.#isNewQueue = (await opening.parts.reader.traffic(this.#clock.now())).total.accepted === 0
     account?.regain()
@@ -331,11 +337,11 @@ export class Daemon {
   }
 
   /**
-   * Refuses new mail, waits for running deliveries and closes all parts. Resolves within 10 s. Further calls return the same
-   * promise.
+   * Refuses new mail, waits for running deliveries and closes all parts, within 10 s. Rejects with StoreSilent when that needed the end of
+   * a thread or a session that did not answer. Further calls return the same promise.
    */
   stop(): Promise<void> {
-    return (this.#stopped ??= this.#close())
+    return (this.#stopped ??= this.#sideWatch.during(this.#close()))
   }
 
   async #close(): Promise<void> {

@@ -34,7 +34,7 @@ export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
 }
 
 /** Logs what the opening found. Rejects with QueueMoved, or with StoreUnavailable when the queue cannot be read. */
-async function examined({ store, reader, recovery, close }: OwnedStore, { directory, events }: FileQueueDeps): Promise<OpenedQueue> {
+async function examined({ store, reader, sides, recovery, close }: OwnedStore, { directory, events }: FileQueueDeps): Promise<OpenedQueue> {
   if (recovery.created) events.emit({ kind: 'note', level: 'info', text: `new queue created in ${directory}` })
   if (recovery.repair !== null) noteRepair(events, recovery.repair)
   for (const message of recovery.quarantined) events.emit(quarantineNote(message))
@@ -44,7 +44,7 @@ async function examined({ store, reader, recovery, close }: OwnedStore, { direct
   if (incomplete > 0) events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${INCOMPLETE}` })
   const membership = new QueueHandover(SOLE_MEMBERSHIP)
   const movable = { name: directory, moves: store, giveAway: () => membership.giveAway(), takeBack: () => membership.takeBack() }
-  return { store, reader, providers: null, membership, node: null, movable, close }
+  return { store, reader, sides, providers: null, membership, node: null, movable, close }
 }
 
 const INCOMPLETE = 'are between this queue and another one, because deferd queue move was interrupted: repeat that command'

@@ -7,12 +7,15 @@ import { openMetrics } from '../telemetry/metrics/metrics.ts'
 import { HttpPort } from '../http/http-port.ts'
 import { HttpServer } from './http-server.ts'
 import type { OpenParts } from './opening.ts'
+import { SIDE_NAMES, type SideWatch } from './side-watch.ts'
 
 export interface MonitoringDeps {
   readonly clock: Clock
   readonly events: Events
   /** The open queue; null while there is none. */
   readonly parts: () => OpenParts | null
+  /** Whether reader and writer of the store answer. */
+  readonly silence: Pick<SideWatch, 'silence' | 'assertAnswers'>
   /** True for a queue that several nodes share. */
   readonly shared: boolean
 }
@@ -61,7 +64,7 @@ export class Monitoring {
 
   /** Counts the metrics from the first use of HTTP on. The returned function makes a server that shows them. */
   #prepare(): () => HttpServer {
-    const { clock, events, shared } = this.#deps
+    const { clock, events, shared, silence } = this.#deps
     const parts = (): OpenParts => this.#open()
     const metrics = openMetrics({
       clock,
@@ -70,6 +73,7 @@ export class Monitoring {
       nodes: () => this.#deps.parts()?.node?.view() ?? null,
       database: () => this.#deps.parts()?.node?.database() ?? null,
       subscriptions: async () => (await this.#deps.parts()?.reader.allSubscriptions()) ?? [],
+      silence: (name) => silence.silence(name),
     })
     this.#transacted = metrics.transacted
     events.listen(metrics.listen)
@@ -80,9 +84,12 @@ export class Monitoring {
       metrics.committed(clock.monotonic() - startedAt)
     }
     this.#stopChecks = everyMinute(clock, check)
+    /** A check that needs the writer fails at once when that does not answer. */
+    const byWriter = (run: () => Promise<void>) => async () => (silence.assertAnswers('writer'), run())
     const checks = [
-      { name: 'store', run: check },
-      { name: 'space', run: async () => parts().relay.intake.assertSpace() },
+      { name: 'store', run: byWriter(check) },
+      ...SIDE_NAMES.map((name) => ({ name, run: async () => silence.assertAnswers(name) })),
+      { name: 'space', run: byWriter(async () => parts().relay.intake.assertSpace()) },
       { name: 'scheduler', run: async () => parts().relay.scheduler.alive() },
       ...(shared ? [{ name: 'node', run: async () => assertHolding(parts()) }] : []),
     ]

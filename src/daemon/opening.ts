@@ -17,6 +17,7 @@ import type { QuestionTable } from '../store/membership/questions.ts'
 import type { MoveStore } from '../store/move-store.ts'
 import type { DatabaseState } from '../store/postgres/database-state.ts'
 import type { QueueStore } from '../store/queue-store.ts'
+import type { StoreSides } from '../store/store-health.ts'
 import { ProviderDirectory } from '../config/provider-directory.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Duration } from '../system/clock.ts'
@@ -83,6 +84,7 @@ export interface MovableSource {
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
+  readonly sides: StoreSides
   /** Providers of destinations as a shared queue has them; null for a queue with one owner, whose scheduler reads them. */
   readonly providers: ProviderDirectory | null
   readonly membership: Membership
@@ -123,6 +125,7 @@ export class Opening {
   readonly #events: Events
   readonly #closing: ((grace: Duration) => Promise<void> | void)[] = []
   #parts: OpenParts | null = null
+  #sides: StoreSides | null = null
   #operations: Operations | null = null
   #wakeSender: () => void = () => undefined
 
@@ -142,13 +145,19 @@ export class Opening {
     return this.#parts
   }
 
+  /** Reader and writer of the queue, from `open` on and also after `stop`; null before. */
+  get sides(): StoreSides | null {
+    return this.#sides
+  }
+
   /** Opens the queue and makes the relay. Rejects as `openQueue` does. */
   async open(settings: RelaySettings): Promise<void> {
     const { clock, net, config, openQueue } = this.#deps
     const events = this.#events
     const queue = await openQueue()
     this.#closing.push(queue.close)
-    const { store, reader, membership, node } = queue
+    const { store, reader, sides, membership, node } = queue
+    this.#sides = sides
     const watch = new ClockWatch({ clock, store, events })
     watch.start(clock.resume(await reader.clockRecord(), config().maximal_backoff_time))
     this.#closing.push(() => watch.stop())

@@ -73,8 +73,8 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       new NodeDirectory(new CommandConnection(await openSession({ ...databaseOf(config), application: 'deferd questions' })), clock)
     const peers = new Peers({ clock, open })
     const close = async (): Promise<void> => {
-      await withTimeout(peers.close(), clock, LEAVE_LIMIT, new AbortController().signal)
-      await leave(member, clock, events)
+      await withTimeout(peers.close(), clock, LEAVE_LIMIT, joined.abandoned)
+      await leave(member, clock, events, joined.abandoned)
       shards.flush()
       await joined.close()
       ownership.release()
@@ -107,7 +107,7 @@ export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueu
       database: () => database.state,
     }
     const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
-    return { store: joined.store, reader, providers: joined.keys.providers, membership, node, movable, close }
+    return { store: joined.store, reader, sides: joined.sides, providers: joined.keys.providers, membership, node, movable, close }
   } catch (error) {
     ownership.release()
     throw error
@@ -125,7 +125,7 @@ async function examine(store: MovableStore, name: string, events: Events): Promi
 }
 
 /** Leaves the queue, so that other nodes need not wait for the end of the lease. */
-async function leave(member: Member, clock: Clock, events: Events): Promise<void> {
+async function leave(member: Member, clock: Clock, events: Events, signal: AbortSignal): Promise<void> {
   const leaving = member.leave().then(
     () => null,
     (error: unknown) => {
@@ -133,7 +133,7 @@ async function leave(member: Member, clock: Clock, events: Events): Promise<void
       throw error
     },
   )
-  const failure = await withTimeout(leaving, clock, LEAVE_LIMIT, new AbortController().signal)
+  const failure = await withTimeout(leaving, clock, LEAVE_LIMIT, signal)
   if (failure === null) return
   const why = failure ?? 'the database does not answer'
   const text = `cannot leave the queue, and other nodes take the mail over after node_lease: ${why}`

@@ -1,7 +1,7 @@
 /**
  * Tracks whether the store can commit. A call that fails with StoreUnavailable marks the store unavailable. The store is then
  * pinged every 250 ms until a ping succeeds. A call that records an outcome is repeated until it is committed, however long that
- * takes, because mail whose outcome is lost is delivered again.
+ * takes, because mail whose outcome is lost is delivered again. A store that does not answer at all is seen by its sides.
  */
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 import { StoreUnavailable, type QueueStore } from './queue-store.ts'
@@ -10,6 +10,32 @@ import { StoreUnavailable, type QueueStore } from './queue-store.ts'
 const PAUSE: Duration = SECOND
 /** Pause between two pings: new mail is refused until one succeeds. */
 const PING_PAUSE: Duration = 250
+
+/**
+ * A side of a store, reader or writer, which answer calls apart from each other: threads for a queue in a folder, sessions of PostgreSQL. A
+ * daemon watches whether they answer.
+ */
+export interface StoreSide {
+  /** Number of answers so far. */
+  readonly answered: number
+  /** True while a call waits for its answer, and while the side ends. */
+  readonly isWaiting: boolean
+  /**
+   * Ends the side without the answers that it owes: its calls reject with StoreUnavailable. What it has committed stays committed.
+   * Resolves with false when a thread cannot be ended, because a system call of it does not return.
+   */
+  abandon(): Promise<boolean>
+}
+
+export interface StoreSides {
+  readonly reader: StoreSide
+  readonly writer: StoreSide
+}
+
+export type SideName = keyof StoreSides
+
+/** A side in the thread of its caller, which answers in the same turn of the event loop. */
+export const ANSWERS_AT_ONCE: StoreSide = { answered: 0, isWaiting: false, abandon: async () => true }
 
 export interface StoreHealthDeps {
   readonly store: Pick<QueueStore, 'ping'>

@@ -79,7 +79,7 @@ export function withTimeout<T>(answer: Promise<T>, clock: Clock, wait: Duration,
       stop()
       resolve(undefined)
     }
-    const timer = clock.after(Math.max(0, wait), resolveEmpty)
+    const timer = clock.after(signal.aborted ? 0 : Math.max(0, wait), resolveEmpty)
     signal.addEventListener('abort', resolveEmpty, { once: true })
     answer.then(resolve, reject).finally(stop)
   })

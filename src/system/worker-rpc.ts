@@ -1,12 +1,21 @@
 /** Calls to a worker thread, which answers them in order. Used for work on many messages that would block the event loop. */
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads'
 import { errorExitCode } from './caught-error.ts'
+import { seconds, sleep, type Duration } from './clock.ts'
+import { systemClock } from './system-clock.ts'
 
 /**
  * URL of the file `name` of a thread, in the folder of `beside`, the URL of the file that starts the thread: TypeScript in a
  * checkout, JavaScript in the package.
  */
 export const threadFile = (beside: string, name: string): URL => new URL(`./${name}${beside.endsWith('.ts') ? '.ts' : '.js'}`, beside)
+
+/** Time limit for the end of a thread. One that runs JavaScript ends within milliseconds, one in a system call when that returns. */
+const END_LIMIT: Duration = seconds(0.5)
+
+/** Ends a thread at once. Resolves with false when it has not ended within END_LIMIT. */
+export const terminated = (worker: Worker): Promise<boolean> =>
+  Promise.race([worker.terminate().then(() => true), sleep(systemClock, END_LIMIT).then(() => false)])
 
 /** An error in the form in which it is sent between threads. Structured cloning would lose its class and its exit code. */
 export interface ThreadFailure {
@@ -37,6 +46,9 @@ type Reply<Answer> = { readonly answer: Answer } | { readonly failure: ThreadFai
 export class WorkerClient<Question, Answer> {
   readonly #worker: Worker
   readonly #waiting: PromiseWithResolvers<Answer>[] = []
+  readonly #gone = Promise.withResolvers<void>()
+  #answered = 0
+  #isEnding = false
   /** Set when the thread has failed or has ended. */
   #failure: Error | null = null
 
@@ -44,7 +56,20 @@ export class WorkerClient<Question, Answer> {
     this.#worker = new Worker(file, options)
     this.#worker.on('message', (reply: Reply<Answer>) => this.#settle(reply))
     this.#worker.on('error', (error: Error) => this.#fail(error))
-    this.#worker.on('exit', () => this.#fail(new Error('the thread has ended')))
+    this.#worker.on('exit', () => {
+      this.#fail(new Error('the thread has ended'))
+      this.#gone.resolve()
+    })
+  }
+
+  /** Number of questions that the thread has answered. */
+  get answered(): number {
+    return this.#answered
+  }
+
+  /** True while a question waits for its answer, and from `end` on until the thread has ended. */
+  get isWaiting(): boolean {
+    return this.#failure === null && (this.#waiting.length > 0 || this.#isEnding)
   }
 
   get hasEnded(): boolean {
@@ -62,15 +87,19 @@ export class WorkerClient<Question, Answer> {
     return answer.promise
   }
 
-  /**
-   * Resolves when the thread has answered all calls and ended. The thread is never terminated, so that it can close its files.
-   */
+  /** Resolves when the thread has answered all questions and ended, after it has closed its files. */
   async end(): Promise<void> {
     if (this.#failure !== null) return
-    // events.once is not used, because it would reject with the thread's error, which the callers already have.
-    const ended = new Promise<void>((resolve) => void this.#worker.once('exit', () => resolve()))
+    this.#isEnding = true
     this.#post(null)
-    await ended
+    await this.#gone.promise
+  }
+
+  /** Ends the thread at once: its questions reject with `why`. Resolves with false when the thread cannot be ended. */
+  abandon(why: Error): Promise<boolean> {
+    this.#fail(why)
+    this.#gone.resolve()
+    return terminated(this.#worker)
   }
 
   #post(question: Question | null): void {
@@ -79,6 +108,7 @@ export class WorkerClient<Question, Answer> {
 
   #settle(reply: Reply<Answer>): void {
     const waiting = this.#waiting.shift()
+    this.#answered++
     if ('failure' in reply) waiting?.reject(errorOf(reply.failure))
     else waiting?.resolve(reply.answer)
   }

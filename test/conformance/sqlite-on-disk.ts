@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
-import type { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
+import type { OpenedStore } from '../../src/store/sqlite/inline-store.ts'
 import type { Subject } from './mail.ts'
 
-type Opener = (place: { readonly directory: string }) => ReturnType<typeof openWorkerStore>
+type Opener = (place: { readonly directory: string }) => Promise<OpenedStore>
 
 const newFolder = (): string => mkdtempSync(join(tmpdir(), 'deferd-store-'))
 

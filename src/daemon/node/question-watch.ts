@@ -1,8 +1,11 @@
 /** Answers the questions of commands to this node: its destinations, and its status. */
-import { SECOND, type Clock, type Timer } from '../../system/clock.ts'
+import { SECOND, withTimeout, type Clock, type Duration, type Timer } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
 import type { QuestionTable } from '../../store/membership/questions.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
+
+/** Time for which the command that asked waits, and the end of the watch for its last answer. */
+const PATIENCE: Duration = SECOND
 
 export interface QuestionWatchDeps {
   readonly clock: Clock
@@ -14,7 +17,7 @@ export interface QuestionWatchDeps {
 export class QuestionWatch {
   readonly #deps: QuestionWatchDeps
   readonly #tasks = new TaskSet((error) => {
-    // The command that asked stops waiting after a second.
+    // The command that asked stops waiting after PATIENCE.
     if (!(error instanceof StoreUnavailable)) throw error
   })
   #timer: Timer | null = null
@@ -35,7 +38,7 @@ export class QuestionWatch {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()
-    await this.#tasks.settled()
+    await withTimeout(this.#tasks.settled(), this.#deps.clock, PATIENCE, new AbortController().signal)
   }
 
   #look(): void {

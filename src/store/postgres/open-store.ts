@@ -15,6 +15,7 @@ import { refreshKeys } from './session/key-changes.ts'
 import type { Shard } from '../membership/shards.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { MovableStore } from '../move-store.ts'
+import type { StoreSides } from '../store-health.ts'
 import { openSession } from './session/client.ts'
 import { Connection } from './session/database-connection.ts'
 import type { Durability } from './session/database-terms.ts'
@@ -58,6 +59,9 @@ export interface PostgresQueue {
   readonly node: OwnerId
   readonly store: MovableStore
   readonly reader: QueueReader
+  readonly sides: StoreSides
+  /** Aborted when the writing side is abandoned, since the database does not answer. */
+  readonly abandoned: AbortSignal
   /** Shards of destinations, as the node knows them. */
   readonly keys: ShardKeys
   /** True when the tables were created by this opening. */
@@ -113,7 +117,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     const mail = new ProviderMail({ node, clock, reading, wake, session: lasting('m', SLICE_LIMIT) })
     const members = new ProviderMembers({ node, clock, keys, mail, wake, session: lasting('p', LIMIT) })
     const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
-    const { store, destroy } = await createStore(writing, {
+    const { store, side, destroy } = await createStore(writing, {
       ...base,
       wake,
       recent,
@@ -137,6 +141,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       node,
       store,
       reader,
+      sides: { reader: reading, writer: side },
+      abandoned: side.abandoned,
       keys,
       created,
       time: async () => (await reading.query<{ now: Instant }>(databaseTime))[0]?.now ?? clock.now(),

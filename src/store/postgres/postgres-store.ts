@@ -6,6 +6,7 @@ import { assertChunks } from '../chunks.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
 import { pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
+import type { StoreSide } from '../store-health.ts'
 import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
@@ -56,6 +57,7 @@ export interface PostgresStoreDeps {
 
 export interface PostgresStore {
   readonly store: MovableStore
+  readonly side: StoreSide & { readonly abandoned: AbortSignal }
   /** Closes the writing session at once, like the end of the process. */
   readonly destroy: () => void
 }
@@ -91,7 +93,7 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   const reserve = (count: number) => write({ method: 'nextIds', args: [count] })
   const ids = new IdBuffer(reserve, deps.queuesMail ? await reserve(ID_BLOCK) : [])
   const store = { ...remoteMethods(submit), ...readers, nextId: () => ids.next(), leaseTerms: () => terms, close: () => writer.close() }
-  return { store, destroy: () => writer.destroy() }
+  return { store, side: writer, destroy: () => writer.destroy() }
 }
 
 /** Throws for a call that can never succeed. */

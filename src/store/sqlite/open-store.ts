@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import { NoSuchQueue } from '../errors.ts'
 import { takeOwnership, type Ownership } from '../owner-lock.ts'
 import type { QueueReader } from '../queue-reader.ts'
+import { ANSWERS_AT_ONCE, type StoreSides } from '../store-health.ts'
 import type { MovableStore } from '../move-store.ts'
 import { directReader } from '../reader-methods.ts'
 import { openForReading, queueFile } from './file/database.ts'
@@ -20,6 +21,7 @@ import { openWorkerStore } from './worker-store.ts'
 export interface OwnedStore {
   readonly store: MovableStore
   readonly reader: QueueReader
+  readonly sides: StoreSides
   /** Changes that the recovery made to the state left by the previous owner. */
   readonly recovery: RecoveryReport
   /** Closes the reader and the store, then releases the ownership. */
@@ -44,13 +46,13 @@ export async function openStore(directory: string, { threads, create, isOwned = 
   if (!create && !existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
   const ownership: Ownership = isOwned ? { release: () => undefined } : takeOwnership(directory)
   try {
-    const { store, reader, recovery } = await (threads ? openInThreads(directory, options) : openInlineStore({ directory }, options))
+    const { store, reader, sides, recovery } = await (threads ? openInThreads(directory, options) : openInline(directory, options))
     const close = async (): Promise<void> => {
       await reader.close()
       await store.close()
       ownership.release()
     }
-    return { store, reader, recovery, close }
+    return { store, reader, sides, recovery, close }
   } catch (error) {
     ownership.release()
     throw error
@@ -58,8 +60,13 @@ export async function openStore(directory: string, { threads, create, isOwned = 
 }
 
 async function openInThreads(directory: string, options: StoreOptions): Promise<Omit<OwnedStore, 'close'>> {
-  const { store, recovery } = await openWorkerStore({ directory }, options)
-  return { store, recovery, reader: openWorkerReader(directory) }
+  const { store, recovery, side: writer } = await openWorkerStore({ directory }, options)
+  const reader = openWorkerReader(directory)
+  return { store, recovery, reader, sides: { reader: reader.side, writer } }
+}
+
+async function openInline(directory: string, options: StoreOptions): Promise<Omit<OwnedStore, 'close'>> {
+  return { ...(await openInlineStore({ directory }, options)), sides: { reader: ANSWERS_AT_ONCE, writer: ANSWERS_AT_ONCE } }
 }
 
 /** The queue opened by a process that does not own it. */

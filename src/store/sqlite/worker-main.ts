@@ -1,6 +1,7 @@
 /**
  * Worker thread with the connection to the database. It takes all pending calls, commits them together, answers them, and
- * repeats. The thread ends only on request, because terminating it with an open database would have the effect of a crash.
+ * repeats. The thread ends on request, because terminating it with an open database has the effect of a crash: the end of the daemon does so
+ * only to a thread that does not answer.
  */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { errorMessage } from '../../system/caught-error.ts'

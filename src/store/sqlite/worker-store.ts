@@ -4,11 +4,12 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { threadFile, type ThreadFailure } from '../../system/worker-rpc.ts'
+import { terminated, threadFile, type ThreadFailure } from '../../system/worker-rpc.ts'
 import { quietTurn } from '../../system/event-loop.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
 import { chunksOf, contentBytes, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
-import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
+import { OutcomeUnknown, StoreFailed, StoreUnavailable } from '../queue-store.ts'
+import type { StoreSide } from '../store-health.ts'
 import type { OpenedStore, StoreOptions } from './inline-store.ts'
 import { storeErrorOf, type FromWorker, type ToWorker, type WireOutcome } from './worker-protocol.ts'
 import { createStoreClient, type CallTransport } from './store-client.ts'
@@ -28,7 +29,12 @@ const YOUNG_GENERATION = 12
 /** Minimum size in bytes of a buffer that is transferred instead of copied. */
 const TRANSFER_FROM = 16 * 1024
 
-export async function openWorkerStore(place: { readonly directory: string }, options: StoreOptions = {}): Promise<OpenedStore> {
+/** A store in a thread. */
+export interface ThreadStore extends OpenedStore {
+  readonly side: StoreSide
+}
+
+export async function openWorkerStore(place: { readonly directory: string }, options: StoreOptions = {}): Promise<ThreadStore> {
   const worker = new Worker(threadFile(import.meta.url, 'worker-main'), {
     workerData: { directory: place.directory },
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION },
@@ -53,7 +59,7 @@ export async function openWorkerStore(place: { readonly directory: string }, opt
     ids,
     terms,
   })
-  return { store, recovery }
+  return { store, recovery, side: transport }
 }
 
 interface Waiting {
@@ -62,13 +68,15 @@ interface Waiting {
   readonly bytes: number
 }
 
-class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
+class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'>, StoreSide {
   readonly #worker: Worker
   /** Calls that were made but not sent, in order. */
   #unsent: Waiting[] = []
   /** Calls that were sent but not answered, in order. */
   #unanswered: Waiting[] = []
   #bytes = 0
+  #answered = 0
+  readonly #gone = Promise.withResolvers<void>()
   #scheduled = false
   /** True while calls wait for BYTES_IN_FLIGHT. */
   #isFull = false
@@ -82,13 +90,32 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
     this.#worker = worker
     this.#onFailed = options.onFailed
     worker.on('message', (message: FromWorker) => {
-      if (message.kind === 'answers') this.#answered(message.answers)
+      // A thread that was given up may still answer before it ends.
+      if (this.#failure !== null) return
+      if (message.kind === 'answers') this.#receive(message.answers)
       else if (message.kind === 'failed') this.#failureOf(message.failure)
       else if (message.kind === 'repaired') options.onRepaired?.(message.repair)
       else if (message.kind === 'quarantined') for (const one of message.messages) options.onQuarantined?.(one)
     })
     worker.on('error', (cause) => this.#fail(new StoreUnavailable(`the thread of the store failed: ${cause.message}`, { cause })))
-    worker.on('exit', () => this.#fail(new StoreUnavailable('the store is closed')))
+    worker.on('exit', () => {
+      this.#fail(new StoreUnavailable('the store is closed'))
+      this.#gone.resolve()
+    })
+  }
+
+  get answered(): number {
+    return this.#answered
+  }
+
+  get isWaiting(): boolean {
+    return this.#failure === null && (this.#unanswered.length > 0 || this.#unsent.length > 0 || this.#closed !== null)
+  }
+
+  abandon(): Promise<boolean> {
+    this.#fail(new OutcomeUnknown('the thread of the store did not answer, and was ended: the change may have been made'))
+    this.#gone.resolve()
+    return terminated(this.#worker)
   }
 
   submit<M extends Method>(call: Call<M>): Promise<Answers[M]> {
@@ -112,11 +139,10 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
 
   async #finish(): Promise<void> {
     if (this.#failure !== null) return
-    const ended = once(this.#worker, 'exit')
     this.#send()
-    while (this.#unsent.length > 0) await Promise.race([once(this.#worker, 'message'), ended])
+    while (this.#unsent.length > 0) await Promise.race([once(this.#worker, 'message'), this.#gone.promise])
     this.#post({ kind: 'close' })
-    await ended
+    await this.#gone.promise
   }
 
   #send(): void {
@@ -135,8 +161,9 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'> {
     this.#post({ kind: 'calls', calls }, isAnyLarge ? calls.flatMap(chunksOf).filter(isLarge).map(bufferOf) : [])
   }
 
-  #answered(answers: readonly WireOutcome[]): void {
+  #receive(answers: readonly WireOutcome[]): void {
     const done = this.#unanswered.splice(0, answers.length)
+    this.#answered += answers.length
     answers.forEach((answer, n) => {
       const waiting = done[n]
       if (waiting === undefined) throw new Error('the thread of the store answered a call that was not made')

@@ -11,6 +11,7 @@ import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { isSynchronous, type DatabaseState } from '../../store/postgres/database-state.ts'
 import { balanceOf } from '../../store/queue-balance.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
+import type { SideName } from '../../store/store-health.ts'
 import { completeTally } from '../../store/queue-tally.ts'
 import type { MetricSet } from './metric-set.ts'
 
@@ -23,6 +24,8 @@ export interface MetricSources {
   readonly nodes?: () => NodesView | null
   /** The database of the queue, as seen last; null when it was not seen, and for a queue in a folder. */
   readonly database?: () => DatabaseState | null
+  /** Time for which the reader or the writer of the store has had a call and has answered none; 0 when it answers, as when absent. */
+  readonly silence?: (side: SideName) => Duration
   /** The subscriptions to events, with times of the clock. */
   readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
 }
@@ -163,6 +166,17 @@ function databaseGauges(set: MetricSet, { database }: MetricSources): () => void
   }
 }
 
+function sideGauges(set: MetricSet, { silence }: MetricSources): () => void {
+  const silent = set.gauge(
+    'store_silence_seconds',
+    'Time for which a side of the store (reader, writer) has had a call and has answered none.',
+    ['side'],
+  )
+  return () => {
+    for (const side of ['reader', 'writer'] as const) silent.set({ side }, (silence?.(side) ?? 0) / 1000)
+  }
+}
+
 function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSources): () => Promise<void> {
   const lag = set.gauge('event_lag_seconds', 'Age of the oldest event that a subscription has not had; 0 when it has had all.', [
     'subscription',
@@ -171,9 +185,13 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
   const disabled = set.gauge('subscription_disabled', '1 for a subscription whose target wants no more events (410), else 0.', [
     'subscription',
   ])
+  let reading: Promise<readonly SubscriptionView[]> | null = null
   return async () => {
+    // Concurrent scrapes share one read.
+    reading ??= (subscriptions?.() ?? Promise.resolve([])).finally(() => (reading = null))
+    const all = (await withTimeout(reading, clock, COUNT_TIMEOUT, NEVER)) ?? []
     for (const gauge of [lag, parked, disabled]) gauge.reset()
-    for (const one of (await subscriptions?.()) ?? []) {
+    for (const one of all) {
       const label = { subscription: one.name }
       // A subscription without a target is read by programs at their own pace.
       if (one.settings.to !== '') lag.set(label, one.oldestAt === null ? 0 : Math.max(0, clock.now() - one.oldestAt) / 1000)
@@ -185,7 +203,7 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
 
 /** Creates the gauges. The result reads their sources. */
 export function openGauges(set: MetricSet, sources: MetricSources): () => Promise<void> {
-  const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, subscriptionGauges]
+  const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, sideGauges, subscriptionGauges]
   const all: readonly (() => void | Promise<void>)[] = parts.map((open) => open(set, sources))
   return async () => {
     for (const read of all) await read()

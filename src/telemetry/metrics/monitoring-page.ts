@@ -51,10 +51,22 @@ The metrics of prom-client for Node processes are served too: \`nodejs_eventloop
 
 ## Health
 
-With \`http_listen\` set, \`/healthz\` answers 200 while the store commits, there is disk space for new mail, and the
-scheduler runs, otherwise 503; the JSON object in the response has \`ok\` or the reason for each of these (\`store\`, \`space\`,
-\`scheduler\`). \`deferd check\` checks configuration, certificates,
+With \`http_listen\` set, \`/healthz\` answers 200 while the store commits, its reader and its writer answer, there is disk space for new
+mail, and the scheduler runs, otherwise 503; the JSON object in the response has \`ok\` or the reason for each of these (\`store\`,
+\`reader\`, \`writer\`, \`space\`, \`scheduler\`, and \`node\` on a shared queue). \`deferd check\` checks configuration, certificates,
 secrets, the queue and DNS once.
+
+The event loop, which accepts and delivers, is watched by systemd: the unit has \`WatchdogSec=60s\`, and a timer of the event loop sends the
+notifications, so that systemd restarts a daemon whose event loop stands still for a minute. Elsewhere, let the supervisor ask \`/healthz\`.
+
+The reader and the writer of the store are two threads beside it, on PostgreSQL two sessions. One that has a call and answers none for
+10 s, as on a disk that hangs, is reported: by \`/healthz\`, by \`deferd_store_silence_seconds\`, and by a line of the log at the begin and another
+one when it answers again. Without the reader, the API, the page and operations wait, while mail is accepted and delivered; without the writer, no
+mail is. A PostgreSQL that cannot be reached is also reported as \`store\` and \`node\`, within seconds.
+
+SIGTERM ends the daemon within 10 s even then: after 8.5 s a side that does not answer is ended. What was acknowledged is in the queue; mail
+in transfer may be delivered again. The log names the side, has no \`stopped\`, and the exit code is 70; when a system call of the thread does not
+return, the process ends itself by SIGKILL.
 `
 
 const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' ')

@@ -3,7 +3,7 @@
  * the server ends the former session, so that nothing of it takes effect later.
  */
 import { errorMessage } from '../../../system/caught-error.ts'
-import type { Clock, Duration } from '../../../system/clock.ts'
+import { seconds, type Clock, type Duration } from '../../../system/clock.ts'
 import { StoreUnavailable } from '../../queue-store.ts'
 import { openSession, type SessionTerms } from './client.ts'
 import { Connection } from './database-connection.ts'
@@ -13,6 +13,9 @@ import { DatabaseAway } from './database-errors.ts'
 const END_FORMER = `
 select pg_terminate_backend(pid, 2000) from pg_stat_activity
 where application_name = current_setting('application_name') and usename = current_user and pid <> pg_backend_pid()`
+
+/** Time limit for the end of a session in order. */
+const END_LIMIT: Duration = seconds(1)
 
 export interface LastingSessionDeps {
   readonly terms: SessionTerms
@@ -63,7 +66,10 @@ export class LastingSession {
     this.#closed = true
     const connection = this.#connection
     this.#connection = null
-    await connection?.end()
+    if (connection === null) return
+    const timer = this.#deps.clock.after(END_LIMIT, () => connection.destroy())
+    await connection.end()
+    timer.cancel()
   }
 
   #opened(): Promise<Connection> {

@@ -22,6 +22,7 @@ import { refreshKeys } from '../session/key-changes.ts'
 import * as sql from './queries.ts'
 import { RequestRepeated } from '../../audit-log.ts'
 import { databaseAway, failureKind, isRepetition, LOCK_HELD, rejected } from '../session/sql-errors.ts'
+import type { StoreSide } from '../../store-health.ts'
 import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
 import { batchOf, tryBatch, type PendingWrite, type Tried, type Writers } from './write-batch.ts'
 
@@ -60,21 +61,39 @@ export interface WriterDeps extends WritingSessionDeps {
   readonly onEvent: (event: WritingEvent) => void
 }
 
-export class Writer {
+export class Writer implements StoreSide {
   readonly #deps: WriterDeps
   readonly #session: WritingSession
   /** Number of transactions so far. */
   #number = 0
+  /** Number of transactions that the database has answered. */
+  #answered = 0
   #waiting: PendingWrite[] = []
   #running: Promise<void> | null = null
   #failure: StoreUnavailable | null = null
   #isAway = false
   #isClosed = false
+  /** The batch whose commit is looked up. */
+  #doubt: Doubt | null = null
+  readonly #abandon = new AbortController()
 
   /** `connection` is that of the first session of the node. */
   constructor(connection: Connection, deps: WriterDeps) {
     this.#session = new WritingSession(connection, deps)
     this.#deps = deps
+  }
+
+  get answered(): number {
+    return this.#answered
+  }
+
+  get isWaiting(): boolean {
+    return this.#running !== null || (this.#isClosed && !this.#session.connection.isLost)
+  }
+
+  /** Aborted by `abandon`. */
+  get abandoned(): AbortSignal {
+    return this.#abandon.signal
   }
 
   add(call: PendingWrite): void {
@@ -97,15 +116,24 @@ export class Writer {
   /** Ends the session after the calls so far. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#running
+    const abandoned = untilAborted(this.abandoned)
+    await Promise.race([this.#running, abandoned])
     this.#fail(new StoreUnavailable('the store is closed'))
-    await this.#session.connection.end()
+    await Promise.race([this.#session.connection.end(), abandoned])
   }
 
   /** Closes the session at once, like the end of the process. */
   destroy(): void {
     this.#isClosed = true
     this.#session.connection.destroy()
+  }
+
+  async abandon(): Promise<boolean> {
+    this.#abandon.abort()
+    this.destroy()
+    if (this.#doubt !== null) this.#giveUp(this.#doubt)
+    this.#fail(new StoreUnavailable('the database of the queue did not answer, and its session was ended'))
+    return true
   }
 
   async #run(): Promise<void> {
@@ -148,6 +176,7 @@ export class Writer {
       version = keys.version
       tried = await run()
     }
+    if (tried.outcome !== 'lost' && tried.outcome !== 'in doubt') this.#answered++
     if (tried.outcome === 'committed') onEvent({ kind: 'committed', took: clock.monotonic() - begun })
     return tried
   }
@@ -201,12 +230,13 @@ export class Writer {
 
   /** Finds out whether a batch was committed. Answers it, or puts it back. */
   async #resolve(batch: readonly PendingWrite[], tried: InDoubt): Promise<void> {
-    const doubt = { ...tried, batch, isCommitted: null as boolean | null }
+    const doubt = (this.#doubt = { ...tried, batch, isCommitted: null as boolean | null })
     const limit = this.#deps.clock.after(DOUBT_LIMIT, () => this.#giveUp(doubt))
     try {
       while (!(await this.#isResolved(doubt)));
     } finally {
       limit.cancel()
+      this.#doubt = null
     }
     if (doubt.batch.length > 0)
       this.#deps.onEvent({ kind: 'in-doubt', resolution: doubt.isCommitted === true ? 'committed' : 'not-committed' })
@@ -291,7 +321,7 @@ export class Writer {
     let pause = FIRST_PAUSE
     try {
       for (;;) {
-        const opened = await this.#session.renew()
+        const opened = this.abandoned.aborted ? 'failed' : await this.#session.renew()
         if (opened === 'fenced') this.#fenced([])
         if (opened !== 'failed') return opened === 'open'
         if (this.#isClosed) this.#fail(new StoreUnavailable('the store is closed'))
@@ -328,6 +358,9 @@ export class Writer {
     this.#reject(this.#waiting.splice(0), failure)
   }
 }
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
 
 function answer(
   batch: readonly PendingWrite[],
