@@ -1,5 +1,5 @@
 /** Looks up addresses in the tables of a parameter, in the order of Postfix (canonical(5), virtual(5), mail_addr_find). */
-import { addressesIn } from '../mail/address-list.ts'
+import { addressesIn, type ListedAddress } from '../mail/address-list.ts'
 import { normalizeAddress, quoteLocalPart, unquoteLocalPart } from '../mail/address.ts'
 import { partsOf, type ExtensionRules } from './address-keys.ts'
 import { LookupFailed, type LookupTable } from './lookup-table.ts'
@@ -40,6 +40,7 @@ export class AddressMap {
   readonly #table: LookupTable
   readonly #rules: AddressRules
   readonly #propagates: boolean
+  readonly #lists = new ParsedLists()
 
   /** `propagates`: an extension that no key has is added to the result (propagate_unmatched_extensions). */
   constructor(table: LookupTable, rules: AddressRules, propagates: boolean) {
@@ -70,7 +71,7 @@ export class AddressMap {
     const { value, extension } = found
     if (value.startsWith('@')) return [this.#moved(address, value, extension)]
     if (value === '<>' || value === '""') return ['']
-    const listed = addressesIn(value)
+    const listed = this.#lists.of(value)
     if (listed.length === 0) throw this.#failed(address, value)
     return listed.map((one) => {
       if (one.address === null) throw this.#failed(address, value)
@@ -124,6 +125,27 @@ export class AddressMap {
     return new LookupFailed(`${this.name}: the value ${JSON.stringify(value)} for ${address} is not an address; correct the table`)
   }
 }
+
+/** Addresses of values. Long lists are kept after they were parsed: 300,000 addresses take some seconds, and each mail looks them up. */
+class ParsedLists {
+  readonly #kept = new Map<string, readonly ListedAddress[]>()
+
+  of(value: string): readonly ListedAddress[] {
+    if (value.length < LONG) return addressesIn(value)
+    const kept = this.#kept.get(value)
+    if (kept !== undefined) return kept
+    const parsed = addressesIn(value)
+    const [first] = this.#kept.keys()
+    if (first !== undefined && this.#kept.size >= KEPT) this.#kept.delete(first)
+    this.#kept.set(value, parsed)
+    return parsed
+  }
+}
+
+/** Characters from which on a list is kept. */
+const LONG = 10_000
+/** Maximum number of lists that are kept. */
+const KEPT = 100
 
 /** The keys of the address that was looked up last, by relay: the maps of a message look up the same address one after the other. */
 const LAST = new WeakMap<AddressRules, { readonly address: string; readonly keys: readonly Key[] }>()

@@ -12,18 +12,21 @@ import { parseTexthash } from './texthash.ts'
 
 type ReadFile = (path: string) => string
 
-/** Opens the tables. Throws an Error that names the alias or the path when one cannot be used. */
-export function openAliasTable(sources: readonly TableSource[], readFile: ReadFile): OpenedTable {
+/**
+ * Opens the tables. Throws an Error that names the alias or the path when one cannot be used, also for an alias with more addresses than
+ * `limit` (virtual_alias_expansion_limit): all mail to it would be refused.
+ */
+export function openAliasTable(sources: readonly TableSource[], readFile: ReadFile, limit: number): OpenedTable {
   const warnings: string[] = []
-  const accept = (result: ResultText): ResultText =>
-    parseResult(resolve('of a pattern', constantOf(result) ?? '', readFile).replaceAll('$', '$$$$'))
-  const resolved = sources.map((source): TableSource => {
+  const resolved = (name: string, value: string): string => resolve(name, value, { readFile, limit })
+  const accept = (result: ResultText): ResultText => parseResult(resolved('of a pattern', constantOf(result) ?? '').replaceAll('$', '$$$$'))
+  const lists = sources.map((source): TableSource => {
     if (isPatterns(source)) return source
-    if (source.kind === 'static') return { kind: 'static', value: resolve('*', source.value, readFile) }
+    if (source.kind === 'static') return { kind: 'static', value: resolved('*', source.value) }
     const entries = source.kind === 'inline' ? source.entries : fileEntries(source.path, readFile, warnings)
-    return { kind: 'inline', entries: new Map([...entries].map(([name, value]) => [name, resolve(name, value, readFile)])) }
+    return { kind: 'inline', entries: new Map([...entries].map(([name, value]) => [name, resolved(name, value)])) }
   })
-  const { find } = openTable('alias_maps', resolved, { readFile, substitutes: false, accept }).table
+  const { find } = openTable('alias_maps', lists, { readFile, substitutes: false, accept }).table
   // Names of aliases are local parts; addresses and domains are never looked up.
   return { table: { name: 'alias_maps', find: (key) => (key.includes('@') ? undefined : find(key, key)) }, warnings }
 }
@@ -43,21 +46,39 @@ function contentOf(path: string, readFile: ReadFile): string {
 }
 
 /** The addresses of an alias as a list, with those of its files. */
-function resolve(name: string, value: string, readFile: ReadFile): string {
-  const addresses = items(value).flatMap((item) => {
-    const path = /^:include:\s*(.+)$/.exec(item)?.[1]
-    return path === undefined ? addressesOf(name, item) : included(name, contentOf(path, readFile))
-  })
+function resolve(name: string, value: string, { readFile, limit }: { readonly readFile: ReadFile; readonly limit: number }): string {
+  const addresses: string[] = []
+  for (const { item, path } of itemsWithFiles(value, readFile)) {
+    addresses.push(...addressesOf(name, item))
+    if (addresses.length <= limit) continue
+    const source = path === null ? '' : `, with those of ${path}`
+    throw new Error(
+      `alias_maps: the alias ${name} has more than ${limit} addresses${source}: virtual_alias_expansion_limit refuses all its mail; shorten the list, or raise the limit`,
+    )
+  }
   if (addresses.length === 0) throw new Error(`alias_maps: the alias ${name} has no address; write one, or remove the alias`)
   return addresses.join(', ')
 }
 
-/** The addresses of a file: lists of addresses, comments that begin with `#`. */
-const included = (name: string, text: string): readonly string[] =>
-  text
-    .split('\n')
-    .filter((line) => !/^\s*(?:#|$)/.test(line))
-    .flatMap((line) => items(line).flatMap((item) => addressesOf(name, item)))
+interface Item {
+  readonly item: string
+  /** The file that has the item; null for an item of the alias itself. */
+  readonly path: string | null
+}
+
+/** The items of an alias. In the place of an `:include:` are the items of its file: lists of addresses, and comments that begin with `#`. */
+function* itemsWithFiles(value: string, readFile: ReadFile): Generator<Item> {
+  for (const item of items(value)) {
+    const path = /^:include:\s*(.+)$/.exec(item)?.[1]
+    if (path === undefined) yield { item, path: null }
+    else
+      for (const line of contentOf(path, readFile)
+        .split('\n')
+        .filter((text) => !/^\s*(?:#|$)/.test(text))) {
+        for (const one of items(line)) yield { item: one, path }
+      }
+  }
+}
 
 /** The items of a list between commas outside quotes, without quotes around them. */
 const items = (list: string): readonly string[] =>

@@ -28,8 +28,8 @@ export interface OpenedTables {
 }
 
 /** Opens the tables. Throws an Error that names parameter and path when a file cannot be read. */
-export function openTables(config: Pick<Config, TableName>): OpenedTables {
-  const opened = TABLE_NAMES.filter((name) => config[name].length > 0).map((name) => openNamed(name, config[name]))
+export function openTables(config: Pick<Config, TableName | 'virtual_alias_expansion_limit'>): OpenedTables {
+  const opened = TABLE_NAMES.filter((name) => config[name].length > 0).map((name) => openNamed(name, config[name], config))
   return {
     tables: new Map(opened.map(({ table }) => [table.name as TableName, table])),
     warnings: opened.flatMap(({ warnings }) => warnings),
@@ -37,7 +37,11 @@ export function openTables(config: Pick<Config, TableName>): OpenedTables {
 }
 
 /** Opens the tables of one parameter. Throws an Error that names parameter and path when a file cannot be read. */
-export const openNamed = (name: string, sources: readonly TableSource[]): OpenedTable =>
-  name === 'alias_maps' ? openAliasTable(sources, readText) : openTable(name, sources, { readFile: readText, substitutes: true })
+export const openNamed = (
+  name: string,
+  sources: readonly TableSource[],
+  { virtual_alias_expansion_limit: limit }: Pick<Config, 'virtual_alias_expansion_limit'>,
+): OpenedTable =>
+  name === 'alias_maps' ? openAliasTable(sources, readText, limit) : openTable(name, sources, { readFile: readText, substitutes: true })
 
 export const readText = (path: string): string => readFileSync(path, 'utf8')

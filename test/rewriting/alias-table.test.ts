@@ -14,7 +14,7 @@ const readFile = (path: string): string => {
   return text
 }
 
-const open = (given: unknown) => openAliasTable(parseTables(given), readFile)
+const open = (given: unknown, limit = 1_000) => openAliasTable(parseTables(given), readFile, limit)
 
 describe('alias_maps', () => {
   test('have names with or without a colon, continued lines, and lists in files', () => {
@@ -59,6 +59,14 @@ describe('alias_maps', () => {
     ['', /has no address/],
     ['<a b@c.test>', /which is not an address; correct it$/],
   ])('with %j are refused', (value, reason) => expect(() => open({ root: value })).toThrow(reason))
+
+  test('with more addresses than virtual_alias_expansion_limit are refused at the first one too many', () => {
+    expect(open({ root: ':include:/team' }, 3).table.find('root')).toBe('ann@a.test, bob, "c d"@a.test')
+    expect(() => open({ root: 'a@b.test, :include:/team' }, 2)).toThrow(
+      'alias_maps: the alias root has more than 2 addresses, with those of /team: virtual_alias_expansion_limit refuses all its mail; shorten the list, or raise the limit',
+    )
+    expect(() => open({ root: 'a@b.test c@d.test' }, 1)).toThrow('the alias root has more than 1 addresses: virtual')
+  })
 
   test('as one text are refused with a command in braces too', () =>
     expect(() => open('inline:{root={|/bin/sh -c id}}')).toThrow(/^alias_maps: the alias root has a command/))

@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
+import { AddressMap } from '../../src/rewriting/address-map.ts'
+import { addressRules } from '../../src/rewriting/lookup-rules.ts'
 import { LookupFailed } from '../../src/rewriting/lookup-table.ts'
 import { Rewriting } from '../../src/rewriting/rewriting.ts'
 import { ExpansionFailed } from '../../src/rewriting/virtual-aliases.ts'
@@ -182,7 +184,8 @@ describe('alias_maps', () => {
   })
 
   test('above virtual_alias_expansion_limit fail', () => {
-    expect(() => expanded('root@us.test', { virtual_alias_expansion_limit: 1 })).toThrow(ExpansionFailed)
+    const alias_maps = { team: 'one, two', one: 'a@a.test, b@a.test', two: 'c@a.test' }
+    expect(() => expanded('team@us.test', { alias_maps, virtual_alias_expansion_limit: 2 })).toThrow(ExpansionFailed)
   })
 })
 
@@ -214,6 +217,14 @@ describe('copies', () => {
     expect(() => copies('s@a.test', ['z@c.test'], { sender_bcc_maps: { 's@a.test': 'a@b.test, c@d.test' } })).toThrow(LookupFailed)
     expect(() => configFrom({ always_bcc: 'a@b.test, c@d.test' })).toThrow('always_bcc: "a@b.test, c@d.test" is not one address')
   })
+})
+
+test('long lists are kept after they were parsed, each for its own value', () => {
+  const comment = `(${'x'.repeat(10_000)})`
+  const values = new Map(Array.from({ length: 101 }, (_, n) => [`list${n}@us.test`, `ann@list${n}.test ${comment}, eve@list${n}.test`]))
+  const map = new AddressMap({ name: 'virtual_alias_maps', find: (key) => values.get(key) }, addressRules(configFrom({}).config), true)
+  for (const n of [...Array.from(values.keys(), (_, i) => i), 0, 100])
+    expect(map.all(`list${n}@us.test`)).toEqual([`ann@list${n}.test`, `eve@list${n}.test`])
 })
 
 test('without a parameter there is no rewriting', () => {

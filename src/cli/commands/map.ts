@@ -31,7 +31,7 @@ const sourcesOf = (config: Config, name: string) => {
 function tableOf(config: Config, name: string): LookupTable['find'] {
   if (name === 'transport_maps' && config.transport_tables.length === 0) return (key: string) => config.transport_maps.get(key)
   try {
-    const { table } = openNamed(name, sourcesOf(config, name))
+    const { table } = openNamed(name, sourcesOf(config, name), config)
     return table.find
   } catch (error) {
     throw new CommandError(EX.config, maskControls(errorMessage(error)))

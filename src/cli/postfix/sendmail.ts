@@ -85,7 +85,7 @@ export const newaliases = (shell: Shell, args: readonly string[]): Promise<void>
 async function readAliases(shell: Shell, config: Config): Promise<void> {
   const { alias_maps: sources } = config
   try {
-    for (const text of openNamed('alias_maps', sources).warnings) await warn(shell, text)
+    for (const text of openNamed('alias_maps', sources, config).warnings) await warn(shell, text)
   } catch (cause) {
     throw new CommandError(EX.config, `newaliases: fatal: ${maskControls(errorMessage(cause))}`, { cause })
   }

@@ -41,7 +41,7 @@ function problemIn({ name, kind, path, text }: PatternFile): string | null {
   const check = CHECK_NAMES.find((one) => one === name)
   try {
     if (check !== undefined) openCheckTable(check, sources, readFile)
-    else if (name === 'alias_maps') openAliasTable(sources, readFile)
+    else if (name === 'alias_maps') openAliasTable(sources, readFile, Infinity)
     else openTable(name, sources, { readFile, substitutes: !SENDER_TABLE_NAMES.some((one) => one === name) })
     return null
   } catch (error) {

@@ -73,7 +73,7 @@ function usableAliases(text: string, { draft, files }: TableContext): string {
   const bad = logicalLines(text).flatMap((line) => {
     const [, name = '', value = ''] = /^("(?:[^"\\]|\\.)*"|[^\s:]+)\s*:?\s*(.*)$/s.exec(line.text) ?? []
     try {
-      openAliasTable([{ kind: 'inline', entries: new Map([[name.replaceAll('"', '').toLowerCase(), value]]) }], read)
+      openAliasTable([{ kind: 'inline', entries: new Map([[name.replaceAll('"', '').toLowerCase(), value]]) }], read, Infinity)
       return []
     } catch (error) {
       draft.note(errorMessage(error).replace(/; [^;]*$/, ': it is left out'))
