@@ -13,6 +13,19 @@ export const APPLICATION_ID = 0x64666572
 
 const MAGIC = 'SQLite format 3\0'
 
+/** Pages of a file for each page that it has on disk, above which it is taken for one that was extended by a hole. */
+const SPARSE = 128
+
+/**
+ * Number of pages of a file. Of a file that is almost only holes, those that the header counts, and at least as many as are on disk: to read all
+ * pages of a hole of 1 TB takes an hour. File systems that compress store less than a file has, hence the wide margin.
+ */
+function filePages({ size, blocks }: { readonly size: number; readonly blocks: number }, inHeader: number): number {
+  const all = Math.floor(size / PAGE_SIZE)
+  const onDisk = Math.ceil((blocks * 512) / PAGE_SIZE)
+  return all > SPARSE * Math.max(onDisk, 1_000) ? Math.min(all, Math.max(inHeader, onDisk)) : all
+}
+
 export class PageFile {
   readonly #fd: number
   readonly #log: Buffer
@@ -27,9 +40,11 @@ export class PageFile {
     const wal = `${path}-wal`
     this.#log = !withLog || statSync(wal, { throwIfNoEntry: false }) === undefined ? Buffer.alloc(0) : readFileSync(wal)
     this.log = readLog(this.#log, PAGE_SIZE)
-    const inFile = Math.floor(fstatSync(this.#fd).size / PAGE_SIZE)
+    const facts = fstatSync(this.#fd)
     const first = this.page(1)
-    const expected = this.log.pageCount ?? (first?.toString('latin1', 0, 16) === MAGIC ? first.readUInt32BE(28) : inFile)
+    const inHeader = first?.toString('latin1', 0, 16) === MAGIC ? first.readUInt32BE(28) : null
+    const inFile = filePages(facts, inHeader ?? 0)
+    const expected = this.log.pageCount ?? inHeader ?? inFile
     const inLog = Math.max(0, ...this.log.pages.keys())
     // A damaged header may have any page count.
     this.count = Math.max(inFile, inLog, Math.min(expected, 2 * Math.max(inFile, inLog)))
