@@ -83,7 +83,7 @@ Logs, received mail and the database are in ${folder}. Ctrl-C ends all. From ano
 
   export DEFERD_CONFIG=${config}
   npx deferd node list
-  printf 'Subject: hello\\n\\nIt works.\\n' | npx deferd sendmail -v -o smtpd_listen=127.0.0.1:${FIRST_SMTP_PORT} -f me@example.com you@example.net
+  printf 'Subject: hello\\n\\nIt works.\\n' | npx deferd sendmail -v -o queue_directory=${join(folder, 'n1')} -f me@example.com you@example.net
   npx deferd history list
   kill -9 ${children[1]?.pid}    # n1: the others take its mail over
 `)

@@ -45,6 +45,7 @@ import type { Peers } from './node/peers.ts'
 import { QuestionWatch } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
+import { PickupSocket } from './pickup-socket.ts'
 import { Relay } from './relay/relay.ts'
 import type { RelaySettings } from './relay/rules.ts'
 import { subscriptionRequests } from './subscription-requests.ts'
@@ -336,6 +337,10 @@ export class Opening {
     await maildrop.prepare()
     maildrop.start()
     this.#closing.push(() => maildrop.stop())
+    const { outcomes } = maildrop
+    const pickup = new PickupSocket({ queueDirectory, wake: () => maildrop.wake(), outcomes, clock, events })
+    pickup.start()
+    this.#closing.push(() => pickup.stop())
     const maintenance = new Maintenance({ config, clock, store, scheduler: relay.scheduler, events })
     this.#closing.push(() => maintenance.stop())
     const indexCheck = new IndexCheck({ clock, store })

@@ -7,8 +7,7 @@ import type { SMTPServer } from 'smtp-server'
 import type { Config } from '../config/options.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
-import type { Acceptor } from '../queue/intake/acceptor.ts'
-import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
+import type { ContentTaker, MessageTaker } from '../queue/intake/acceptor.ts'
 import type { Chunk } from './chunk-sequence.ts'
 import { ClientSocket } from './client-socket.ts'
 import { ChunkReader, DataStream } from './data-stream.ts'
@@ -43,7 +42,7 @@ export type ConnectionSettings = Pick<
 export interface ServerContext {
   readonly settings: ConnectionSettings
   readonly clock: Clock
-  readonly acceptor: Acceptor
+  readonly acceptor: MessageTaker
   readonly sessions: SessionContext
   /** Looks up the name of a client; absent with smtpd_peername_lookup = no. */
   readonly nameOf?: ((address: string) => Promise<string>) | undefined
@@ -68,7 +67,7 @@ export class Connection extends ClientSocket {
   readonly #session: Session
   readonly #deadline: Deadline
   readonly #isWrapped: boolean
-  #receiver: MessageReceiver | null = null
+  #receiver: ContentTaker | null = null
   /** Reads the content that #receiver takes. */
   #content: DataStream | null = null
   /** The chunk that is being read. */
@@ -346,12 +345,12 @@ export class Connection extends ClientSocket {
     return this.#whileWorking(staging.then(() => this.#respondToChunk(chunk, receiver)))
   }
 
-  #respondToChunk(chunk: Chunk, { refusal }: MessageReceiver): Promise<void> | undefined {
+  #respondToChunk(chunk: Chunk, { refusal }: ContentTaker): Promise<void> | undefined {
     if (refusal !== undefined) this.#abandonContent()
     return this.#respond(this.#session.chunkEnded(chunk, refusal))
   }
 
-  #check(content: DataStream, receiver: MessageReceiver): void {
+  #check(content: DataStream, receiver: ContentTaker): void {
     if (content.nul) receiver.refuse(replies.HAS_NUL)
     if (content.bareNewline && this.#strict) receiver.refuse(replies.bareNewline(this.#myhostname))
   }

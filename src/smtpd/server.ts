@@ -4,7 +4,7 @@ import type { Endpoint, Listener, Net } from '../system/net.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import type { DeadEnds } from '../delivery/routing/dead-ends.ts'
-import type { Acceptor } from '../queue/intake/acceptor.ts'
+import type { MessageTaker } from '../queue/intake/acceptor.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { AccessEntries } from '../access/access-entries.ts'
@@ -30,7 +30,7 @@ export interface SmtpdDeps {
   readonly net: Net
   readonly clock: Clock
   readonly random: Random
-  readonly acceptor: Acceptor
+  readonly acceptor: MessageTaker
   readonly events: Events
   readonly intake: Pick<Intake, 'refusal'>
   readonly flushDomain: FlushDomain

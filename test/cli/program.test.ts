@@ -118,7 +118,7 @@ describe('the command line', () => {
       ['backup', path('copy.db')],
       ['mailq'],
       ['postqueue', '-f'],
-      ['sendmail', '-o', 'smtpd_listen=127.0.0.1:0', 'you@far.example'],
+      ['sendmail', 'you@far.example'],
     ]
     for (const argv of commands) {
       const { code, err } = await operator.run(argv, { env, stdin: 'hello\n' })

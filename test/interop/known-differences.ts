@@ -66,10 +66,10 @@ export const KNOWN: readonly KnownDifference[] = [
     level: without(/: no notification is sent: /),
   },
   {
-    topic: 'sendmail and a running daemon',
+    topic: 'pickup lines in the log',
     kind: 'log',
-    where: /^sendmail: /,
-    level: without(/^pickup: ID: uid=|^smtpd: ID: client=/),
+    where: /^sendmail: -f without a domain$/,
+    level: replaced(/(?<=^pickup: .* from=<)app(?=>)/g, 'app@origin.example'),
   },
   { topic: 'sendmail -G', kind: 'log', where: /^sendmail: -G$/, level: replaced(/message-id=.*/g, 'message-id=…') },
   { topic: 'sendmail -G', kind: 'deliveries', where: /^sendmail: -G$/, level: nothing },

@@ -24,7 +24,7 @@ export function compareRewriting(names: readonly string[], inputs: number): void
         if (settings === undefined) throw new Error(`no situation is called ${name}`)
         const pair = await startPair({ settings, withLocalDelivery: 'alias_maps' in settings })
         try {
-          await compare(pair, { name, settings, inputs })
+          await compare(pair, { name, inputs })
         } finally {
           await pair.stop()
         }
@@ -36,23 +36,21 @@ export function compareRewriting(names: readonly string[], inputs: number): void
 
 interface Comparison {
   readonly name: string
-  readonly settings: Readonly<Record<string, string>>
   readonly inputs: number
 }
 
-async function compare(pair: Pair, { name, settings, inputs }: Comparison): Promise<void> {
+async function compare(pair: Pair, { name, inputs }: Comparison): Promise<void> {
   const generator = new InputGenerator(Object.keys(SITUATIONS).indexOf(name) + 1)
   const mails = Array.from({ length: inputs }, (_, n) => [n, generator.input()] as const)
   const replies: string[][] = []
   const left = mails.values()
   await Promise.all(
     Array.from({ length: WIDTH }, async () => {
-      for (const [n, input] of left)
-        replies[n] = await Promise.all([submitted(pair.deferd, input, n, settings), submitted(pair.postfix, input, n, settings)])
+      for (const [n, input] of left) replies[n] = await Promise.all([submitted(pair.deferd, input, n), submitted(pair.postfix, input, n)])
     }),
   )
   await settled([pair.deferd, pair.postfix], 1000)
-  const [ours, theirs] = [outcomes(pair.deferd, name, settings), outcomes(pair.postfix, name, settings)]
+  const [ours, theirs] = [outcomes(pair.deferd, name), outcomes(pair.postfix, name)]
   const different = mails.flatMap(([n, input]) => {
     const [deferd, postfix] = [
       [replies[n]?.[0], ours.get(n)],
@@ -64,15 +62,12 @@ async function compare(pair: Pair, { name, settings, inputs }: Comparison): Prom
   expect(theirs.size).toBeGreaterThan(inputs / 2)
 }
 
-/**
- * True for a message that is sent by sendmail: each tenth one, unless SMTP clients are not local, as which deferd takes sendmail
- * (docs/postfix-differences.md).
- */
-const isLocal = (n: number, settings: object): boolean => n % 10 === 0 && !('local_header_rewrite_clients' in settings)
+/** True for a message that is sent by sendmail. */
+const isLocal = (n: number): boolean => n % 10 === 0
 
 /** Sends a message. Returns the class of the reply to its content; empty for sendmail. */
-const submitted = (system: System, input: RewritingInput, n: number, settings: object): Promise<string> =>
-  isLocal(n, settings) ? submittedLocally(system, input, n) : submittedBySmtp(system, input, n)
+const submitted = (system: System, input: RewritingInput, n: number): Promise<string> =>
+  isLocal(n) ? submittedLocally(system, input, n) : submittedBySmtp(system, input, n)
 
 async function submittedLocally(system: System, { sender, recipients, header }: RewritingInput, n: number): Promise<string> {
   const content = `Subject: message ${n}\r\n${header}${BODY.replace(/\.\r\n$/, '')}`.replaceAll('\r\n', '\n')
@@ -110,19 +105,19 @@ interface Outcome {
 }
 
 /** The outcomes by the number of the message. Recipients are sorted: Postfix sends them by domain, deferd as they came. */
-function outcomes({ received }: System, name: string, settings: object): ReadonlyMap<number, Outcome> {
+function outcomes({ received }: System, name: string): ReadonlyMap<number, Outcome> {
   const byNumber = Map.groupBy(received, (mail) => Number(/^Subject: message (\d+)/m.exec(mail.content.toString('latin1'))?.[1] ?? -1))
   return new Map(
     [...byNumber].map(([n, mails]) => {
       const outcome = outcomeOf(WITHOUT_NOTICES.has(name) ? mails.filter((mail) => !isNotice(mail)) : mails)
-      return [n, isLocal(n, settings) ? ofSendmail(outcome) : outcome]
+      return [n, isLocal(n) ? ofSendmail(outcome) : outcome]
     }),
   )
 }
 
 /**
  * An outcome of sendmail in a common form. For a local user, Postfix sends the canonical address as ORCPT, and adds the full name to
- * Resent-From; deferd gets the mail by SMTP (docs/postfix-differences.md).
+ * Resent-From (docs/postfix-differences.md).
  */
 const ofSendmail = ({ recipients, headers, ...outcome }: Outcome): Outcome => ({
   ...outcome,

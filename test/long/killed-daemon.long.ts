@@ -20,7 +20,6 @@ test(`a daemon killed ${CYCLES} times during submissions, operations and notices
     'corrupt queue files': 0,
     duplicates: duplicates,
     'allowed duplicates': bound,
-    'repeated by sendmail': more.repeatedBySendmail,
     'recipients in corrupt': more.corrupt,
     operations: more.operations,
     'submissions by sendmail': more.submissions,

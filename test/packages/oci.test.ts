@@ -33,9 +33,9 @@ describe.skipIf(reason !== null)(
     const readConfig = () => JSON.parse(readFileSync(configFile, 'utf8')) as ReturnType<typeof ociConfig>
     const listenAt = (port: number): readonly string[] => ['-o', `smtpd_listen=127.0.0.1:${port}`]
 
-    /** Sends mail to the relay at the port, whose recipient refuses no connection and answers none. */
-    async function send(port: number): Promise<string> {
-      const args = ['bin/deferd.js', 'sendmail', ...listenAt(port), '-v', '-f', 'me@example.com', 'you@[192.0.2.1]']
+    /** Sends mail to the relay of a queue, whose recipient refuses no connection and answers none. */
+    async function send(queue: string): Promise<string> {
+      const args = ['bin/deferd.js', 'sendmail', '-o', `queue_directory=${queue}`, '-v', '-f', 'me@example.com', 'you@[192.0.2.1]']
       return must('sh', ['-c', 'printf "Subject: test\\n\\nText.\\n" | "$@"', 'sh', process.execPath, ...args])
     }
 
@@ -55,7 +55,7 @@ describe.skipIf(reason !== null)(
       const runc = (...rest: readonly string[]): readonly string[] => ['--root', join(folder, 'runc'), ...rest]
       const name = `deferd-${process.pid}`
       const relay = await start(port, 'runc', runc('run', '--bundle', bundle, name))
-      expect(await send(port)).toContain('queued as')
+      expect(await send(join(bundle, 'queue'))).toContain('queued as')
       expect((await command('runc', runc('exec', name, 'id', '--user', '--name'))).stdout).toBe('deferd\n')
       expect((await command('runc', runc('exec', name, 'touch', '/usr/x'))).stderr).toMatch(/Read-only file system|Permission denied/)
       expect((await command('runc', runc('exec', '--user', '0', name, 'touch', '/usr/x'))).stderr).toContain('Read-only file system')
@@ -90,7 +90,7 @@ describe.skipIf(reason !== null)(
         ...listenAt(port),
       ]
       const relay = await start(port, 'setpriv', [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', 'bwrap', ...bwrap])
-      expect(await send(port)).toContain('queued as')
+      expect(await send(queue)).toContain('queued as')
       await relay.stop()
       rmSync(queue, { recursive: true })
     })

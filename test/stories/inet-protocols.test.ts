@@ -1,6 +1,5 @@
 /** Protocols of listeners and of deliveries (inet_protocols). */
 import { describe, expect, test } from 'vitest'
-import { localEndpoint } from '../../src/cli/postfix/submit.ts'
 import { listenAt } from '../../src/config/values/endpoints.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { SmtpAgentHarness } from '../support/smtp-agent-harness.ts'
@@ -50,11 +49,6 @@ describe('listeners', () => {
     [{ smtpd: [{ address: '[::1]:25' }], inet_protocols: 'ipv4' }, 'smtpd: ::1 is an IPv6 address'],
     [{ http_listen: '[::1]:80', inet_protocols: 'ipv4' }, 'http_listen: ::1 is an IPv6 address'],
   ])('%j is refused', (values, text) => expect(problem(values)).toContain(text))
-
-  test('sendmail finds the daemon at an address of an enabled family', () => {
-    const at = (protocols: string) => localEndpoint(configFrom({ smtpd_listen: '*:25', inet_protocols: protocols }, 'relay.example').config)
-    expect(['all', 'ipv4', 'ipv6'].map((protocols) => at(protocols)?.address)).toEqual(['127.0.0.1', '127.0.0.1', '::1'])
-  })
 
   test('a host name is left to the machine', () => {
     expect(listenAt('localhost:25', 'smtpd_listen', ['ipv6'])).toEqual({ address: 'localhost', port: 25 })

@@ -50,6 +50,8 @@ export interface Terminal {
   /** State of a relay in this process. */
   readonly status?: () => Promise<LiveStatus>
   readonly files?: Shell['files']
+  /** The operator's clock, which does not advance, when absent. */
+  readonly clock?: Shell['clock']
   /** Resolves when the operator interrupts the command; at once when absent. */
   readonly interrupted?: Promise<void>
   /** Access to a queue that is not in the operator's folder. */
@@ -89,6 +91,8 @@ class Sink implements Output {
 export class Operator {
   readonly directory = mkdtempSync(join(tmpdir(), 'deferd-operator-'))
   readonly clock = new VirtualClock({ startsAt: NOW })
+  /** Continues from command to command, so that names of files differ. */
+  readonly #random = seededRandom(1)
   /** Files read instead of ./deferd.toml and /etc/deferd/deferd.toml; they do not exist unless a test creates them. */
   readonly defaultFiles = { folder: join(this.directory, 'deferd.toml'), system: join(this.directory, 'etc/deferd.toml') }
 
@@ -115,6 +119,7 @@ export class Operator {
       start = () => Promise.reject(new Error('no daemon here')),
       status,
       files = { open, rm },
+      clock = this.clock,
       access = {},
       interrupted = Promise.resolve(),
     } = terminal
@@ -130,8 +135,8 @@ export class Operator {
       fullName: () => '',
       pid: 42,
       program: 'deferd',
-      clock: this.clock,
-      random: seededRandom(1),
+      clock,
+      random: this.#random,
       stdin: (async function* () {
         yield Buffer.from(stdin)
       })(),

@@ -1,72 +1,223 @@
 /**
- * `sendmail -bs`: SMTP on standard input and output, answered by the daemon. Scripts write all commands at once, which the daemon
- * would refuse as unauthorized pipelining. So a command is forwarded after the previous one was answered.
+ * `sendmail -bs`: SMTP on standard input and output, without the daemon (stand-alone mode of Postfix smtpd(8)). Messages are submitted
+ * through the maildrop. Access restrictions, TLS and limits of network clients do not apply.
  */
-import { connect, type Socket } from 'node:net'
-import { errorMessage } from '../../system/caught-error.ts'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { openAccess } from '../../access/access-tables.ts'
+import { defaultConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
-import { CommandError, EX } from '../shell/exit.ts'
+import type { ContentTaker, MessageTaker } from '../../queue/intake/acceptor.ts'
+import { WRITE_ERROR } from '../../queue/intake/intake.ts'
+import { TOO_BIG, type Acceptance } from '../../queue/intake/message-receiver.ts'
+import type { Envelope } from '../../mail/envelope.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import { startSmtpd } from '../../smtpd/server.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import { sleep } from '../../system/clock.ts'
+import { ForwardingNet, type Listener, type ListenOptions } from '../../system/net.ts'
+import { systemNet } from '../../system/system-net.ts'
+import { Events } from '../../telemetry/events.ts'
 import type { Shell } from '../shell/shell.ts'
-import { localEndpoint } from './submit.ts'
+import { announce, submit } from './submit.ts'
 
-/** Splits input into lines with their line ends; each byte becomes one character (latin1). */
-async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let rest = ''
-  for await (const chunk of input) {
-    rest += Buffer.from(chunk).toString('latin1')
-    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n')) {
-      yield rest.slice(0, end + 1)
-      rest = rest.slice(end + 1)
-    }
-  }
-  if (rest !== '') yield rest
+/** Answers SMTP commands until QUIT or the end of the input. */
+export async function standAlone(shell: Shell, given: Config): Promise<void> {
+  const config = standAloneConfig(given)
+  const { clock, random } = shell
+  const taker = new MaildropTaker(shell, given)
+  const socket = new StandardStreams(shell, () => taker.submitting)
+  const smtpd = await startSmtpd({
+    config,
+    net: new OneConnection(socket),
+    clock,
+    random,
+    acceptor: taker,
+    events: new Events(() => clock.now()),
+    intake: { refusal: () => undefined },
+    flushDomain: () => false,
+    access: openAccess(config).access,
+    deadEnds: { refusalOf: async () => undefined },
+  })
+  await socket.ended
+  await smtpd.close(0)
 }
 
-/** Forwards lines of the client. The content after DATA is forwarded without waiting for replies. */
-class Conversation {
-  readonly #socket: Socket
-  readonly #replies: AsyncGenerator<string>
+/** The configuration of a server for the calling user: parameters about clients of the network have their defaults. */
+function standAloneConfig({ myhostname, mydomain, myorigin, message_size_limit, smtpd_banner, smtpd_recipient_limit }: Config): Config {
+  return {
+    ...defaultConfig(myhostname).config,
+    myhostname,
+    mydomain,
+    myorigin,
+    message_size_limit,
+    smtpd_banner,
+    smtpd_recipient_limit,
+    // Scripts write all commands at once, with line ends of any kind.
+    smtpd_forbid_unauth_pipelining: false,
+    smtpd_forbid_bare_newline_exclusions: [ADDRESS],
+    smtpd_error_sleep_time: 0,
+  }
+}
+
+/** Address of the client (Postfix smtpd_peer). */
+const ADDRESS = '127.0.0.1'
+
+/** Submits each message of the session through the maildrop. */
+class MaildropTaker implements MessageTaker {
+  /** Settles when no message is being submitted. */
+  submitting: Promise<unknown> = Promise.resolve()
   readonly #shell: Shell
+  readonly #config: Config
 
-  constructor(socket: Socket, shell: Shell) {
-    this.#socket = socket
-    this.#replies = linesOf(socket as AsyncIterable<Uint8Array>)
+  constructor(shell: Shell, config: Config) {
     this.#shell = shell
+    this.#config = config
   }
 
-  /** Forwards a complete reply to the client. Resolves with its code, or with null when the daemon has closed the connection. */
-  async reply(): Promise<string | null> {
-    for (let next = await this.#replies.next(); next.done !== true; next = await this.#replies.next()) {
-      await this.#shell.stdout.write(Buffer.from(next.value, 'latin1'))
-      if (next.value[3] !== '-') return next.value.slice(0, 3)
-    }
-    return null
+  open({ envelope }: { readonly envelope: Envelope }): ContentTaker {
+    return new SubmittedContent(this.#config.message_size_limit, (content) => {
+      const stored = this.#submit(envelope, content)
+      this.submitting = stored
+      return stored
+    })
   }
 
-  async run(): Promise<void> {
-    let inContent = false
-    if ((await this.reply()) === null) return
-    for await (const line of linesOf(this.#shell.stdin)) {
-      this.#socket.write(line, 'latin1')
-      if (inContent && !/^\.\r?\n?$/.test(line)) continue
-      const code = await this.reply()
-      if (code === null) return
-      inContent = code === '354'
+  async #submit(envelope: Envelope, content: Buffer): Promise<Acceptance> {
+    const [shell, config] = [this.#shell, this.#config]
+    try {
+      const [first = ''] = await submit(shell, config, envelope, content)
+      await announce(shell, config)
+      // The name of the file serves as the queue id until the daemon has assigned one.
+      return { kind: 'queued', queueId: first }
+    } catch (error) {
+      await shell.stderr.write(`sendmail: warning: ${errorMessage(error)}\n`)
+      return { kind: 'refused', reply: WRITE_ERROR }
     }
-    this.#socket.end()
-    while ((await this.reply()) !== null);
   }
 }
 
-export async function bridge(shell: Shell, config: Config): Promise<void> {
-  const endpoint = localEndpoint(config)
-  if (endpoint === null) throw new CommandError(EX.unavailable, 'the daemon has no SMTP listener that this command can use')
-  const socket = connect({ host: endpoint.address, port: endpoint.port })
-  try {
-    await new Conversation(socket, shell).run()
-  } catch (cause) {
-    throw new CommandError(EX.unavailable, `cannot connect to the daemon: ${errorMessage(cause)}`, { cause })
-  } finally {
-    socket.destroy()
+/** Keeps the content of one message in memory until it is submitted. */
+class SubmittedContent implements ContentTaker {
+  readonly staging = null
+  readonly queueId = 'NOQUEUE'
+  octets = 0
+  refusal: SmtpReply | undefined
+  readonly #limit: number
+  readonly #store: (content: Buffer) => Promise<Acceptance>
+  #pieces: Uint8Array[] = []
+
+  /** `limit` is the maximum number of octets; 0 for no limit. */
+  constructor(limit: number, store: (content: Buffer) => Promise<Acceptance>) {
+    this.#limit = limit
+    this.#store = store
+  }
+
+  write(pieces: readonly Uint8Array[]): undefined {
+    for (const piece of pieces) this.octets += piece.length
+    if (this.#limit > 0 && this.octets > this.#limit) this.refuse(TOO_BIG)
+    // Copied, because the reader uses its buffer again.
+    if (this.refusal === undefined) this.#pieces.push(...pieces.map((piece) => Buffer.from(piece)))
+  }
+
+  refuse(reply: SmtpReply): void {
+    this.refusal ??= reply
+    this.#pieces = []
+  }
+
+  async abandon(): Promise<void> {
+    this.#pieces = []
+  }
+
+  async end(): Promise<Acceptance> {
+    return this.refusal === undefined ? this.#store(Buffer.concat(this.#pieces)) : { kind: 'refused', reply: this.refusal }
+  }
+}
+
+/** A network with one connection, which is open. */
+class OneConnection extends ForwardingNet {
+  readonly #socket: StandardStreams
+
+  constructor(socket: StandardStreams) {
+    super(systemNet)
+    this.#socket = socket
+  }
+
+  override async listen(at: ListenOptions, accept: (socket: Socket) => void): Promise<Listener> {
+    accept(this.#socket.asSocket)
+    return { ...at, close: async () => undefined }
+  }
+}
+
+/** Standard input and output with the members of net.Socket that the SMTP server uses without TLS. */
+class StandardStreams extends Duplex {
+  readonly remoteAddress = ADDRESS
+  /** Resolves when the session has ended. */
+  readonly ended: Promise<void>
+  readonly #shell: Shell
+  readonly #idle: () => Promise<unknown>
+  #wanted: (() => void) | null = null
+  #reads = false
+
+  /** `idle` returns a promise of the message that is being submitted, which settles when it is answered. */
+  constructor(shell: Shell, idle: () => Promise<unknown>) {
+    super({ allowHalfOpen: true })
+    this.#shell = shell
+    this.#idle = idle
+    this.ended = new Promise((resolve) => this.once('close', resolve))
+    this.once('end', () => void this.#finish())
+  }
+
+  /** This stream with the type of the Net port. */
+  get asSocket(): Socket {
+    return this as unknown as Socket
+  }
+
+  destroySoon(): void {
+    this.end()
+  }
+
+  override _read(): void {
+    this.#wanted?.()
+  }
+
+  override _write(chunk: Uint8Array, _encoding: string, done: (error?: Error) => void): void {
+    this.#shell.stdout.write(chunk).then(() => done(), done)
+    // Input before the greeting would be refused as pipelining.
+    if (!this.#reads) void this.#readInput()
+    this.#reads = true
+  }
+
+  override _final(done: () => void): void {
+    done()
+    this.once('finish', () => this.destroy())
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    const { stdin } = this.#shell
+    // The command ends although its input is still open.
+    if ('destroy' in stdin && typeof stdin.destroy === 'function') stdin.destroy()
+    done(error)
+  }
+
+  async #readInput(): Promise<void> {
+    try {
+      for await (const chunk of this.#shell.stdin) {
+        if (this.destroyed) return
+        if (!this.push(Buffer.from(chunk))) await new Promise<void>((resolve) => (this.#wanted = resolve))
+      }
+      this.push(null)
+    } catch (error) {
+      if (!this.destroyed) this.destroy(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  /** Ends the output when the last command is answered. A script may have sent several messages before the end of its input. */
+  async #finish(): Promise<void> {
+    for (let last: Promise<unknown> | null = null; last !== this.#idle(); await sleep(this.#shell.clock, 0)) {
+      last = this.#idle()
+      await last
+    }
+    this.end()
   }
 }

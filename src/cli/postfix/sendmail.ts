@@ -1,6 +1,6 @@
 /**
- * `sendmail` and `mailq`: the submission interface of Postfix's sendmail(1). Mail is sent to the daemon over SMTP, or written to
- * the maildrop when no daemon accepts it. Exit code 0 means that the message is stored durably.
+ * `sendmail` and `mailq`: the submission interface of Postfix's sendmail(1). Mail is written to the maildrop, whether or not a daemon runs.
+ * Exit code 0 means that the message is stored durably.
  */
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
@@ -15,8 +15,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { fromField } from '../../mail/from-field.ts'
 import { normalizeInput, readAddresses, recipientFields } from './sendmail-input.ts'
-import { bridge } from './sendmail-bs.ts'
-import { submit } from './submit.ts'
+import { announce, awaitQueueIds, submit } from './submit.ts'
 import { maskControls } from '../../presentation/text.ts'
 import { configFor, flushAll, flushMessage, flushSite, printQueue } from './postqueue.ts'
 
@@ -46,6 +45,7 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
   const loaded = await configFor(shell, 'sendmail', ours)
   const mode = has(parsed.options, 'I') ? 'i' : (valueOf(parsed.options, 'b') ?? 'm')
   assertNoRecipient(parsed, mode)
+  assertNoVerp(parsed.options)
   if (has(parsed.options, 'q')) return flushAs(shell, loaded, valueOf(parsed.options, 'q') ?? '')
   switch (mode) {
     case 'm':
@@ -53,7 +53,7 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
     case 'p':
       return printQueue(shell, loaded)
     case 's':
-      return bridge(shell, loaded.config)
+      return (await import('./sendmail-bs.ts')).standAlone(shell, loaded.config)
     case 'i':
       return readAliases(shell, loaded.config)
     case 'h':
@@ -61,8 +61,15 @@ export async function sendmail(shell: Shell, args: readonly string[]): Promise<v
       // deferd has no host status.
       return
     default:
-      throw new CommandError(EX.usage, `sendmail: -b${maskControls(mode)} is not supported; start the daemon with "deferd start"`)
+      throw new CommandError(EX.usage, `sendmail: fatal: ${UNSUPPORTED_MODES[mode] ?? `unsupported: -b${maskControls(mode)}`}`)
   }
+}
+
+/** Modes of Postfix that deferd lacks, with what to do instead. */
+const UNSUPPORTED_MODES: Readonly<Record<string, string>> = {
+  v: '-bv is not supported: see the route of an address with "deferd check domain DOMAIN", and its rewriting with "deferd map query"',
+  d: '-bd is not supported: start the daemon with "deferd start"',
+  l: '-bl is not supported: start the daemon with "deferd start"',
 }
 
 /** Modes of `-b` in which Postfix refuses recipients, as it names them. */
@@ -117,8 +124,9 @@ async function send(shell: Shell, { config }: LoadedConfig, { options, operands 
   const gap = fields.length > 0 || header === '' || content.startsWith('\r\n') ? '' : '\r\n'
   // latin1 preserves every byte of the input.
   const whole = Buffer.concat([Buffer.from(header), Buffer.from(gap + content, 'latin1')])
-  const stored = await submit(shell, config, envelope, whole)
-  if (has(options, 'v')) await shell.stdout.write(`${stored}\n`)
+  const names = await submit(shell, config, envelope, whole)
+  if (has(options, 'v')) await shell.stdout.write(`${await awaitQueueIds(shell, config, names)}\n`)
+  else await announce(shell, config)
 }
 
 /** Recipients of all lists. Throws when one is malformed, because a message is sent to all its recipients or to none. */
@@ -147,10 +155,20 @@ function missingFrom(shell: Shell, options: Options, sender: string): string {
   return fromField(valueOf(options, 'F') ?? shell.env['NAME'] ?? shell.fullName(), sender)
 }
 
+/** Throws CommandError (64) for `-X`, which asks for VERP: without it, a list would not learn whose mail was returned. */
+function assertNoVerp(options: Options): void {
+  const value = valueOf(options, 'X')
+  if (value === undefined) return
+  const reason = value.startsWith('V')
+    ? `-X${value} (VERP) is not supported: give each recipient a message with its own sender (-f)`
+    : `unsupported: -X${value}`
+  throw new CommandError(EX.usage, `sendmail: fatal: ${maskControls(reason)}`)
+}
+
 async function envelopeOf(shell: Shell, options: Options, sender: string, addresses: readonly string[]): Promise<Envelope> {
   const notify = await notifyOf(shell, valueOf(options, 'N'))
   const envid = valueOf(options, 'V')
-  // -V is the envelope id. VERP, which -XV and the -V of old versions request, is not supported.
+  // -V is the envelope id; in old versions of Postfix it was VERP.
   const usable = envid === undefined || /^[!-~ ]{1,100}$/.test(envid)
   if (!usable) await warn(shell, `ignoring unusable envelope id: ${envid}`)
   return {

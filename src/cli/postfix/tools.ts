@@ -18,7 +18,7 @@ export const POSTFIX_NAMES: ReadonlyMap<string, PostfixName> = new Map<string, P
     {
       load: async () => (await import('./sendmail.ts')).sendmail,
       options:
-        '`-t`, `-i`, `-f`, `-F`, `-N`, `-R`, `-V`, `-B`, `-v` (print the queue id), `-bp`, `-bs`, `-bi` or `-I` (as `newaliases`), `-q`, `-qIID`, `-qRSITE`; other options are accepted and ignored where Postfix does. Arguments and fields are lists of addresses as for Postfix; when one address is malformed, nothing is sent and the exit code is 65. Exit code 0 means that the message is stored durably, in the maildrop while no daemon runs',
+        '`-t`, `-i`, `-f`, `-F`, `-N`, `-R`, `-V`, `-B`, `-v` (wait up to 10 s for the queue id and print it), `-bp`, `-bs` (SMTP on standard input and output), `-bi` or `-I` (as `newaliases`), `-q`, `-qIID`, `-qRSITE`; other options are accepted and ignored where Postfix does. Arguments and fields are lists of addresses as for Postfix; when one address is malformed, nothing is sent and the exit code is 65. Exit code 0 means that the message is stored durably, in the maildrop, from which a running daemon takes it at once. `-X` (VERP) and `-bv` are refused with 64',
     },
   ],
   [

@@ -13,3 +13,6 @@ export const controlPath = (queueDirectory: string): string => socketPath(queueD
 
 /** The socket of the admin API and the page. */
 export const adminSocketPath = (queueDirectory: string): string => socketPath(queueDirectory, 'admin.sock')
+
+/** The socket by which `sendmail` wakes the daemon. */
+export const pickupPath = (queueDirectory: string): string => socketPath(queueDirectory, 'pickup.sock')

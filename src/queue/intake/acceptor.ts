@@ -42,6 +42,15 @@ export interface Submission {
   readonly keep?: KeepRequest | undefined
 }
 
+/** Takes the content of one message. */
+export type ContentTaker = Pick<MessageReceiver, 'write' | 'end' | 'abandon' | 'refuse' | 'refusal' | 'staging' | 'octets' | 'queueId'>
+
+/** Takes messages of an SMTP session. */
+export interface MessageTaker {
+  /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
+  open(submission: Submission): ContentTaker
+}
+
 type AcceptSettings = Pick<
   Config,
   | 'myhostname'
@@ -69,7 +78,7 @@ export interface AcceptorDeps {
   readonly checks?: ArrivalChecks | null | undefined
 }
 
-export class Acceptor {
+export class Acceptor implements MessageTaker {
   readonly #deps: AcceptorDeps
   readonly #receiverDeps: MessageReceiverDeps
   readonly #mailerDaemon: string

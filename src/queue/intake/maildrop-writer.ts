@@ -45,7 +45,7 @@ export async function prepareMaildrop(queueDirectory: string): Promise<void> {
 }
 
 /**
- * Stores a message, which is durable when the promise resolves. A message with more recipients than a file may have is divided
+ * Stores a message, which is durable when the promise resolves with the names of its files. A message with more recipients than a file may have is divided
  * among several files, which become complete after all of them are written. Rejects with the system error (EEXIST when a name
  * exists) and then leaves no file.
  *
@@ -56,14 +56,15 @@ export async function submitToMaildrop(
   files: SubmissionFiles,
   queueDirectory: string,
   { newName, envelope, content }: { readonly newName: () => string; readonly envelope: Envelope; readonly content: Uint8Array },
-): Promise<void> {
+): Promise<readonly string[]> {
   const folder = maildropFolder(queueDirectory)
-  const written: { readonly path: string; readonly file: FileHandle }[] = []
+  const written: { readonly name: string; readonly path: string; readonly file: FileHandle }[] = []
   try {
     for (const part of splitEnvelope(envelope)) {
-      const path = join(folder, newName())
+      const name = newName()
+      const path = join(folder, name)
       const file = await files.open(path, 'wx', INCOMPLETE)
-      written.push({ path, file })
+      written.push({ name, path, file })
       await file.writeFile(Buffer.concat([encodeEnvelope(part, content.length), content]))
       await file.sync()
     }
@@ -72,6 +73,7 @@ export async function submitToMaildrop(
       await file.sync()
     }
     await syncFolder(files, folder)
+    return written.map(({ name }) => name)
   } catch (error) {
     for (const { path } of written) await files.rm(path, { force: true })
     throw error

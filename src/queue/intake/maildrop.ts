@@ -9,10 +9,10 @@ import { constants } from 'node:fs'
 import type { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RejectedSubmission } from '../../bounce/rejected-submission.ts'
-import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
+import { formatReply, maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
 import { StoreUnavailable, type QueueStore } from '../../store/queue-store.ts'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
-import { MINUTE, SECOND, sleep, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { sleep, type Clock, type Duration, type Instant } from '../../system/clock.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Acceptor } from './acceptor.ts'
 import {
@@ -29,8 +29,10 @@ import {
   type MaildropFiles,
 } from './maildrop-reader.ts'
 import { InvalidFile } from './maildrop-file.ts'
+import { MaildropPasses, type PassResult } from './maildrop-passes.ts'
 import { prepareMaildrop } from './maildrop-writer.ts'
 import { TOO_BIG } from './message-receiver.ts'
+import { SubmissionOutcomes } from './submission-outcomes.ts'
 
 /** Number of entries read without a pause. */
 const BATCH = 500
@@ -38,10 +40,6 @@ const BATCH = 500
 const PAUSE: Duration = 50
 /** Maximum number of entries read concurrently. They share commits. */
 const AT_ONCE = 8
-/** Time between passes over the folder (Postfix master.cf: pickup every 60 s). */
-const INTERVAL: Duration = MINUTE
-/** Time until the next pass after a pass that queued mail. */
-const BUSY_INTERVAL: Duration = SECOND
 /** Reply code for mail that the store cannot commit (message-receiver.ts). */
 const STORE_UNAVAILABLE = 451
 /** Maximum number of characters of a file name in the log. */
@@ -65,6 +63,7 @@ export interface MaildropDeps {
 /** One pass over the folder. */
 interface Pass {
   taken: number
+  left: number
   stale: number
   /** Keys of files that are still in the maildrop although their message is queued. */
   readonly remaining: Set<string>
@@ -73,21 +72,25 @@ interface Pass {
 }
 
 export class Maildrop {
+  /** Outcomes of the last files. */
+  readonly outcomes = new SubmissionOutcomes()
   readonly #deps: MaildropDeps
   readonly #folder: string
   readonly #refused: string
-  readonly #stopping = new AbortController()
+  readonly #passes: MaildropPasses
   /** Keys of files whose message is queued; null until they are read from the store. */
   #queued: Set<string> | null = null
-  #running: Promise<void> | null = null
   #isPrepared = false
   #stale = 0
+  /** Reason why the last pass ended early; null when it was complete. */
+  #stopped: string | null = null
   #refusals = 0
 
   constructor(deps: MaildropDeps) {
     this.#deps = deps
     this.#folder = maildropFolder(deps.queueDirectory)
     this.#refused = refusedFolder(deps.queueDirectory)
+    this.#passes = new MaildropPasses(deps.clock, () => this.#pass())
   }
 
   /** Creates the folder. A failure is logged, and the next pass tries again. */
@@ -100,30 +103,30 @@ export class Maildrop {
     }
   }
 
-  /** Starts passes over the folder, once a minute, and sooner after a pass that queued mail. They continue until `stop`. */
+  /** Starts passes over the folder: once a minute, and after `wake`. They continue until `stop`. */
   start(): void {
-    this.#running ??= this.#run()
+    this.#passes.start()
+  }
+
+  /** Announces that files may have been submitted. */
+  wake(): void {
+    this.#passes.wake()
   }
 
   /** Stops the passes. Resolves when the files that are being read are queued or left. */
   async stop(): Promise<void> {
-    this.#stopping.abort()
-    await this.#running
-  }
-
-  async #run(): Promise<void> {
-    const { clock } = this.#deps
-    while (!this.#stopping.signal.aborted) {
-      const taken = await this.takeIn()
-      await sleep(clock, taken > 0 ? BUSY_INTERVAL : INTERVAL, this.#stopping.signal)
-    }
+    await this.#passes.stop()
   }
 
   /** Makes one pass over the folder and resolves with the number of queued messages. Errors are logged. */
   async takeIn(): Promise<number> {
+    return (await this.#pass()).taken
+  }
+
+  async #pass(): Promise<PassResult> {
     const { files, store, clock } = this.#deps
-    const pass: Pass = { taken: 0, stale: 0, remaining: new Set(), stopped: null }
-    const { signal } = this.#stopping
+    const pass: Pass = { taken: 0, left: 0, stale: 0, remaining: new Set(), stopped: null }
+    const { stopping: signal } = this.#passes
     if (!this.#isPrepared) await this.prepare()
     try {
       this.#queued ??= new Set((await store.maildropFiles()).filter(isMaildropKey))
@@ -137,7 +140,7 @@ export class Maildrop {
       pass.stopped = errorMessage(error)
     }
     this.#report(pass)
-    return pass.taken
+    return { taken: pass.taken, left: pass.left, isStopped: pass.stopped !== null }
   }
 
   /** Deletes the keys of files that a complete pass did not find, after the removal of the files is durable. */
@@ -155,10 +158,12 @@ export class Maildrop {
   }
 
   #report({ stale, stopped }: Pass): void {
-    if (stopped !== null) this.#note('warning', `put off: ${stopped}`)
-    else if (stale > this.#stale)
+    // A local user can cause any number of passes, so a lasting reason is logged once.
+    if (stopped !== null && stopped !== this.#stopped) this.#note('warning', `put off: ${stopped}`)
+    else if (stopped === null && stale > this.#stale)
       this.#note('warning', `${stale === 1 ? '1 entry' : `${stale} entries`} not taken in for a day: see deferd check`)
-    this.#stale = stale
+    this.#stopped = stopped
+    if (stopped === null) this.#stale = stale
   }
 
   #note(level: 'info' | 'warning', text: string): void {
@@ -171,7 +176,7 @@ export class Maildrop {
     const waiting = names.toSorted((a, b) => Buffer.compare(a, b)).values()
     const worker = async (): Promise<void> => {
       for (const name of waiting) {
-        if (pass.stopped !== null || this.#stopping.signal.aborted) return
+        if (pass.stopped !== null || this.#passes.stopping.aborted) return
         try {
           await this.#takeEntry(name, queued, pass)
         } catch (error) {
@@ -236,13 +241,16 @@ export class Maildrop {
     // The file stays, and its key tells later whether it was queued.
     if (accepted.kind === 'unknown') return false
     pass.taken++
+    this.outcomes.settle(name.toString(), `queued as ${accepted.queueId}`)
     return true
   }
 
   async #return(name: EntryName, file: MaildropFile, reply: SmtpReply): Promise<true> {
     const { envelope, length: size, key: maildropFile } = file
     await this.#deps.returnToSender({ envelope, reply, size, maildropFile, chunk: (index) => file.chunk(index) })
-    this.#note('warning', `${shown(name)} from uid ${file.facts.uid} returned to sender: ${reply.code} ${reply.status ?? ''} ${reply.text}`)
+    const outcome = `returned to sender: ${formatReply(reply)}`
+    this.#note('warning', `${shown(name)} from uid ${file.facts.uid} ${outcome}`)
+    this.outcomes.settle(name.toString(), outcome)
     return true
   }
 
@@ -264,6 +272,7 @@ export class Maildrop {
   }
 
   #leave(facts: EntryFacts | null, pass: Pass): void {
+    pass.left++
     if (facts !== null && isStale(facts, this.#wallTime())) pass.stale++
   }
 
@@ -283,6 +292,7 @@ export class Maildrop {
       return
     }
     this.#note('warning', `${shown(name)} from uid ${facts.uid} refused: ${why}; kept as ${join(this.#refused, kept)}`)
+    this.outcomes.settle(name.toString(), `refused: ${why}`)
   }
 }
 

@@ -1,42 +1,37 @@
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import * as files from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../../src/config/load.ts'
-import type { Config } from '../../../src/config/options.ts'
 import { Acceptor } from '../../../src/queue/intake/acceptor.ts'
 import { Maildrop } from '../../../src/queue/intake/maildrop.ts'
 import { prepareMaildrop } from '../../../src/queue/intake/maildrop-writer.ts'
-import { openAccess } from '../../../src/access/access-tables.ts'
-import { startSmtpd, type Smtpd } from '../../../src/smtpd/server.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
-import { SystemNet } from '../../../src/system/system-net.ts'
-import { systemRandom } from '../../../src/system/system-random.ts'
 import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
 import { normalizeInput, recipientFields } from '../../../src/cli/postfix/sendmail-input.ts'
 import { fieldsOf } from '../../../src/mail/headers.ts'
 import { maildropEnvelopes } from '../../support/maildrop-files.ts'
-import { Operator, type Ran, type Terminal } from '../../support/operator.ts'
+import { NOW, Operator, type Ran, type Terminal } from '../../support/operator.ts'
 import { RecordingIntake, type Taken } from '../../support/smtpd-harness.ts'
 
 let operator: Operator
 let intake: RecordingIntake
-let smtpd: Smtpd | undefined
+const servers: Server[] = []
 const seen: QueueEvent[] = []
 
-beforeEach(() => {
+beforeEach(async () => {
   operator = new Operator()
   intake = new RecordingIntake(() => systemClock.now())
   seen.length = 0
+  await prepareMaildrop(operator.directory)
 })
-afterEach(async () => {
-  await smtpd?.close(0)
-  smtpd = undefined
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
   operator.leave()
 })
 
-const NOBODY_LISTENS = '127.0.0.1:1'
+const drop = () => join(operator.directory, 'maildrop')
 
 function events(): Events {
   const made = new Events(() => systemClock.now())
@@ -45,14 +40,13 @@ function events(): Events {
 }
 
 const config = defaultConfig('relay.example').config
-const acceptor = () => new Acceptor({ intake, config, clock: systemClock, events: events() })
 
-/** Passes over the maildrop once. */
+/** Passes over the maildrop once, as the daemon does. */
 const takeIn = (): Promise<number> =>
   new Maildrop({
     queueDirectory: operator.directory,
     files,
-    acceptor: acceptor(),
+    acceptor: new Acceptor({ intake, config, clock: systemClock, events: events() }),
     refusal: async () => undefined,
     sizeLimit: () => 0,
     returnToSender: async () => undefined,
@@ -61,47 +55,25 @@ const takeIn = (): Promise<number> =>
     events: events(),
   }).takeIn()
 
-/** The SMTP side of a daemon on a real port; returns its address. */
-async function daemon(settings: Partial<Config> = {}): Promise<string> {
-  const parts = {
-    config: { ...config, ...settings, smtpd_listen: ['127.0.0.1:0'] },
-    net: new SystemNet(),
-    clock: systemClock,
-    random: systemRandom,
-  }
-  const access = openAccess(parts.config).access
-  const deadEnds = { refusalOf: async () => undefined }
-  smtpd = await startSmtpd({ ...parts, events: events(), acceptor: acceptor(), intake, flushDomain: () => false, access, deadEnds })
-  return `127.0.0.1:${smtpd.listeners[0]?.port}`
-}
-
-const send = (listen: string, argv: readonly string[], stdin: string | Uint8Array, more: Terminal = {}): Promise<Ran> =>
-  operator.run(['sendmail', ...argv], { stdin, ...more, env: { DEFERD_SMTPD_LISTEN: listen, ...more.env } })
+const send = (argv: readonly string[], stdin: string | Uint8Array, more: Terminal = {}): Promise<Ran> =>
+  operator.run(['sendmail', ...argv], { stdin, ...more })
 
 async function taken(argv: readonly string[], stdin: string | Uint8Array): Promise<Taken> {
-  expect(await send(await daemon(), argv, stdin)).toMatchObject({ code: 0, err: '' })
-  const [message] = intake.taken
+  expect(await send(argv, stdin)).toMatchObject({ code: 0, out: '', err: '' })
+  expect(await takeIn()).toBe(1)
+  const message = intake.taken.at(-1)
   if (message === undefined) throw new Error('nothing was taken')
   return message
 }
 
 const addresses = (message: Taken) => message.recipients.map(({ address }) => address)
 
-describe('sendmail with a daemon', () => {
+describe('sendmail', () => {
   test('sends what it reads to the recipients named', async () => {
     const message = await taken(['-f', 'App@US.Example', 'ann@far.example', 'root'], 'Subject: hi\n\nIt works.\n')
     expect(message.message.sender).toBe('App@us.example')
     expect(addresses(message)).toEqual(['ann@far.example', 'root@relay.example'])
     expect(message.original).toMatch(/^From: App@us\.example\r\nSubject: hi\r\n[^]*\r\n\r\nIt works\.\r\n$/)
-  })
-
-  test('-v prints the queue id, or that the mail waits in the maildrop', async () => {
-    const sent = await send(await daemon(), ['-v', 'ann@far.example'], 'x')
-    expect(sent).toMatchObject({ code: 0, out: expect.stringMatching(/^queued as \w+\n$/) as string })
-    await prepareMaildrop(operator.directory)
-    expect((await send(NOBODY_LISTENS, ['-v', 'ann@far.example'], 'x')).out).toBe(
-      'stored in the maildrop; the daemon assigns the queue id\n',
-    )
   })
 
   test('-t adds the recipients of the header, and Bcc is removed', async () => {
@@ -116,8 +88,7 @@ describe('sendmail with a daemon', () => {
 
   test('the sender is the calling user unless given; <> is the null sender', async () => {
     expect((await taken(['ann@far.example'], 'x: y\n\nz\n')).message.sender).toBe('operator@relay.example')
-    expect((await taken(['-f', '<>', 'ann@far.example'], 'x: y\n\nz\n')).message.sender).toBe('operator@relay.example')
-    expect(intake.taken.at(-1)?.message.sender).toBe('')
+    expect((await taken(['-f', '<>', 'ann@far.example'], 'x: y\n\nz\n')).message.sender).toBe('')
   })
 
   test('the full name is used in an added From field', async () => {
@@ -141,63 +112,14 @@ describe('sendmail with a daemon', () => {
     expect(recipients[0]?.notify).toEqual(['success', 'failure'])
   })
 
-  test('a 5xx reply is reported', async () => {
-    intake.refusing = { code: 554, status: '5.7.1', text: 'No' }
-    const { code, err } = await send(await daemon(), ['ann@far.example'], 'a: b\n\nc\n')
-    expect([code, err]).toEqual([69, 'deferd: 554 5.7.1 No\n'])
-  })
-
   test('an invalid address exits with 65, and nothing is sent', async () => {
     const bad = ['foo@bad..example', '<x y@far.example>', 'x@[192.0.2.256]']
-    const { code, err } = await send(await daemon(), [...bad, 'ann@far.example'], 'a: b\n\nc\n')
+    const { code, err } = await send([...bad, 'ann@far.example'], 'a: b\n\nc\n')
     expect(code).toBe(65)
     expect(err.match(/^deferd: sendmail: fatal: bad recipient address syntax: .*$/gm)).toHaveLength(3)
-    expect(intake.taken).toEqual([])
-    expect(await send(NOBODY_LISTENS, ['-f', 'a b', 'ann@far.example'], 'a: b\n\nc\n')).toMatchObject({ code: 65 })
+    expect(readdirSync(drop())).toEqual([])
+    expect(await send(['-f', 'a b', 'ann@far.example'], 'a: b\n\nc\n')).toMatchObject({ code: 65 })
   })
-
-  test('a message refused with 4xx is stored in the maildrop', async () => {
-    await prepareMaildrop(operator.directory)
-    const listen = await daemon({ smtpd_recipient_limit: 1 })
-    expect(await send(listen, ['-N', 'never', 'ann@far.example', 'bob@far.example'], 'a: b\n\nc\n')).toMatchObject({ code: 0, err: '' })
-    expect(await takeIn()).toBe(1)
-    expect(intake.taken.map(({ recipients }) => recipients)).toMatchObject([
-      [{ address: 'ann@far.example', notify: 'never' }],
-      [{ address: 'bob@far.example', notify: 'never' }],
-    ])
-  })
-
-  test('a recipient refused with 5xx is reported after the others were sent', async () => {
-    const server = createServer((socket) => {
-      const answer = (line: string) =>
-        line === 'RCPT TO:<bob@far.example>'
-          ? '550 5.1.1 Nobody here'
-          : line === 'DATA'
-            ? '354 Go on'
-            : line === 'QUIT'
-              ? '221 Bye'
-              : '250 Ok'
-      socket.write('220 relay.example ESMTP\r\n')
-      socket.on('data', (chunk: Buffer) => {
-        for (const line of chunk.toString().match(/^(?:EHLO|MAIL|RCPT|DATA|QUIT|\.$).*$/gm) ?? [])
-          socket.write(`${answer(line.trim())}\r\n`)
-      })
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const address = server.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
-    expect(await send(`127.0.0.1:${port}`, ['ann@far.example', 'bob@far.example'], 'a: b\n\nc\n')).toMatchObject({
-      code: 69,
-      err: 'deferd: bob@far.example: 550 5.1.1 Nobody here\n',
-    })
-    server.close()
-  })
-})
-
-describe('sendmail without a daemon', () => {
-  const drop = () => join(operator.directory, 'maildrop')
-
-  beforeEach(() => prepareMaildrop(operator.directory))
 
   test('the maildrop is writable for all users and readable for none', () => {
     expect(statSync(drop()).mode & 0o7777).toBe(0o1733)
@@ -205,7 +127,7 @@ describe('sendmail without a daemon', () => {
   })
 
   test('stores the mail for the next start, which queues it once', async () => {
-    expect(await send(NOBODY_LISTENS, ['-f', 'app@us.example', '-N', 'never', 'ann@far.example'], 'Subject: hi\n\nbody\n')).toMatchObject({
+    expect(await send(['-f', 'app@us.example', '-N', 'never', 'ann@far.example'], 'Subject: hi\n\nbody\n')).toMatchObject({
       code: 0,
       out: '',
       err: '',
@@ -220,30 +142,17 @@ describe('sendmail without a daemon', () => {
     expect(await takeIn()).toBe(0)
   })
 
-  test('also while the daemon replies with a temporary failure, or not at all', async () => {
-    intake.refusing = { code: 452, status: '4.3.1', text: 'Insufficient system storage' }
-    expect((await send(await daemon(), ['ann@far.example'], 'a: b\n\nc\n')).code).toBe(0)
-    expect(readdirSync(drop())).toHaveLength(1)
-    // Mail that must wait stays where it is.
+  test('mail that cannot be queued now stays in the maildrop', async () => {
+    expect((await send(['ann@far.example'], 'a: b\n\nc\n')).code).toBe(0)
     intake.unavailable = true
     expect(await takeIn()).toBe(0)
     intake.unavailable = false
     expect(await takeIn()).toBe(1)
   })
 
-  test('a daemon that disconnects counts as no reply', async () => {
-    const server = createServer((socket) => socket.destroy())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const address = server.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
-    expect((await send(`127.0.0.1:${port}`, ['ann@far.example'], 'a: b\n\nc\n')).code).toBe(0)
-    server.close()
-    expect(readdirSync(drop())).toHaveLength(1)
-  })
-
   test('more recipients than a file may have are divided among files', async () => {
     const to = Array.from({ length: 2_500 }, (_, i) => `r${i}@far.example`)
-    expect(await send(NOBODY_LISTENS, ['-t'], `To: ${to.join(',\n ')}\n\nhi\n`)).toMatchObject({ code: 0, err: '' })
+    expect(await send(['-t'], `To: ${to.join(',\n ')}\n\nhi\n`)).toMatchObject({ code: 0, err: '' })
     const parts = maildropEnvelopes(operator.directory).map(({ recipients }) => recipients.map(({ address }) => address))
     expect(parts.every((recipients) => recipients.length <= 1_000)).toBe(true)
     expect(parts.flat().toSorted()).toEqual(to.toSorted())
@@ -252,44 +161,105 @@ describe('sendmail without a daemon', () => {
   })
 
   test('a stray CR becomes a blank; NUL characters are refused with 65', async () => {
-    expect((await send(NOBODY_LISTENS, ['ann@far.example'], 'a: b\r\n\r\nx\ry\r\r\n')).code).toBe(0)
+    expect((await send(['ann@far.example'], 'a: b\r\n\r\nx\ry\r\r\n')).code).toBe(0)
     expect(await takeIn()).toBe(1)
     expect(intake.taken[0]?.text.endsWith('\r\n\r\nx y \r\n')).toBe(true)
-    expect(await send(NOBODY_LISTENS, ['ann@far.example'], 'a: b\n\nx\0y\n')).toMatchObject({ code: 65 })
+    expect(await send(['ann@far.example'], 'a: b\n\nx\0y\n')).toMatchObject({ code: 65 })
     expect(readdirSync(drop())).toEqual([])
   })
 
   test('without a maildrop 69, with an unwritable one 75', async () => {
     const nowhere = { env: { DEFERD_QUEUE_DIRECTORY: join(operator.directory, 'nowhere') } }
-    expect(await send(NOBODY_LISTENS, ['ann@far.example'], 'a: b\n\nc\n', nowhere)).toMatchObject({ code: 69 })
+    expect(await send(['ann@far.example'], 'a: b\n\nc\n', nowhere)).toMatchObject({ code: 69 })
     writeFileSync(join(operator.directory, 'file'), '')
     const broken = { env: { DEFERD_QUEUE_DIRECTORY: join(operator.directory, 'file') } }
-    const { code, err } = await send(NOBODY_LISTENS, ['ann@far.example'], 'a: b\n\nc\n', broken)
+    const { code, err } = await send(['ann@far.example'], 'a: b\n\nc\n', broken)
     expect([code, err.startsWith('deferd: cannot queue mail: ')]).toEqual([75, true])
   })
 
   test('a message beyond the limit is refused', async () => {
     const limit = { env: { DEFERD_MESSAGE_SIZE_LIMIT: '100' } }
-    expect(await send(NOBODY_LISTENS, ['ann@far.example'], `a: b\n\n${'c'.repeat(100)}\n`, limit)).toMatchObject({ code: 69 })
+    expect(await send(['ann@far.example'], `a: b\n\n${'c'.repeat(100)}\n`, limit)).toMatchObject({ code: 69 })
     expect(readdirSync(drop())).toEqual([])
   })
 })
 
+describe('-v', () => {
+  /** A socket at the place of the daemon's, with this server. */
+  async function socket(server: Server): Promise<string> {
+    const path = join(operator.directory, 'pickup.sock')
+    await new Promise<void>((resolve) => servers[servers.push(server) - 1]?.listen(path, resolve))
+    return path
+  }
+
+  const verbose = (more: Terminal = {}) => send(['-v', 'ann@far.example'], 'x', more)
+
+  test('prints that no daemon runs: none since the last stop, none since a kill', async () => {
+    const out = 'stored in the maildrop; no daemon runs, and the next one assigns the queue id\n'
+    expect(await verbose({ clock: systemClock })).toMatchObject({ code: 0, out })
+    // A killed daemon leaves its socket, to which no connection is made.
+    const path = await socket(createServer())
+    renameSync(path, join(operator.directory, 'kept'))
+    servers.pop()?.close()
+    renameSync(join(operator.directory, 'kept'), path)
+    expect(await verbose()).toMatchObject({ code: 0, out })
+  })
+
+  test('prints that no id came within ten seconds', async () => {
+    let connections = 0
+    await socket(createServer((one) => void (connections++, one.on('error', () => undefined))))
+    const sent = verbose()
+    await expect.poll(() => connections).toBe(1)
+    while (operator.clock.runNext());
+    expect(await sent).toMatchObject({
+      code: 0,
+      out: 'stored in the maildrop; the daemon has not assigned a queue id within 10 seconds\n',
+    })
+    expect(operator.clock.now() - NOW).toBe(10_000)
+  })
+
+  test('asks again after the daemon has closed the connection', async () => {
+    let connections = 0
+    const server = createServer((one) => {
+      one.on('error', () => undefined)
+      if (++connections === 1) one.destroy()
+      else one.on('data', () => void one.write('queued as 4jYFTw6HfSz1\u001b[2J\n'))
+    })
+    await socket(server)
+    expect(await verbose({ clock: systemClock })).toMatchObject({ code: 0, out: 'queued as 4jYFTw6HfSz1?[2J\n' })
+  })
+})
+
 describe('options of sendmail', () => {
-  beforeEach(() => operator.own(() => prepareMaildrop(operator.directory)))
-  const run = (...argv: readonly string[]) => send(NOBODY_LISTENS, argv, 'To: ann@far.example\n\nx\n')
+  beforeEach(() => operator.own(async () => undefined))
+  const run = (...argv: readonly string[]) => send(argv, 'To: ann@far.example\n\nx\n')
 
   test('without recipients 64', async () => {
     expect(await run()).toMatchObject({ code: 64, err: 'deferd: sendmail: fatal: no recipient addresses\n' })
-    expect(await send(NOBODY_LISTENS, ['-t'], 'Subject: nobody\n\nx\n')).toMatchObject({ code: 64 })
+    expect(await send(['-t'], 'Subject: nobody\n\nx\n')).toMatchObject({ code: 64 })
   })
 
-  test.each([[['-n', 'a']], [['-R', 'some', 'a']], [['-B', '9BIT', 'a']], [['-bv', 'a']], [['-f']]])(
+  test.each([[['-n', 'a']], [['-R', 'some', 'a']], [['-B', '9BIT', 'a']], [['-f']], [['-Xlog', 'a']]])(
     '%j is a usage error',
     async (argv) => {
       expect((await run(...argv)).code).toBe(64)
     },
   )
+
+  test.each([
+    ['-XV', '-XV (VERP) is not supported: give each recipient a message with its own sender (-f)'],
+    ['-XV+=', '-XV+= (VERP) is not supported: give each recipient a message with its own sender (-f)'],
+    ['-Xlog', 'unsupported: -Xlog'],
+    [
+      '-bv',
+      '-bv is not supported: see the route of an address with "deferd check domain DOMAIN", and its rewriting with "deferd map query"',
+    ],
+    ['-bd', '-bd is not supported: start the daemon with "deferd start"'],
+    ['-bt', 'unsupported: -bt'],
+  ])('%s is refused with 64 and sends nothing', async (option, reason) => {
+    expect(await run(option, 'ann@far.example')).toMatchObject({ code: 64, out: '', err: `deferd: sendmail: fatal: ${reason}\n` })
+    expect(readdirSync(drop())).toEqual([])
+  })
 
   test.each([[['-bh']], [['-bH']], [['-q15m']], [['-oi', '-oem', '-O', 'x=y', '-G', '-U', '-A', 'c', '-t']]])(
     '%j is accepted',
@@ -336,23 +306,80 @@ describe('options of sendmail', () => {
       ['sendmail: warning: bad -N o', 'sendmail: warning: ignoring', ''],
     ])
   })
+})
 
-  test('-bs connects to the daemon', async () => {
-    const { out } = await send(await daemon(), ['-bs'], 'QUIT\r\n')
-    expect(out).toMatch(/^220 relay\.example ESMTP Deferd\r\n221 2\.0\.0 Bye\r\n$/)
+describe('-bs', () => {
+  const smtp = (input: string, env: Terminal['env'] = {}) => send(['-bs'], input, { env, clock: systemClock })
+  const session = (...lines: readonly string[]) => smtp(lines.map((line) => `${line}\r\n`).join(''))
+  const codes = (out: string) => out.split('\r\n').flatMap((line) => (/^\d{3} /.test(line) ? [line.slice(0, 3)] : []))
+
+  test('answers until QUIT', async () => {
+    expect(await session('QUIT', 'NOOP')).toMatchObject({
+      code: 0,
+      out: '220 relay.example ESMTP Deferd\r\n221 2.0.0 Bye\r\n',
+      err: '',
+    })
   })
 
-  test('-bs accepts a script that sends everything at once', async () => {
-    const script = 'EHLO x\nMAIL FROM:<a@us.example>\nRCPT TO:<ann@far.example>\nDATA\nSubject: x\n\n..y\n.\nQUIT\n'
-    const { out, code } = await send(await daemon(), ['-bs'], script.replaceAll('\n', '\r\n'))
-    expect([
-      code,
-      out
-        .split('\r\n')
-        .slice(-4)
-        .map((line) => line.slice(0, 3)),
-    ]).toEqual([0, ['354', '250', '221', '']])
-    expect(intake.taken[0]?.text).toContain('\r\n\r\n.y\r\n')
+  test.each(['\r\n', '\n'])('accepts a script that sends everything at once, with line ends %j, without a daemon', async (end) => {
+    const script = [
+      'EHLO x',
+      'MAIL FROM:<a@us.example> RET=HDRS',
+      'RCPT TO:<ann@far.example> NOTIFY=NEVER',
+      'DATA',
+      'Subject: x',
+      '',
+      '..y',
+      '.',
+    ]
+    const { out, code } = await smtp(script.map((line) => line + end).join(''))
+    expect([code, codes(out)]).toEqual([0, ['220', '250', '250', '250', '354', '250']])
+    const [name = ''] = readdirSync(drop())
+    expect(out).toContain(`250 2.0.0 Ok: queued as ${name}\r\n`)
+    expect(await takeIn()).toBe(1)
+    expect(intake.taken).toMatchObject([
+      {
+        uid: process.getuid?.(),
+        message: { sender: 'a@us.example', ret: 'hdrs' },
+        recipients: [{ address: 'ann@far.example', notify: 'never' }],
+      },
+    ])
+    expect(intake.taken[0]?.text).toMatch(/^Received: by relay\.example \(Deferd, from userid \d+\)\r\n[^]*\r\n\r\n\.y\r\n$/)
+  })
+
+  test('asks nothing that clients of the network are asked for, and sends to any domain', async () => {
+    const env = {
+      DEFERD_SMTPD_LISTEN: '',
+      DEFERD_MYNETWORKS: '192.0.2.0/24',
+      DEFERD_SMTPD_CLIENT_RESTRICTIONS: 'reject',
+      DEFERD_SMTPD_UPSTREAM_PROXY_PROTOCOL: 'haproxy',
+    }
+    const script =
+      'HELO x\nMAIL FROM:<>\nRCPT TO:<ann@far.example>\nDATA\n\n.\nMAIL FROM:<b@us.example>\nRCPT TO:<bob@far.example>\nDATA\n\n.\n'
+    const { out } = await smtp(script, env)
+    expect(codes(out)).toEqual(['220', '250', '250', '250', '354', '250', '250', '250', '354', '250'])
+    expect(await takeIn()).toBe(2)
+  })
+
+  test('accepts chunks', async () => {
+    const { out } = await smtp('EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b.example>\r\nBDAT 6\r\na: b\r\nBDAT 5 LAST\r\n\r\nc\r\nQUIT\r\n')
+    expect(codes(out)).toEqual(['220', '250', '250', '250', '250', '250', '221'])
+    expect(await takeIn()).toBe(1)
+    expect(intake.taken[0]?.original).toContain('a: b\r\n')
+  })
+
+  test('replies 552 to a message beyond the limit, 451 when it cannot be stored, and goes on', async () => {
+    const message = ['MAIL FROM:<>', 'RCPT TO:<a@b.example>', 'DATA', `a: ${'b'.repeat(200)}`, '.']
+    const limit = { DEFERD_MESSAGE_SIZE_LIMIT: '100' }
+    const script = ['HELO x', ...message, 'QUIT'].join('\n') + '\n'
+    expect((await smtp(script, limit)).out).toMatch(/\r\n552 5\.3\.4 .*\r\n221 /)
+    const nowhere = { DEFERD_QUEUE_DIRECTORY: join(operator.directory, 'nowhere') }
+    const { out, err } = await smtp(script, nowhere)
+    expect([out, err]).toEqual([
+      expect.stringMatching(/\r\n451 4\.3\.0 .*\r\n221 /),
+      expect.stringContaining('sendmail: warning: there is no maildrop in '),
+    ])
+    expect(readdirSync(drop())).toEqual([])
   })
 })
 

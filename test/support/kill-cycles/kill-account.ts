@@ -11,8 +11,6 @@ export interface KillAccount {
   readonly duplicates: number
   /** The most of them that the kills excuse: IN_FLIGHT deliveries of up to RECIPIENTS each per kill. */
   readonly bound: number
-  /** Messages that arrived twice because `sendmail` has missed the reply of a killed daemon. */
-  readonly repeatedBySendmail: number
   /** Recipients in the corrupt queue: in delivery at three kills. */
   readonly corrupt: number
 }
@@ -46,9 +44,8 @@ export function account(
   expect(expected.filter((address) => !arrived(address) && !corrupt.has(numberOf(address)))).toEqual([])
   // A crash repeats the delivery of a notice like that of any mail, but there are never two notices about a recipient.
   expect([...far.noticedAbout].filter(([, ids]) => ids.size !== 1)).toEqual([])
-  const repeats = [...far.deliveredTo].filter(([, times]) => times.length > 1)
-  const [bySendmail, byDaemon] = partition(repeats, ([address]) => submissions.interrupted.has(numberOf(address)))
-  const duplicates = byDaemon.reduce((sum, [, times]) => sum + times.length - 1, 0) + far.repeatedNotices
+  const repeats = [...far.deliveredTo].reduce((sum, [, times]) => sum + times.length - 1, 0)
+  const duplicates = repeats + far.repeatedNotices
   const bound = kills * IN_FLIGHT * RECIPIENTS
   expect(duplicates).toBeLessThanOrEqual(bound)
   return {
@@ -56,13 +53,8 @@ export function account(
     notices: far.noticedAbout.size,
     duplicates,
     bound,
-    repeatedBySendmail: bySendmail.length,
     corrupt: corrupt.size,
   }
 }
 
 const numberOf = (address: string): number => Number(/-(\d+)@/.exec(address)?.[1])
-
-function partition<T>(all: readonly T[], test: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
-  return [all.filter(test), all.filter((one) => !test(one))]
-}

@@ -74,11 +74,10 @@ class Story {
 
   constructor(chance: () => number, port: number) {
     this.#chance = chance
-    const address = `127.0.0.1:${port}`
-    this.#relay = new KillableRelay({ smtpd_listen: address, history_limit: '1000', trash_lifetime: '1m' })
+    this.#relay = new KillableRelay({ smtpd_listen: `127.0.0.1:${port}`, history_limit: '1000', trash_lifetime: '1m' })
     this.#destination = () => `smtp:${this.#relay.nextHop}`
     this.#parked = new ParkedMail(this.#relay.queueDirectory, chance)
-    this.#submissions = new Submissions(this.#relay, address)
+    this.#submissions = new Submissions(this.#relay)
   }
 
   async open(): Promise<void> {
@@ -95,7 +94,7 @@ class Story {
   async cycle(): Promise<void> {
     const fate = this.#chance()
     const call = fate < 0.4 && noFaultsBecause() === null ? CALLS[Math.floor(this.#chance() * CALLS.length)] : undefined
-    if (this.#submissions.running < 2) this.#submissions.submit(this.#chance() < 0.6 ? 'maildrop' : 'daemon', submittedTo)
+    if (this.#submissions.running < 2) this.#submissions.submit(submittedTo)
     const started = this.#relay.startDaemon(call === undefined ? {} : this.#killedAt(call))
     if (fate < 0.5 && call === undefined) await pause(this.#chance() * LIFE)
     else {
@@ -105,7 +104,6 @@ class Story {
     const how = await this.#relay.die(call === undefined ? this.#chance() * LIFE : 2 * LIFE)
     if (how === 'at the failpoint') this.#atSystemCalls++
     this.#kills++
-    this.#submissions.daemonKilled()
     await started
     await this.#stopOperating()
     await this.#inspect()

@@ -1,0 +1,72 @@
+/** Notifies the daemon for mail in the maildrop, and asks it for the outcome. The mail is taken in once a minute without this. */
+import { connect, type Socket } from 'node:net'
+import { pickupPath } from '../../daemon/admin/socket-path.ts'
+import { errorCode } from '../../system/caught-error.ts'
+import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
+
+/** Time limit of a connection whose answer is not awaited. */
+const PROMPT: Duration = SECOND
+/** Time limit for the outcome of a submission. */
+export const PATIENCE: Duration = 10 * SECOND
+/** Time for which a socket that does not exist is tried again: the daemon closes it for half a second after many connections. */
+const ABSENCE: Duration = SECOND
+const RETRY: Duration = 100
+
+/** Outcome of a submission, as far as it is known in time. */
+export type Outcome =
+  /** One line for each file of the submission. */
+  | { readonly kind: 'settled'; readonly lines: readonly string[] }
+  /** No daemon has the socket open. */
+  | { readonly kind: 'no daemon' }
+  /** The daemon has not answered for all files within PATIENCE. */
+  | { readonly kind: 'waiting' }
+
+/** Notifies the daemon. Resolves in any case, within a second. */
+export async function wakeDaemon(queueDirectory: string, clock: Clock): Promise<void> {
+  await ask(queueDirectory, [], { clock, until: clock.monotonic() + PROMPT })
+}
+
+/** Notifies the daemon and resolves with the outcome of the files. */
+export async function outcomeOf(queueDirectory: string, names: readonly string[], clock: Clock): Promise<Outcome> {
+  const began = clock.monotonic()
+  const until = began + PATIENCE
+  for (;;) {
+    const answer = await ask(queueDirectory, names, { clock, until })
+    if (typeof answer !== 'string') return { kind: 'settled', lines: answer }
+    const passed = clock.monotonic() - began
+    if (answer === 'ECONNREFUSED' || (answer === 'ENOENT' && passed >= ABSENCE)) return { kind: 'no daemon' }
+    if (passed >= PATIENCE) return { kind: 'waiting' }
+    await sleep(clock, RETRY)
+  }
+}
+
+interface Limit {
+  readonly clock: Clock
+  readonly until: Duration
+}
+
+/** Resolves with a line for each name, or with the code of the failure; ETIMEDOUT when the time is over, EPIPE when the daemon closed. */
+function ask(queueDirectory: string, names: readonly string[], { clock, until }: Limit): Promise<readonly string[] | string> {
+  return new Promise((resolve) => {
+    const socket: Socket = connect({ path: pickupPath(queueDirectory) })
+    const end = (answer: readonly string[] | string): void => {
+      timer.cancel()
+      socket.destroy()
+      resolve(answer)
+    }
+    const timer = clock.after(Math.max(0, until - clock.monotonic()), () => end('ETIMEDOUT'))
+    let text = ''
+    socket.setEncoding('utf8')
+    socket.on('error', (error) => end(errorCode(error)))
+    socket.on('close', () => end('EPIPE'))
+    socket.on('connect', () => {
+      if (names.length === 0) return end([])
+      socket.write(names.map((name) => `${name}\n`).join(''))
+    })
+    socket.on('data', (chunk: string) => {
+      text += chunk
+      const lines = text.split('\n')
+      if (lines.length > names.length) end(lines.slice(0, -1))
+    })
+  })
+}
