@@ -26,13 +26,14 @@ const BODY_PROBLEMS: readonly ProblemKind[] = [
   HTTP_PROBLEMS.unsupportedMediaType,
   HTTP_PROBLEMS.tooLarge,
   HTTP_PROBLEMS.timeout,
+  HTTP_PROBLEMS.busy,
 ]
 
 /** Problems of a route, besides those of any request. */
 export const problemsOf = ({ about, body, slots }: ApiRoute): readonly ProblemKind[] => [
   ...(about.problems ?? []),
   ...(body === undefined ? [] : BODY_PROBLEMS),
-  ...(slots === undefined ? [] : [HTTP_PROBLEMS.busy]),
+  ...(slots === undefined || body !== undefined ? [] : [HTTP_PROBLEMS.busy]),
 ]
 
 /** JSON Schema of a shape, as a client writes its values. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { bytesOf, parseJson, shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
+import { parseJson, shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
@@ -74,7 +74,7 @@ async function compositionOf({ body, query }: Request) {
     const detail = 'the query is for message/rfc822: name the envelope in the body'
     throw new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${detail}`, { errors: [{ pointer: `/${superfluous}`, detail }] })
   }
-  return shaped(compositionShape, parseJson(await bytesOf(body)))
+  return shaped(compositionShape, parseJson(await body.collected()))
 }
 
 /** The bytes with line ends as the queue stores them. */

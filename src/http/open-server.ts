@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Clock } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'
+import { BodyRoom } from './body-room.ts'
 import type { Connections } from './connections.ts'
 import { EventStreams } from './event-streams.ts'
 import { failureAnswer } from './failure-line.ts'
@@ -43,6 +44,7 @@ export function openServer(routes: readonly Route[], { clock, times, limitsReadi
     clock,
     streams: new EventStreams(clock),
     slots: newSlots(clock),
+    bodies: new BodyRoom(clock),
     unread: limitsReading ? new UnreadAnswers(clock) : null,
     admit: async (request) => admitted(request),
     refusal: failureAnswer,

@@ -70,7 +70,7 @@ export const HTTP_PROBLEMS = {
     'busy',
     503,
     'Busy',
-    'As many searches, operations or streams run as are allowed: repeat the request after the seconds in `Retry-After`.',
+    'As many searches, operations or streams run as are allowed, or the bodies of requests under way take as much memory: repeat the request after the seconds in `Retry-After`.',
   ),
   unavailable: kind(
     'unavailable',

@@ -4,12 +4,16 @@ import type { z } from 'zod'
 import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
 import { grouped } from '../presentation/text.ts'
 import { errorMessage } from '../system/caught-error.ts'
+import { FREE, LARGEST_COLLECTED, type RequestRoom } from './body-room.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
 export interface ReceivedBody {
   /** Media type in lower case, without parameters; empty when the request names none. */
   readonly contentType: string
+  /** The body in pieces, as fast as they are read. */
   readonly bytes: AsyncIterable<Uint8Array>
+  /** The whole body, in place of `bytes`. Rejects with Problem when it is larger than LARGEST_COLLECTED, or there is no room for it. */
+  readonly collected: () => Promise<Buffer>
 }
 
 /** Reads a body. */
@@ -26,10 +30,37 @@ export interface RequestBody<Body> {
   readonly read: (received: ReceivedBody) => Promise<Body>
 }
 
-/** All bytes of a body. */
-export async function bytesOf({ bytes }: Pick<ReceivedBody, 'bytes'>): Promise<Buffer> {
+export const tooLarge = (limit: number, hint = ''): Problem =>
+  new Problem(HTTP_PROBLEMS.tooLarge, `request body too large: the limit is ${limit} bytes${hint}`)
+
+interface Collecting {
+  /** Size that the client has declared; null for a chunked body. */
+  readonly declared: number | null
+  readonly limit: number
+  readonly room: RequestRoom
+  /** Media types that the resource accepts besides that of the body. */
+  readonly otherTypes: readonly string[]
+}
+
+/**
+ * All bytes of a body. One above FREE takes room for its declared size, or for the largest size, before the rest is read. Rejects with
+ * Problem.
+ */
+export async function collected(bytes: AsyncIterable<Uint8Array>, { declared, limit, room, otherTypes }: Collecting): Promise<Buffer> {
+  const most = Math.min(limit, LARGEST_COLLECTED)
+  const hint = limit > most && otherTypes.length > 0 ? `, and more as ${otherTypes.join(' or ')}` : ''
+  if (declared !== null && declared > most) throw tooLarge(most, hint)
+  const wanted = declared ?? most
+  let hasRoom = declared !== null && declared <= FREE
+  if (declared !== null && !hasRoom) hasRoom = await room.take(wanted)
   const chunks: Uint8Array[] = []
-  for await (const chunk of bytes) chunks.push(chunk)
+  let size = 0
+  for await (const chunk of bytes) {
+    size += chunk.length
+    if (size > most) throw tooLarge(most, hint)
+    if (size > FREE && !hasRoom) hasRoom = await room.take(wanted)
+    chunks.push(chunk)
+  }
   return Buffer.concat(chunks)
 }
 
@@ -39,7 +70,7 @@ export const jsonBody = <Body>(shape: z.ZodType<Body>, limit: number): RequestBo
   limit: () => limit,
   shape,
   isStreamed: false,
-  read: async (received) => shaped(shape, parseJson(await bytesOf(received))),
+  read: async (received) => shaped(shape, parseJson(await received.collected())),
 })
 
 /** The fields of an HTML form, of this shape. A field that occurs several times is a list. */
@@ -49,7 +80,7 @@ export const formBody = <Body>(shape: z.ZodType<Body>, limit: number): RequestBo
   shape,
   isStreamed: false,
   read: async (received) => {
-    const fields = new URLSearchParams((await bytesOf(received)).toString())
+    const fields = new URLSearchParams((await received.collected()).toString())
     const value = Object.fromEntries([...new Set(fields.keys())].map((name) => [name, oneOrAll(fields.getAll(name))]))
     return shaped(shape, value)
   },

@@ -2,10 +2,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import { sendAnswer, type Exchange } from './answer-writer.ts'
+import { RequestRoom, type BodyRoom } from './body-room.ts'
 import type { Client } from './forwarded-client.ts'
 import type { EventStreams } from './event-streams.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
-import { awaitsContinue, type RequestBody } from './request-body.ts'
+import { awaitsContinue, collected, tooLarge, type RequestBody } from './request-body.ts'
 import { requestTarget, type RequestTarget } from './request-target.ts'
 import type { Requester, Role } from './requester.ts'
 import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
@@ -35,6 +36,8 @@ export interface ListenerOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly streams: EventStreams
   readonly slots: AllSlots
+  /** Memory for bodies; shared by the listeners of a daemon. */
+  readonly bodies: BodyRoom
   /** Null for clients that may leave an answer unread for as long as they like. */
   readonly unread: UnreadAnswers | null
   /** Called for each refused or failed request. */
@@ -78,12 +81,16 @@ async function serve(options: ListenerOptions, exchange: Exchange, noteAdmitted:
   const admitted = await options.admit(request, target, match.kind === 'found' ? match.route.role : 'anyone')
   noteAdmitted(admitted)
   const { route, parameters } = found(match, request.method ?? '', target.path, options.routes)
-  const body = route.body === undefined ? undefined : await receive(route.body, exchange, options.clock)
   const { requester, client } = admitted
   const { signal } = exchange
-  const handler = async (): Promise<Answer> =>
-    route.handler({ parameters, query: target.query, headers: request.headers, body, requester, client, signal })
-  const answer = await (route.slots === undefined ? handler() : options.slots[route.slots].answer(handler, signal))
+  const room = new RequestRoom(options.bodies, { name: requester?.name ?? '', signal })
+  const made = async (): Promise<Answer> => {
+    const body = route.body === undefined ? undefined : await receive(route.body, { ...exchange, room })
+    const facts = { parameters, query: target.query, headers: request.headers, body, requester, client, signal }
+    const handler = async (): Promise<Answer> => route.handler(facts)
+    return route.slots === undefined ? handler() : options.slots[route.slots].answer(handler, signal)
+  }
+  const answer = await made().finally(() => room.release())
   await sendAnswer({ ...exchange, confirm: admitted.confirm }, answer)
 }
 
@@ -110,7 +117,11 @@ function found(match: RouteMatch, method: string, path: string, routes: readonly
 /** Media type of a request, without parameters. */
 const mediaType = ({ headers }: IncomingMessage): string => (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
-async function receive<Body>(body: RequestBody<Body>, { request, response, signal }: Exchange, clock: Clock): Promise<Body> {
+interface Receiving extends Exchange {
+  readonly room: RequestRoom
+}
+
+async function receive<Body>(body: RequestBody<Body>, { request, response, signal, clock, room }: Receiving): Promise<Body> {
   const contentType = mediaType(request)
   if (!body.types.includes(contentType)) {
     const given = contentType === '' ? 'the request has no Content-Type' : `the Content-Type is ${contentType}`
@@ -118,9 +129,13 @@ async function receive<Body>(body: RequestBody<Body>, { request, response, signa
   }
   assertNotEncoded(request)
   const limit = body.limit()
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+  const { 'content-length': length } = request.headers
+  const declared = length === undefined ? null : Number(length)
+  if (declared !== null && declared > limit) throw tooLarge(limit)
   if (awaitsContinue(request)) response.writeContinue()
-  const reading = body.read({ contentType, bytes: limited(request, limit) })
+  const bytes = limited(request, limit)
+  const otherTypes = body.types.filter((type) => type !== contentType)
+  const reading = body.read({ contentType, bytes, collected: () => collected(bytes, { declared, limit, room, otherTypes }) })
   if (body.isStreamed) return reading
   const read = await withTimeout(
     reading.then((value) => ({ value })),
@@ -141,8 +156,6 @@ function assertNotEncoded({ headers }: IncomingMessage): void {
     headers: { 'accept-encoding': 'identity' },
   })
 }
-
-const tooLarge = (limit: number): Problem => new Problem(HTTP_PROBLEMS.tooLarge, `request body too large: the limit is ${limit} bytes`)
 
 /** The bytes of a body. Throws Problem at the limit; the connection stays open for the response. */
 async function* limited(request: IncomingMessage, limit: number): AsyncGenerator<Uint8Array> {

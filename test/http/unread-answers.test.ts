@@ -6,6 +6,7 @@ import { expect, test, type TestContext } from 'vitest'
 import { openServer } from '../../src/http/open-server.ts'
 import { route, type Answer, type Route } from '../../src/http/route-table.ts'
 import { routeListener } from '../../src/http/route-listener.ts'
+import { BodyRoom } from '../../src/http/body-room.ts'
 import { EventStreams } from '../../src/http/event-streams.ts'
 import { newSlots } from '../../src/http/slots.ts'
 import { UnreadAnswers } from '../../src/http/unread-answers.ts'
@@ -66,6 +67,7 @@ async function serve(kind: Kind, { onTestFinished }: Pick<TestContext, 'onTestFi
       headers: {},
       streams: new EventStreams(clock),
       slots: newSlots(clock),
+      bodies: new BodyRoom(clock),
       unread: new UnreadAnswers(clock),
     })
     const web = new WebServer({ listener, clock, certificate })

@@ -10,6 +10,7 @@ import { BASE, type ApiRoute } from '../../src/api/api-route.ts'
 import type { Api } from '../../src/api/api.ts'
 import { defaultConfig, type LoadedConfig } from '../../src/config/load.ts'
 import { queueApi, type ApiParts } from '../../src/daemon/queue-api.ts'
+import { BodyRoom } from '../../src/http/body-room.ts'
 import { EventStreams } from '../../src/http/event-streams.ts'
 import { HTTP_PROBLEMS, Problem, problemJson, problemOf } from '../../src/http/problem-details.ts'
 import { grants, type Requester } from '../../src/http/requester.ts'
@@ -119,6 +120,7 @@ export class ApiServer {
       clock: systemClock,
       streams: this.#streams,
       slots: newSlots(systemClock),
+      bodies: new BodyRoom(systemClock),
       unread: null,
       headers: {},
       admit: async (request, _target, role) => {

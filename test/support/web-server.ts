@@ -4,6 +4,7 @@ import { authentication, confirmation } from '../../src/admin/authentication.ts'
 import { hashOf, newToken } from '../../src/admin/secrets.ts'
 import { Sessions, type PageUser } from '../../src/admin/sessions.ts'
 import { Networks } from '../../src/config/values/networks.ts'
+import { BodyRoom } from '../../src/http/body-room.ts'
 import { EventStreams } from '../../src/http/event-streams.ts'
 import { FailureLimit } from '../../src/http/failure-limit.ts'
 import type { Problem } from '../../src/http/problem-details.ts'
@@ -90,6 +91,7 @@ export class SampleServer {
       headers: WEB_HEADERS,
       streams: this.streams,
       slots: newSlots(clock),
+      bodies: new BodyRoom(clock),
       unread: new UnreadAnswers(clock),
       refused: (problem) => void this.refused.push(problem),
     })

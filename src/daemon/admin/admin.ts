@@ -11,6 +11,7 @@ import type { TokenDeps } from '../../admin/tokens.ts'
 import { needsProxy } from '../../config/admin-reach.ts'
 import type { Config } from '../../config/options.ts'
 import { Networks } from '../../config/values/networks.ts'
+import { BodyRoom } from '../../http/body-room.ts'
 import { EventStreams } from '../../http/event-streams.ts'
 import { FailureLimit } from '../../http/failure-limit.ts'
 import { hostName } from '../../http/host-check.ts'
@@ -140,6 +141,7 @@ export class Admin {
       headers: WEB_HEADERS,
       streams: this.#streams,
       slots: newSlots(clock),
+      bodies: new BodyRoom(clock),
       unread: new UnreadAnswers(clock),
       refused: (problem, request) => this.#note(problem, request),
     })
