@@ -22,12 +22,12 @@ export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'Subscriptions to events, with their lag and last answer',
     about:
-      'The members of `deferd webhook list --json`. `behind` is the number of kept events after the position, `oldest_time` the time of the first of them; parked events were refused by the target.',
+      'The members of `deferd webhook list --json`. `behind` is the number of kept events after the position, `oldest_time` the time of the first of them; parked events were refused by the target. The path and the query of a URL are shown to the role admin only.',
     answers: { 200: { about: 'all subscriptions', shape: shapes.subscriptionList } },
     problems: [HTTP_PROBLEMS.notPermitted],
     handler: async (request) => {
       assertUnlimited(request)
-      return json(await subscriptionList(view))
+      return json(await subscriptionList(view, request.requester))
     },
   }),
   apiRoute({
@@ -39,7 +39,7 @@ export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
     problems: [UNKNOWN_SUBSCRIPTION],
     handler: async (request) => {
       assertUnlimited(request)
-      return json(await subscription(view, nameOf(request)))
+      return json(await subscription(view, nameOf(request), request.requester))
     },
   }),
   apiRoute({
@@ -71,7 +71,11 @@ export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
       assertUnlimited(request)
       const events = replayedBy(request.body)
       const name = nameOf(request)
-      return json(await (request.body.dry_run === true ? replayPlan(view, name, events) : replay(view, name, events, request.requester)))
+      return json(
+        await (request.body.dry_run === true
+          ? replayPlan(view, name, events, request.requester)
+          : replay(view, name, events, request.requester)),
+      )
     },
   }),
 ]

@@ -5,7 +5,7 @@
 import { hostname as machineName } from 'node:os'
 import { withoutPassword } from './values/database-url.ts'
 import { readDkimTable } from './values/dkim-tables.ts'
-import { readEventsTable } from './values/event-tables.ts'
+import { readEventsTable, shownValue } from './values/event-tables.ts'
 import { headingMistake } from './destination-headings.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { readProviderTable } from './provider-tables.ts'
@@ -53,7 +53,7 @@ export interface LoadedConfig {
   readonly writtenProviders: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
   readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[events.NAME]` tables in the syntax of the file, without secrets, by name. */
+  /** The `[events.NAME]` tables in the syntax of the file, without secrets and the paths of URLs, by name. */
   readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** Values that were replaced, each with its position and the reason. */
   readonly warnings: readonly string[]
@@ -234,7 +234,7 @@ function interpret(
     writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
     writtenProviders: new Map([...raw.providers].map(([name, table]) => [name, writeTable(table, expansion)])),
     writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
-    writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeRaw(table)])),
+    writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeEvents(table)])),
     warnings: queueTimes.warnings,
   }
 }
@@ -279,5 +279,8 @@ const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion):
     }),
   )
 
+const writeEvents = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
+  new Map([...table].map(([name, { value }]) => [name, shownValue(name, asText(value))]))
+
 const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, { value }]) => [name, name === 'secret' ? '(not shown)' : asText(value)]))
+  new Map([...table].map(([name, { value }]) => [name, asText(value)]))

@@ -36,7 +36,8 @@ const screen = (
 const patterns = (value: string): readonly string[] => (value === '' ? [] : [value])
 
 const eventsRoute = (deps: PageDeps): Route =>
-  screen(deps, '/events', 'viewer', async ({ query }, view) => {
+  screen(deps, '/events', 'viewer', async (request, view) => {
+    const { query } = request
     const type = text(query, 'type')
     const asked = {
       type: selectedTypes([type]).length > 0 ? type : '',
@@ -45,7 +46,7 @@ const eventsRoute = (deps: PageDeps): Route =>
     }
     const filter = { types: patterns(asked.type), destinations: patterns(asked.destination), senders: patterns(asked.sender) }
     const [{ subscriptions, kept_types: keptTypes }, events] = await Promise.all([
-      subscriptionList(deps.view),
+      subscriptionList(deps.view, requesterOf(request)),
       latestEvents(deps.view, filter, LIMIT),
     ])
     return screenAnswer(view, eventsScreen(view, { subscriptions, keptTypes, events, query: asked }))
@@ -58,7 +59,7 @@ const subscriptionRoute = (deps: PageDeps): Route =>
     const after = text(request.query, 'after')
     const name = nameOf(request)
     const [one, parked] = await Promise.all([
-      subscription(deps.view, name),
+      subscription(deps.view, name, requesterOf(request)),
       parkedPage(deps.view, name, { after: positionIn(orUndefined(after)), limit: LIMIT }),
     ])
     const replayed = numberIn(text(request.query, 'replayed'))
@@ -70,7 +71,7 @@ const planRoute = (deps: PageDeps): Route =>
     const asked = replayRequest.safeParse({ events: text(request.query, 'events'), since: orUndefined(text(request.query, 'since')) })
     if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request)), 422)
     const events = replayedBy(asked.data)
-    const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events)
+    const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, requesterOf(request))
     return screenAnswer(view, replayScreen(view, { subscription: one, events, count }))
   })
 

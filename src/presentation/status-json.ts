@@ -51,7 +51,7 @@ export const statusJson = ({
   oldest_arrival_time: oldestArrival === null ? null : Math.floor(oldestArrival / 1000),
   closed_destinations: closed.map(destinationJson),
   largest_destinations: largest.map(destinationJson),
-  subscriptions: subscriptions.map(subscriptionJson),
+  subscriptions: subscriptions.map((one) => subscriptionJson(one)),
   balance,
 })
 

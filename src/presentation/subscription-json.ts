@@ -1,16 +1,17 @@
-/** A subscription to events as JSON. Secrets are left out. */
+/** A subscription to events as JSON. Secrets are left out, and URLs are masked unless the reader may see them. */
+import { maskedTarget } from '../config/values/event-tables.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import { epochSeconds } from './text.ts'
 
 const seconds = (value: number | null): number | null => (value === null ? null : epochSeconds(value))
 
-/** The object of `deferd webhook list --json`. Times of the view are of the wall clock. */
-export function subscriptionJson({ name, owner, settings, progress, behind, oldestAt, parked, lost }: SubscriptionView) {
+/** The object of `deferd webhook list --json`, where `showsUrl` is set. Times of the view are of the wall clock. */
+export function subscriptionJson({ name, owner, settings, progress, behind, oldestAt, parked, lost }: SubscriptionView, showsUrl = false) {
   const { lastAnswer } = progress
   return {
     name,
     owner,
-    to: settings.to,
+    to: showsUrl ? settings.to : maskedTarget(settings.to),
     types: settings.types,
     destinations: settings.destinations,
     senders: settings.senders,

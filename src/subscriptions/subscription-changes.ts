@@ -1,6 +1,6 @@
 /** Changes of subscriptions by commands, each with its record in the audit log. Those of the configuration are read-only. */
 import { z } from 'zod'
-import { isSigningSecret, isTarget, SUBSCRIPTION_NAME } from '../config/values/event-tables.ts'
+import { isSigningSecret, isTarget, maskedTarget, SUBSCRIPTION_NAME } from '../config/values/event-tables.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -100,7 +100,7 @@ export class SubscriptionChanges {
     const secrets = [{ secret: text, until: null }]
     const added = await this.#deps.store.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by })
     if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: deferd webhook list shows all names`)
-    await this.#record(by, 'webhook add', `${name} ${settings.to}`, `${NEW_SECRET} ${name}`)
+    await this.#record(by, 'webhook add', `${name} ${maskedTarget(settings.to)}`, `${NEW_SECRET} ${name}`)
   }
 
   /** Removes a subscription with its parked events. Rejects with SubscriptionRefused when no command has added it. */

@@ -3,7 +3,7 @@ import { ANY_EVENT, selectedTypes, type EventFilter } from '../../events/event-f
 import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
 import type { EventSeq } from '../../events/kept-event.ts'
 import { Problem, type ProblemKind } from '../../http/problem-details.ts'
-import { auditName, type Requester } from '../../http/requester.ts'
+import { auditName, grants, type Requester } from '../../http/requester.ts'
 import { eventJson, type EventJson } from '../../presentation/event-json.ts'
 import { subscriptionJson } from '../../presentation/subscription-json.ts'
 import { epochSeconds, maskControls } from '../../presentation/text.ts'
@@ -21,12 +21,17 @@ export const UNKNOWN_SUBSCRIPTION: ProblemKind = {
 
 export type SubscriptionJson = ReturnType<typeof subscriptionJson>
 
+/** Client that gets the URLs of targets with their path and query if its role is admin: they are the credential of some services. */
+type UrlReader = Pick<Requester, 'role'>
+
+const shownTo = ({ role }: UrlReader, one: SubscriptionView): SubscriptionJson => subscriptionJson(one, grants(role, 'admin'))
+
 /** All subscriptions, by name. */
-export async function subscriptionList(view: QueueView) {
+export async function subscriptionList(view: QueueView, reader: UrlReader) {
   const all = await view.reader.allSubscriptions()
   const wanted = new Set(all.flatMap(({ settings }) => selectedTypes(settings.types)))
   const keptTypes: readonly EventType[] = EVENT_TYPES.filter((type) => wanted.has(type))
-  return { subscriptions: all.map(subscriptionJson), kept_types: keptTypes, as_of: epochSeconds(wallNow(view)) }
+  return { subscriptions: all.map((one) => shownTo(reader, one)), kept_types: keptTypes, as_of: epochSeconds(wallNow(view)) }
 }
 
 async function found(view: QueueView, name: string): Promise<SubscriptionView> {
@@ -36,7 +41,8 @@ async function found(view: QueueView, name: string): Promise<SubscriptionView> {
 }
 
 /** One subscription. Throws Problem for an unknown name. */
-export const subscription = async (view: QueueView, name: string): Promise<SubscriptionJson> => subscriptionJson(await found(view, name))
+export const subscription = async (view: QueueView, name: string, reader: UrlReader): Promise<SubscriptionJson> =>
+  shownTo(reader, await found(view, name))
 
 /** Number of the newest event, and the random number of the queue. */
 const bounds = ({ reader }: QueueView) => reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: ANY_EVENT })
@@ -120,14 +126,14 @@ const replayJson = (view: QueueView, name: string, events: Replayed, count: numb
 })
 
 /** The dry run of a replay. Throws Problem for an unknown name. */
-export async function replayPlan(view: QueueView, name: string, events: Replayed) {
+export async function replayPlan(view: QueueView, name: string, events: Replayed, reader: UrlReader) {
   const one = await found(view, name)
-  return { ...replayJson(view, name, events, await counted(view, one, events)), dry_run: true, subscription: subscriptionJson(one) }
+  return { ...replayJson(view, name, events, await counted(view, one, events)), dry_run: true, subscription: shownTo(reader, one) }
 }
 
 /** Has events sent again. Throws Problem for an unknown name. */
 export async function replay(view: QueueView, name: string, events: Replayed, requester: Requester) {
   const one = await found(view, name)
   const count = await view.subscriptions().replay({ name, events, who: auditName(requester) })
-  return { ...replayJson(view, name, events, count), dry_run: false, subscription: subscriptionJson(one) }
+  return { ...replayJson(view, name, events, count), dry_run: false, subscription: shownTo(requester, one) }
 }

@@ -1,6 +1,7 @@
 /** `deferd webhook`: subscriptions of programs to events. Those of the configuration are listed too, and can be tested and replayed. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
+import { maskedTarget } from '../../config/values/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
 import { subscriptionJson } from '../../presentation/subscription-json.ts'
@@ -141,7 +142,7 @@ async function test(shell: Shell, name: string, command: Command): Promise<void>
   web.close()
   const isTaken = answer.kind === 'response' && answer.code >= 200 && answer.code < 300
   await shell.stdout.write(
-    `${maskControls(`${name}: ${settings.to} ${isTaken ? 'took the event' : 'did not take the event'}: ${answer.text}`)}\n`,
+    `${maskControls(`${name}: ${maskedTarget(settings.to)} ${isTaken ? 'took the event' : 'did not take the event'}: ${answer.text}`)}\n`,
   )
   if (!isTaken) throw new CommandError(EX.temporary, 'the test event was not taken')
 }
@@ -152,7 +153,7 @@ function linesOf(one: SubscriptionView, now: Instant): string {
   const { state, why, tries, dueAt, lastAnswer } = progress
   const missing = lost.reduce((sum, { count }) => sum + count, 0)
   const facts = [
-    `${settings.to === '' ? 'read by programs' : settings.to}${owner === 'configuration' ? ' ([events] table)' : ''}`,
+    `${settings.to === '' ? 'read by programs' : maskedTarget(settings.to)}${owner === 'configuration' ? ' ([events] table)' : ''}`,
     `types ${settings.types.length === 0 ? 'all' : settings.types.join(', ')}`,
     ...(state === 'disabled' ? [`disabled: ${why ?? ''}`] : []),
     behind === 0 ? 'nothing waits' : `${grouped(behind)} wait${oldestAt === null ? '' : `, the oldest since ${span(now - oldestAt)}`}`,
@@ -170,7 +171,7 @@ async function list(shell: Shell, { json }: { readonly json?: true }, command: C
   const { config } = await configOf(shell, command)
   const all = await subscriptions(shell, config)
   const now = shell.clock.now()
-  await shell.stdout.write(all.map((one) => (json === true ? jsonLine(subscriptionJson(one)) : linesOf(one, now))).join(''))
+  await shell.stdout.write(all.map((one) => (json === true ? jsonLine(subscriptionJson(one, true)) : linesOf(one, now))).join(''))
 }
 
 export function addWebhook(program: Command, shell: Shell): void {

@@ -36,12 +36,31 @@ const typePatterns = is.kind('a list of types or patterns such as "recipient.*"'
   return reading.value.every((pattern) => selectedTypes([pattern]).length > 0) ? reading.value : undefined
 })
 
+const MASK = '(not shown)'
+
 /** Whether a text is a target. */
 export function isTarget(text: string, allowPrivate: boolean): boolean {
   if (text === '' || text === 'stdout') return true
   if (text.startsWith('file:')) return /^file:\/(?!.*\/$)./.test(text)
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && (url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')) && url.username === ''
+}
+
+/**
+ * A target without the path and the query of its URL, which are the credential of some services. For all that is shown to roles below admin,
+ * is kept in records, or is pasted into reports.
+ */
+export function maskedTarget(to: string): string {
+  if (to === '' || to === 'stdout' || to.startsWith('file:')) return to
+  if (!URL.canParse(to)) return MASK
+  const { protocol, host, pathname, search, hash } = new URL(to)
+  return `${protocol}//${host}/${`${pathname}${search}${hash}` === '/' ? '' : MASK}`
+}
+
+/** A value of a table as it is shown. */
+export function shownValue(key: string, text: string): string {
+  if (key === 'to') return maskedTarget(text)
+  return key === 'secret' ? MASK : text
 }
 
 /** A secret of the Standard Webhooks specification: 24 to 64 bytes. */
@@ -91,7 +110,10 @@ export function readEventsTable(name: string, raw: ReadonlyMap<string, RawValue>
   }
   const [to, allowPrivate] = [valueOf('to'), valueOf('allow_private')]
   if (!isTarget(to, allowPrivate))
-    refuse(raw.get('to')?.where ?? first, `to: expected https://…, file:/… or stdout, got "${to}"; http://… needs allow_private = true`)
+    refuse(
+      raw.get('to')?.where ?? first,
+      `to: expected https://…, file:/… or stdout, got "${maskedTarget(to)}"; http://… needs allow_private = true`,
+    )
   return {
     to,
     allowPrivate,

@@ -21,7 +21,9 @@ export function sharedSettings({ config, written, writtenTables, writtenProvider
     ...[...config.transport_maps].map(([key, target]) => JSON.stringify([key, target])),
     ...[...writtenTables].flatMap(([heading, table]) => [...table].map(([name, value]) => JSON.stringify([heading, name, value]))),
     ...[...writtenEvents].flatMap(([subscription, table]) =>
-      [...table].map(([name, value]) => JSON.stringify(['events', subscription, name, value])),
+      [...table].map(([name, value]) =>
+        JSON.stringify(['events', subscription, name, name === 'to' ? config.events.get(subscription)?.to : value]),
+      ),
     ),
     ...[...writtenProviders].flatMap(([provider, table]) =>
       [...table].map(([name, value]) => JSON.stringify(['provider', provider, name, value])),
