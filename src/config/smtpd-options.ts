@@ -107,7 +107,7 @@ export const SMTPD_OPTIONS = {
     '$mynetworks',
     'Networks of clients without rate limits and without smtpd_client_connection_count_limit.',
   ),
-  smtpd_peername_lookup: option(is.flag, 'no', 'Look up the names of clients for the log and the Received line.'),
+  smtpd_peername_lookup: option(is.flag, 'no', 'Look up the names of clients, in /etc/hosts and DNS, for the log and the Received line.'),
   smtpd_client_connection_count_limit: option(is.count(), '50', 'Maximum concurrent connections of one client; 0 for no limit.'),
   smtpd_process_limit: option(
     is.count(),

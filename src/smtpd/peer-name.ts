@@ -1,6 +1,6 @@
 /**
- * Looks up the verified name of a client: its PTR name, if that name resolves to the client's address, else `unknown` (Postfix
- * smtpd_peer).
+ * Looks up the verified name of a client: its name in /etc/hosts or its PTR name, if that name resolves to the client's address, else
+ * `unknown` (Postfix smtpd_peer).
  */
 import { isIPv6 } from 'node:net'
 import type { Lookup, Net } from '../system/net.ts'
@@ -29,6 +29,8 @@ async function verifiedName(address: string, net: Net): Promise<string> {
   const [claimed] = recordsOf(await net.lookupNames(address))
   const name = claimed?.toLowerCase().replace(/\.$/, '') ?? ''
   if (!NAME.test(name)) return UNKNOWN
-  const addresses = recordsOf(await net.lookupAddresses(name, isIPv6(address) ? 6 : 4))
-  return addresses.includes(address) ? name : UNKNOWN
+  const answer = await net.lookupAddresses(name, isIPv6(address) ? 6 : 4)
+  // A name of /etc/hosts need not be in DNS. A failure of DNS ends the look-up: getaddrinfo(3) would keep a thread busy with it.
+  const addresses = answer.kind === 'none' ? await net.lookupHost(name) : answer
+  return recordsOf(addresses).includes(address) ? name : UNKNOWN
 }

@@ -95,7 +95,7 @@ export interface Net {
   lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>>
   /** Looks up TXT records, each with its strings joined. */
   lookupTxt(name: string): Promise<Lookup<string>>
-  /** Looks up the PTR names of an address, without verifying them. */
+  /** Looks up the names of an address in /etc/hosts, else its PTR names, without verifying them. */
   lookupNames(address: string): Promise<Lookup<string>>
   /** Addresses of this machine. A mail exchanger with one of them may be this relay. */
   ownAddresses(): readonly string[]

@@ -3,9 +3,11 @@
  * `listen` reject with the system's errors; a failed lookup is a value.
  */
 import { promises as dns } from 'node:dns'
+import { readFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { DnsClient } from './dns-client.ts'
+import { namesInHosts } from './hosts-file.ts'
 import type { DialOptions, Listener, ListenOptions, Lookup, MxRecord, Net, SecureLookup, SecureRecords } from './net.ts'
 import { secureLookup } from './secure-answer.ts'
 
@@ -16,8 +18,14 @@ export class SystemNet implements Net {
   readonly #resolver: dns.Resolver
   readonly #client: DnsClient
 
-  /** `dnsServers` are `address` or `address:port`; the system's servers when absent or empty. */
-  constructor({ dnsServers }: { readonly dnsServers?: readonly string[] | undefined } = {}) {
+  readonly #hostsFile: string
+
+  /** `dnsServers` are `address` or `address:port`; the system's servers when absent or empty. `hostsFile` is that of hosts(5). */
+  constructor({
+    dnsServers,
+    hostsFile = '/etc/hosts',
+  }: { readonly dnsServers?: readonly string[] | undefined; readonly hostsFile?: string | undefined } = {}) {
+    this.#hostsFile = hostsFile
     this.#resolver = new dns.Resolver()
     if (dnsServers !== undefined && dnsServers.length > 0) this.#resolver.setServers([...dnsServers])
     this.#client = new DnsClient(this.#resolver.getServers())
@@ -58,8 +66,15 @@ export class SystemNet implements Net {
     return lookup(async () => (await dns.lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address))
   }
 
-  lookupNames(address: string): Promise<Lookup<string>> {
-    return lookup(() => this.#resolver.reverse(address))
+  async lookupNames(address: string): Promise<Lookup<string>> {
+    // The resolver reads the hosts file too, but returns the aliases of its lines only.
+    const local = namesInHosts(await this.#hosts(), address)
+    return local.length > 0 ? { kind: 'found', records: local } : lookup(() => this.#resolver.reverse(address))
+  }
+
+  /** Content of the hosts file; empty when it cannot be read, which leaves the names of DNS. */
+  #hosts(): Promise<string> {
+    return readFile(this.#hostsFile, 'utf8').catch(() => '')
   }
 
   async lookupSecure<T extends keyof SecureRecords>(name: string, type: T): Promise<SecureLookup<SecureRecords[T]>> {
