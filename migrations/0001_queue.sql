@@ -154,6 +154,7 @@ create table audit (
   arguments text    not null,
   changed   integer not null, -- number of changed messages
   matched   integer not null default 0, -- number of selected messages
+  in_transfer integer not null default 0, -- number of selected messages that were in transfer at the end
   unknown   integer not null default 0, -- number of ids that were not found
   expected  integer, -- number of messages that it is expected to select
   state     text    not null check (state = 'running' or state = 'done' or state = 'failed' or state = 'cancelled'),

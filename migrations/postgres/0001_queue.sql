@@ -203,6 +203,7 @@ create table audit (
   undoes    bigint,          -- the operation that this one undoes
   changed   int    not null, -- number of changed messages
   matched   int    not null default 0, -- number of selected messages
+  in_transfer int  not null default 0, -- number of selected messages that were in transfer at the end
   unknown   int    not null default 0, -- number of ids that were not found
   expected  int,             -- number of messages that it is expected to select
   state     text   not null check (state in ('running', 'done', 'failed', 'cancelled')),
@@ -366,6 +367,18 @@ create table parked (
   primary key (subscription, seq)
 );
 create index parked_due on parked (subscription, due_at, seq) where due_at is not null;
+
+-- Recalls of claimed mail: a node that has changed messages asks those that lease mail of them, or all nodes after a suspension.
+create table recall (
+  asker       bigint   not null, -- the node that asks
+  number      int      not null, -- counted by that node
+  node        bigint   not null, -- the node that is asked
+  messages    bigint[] not null,
+  destination text collate "C",  -- a destination that was suspended; null for none
+  rests       boolean  not null, -- true when nodes that gave mail back make no claims for a moment
+  answer      text,              -- what the node has given back, as JSON
+  primary key (node, asker, number)
+);
 
 -- Questions of a command to a node, and the answers.
 create table ask (

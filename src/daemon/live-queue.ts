@@ -12,6 +12,7 @@ export const memoryAnswers = (relay: Relay, clock: Clock): Readonly<Record<strin
   glance: () => ownGlance(relay, clock),
   memory: () => onWall(relay.scheduler.destinations.all(), clock),
   destination: (name) => known(relay, clock, name),
+  transfers: () => relay.scheduler.transfers,
 })
 
 function onWall(destinations: readonly LiveDestination[], clock: Clock): readonly LiveDestination[] {

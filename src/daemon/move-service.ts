@@ -1,6 +1,7 @@
 /** Moves the queue of the running daemon, one move at a time, while mail is accepted and delivered. */
 import { databaseName, isUrl } from '../config/values/database-url.ts'
 import { moveQueue, type MoveProgress, type MoveRequest, type MoveSummary, type SourceControl } from '../queue/queue-move.ts'
+import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { MoveRefused, type MovedQueue } from '../queue/queue-mover.ts'
 import type { DestinationDue } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -16,6 +17,7 @@ export interface MoveServiceDeps {
     readonly close: (stopping: AbortSignal) => Promise<void>
   } & Pick<SourceControl, 'reopen'>
   readonly openTarget: (request: MoveRequest) => Promise<OpenedTarget>
+  readonly takeBack: SchedulerControl['takeBack']
   readonly returned: (due: readonly DestinationDue[]) => void
   /** Waits after a round of messages, so that mail has priority. */
   readonly throttle: (messages: number) => Promise<void>

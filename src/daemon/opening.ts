@@ -4,14 +4,17 @@
  */
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
+import type { MessageId } from '../mail/message.ts'
 import { removePolicy, type PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Config } from '../config/options.ts'
 import { obstacleTo, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
+import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
 import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { Membership } from '../store/membership/membership.ts'
+import type { Recall } from '../store/membership/taken-back.ts'
 import type { NodesView } from '../store/membership/node-table.ts'
 import type { QuestionTable } from '../store/membership/questions.ts'
 import type { MoveStore } from '../store/move-store.ts'
@@ -264,7 +267,7 @@ export class Opening {
   }
 
   async #openControl(parts: OpenParts, subscriptions: SubscriptionChanges): Promise<Operations> {
-    const { relay, store, reader, membership, node, accessEntries: access } = parts
+    const { relay, store, reader, node, accessEntries: access } = parts
     const { clock, queueDirectory, admin, readFiles } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
@@ -276,10 +279,7 @@ export class Opening {
       policies: () => relay.policies,
       retention: () => relay.config,
       events,
-      scheduler:
-        node === null
-          ? relay.schedulerControl
-          : sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder), membership),
+      scheduler: node === null ? relay.schedulerControl : this.#sharedScheduler(parts, node.peers),
       throttle: (messages) => throttle.wait(messages),
     })
     this.#operations = operations
@@ -301,6 +301,14 @@ export class Opening {
     return operations
   }
 
+  #sharedScheduler({ relay, store, reader, membership }: OpenParts, peers: Peers): SchedulerControl {
+    const others = {
+      recall: (recall: Recall) => membership.recall(recall),
+      transfers: async () => ((await peers.ask('transfers')) as (readonly MessageId[])[]).flat(),
+    }
+    return sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder, others), membership)
+  }
+
   #moveService({ relay, store, reader, node, movable }: OpenParts, throttle: BulkThrottle): MoveService {
     const { clock, queueDirectory, config } = this.#deps
     const ownFolder = node === null ? null : queueDirectory
@@ -313,6 +321,7 @@ export class Opening {
         reopen: () => (relay.refuseMail(false), movable.takeBack()),
       },
       openTarget: (request) => openMoveTarget(request, { machine: systemClock, clock, config: config(), threads: true, ownFolder }),
+      takeBack: (messages, options) => relay.scheduler.takeBack(messages, options),
       returned: (due) => relay.scheduler.workAdded(due),
       throttle: (messages) => throttle.wait(messages),
     })

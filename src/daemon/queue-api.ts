@@ -4,6 +4,7 @@ import type { QueueView } from '../api/queries/queue-view.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
+import type { Operations } from '../queue/operations.ts'
 import { planOf } from '../queue/operation-plan.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
@@ -32,20 +33,21 @@ const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes 
 
 const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => {
   const { relay, store, reader, node, outbox } = parts
+  const operations = (): Operations => {
+    if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
+    return parts.operations
+  }
   return {
     clock,
     loaded,
     reader: onOffset(reader, () => clock.wallOffset()),
     live: node === null ? ownQueue(relay, clock) : sharedQueue(relay, clock, node.peers),
-    operations: () => {
-      if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
-      return parts.operations
-    },
+    operations,
     subscriptions: () => {
       if (parts.subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
       return parts.subscriptions
     },
-    plan: (asked) => planOf({ reader, clock, retention: () => relay.config }, asked),
+    plan: (asked) => planOf({ reader, clock, retention: () => relay.config, scheduler: operations().scheduler }, asked),
     submissions: () => ({
       open: (submission) => relay.acceptor.open(submission),
       refusal: async (size) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(size)),

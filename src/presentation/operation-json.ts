@@ -7,10 +7,25 @@ import { epochSeconds } from './text.ts'
 const secondsOrNull = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
 
 /** Members that a record and an operation have in common. */
-const stateJson = ({ id, state, matched, unknown, expected, reason, lastAt, undoUntil, undoes, undoneBy, error, node }: AuditEntry) => ({
+const stateJson = ({
   id,
   state,
   matched,
+  inTransfer,
+  unknown,
+  expected,
+  reason,
+  lastAt,
+  undoUntil,
+  undoes,
+  undoneBy,
+  error,
+  node,
+}: AuditEntry) => ({
+  id,
+  state,
+  matched,
+  in_transfer: inTransfer,
   unknown,
   expected,
   reason,

@@ -55,6 +55,10 @@ export const grouped = (count: number): string => String(count).replaceAll(/\B(?
 
 export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
+/** The number of messages in transfer after an operation that ends attempts: `3 are in transfer: delivered and bounced stand`. */
+export const transferText = (count: number): string =>
+  `${grouped(count)} ${count === 1 ? 'is' : 'are'} in transfer: delivered and bounced stand`
+
 /** Converts to seconds since 1970 with a fraction, the unit of times in deferd's JSON. */
 export const epochSeconds = (at: Instant): number => at / 1000
 

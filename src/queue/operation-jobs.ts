@@ -5,11 +5,12 @@
 import { errorMessage } from '../system/caught-error.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
 import { TaskSet } from '../system/task-set.ts'
-import type { AuditEntry, AuditId, OperationEnd } from '../store/audit-log.ts'
+import type { MessageId } from '../mail/message.ts'
+import type { AuditEntry, AuditId, OperationEnd, PlacedPage } from '../store/audit-log.ts'
 import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
 import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
-import { carryOut, type RoundDeps } from './operation-rounds.ts'
+import { carryOut, endsAttempts, type RoundDeps } from './operation-rounds.ts'
 import { operationText } from './operation-words.ts'
 import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
 import { selectedRounds, type RoundsOf } from './selected-messages.ts'
@@ -33,6 +34,9 @@ export class OperationCancelled extends Error {
   override readonly name = 'OperationCancelled'
   readonly exitCode = 75
 }
+
+/** Number of changed messages whose claimed mail is taken back at once, after a cancellation. */
+const CHANGED_AT_ONCE = 1_000
 
 /** Pause between two tries to record the end of an operation. */
 const PAUSE: Duration = SECOND
@@ -77,12 +81,24 @@ export class OperationJobs {
     return this.#begin({ ...request, ...whole, operation, selection, expected: entry.changed, undoes: entry.id }, progress)
   }
 
-  /** Cancels an operation of any node. Messages of the rounds that are committed stay changed. */
+  /**
+   * Cancels an operation of any node. Messages of the rounds that are committed stay changed; claimed mail of the last one may not be taken
+   * back yet, and is then taken back here.
+   */
   async cancel(id: AuditId, by: string): Promise<Cancellation> {
-    const { store, reader, clock } = this.#deps
-    if ((await reader.operation(id)) === undefined) return 'unknown'
+    const { store, reader, clock, scheduler } = this.#deps
+    const entry = await reader.operation(id)
+    if (entry === undefined) return 'unknown'
     const end = { state: 'cancelled', at: clock.now(), error: `cancelled by ${by}` } as const
-    return (await store.endOperation(id, end)) ? 'cancelled' : 'ended'
+    if (!(await store.endOperation(id, end))) return 'ended'
+    if (!endsAttempts(entry.action)) return 'cancelled'
+    for (let after: MessageId | null = 0; after !== null;) {
+      const page: PlacedPage = await reader.placedBy(id, { after, limit: CHANGED_AT_ONCE })
+      const messages = page.messages.map((one) => one.id)
+      await scheduler.takeBack(messages, { rests: false })
+      after = page.next
+    }
+    return 'cancelled'
   }
 
   /** Resolves when all operations have ended. */
@@ -115,8 +131,8 @@ export class OperationJobs {
   async #run(id: AuditId, job: Job, progress: (soFar: Progress) => void): Promise<OperationSummary> {
     try {
       const summary = await this.#rounds(id, job, progress)
-      const { matched, unknown } = summary
-      const ended = await this.#end(id, { state: 'done', matched, unknown: unknown.length, error: null })
+      const { matched, inTransfer, unknown } = summary
+      const ended = await this.#end(id, { state: 'done', matched, inTransfer, unknown: unknown.length, error: null })
       // A call that is repeated because its answer was lost finds the operation done.
       if (!ended && (await this.#deps.reader.operation(id))?.state !== 'done') throw await this.#cancelled(id)
       return summary
@@ -128,19 +144,24 @@ export class OperationJobs {
   }
 
   async #rounds(id: AuditId, job: Job, progress: (soFar: Progress) => void): Promise<OperationSummary> {
-    const { reader, clock, throttle } = this.#deps
+    const { reader, clock, throttle, scheduler } = this.#deps
     const through = job.plan?.through ?? (await reader.lastId())
     const unknown: string[] = []
-    let [matched, changed] = [0, 0]
+    let [matched, changed, rounds] = [0, 0, 0]
+    let inTransfer: readonly MessageId[] = []
     for await (const messages of selectedRounds(this.#deps, { ...job, through }, unknown)) {
       matched += messages.length
-      const ids = await carryOut(this.#deps, { ...job, through }, messages, { operation: id, at: clock.now(), matched })
-      if (ids === null) throw await this.#cancelled(id)
-      changed += ids.length
-      progress({ matched, changed, unknown, ids })
+      const carried = await carryOut(this.#deps, { ...job, through }, messages, { operation: id, at: clock.now(), matched })
+      if (carried === null) throw await this.#cancelled(id)
+      changed += carried.ids.length
+      inTransfer = [...inTransfer, ...carried.inTransfer]
+      rounds++
+      progress({ matched, changed, unknown, ids: carried.ids })
       await throttle?.(messages.length)
     }
-    return { matched, changed, unknown }
+    // The transfers that earlier rounds have met may have ended.
+    if (rounds > 1 && inTransfer.length > 0) ({ inTransfer } = await scheduler.takeBack(inTransfer, { rests: false }))
+    return { matched, changed, inTransfer: inTransfer.length, unknown }
   }
 
   /** The error of an operation that was ended by another call. */

@@ -1,8 +1,9 @@
 /** Plans of operations: what an operation would change, and whether what an operator was shown still holds. */
 import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
-import { ANY_MESSAGE, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+import { ANY_MESSAGE, type FoundMessage, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import type { BulkOperation, OperationRequest, ShownPlan } from './operation-request.ts'
+import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
 import { searchedBy, selectedRounds } from './selected-messages.ts'
 
@@ -35,6 +36,7 @@ export interface PlanDeps {
   readonly reader: Pick<QueueReader, 'find' | 'lastId' | 'list' | 'named' | 'placedBy' | 'survey'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'wallOffset'>
   readonly retention: () => Retention
+  readonly scheduler: Pick<SchedulerControl, 'transfers'>
 }
 
 /** An operation that was not carried out. */
@@ -46,8 +48,8 @@ export interface OperationPlan {
   readonly unknown: readonly string[]
   readonly bytes: number
   readonly oldestArrival: Instant | null
-  /** Messages with a recipient in delivery, whose outcome counts first. */
-  readonly inDelivery: number
+  /** Messages with a recipient in transfer, whose outcome comes first. */
+  readonly inTransfer: number
   /** Live recipients by destination, the most first. */
   readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
   /** Queue ids of the first messages. */
@@ -91,13 +93,14 @@ type Counts = Omit<OperationPlan, 'through' | 'tellsSenders' | 'undoUntil'>
 
 /** Counts the messages of a filter. */
 async function countedInSlices(
-  { reader, clock }: PlanDeps,
+  { reader, clock, scheduler }: PlanDeps,
   request: Planned,
   { filter: asked, through, isBrief }: { readonly filter: QueueFilter; readonly through: MessageId; readonly isBrief: boolean },
 ): Promise<Counts> {
   const filter = searchedBy(request, asked, clock)
   const queues = request.queues ?? (filter.queue === null ? ORDINARY : null)
-  const sums = { matched: 0, bytes: 0, inDelivery: 0 }
+  const sums = { matched: 0, bytes: 0 }
+  const isCounted = ({ queue }: FoundMessage): boolean => queues === null || queues.some((name) => name === queue)
   const recipients = new Map<DestinationName, number>()
   let oldest = Infinity
   for (let after: MessageId | null = 0; after !== null;) {
@@ -105,21 +108,26 @@ async function countedInSlices(
     const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey(filter, page)
     sums.matched += slice.messages
     sums.bytes += slice.bytes
-    sums.inDelivery += slice.inDelivery
     oldest = Math.min(oldest, slice.oldestArrival ?? Infinity)
     for (const one of slice.destinations) recipients.set(one.destination, (recipients.get(one.destination) ?? 0) + one.recipients)
     after = slice.last
   }
   const found = isBrief ? [] : await reader.find(filter, { after: 0, through, limit: EXAMPLES })
-  const examples = found.filter(({ queue }) => queues === null || queues.some((name) => name === queue)).map(queueIdOf)
-  return { ...sums, unknown: [], oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
+  const examples = found.filter(isCounted).map(queueIdOf)
+  let inTransfer = 0
+  for (const id of isBrief ? [] : await scheduler.transfers()) {
+    const [one] = id > through ? [] : await reader.find(filter, { after: id - 1, through: id, limit: 1 })
+    if (one !== undefined && isCounted(one)) inTransfer++
+  }
+  return { ...sums, inTransfer, unknown: [], oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
 }
 
 /** Counts the messages that are named, or the first ones of a filter. */
 async function countedOneByOne(deps: PlanDeps, request: Planned, through: MessageId): Promise<Counts> {
   const unknown: string[] = []
   const examples: string[] = []
-  const sums = { matched: 0, bytes: 0, inDelivery: 0 }
+  const sums = { matched: 0, bytes: 0, inTransfer: 0 }
+  const transfers = new Set(await deps.scheduler.transfers())
   const recipients = new Map<DestinationName, number>()
   let oldest = Infinity
   for await (const round of selectedRounds(deps, { ...request, through }, unknown)) {
@@ -128,7 +136,7 @@ async function countedOneByOne(deps: PlanDeps, request: Planned, through: Messag
       if (examples.length < EXAMPLES) examples.push(queueId)
       if (listed === undefined) continue
       sums.bytes += listed.message.size
-      sums.inDelivery += listed.recipients.some(({ state }) => state === 'leased') ? 1 : 0
+      sums.inTransfer += transfers.has(listed.message.id) ? 1 : 0
       oldest = Math.min(oldest, listed.message.arrivedAt)
       for (const { destination } of listed.recipients) recipients.set(destination, (recipients.get(destination) ?? 0) + 1)
     }

@@ -60,6 +60,8 @@ export interface OperationSummary {
   readonly matched: number
   /** Number of changed messages. */
   readonly changed: number
+  /** Number of selected messages of which a recipient is in transfer, after an operation that ends attempts. Its outcome comes first. */
+  readonly inTransfer: number
   /** Ids found neither in the queue nor in the trash. */
   readonly unknown: readonly string[]
 }
@@ -74,7 +76,7 @@ export interface UndoSummary extends OperationSummary {
 export type Cancellation = 'cancelled' | 'ended' | 'unknown'
 
 /** Progress of an operation, after each round. */
-export interface Progress extends OperationSummary {
+export interface Progress extends Omit<OperationSummary, 'inTransfer'> {
   /**
    * Queue ids of the messages that this round changed, or of those selected in a dry run. A requeued message has its former id
    * here.

@@ -4,12 +4,13 @@ import { queueIdOf, type DestinationName, type MessageId } from '../mail/message
 import type { OperationRound } from '../store/audit-log.ts'
 import type { LiveDestination, Suspension } from '../store/destination-status.ts'
 import { ANY_MESSAGE, type ListedMessage, type QueueReader } from '../store/queue-reader.ts'
+import type { TakenBack } from '../store/membership/taken-back.ts'
 import type { DestinationDue, Operation, QueueStore } from '../store/queue-store.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { Events } from '../telemetry/events.ts'
-import type { BulkOperation } from './operation-request.ts'
+import type { BulkOperation, OperationName } from './operation-request.ts'
 import type { SelectedMessage } from './selected-messages.ts'
 
 /** Effects on the scheduler. */
@@ -18,6 +19,13 @@ export interface SchedulerControl {
   workAdded(due: readonly DestinationDue[], options: { readonly revive: boolean }): void
   suspend(name: DestinationName, suspension: Suspension): Promise<void>
   resume(name: DestinationName, by: string): Promise<void>
+  /**
+   * Gives the mail of these messages back that nodes have claimed and that has no slot, on all nodes. With `rests`, the nodes that gave mail
+   * back make no claims for a moment. Rejects with NotTakenBack when a running node does not answer in time.
+   */
+  takeBack(messages: readonly MessageId[], options: { readonly rests: boolean }): Promise<TakenBack>
+  /** Messages in transfer, on all nodes that answer. */
+  transfers(): Promise<readonly MessageId[]>
   snapshot(): readonly LiveDestination[]
 }
 
@@ -55,8 +63,22 @@ const requeuedEvent = ({ message, recipients }: ListedMessage, { now, newId }: E
   originalId: queueIdOf(message),
 })
 
+/** Operations after which no attempt of their messages begins. */
+const ENDS_ATTEMPTS: ReadonlySet<string> = new Set<OperationName>(['hold', 'delete', 'expire', 'requeue'])
+
+/** True for an operation, or an action of the audit log, after which no attempt of its messages begins. */
+export const endsAttempts = (action: string): boolean => ENDS_ATTEMPTS.has(action)
+
+/** Effect of a round. */
+export interface Carried {
+  /** Queue ids of the changed messages. */
+  readonly ids: readonly string[]
+  /** Selected messages of which a recipient is in transfer. */
+  readonly inTransfer: readonly MessageId[]
+}
+
 /**
- * Passes a round to the store, which commits it as one transaction. Returns the ids of the changed messages; null, without a change, when
+ * Changes the messages of a round, in one commit, and takes their mail back that nodes have claimed. Returns null, without a change, when
  * the operation has ended.
  */
 export async function carryOut(
@@ -64,7 +86,66 @@ export async function carryOut(
   work: Work,
   messages: readonly SelectedMessage[],
   round: OperationRound,
-): Promise<readonly string[] | null> {
+): Promise<Carried | null> {
+  const { scheduler } = deps
+  const { operation, purge } = work
+  if (!endsAttempts(operation)) {
+    const changed = await commit(deps, work, messages, round)
+    return changed && { ids: changed.map(queueIdOf), inTransfer: [] }
+  }
+  const all = messages.map(({ id }) => id)
+  // They remove what waits in the store at once, and leave what is claimed.
+  if (operation === 'requeue' || purge) await scheduler.takeBack(all, { rests: true })
+  const changed = await commit(deps, work, messages, round)
+  if (changed === null) return null
+  let taken = await scheduler.takeBack(all, { rests: operation === 'requeue' })
+  if (operation === 'requeue') {
+    for (; taken.given.length > 0; taken = await scheduler.takeBack(all, { rests: true }))
+      if (!(await requeueGiven(deps, work, { messages, changed, given: new Set(taken.given), round }))) return null
+  }
+  return { ids: changed.map(queueIdOf), inTransfer: taken.inTransfer }
+}
+
+/**
+ * Requeues mail that was claimed again before the commit of its round, and was given back after it. Adds the messages to `changed`, once.
+ * Returns false when the operation has ended.
+ */
+async function requeueGiven(
+  deps: RoundDeps,
+  work: Work,
+  {
+    messages,
+    changed,
+    given,
+    round,
+  }: {
+    readonly messages: readonly SelectedMessage[]
+    readonly changed: SelectedMessage[]
+    readonly given: ReadonlySet<MessageId>
+    readonly round: OperationRound
+  },
+): Promise<boolean> {
+  const again = messages.filter(({ id }) => given.has(id))
+  const counted = again.filter((message) => changed.includes(message))
+  await commit(deps, work, counted, undefined)
+  const more = await commit(
+    deps,
+    work,
+    again.filter((message) => !counted.includes(message)),
+    round,
+  )
+  changed.push(...(more ?? []))
+  return more !== null
+}
+
+/** Passes operations to the store. Returns the changed messages; null, without a change, when the operation has ended. */
+async function commit(
+  deps: RoundDeps,
+  work: Work,
+  messages: readonly SelectedMessage[],
+  round: OperationRound | undefined,
+): Promise<SelectedMessage[] | null> {
+  if (messages.length === 0) return []
   const { store, events, recorder, scheduler } = deps
   const steps = (await stepsOf(deps, work, messages)).map((step) => ({ ...step, happened: happenedIn(step, work) }))
   const operations = steps.map(({ message, operation, happened }) => {
@@ -74,11 +155,11 @@ export async function carryOut(
   const results = await store.operate(operations, round)
   if (results === null) return null
   const woken = new Map<DestinationName, Instant>()
-  const changed: string[] = []
+  const changed: SelectedMessage[] = []
   for (const [n, { message, happened }] of steps.entries()) {
     const result = results[n]
     if (result?.changed !== true) continue
-    changed.push(queueIdOf(message))
+    changed.push(message)
     for (const event of happened) events.emit(event)
     for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
   }

@@ -10,6 +10,7 @@ import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
 import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
+import type { SchedulerControl } from './operation-rounds.ts'
 import { selectedRounds } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
@@ -22,10 +23,12 @@ export interface SuspensionRequest {
 
 export class Operations {
   readonly jobs: OperationJobs
+  readonly scheduler: SchedulerControl
   readonly #deps: JobDeps
 
   constructor(deps: JobDeps) {
     this.#deps = deps
+    this.scheduler = deps.scheduler
     this.jobs = new OperationJobs(deps)
   }
 
@@ -71,12 +74,14 @@ export class Operations {
   /** Selects the messages of an operation without changing them. */
   async #rehearse(request: Omit<BulkOperation, 'dryRun'>, progress: (soFar: Progress) => void): Promise<OperationSummary> {
     const unknown: string[] = []
-    let matched = 0
+    let [matched, inTransfer] = [0, 0]
     const through = await this.#deps.reader.lastId()
+    const transfers = new Set(await this.#deps.scheduler.transfers())
     for await (const round of selectedRounds(this.#deps, { ...request, through }, unknown)) {
       matched += round.length
+      inTransfer += round.filter(({ id }) => transfers.has(id)).length
       progress({ matched, changed: 0, unknown, ids: round.map(queueIdOf) })
     }
-    return { matched, changed: 0, unknown }
+    return { matched, changed: 0, inTransfer, unknown }
   }
 }

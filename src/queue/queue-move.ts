@@ -33,6 +33,8 @@ export interface MoveProgress {
 
 export interface MoveSummary {
   readonly moved: number
+  /** Number of messages that stay because a recipient is in transfer. Its outcome is that of the source. */
+  readonly inTransfer: number
   /** Queue ids of messages that stay because they cannot be read. */
   readonly unreadable: readonly string[]
 }
@@ -52,13 +54,13 @@ export interface QueueMoveDeps extends Omit<QueueMoverDeps, 'source' | 'target'>
   readonly progress: (soFar: MoveProgress) => void
 }
 
-/** Pause before another look at messages that are in delivery or wait for notices. */
+/** Pause before another look at messages that are in transfer or wait for notices. */
 const PAUSE: Duration = SECOND / 5
 /** Number of records per page. */
 const PAGE = 250
 
 /**
- * Moves the messages that are in the queue now, except those in delivery and those with notices due; with `isFinal`, waits for these
+ * Moves the messages that are in the queue now, except those in transfer and those with notices due; with `isFinal`, waits for these
  * and moves everything. Rejects with MoveRefused, or with StoreUnavailable; repeating the move then completes it.
  */
 export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 'who'>, deps: QueueMoveDeps): Promise<MoveSummary> {
@@ -77,7 +79,7 @@ export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 
   await sendRecords(deps, { subscriptions: await subscriptionsOf(source, offsetBetween(source.clock, deps.target.clock)) })
   await mover.pass(auditedAs)
   if (isFinal) await moveRest(mover, deps, auditedAs)
-  return { moved: mover.moved, unreadable: [...mover.unreadable.values()].map(queueIdOf) }
+  return { moved: mover.moved, inTransfer: mover.inTransfer, unreadable: [...mover.unreadable.values()].map(queueIdOf) }
 }
 
 async function moveRest(mover: QueueMover, deps: QueueMoveDeps, auditedAs: AuditId): Promise<void> {

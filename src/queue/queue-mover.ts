@@ -7,8 +7,10 @@ import { CHUNK_BYTES } from '../store/chunks.ts'
 import { ContentUnreadable } from '../store/errors.ts'
 import type { Arrival, MovedMessage, MoveStore, MoveTarget, Origin, QueueIdentity } from '../store/move-store.ts'
 import type { AuditId } from '../store/audit-log.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
+import { NOTHING_TAKEN, type TakenBack } from '../store/membership/taken-back.ts'
+import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
 import type { DestinationDue, QueueStore } from '../store/queue-store.ts'
+import type { SchedulerControl } from './operation-rounds.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 
@@ -36,6 +38,12 @@ export interface MovedQueue extends MovableQueue {
   readonly reader: QueueReader
 }
 
+/** Messages with ids above `after` and up to `through`. */
+interface Slice {
+  readonly after: MessageId
+  readonly through: MessageId
+}
+
 export interface QueueMoverDeps {
   readonly source: MovedQueue
   readonly target: MovableQueue
@@ -43,6 +51,8 @@ export interface QueueMoverDeps {
   readonly names: { readonly source: string; readonly target: string }
   /** Whether a MAILER-DAEMON sends the notices of the source, so that messages with notices due stay until they are sent. */
   readonly sendsNotices: () => boolean
+  /** Gives claimed mail of the source back that has no slot, see SchedulerControl. */
+  readonly takeBack: SchedulerControl['takeBack']
   /** Called with mail that is back in the source. */
   readonly returned: (due: readonly DestinationDue[]) => void
   /** Called after each round with the number of its messages. The move waits for the promise. */
@@ -61,6 +71,8 @@ export class QueueMover {
   readonly #identity: QueueIdentity
   readonly #target: MoveTarget
   readonly #unreadable = new Map<MessageId, Origin>()
+  /** Messages that stayed in the last pass, because a recipient is in transfer. */
+  #inTransfer: readonly MessageId[] = []
   #moved = 0
 
   private constructor(deps: QueueMoverDeps, identity: QueueIdentity, target: QueueIdentity) {
@@ -89,6 +101,11 @@ export class QueueMover {
     return this.#moved
   }
 
+  /** Number of messages that stayed in the last pass, because a recipient is in transfer. */
+  get inTransfer(): number {
+    return this.#inTransfer.length
+  }
+
   /** Messages that stay because they cannot be read. */
   get unreadable(): ReadonlyMap<MessageId, Origin> {
     return this.#unreadable
@@ -109,11 +126,41 @@ export class QueueMover {
     await this.#admit()
   }
 
-  /** Moves the messages that are in the queue now and are neither in delivery nor wait for notices. */
+  /** Moves the messages that are in the queue now and are neither in transfer nor wait for notices. */
   async pass(auditedAs: AuditId): Promise<void> {
-    const { last: through } = await this.#deps.source.moves.moveState()
-    await this.#deps.target.moves.keepIds(this.#identity, through)
-    for (let after: MessageId | null = 0; after !== null;) {
+    const { source, target, round = ROUND } = this.#deps
+    const { last } = await source.moves.moveState()
+    await target.moves.keepIds(this.#identity, last)
+    this.#inTransfer = []
+    for (let after = 0; after < last;) {
+      const end = await source.reader.sliceEnd(after, round)
+      if (end === null) return
+      await this.#slice({ after, through: Math.min(end, last) }, auditedAs)
+      after = end
+    }
+  }
+
+  /** Moves the messages of a slice, again while mail of it was claimed meanwhile. */
+  async #slice(slice: Slice, auditedAs: AuditId): Promise<void> {
+    let taken = await this.#taken(slice)
+    do {
+      await this.#rounds(slice, auditedAs)
+      taken = await this.#taken(slice)
+    } while (taken.given.length > 0)
+    this.#inTransfer = [...this.#inTransfer, ...taken.inTransfer]
+  }
+
+  /** Has claimed mail of a slice given back that has no slot. */
+  async #taken({ after, through }: Slice): Promise<TakenBack> {
+    const { source, takeBack, round = ROUND } = this.#deps
+    const active = await source.reader.find({ ...ANY_MESSAGE, queue: 'active' }, { after, through, limit: round })
+    if (active.length === 0) return NOTHING_TAKEN
+    const messages = active.map(({ id }) => id)
+    return takeBack(messages, { rests: true })
+  }
+
+  async #rounds({ after: from, through }: Slice, auditedAs: AuditId): Promise<void> {
+    for (let after: MessageId | null = from; after !== null;) {
       const { source, sendsNotices, pause, round = ROUND } = this.#deps
       const selection = { target: this.#target, after, through, limit: round, withNoticesDue: !sendsNotices() }
       const { messages, unreadable, next } = await source.moves.beginMove(selection)

@@ -4,6 +4,7 @@
  */
 import type { DestinationName } from '../mail/message.ts'
 import type { Membership } from '../store/membership/membership.ts'
+import { NOTHING_TAKEN } from '../store/membership/taken-back.ts'
 import type { Suspension } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
@@ -13,10 +14,16 @@ import type { SchedulerControl } from './operation-rounds.ts'
 import { suspended } from './scheduler/destination-control.ts'
 import { endSavedSuspension } from './scheduler/provider-control.ts'
 
+/** The nodes that deliver the mail of the queue. */
+export interface OtherNodes extends Pick<Membership, 'recall'>, Pick<SchedulerControl, 'transfers'> {}
+
+const NO_NODES: OtherNodes = { recall: async () => NOTHING_TAKEN, transfers: async () => [] }
+
 export function storedScheduler(
   store: Pick<QueueStore, 'saveDestination' | 'providers' | 'saveProvider'>,
   reader: Pick<QueueReader, 'destinationRecords' | 'providerOf'>,
   recorder: EventRecorder,
+  { recall, transfers }: OtherNodes = NO_NODES,
 ): SchedulerControl {
   const change = async (name: DestinationName, suspension: Suspension | null, happened: Published): Promise<void> => {
     const known = (await reader.destinationRecords()).find((record) => record.name === name)
@@ -25,7 +32,12 @@ export function storedScheduler(
   }
   return {
     workAdded: () => undefined,
-    suspend: (name, suspension) => change(name, suspension, suspended(name, suspension)),
+    suspend: async (name, suspension) => {
+      await change(name, suspension, suspended(name, suspension))
+      await recall({ messages: [], destination: name, rests: false })
+    },
+    takeBack: (messages, { rests }) => recall({ messages, destination: null, rests }),
+    transfers,
     resume: async (name, by) => {
       await endSavedSuspension(store, await reader.providerOf(name))
       await change(name, null, { kind: 'resumed', destination: name, by })
@@ -49,6 +61,8 @@ export const sharedScheduler = (
       ),
     suspend: (name, suspension) => schedulerOf(name).suspend(name, suspension),
     resume: (name, by) => schedulerOf(name).resume(name, by),
+    takeBack: (messages, options) => own.takeBack(messages, options),
+    transfers: () => stored.transfers(),
     snapshot: () => own.snapshot(),
   }
 }

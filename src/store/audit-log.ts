@@ -74,6 +74,8 @@ export interface OperationEnd {
   readonly at: Instant
   /** Number of selected messages; absent when the caller does not run the operation, and leaves the number unchanged. */
   readonly matched?: number | undefined
+  /** Number of selected messages that are in transfer at the end; 0 when absent. */
+  readonly inTransfer?: number | undefined
   /** Number of ids found neither in the queue nor in the trash. */
   readonly unknown?: number | undefined
   /** Why it failed, or who cancelled it. */
@@ -88,6 +90,8 @@ export interface AuditEntry extends AuditRecord {
   readonly state: OperationState
   /** Number of messages selected so far. */
   readonly matched: number
+  /** Number of selected messages that were in transfer when it was done; 0 before. */
+  readonly inTransfer: number
   readonly unknown: number
   readonly expected: number | null
   readonly reason: string | null

@@ -198,8 +198,6 @@ export interface Survey {
   readonly oldestArrival: Instant | null
   /** Number of messages that arrived before each of the `bounds`. */
   readonly arrivedBefore: readonly number[]
-  /** Number of messages with a recipient in delivery. */
-  readonly inDelivery: number
   /** Live recipients by destination; empty unless asked for. */
   readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
 }

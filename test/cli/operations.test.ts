@@ -11,6 +11,7 @@ import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
+import { NOTHING_TAKEN } from '../../src/store/membership/taken-back.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
@@ -179,6 +180,7 @@ describe('without a daemon', () => {
       id: 1,
       state: 'done',
       matched: 3,
+      in_transfer: 0,
       unknown: 0,
       expected: null,
       reason: null,
@@ -371,6 +373,8 @@ describe('with a daemon', () => {
     workAdded: (due, { revive }) => void seen.woken.push(...due.map((one) => ({ ...one, revive }))),
     suspend: async (name, { by, until, reason }) => void seen.suspended.push(`${name} by ${by} until ${until}: ${reason}`),
     resume: async (name) => void seen.suspended.push(`${name} again`),
+    takeBack: async () => NOTHING_TAKEN,
+    transfers: async () => [],
     snapshot: () => [live],
   }
 

@@ -57,7 +57,7 @@ export function auditing(subject: () => Subject): void {
     const [one, two] = [await queue(store), await queue(store)]
     const terms = { reason: 'too old', expected: 2, undoUntil: T0 + MIN }
     const id = await store.beginOperation(begin('hold', terms))
-    const counts = { changed: 0, matched: 0, unknown: 0 }
+    const counts = { changed: 0, matched: 0, inTransfer: 0, unknown: 0 }
     const record = { id, at: T0, lastAt: T0, who: 'root', action: 'hold', arguments: '--all', undoes: null, undoneBy: null, error: null }
     const node = expect.toSatisfy((name) => name === null || name !== '')
     expect(await reader.operation(id)).toEqual({ ...terms, ...counts, ...record, node, state: 'running' })

@@ -325,7 +325,7 @@ export function movable(subject: () => Subject): void {
     expect(await moves().historyAfter(rows[0]?.seq ?? 0, 10)).toEqual([])
     const theirs = rows.map((row) => ({ ...row, seq: 7, message: id + 500 }))
     const unset = { node: null, expected: null, reason: null, error: null, undoUntil: null, undoes: null, undoneBy: null }
-    const counts = { changed: 1, matched: 2, unknown: 0 }
+    const counts = { changed: 1, matched: 2, inTransfer: 0, unknown: 0 }
     const audit = [
       { ...unset, ...counts, id: 5, at: T0, lastAt: T0 + 1, who: 'them', action: 'flush', arguments: 'X', state: 'running' as const },
     ]

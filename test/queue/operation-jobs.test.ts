@@ -107,7 +107,7 @@ test('a cancelled operation changes nothing after its round, and its undo restor
   expect(await world.jobs.cancel(id, 'eve')).toBe('ended')
   expect(await world.jobs.cancel(99, 'eve')).toBe('unknown')
   const undone = await world.jobs.undo(undo(id))
-  expect(await undone.ended).toEqual({ matched: 128, changed: 128, unknown: [] })
+  expect(await undone.ended).toEqual({ matched: 128, changed: 128, inTransfer: 0, unknown: [] })
   expect(await inTrash()).toEqual([untouched])
   expect(await world.reader.operation(id)).toMatchObject({ undoneBy: undone.id })
   expect(await world.reader.operation(undone.id)).toMatchObject({
@@ -161,7 +161,7 @@ test('a plan shows what the operation would change, and nothing more is changed'
     matched: MESSAGES + 1,
     bytes: (MESSAGES + 1) * Buffer.byteLength('Subject: hi\r\n\r\nhi\r\n'),
     oldestArrival: T0 - 1,
-    inDelivery: 0,
+    inTransfer: 0,
     destinations: [
       { destination: 'far.example', recipients: MESSAGES + 1 },
       { destination: 'else.example', recipients: 1 },

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
 import { sharedScheduler, storedScheduler } from '../../src/queue/stored-scheduler.ts'
+import { SOLE_MEMBERSHIP } from '../../src/store/membership/membership.ts'
+import { NOTHING_TAKEN } from '../../src/store/membership/taken-back.ts'
 import { shardOf } from '../../src/store/membership/shards.ts'
 import { idleRecorder } from '../support/idle-recorder.ts'
 import { QueueHandover } from '../../src/store/membership/queue-handover.ts'
@@ -12,13 +14,15 @@ function recorder(name: string, calls: string[]): SchedulerControl {
     workAdded: (due) => void calls.push(`${name} work ${due.map(({ destination }) => destination).join()}`),
     suspend: async (destination) => void calls.push(`${name} suspend ${destination}`),
     resume: async (destination) => void calls.push(`${name} resume ${destination}`),
+    takeBack: async () => NOTHING_TAKEN,
+    transfers: async () => [],
     snapshot: () => [],
   }
 }
 
 test('each destination is changed where it is scheduled, also at a node that can give its queue away', async () => {
   const calls: string[] = []
-  const membership = new QueueHandover({ holds: () => true, shardOf, owns: (name) => name === 'own.example', attach: () => undefined })
+  const membership = new QueueHandover({ ...SOLE_MEMBERSHIP, shardOf, owns: (name) => name === 'own.example' })
   const control = sharedScheduler(recorder('own', calls), recorder('stored', calls), membership)
   const due = ['own.example', 'far.example'].map((destination) => ({ destination, dueAt: 0 }))
   control.workAdded(due, { revive: true })

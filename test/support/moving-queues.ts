@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { recipientId, type MessageId } from '../../src/mail/message.ts'
 import { moveQueue, type MoveSummary } from '../../src/queue/queue-move.ts'
+import { NOTHING_TAKEN } from '../../src/store/membership/taken-back.ts'
 import { MemoryMoves } from '../../src/store/memory/memory-moves.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
@@ -144,6 +145,7 @@ export async function move(
       target: { ...alive(target), clock: later },
       names: { source: from.name, target: to.name },
       sendsNotices: () => false,
+      takeBack: async () => NOTHING_TAKEN,
       returned,
       pause: async () => undefined,
       progress: () => undefined,

@@ -117,7 +117,7 @@ export interface PlanJson {
   readonly unknown: number
   readonly bytes: number
   readonly oldest: number | null
-  readonly in_delivery: number
+  readonly in_transfer: number
   readonly destinations: number
   readonly examples: readonly MessagePageEntry[]
   /** True when the senders of the messages get a notice. */
@@ -141,7 +141,7 @@ export async function operationPlan(view: QueueView, given: Asked, requester: Re
     unknown: plan.unknown.length,
     bytes: plan.bytes,
     oldest: oldest === null ? null : Math.floor(oldest),
-    in_delivery: plan.inDelivery,
+    in_transfer: plan.inTransfer,
     destinations: plan.destinations.length,
     examples: examples.flatMap((listed) => (listed === undefined ? [] : [pageEntry(listed, records, requester.destinations)])),
     told_senders: plan.tellsSenders,

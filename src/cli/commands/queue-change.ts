@@ -16,7 +16,8 @@ import { displayOf } from '../shell/display.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
 import type { Shell } from '../shell/shell.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
-import { grouped, maskControls, jsonLine, plural } from '../../presentation/text.ts'
+import { endsAttempts } from '../../queue/operation-rounds.ts'
+import { grouped, maskControls, jsonLine, plural, transferText } from '../../presentation/text.ts'
 import { listHeading, listRow } from '../render/list-row.ts'
 
 interface Verb {
@@ -161,14 +162,18 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
+/** The outcome in words. */
+function outcomeOf({ operation, past }: Verb, { matched, changed, inTransfer }: OperationSummary, { dryRun }: Options): string {
+  const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : []
+  if (dryRun === true) return [`${plural(matched, 'message')} would be ${past}`, ...stand, 'nothing was changed'].join('; ')
+  return [`${plural(changed, 'message')} ${past}${matched > changed ? ` of ${grouped(matched)}` : ''}`, ...stand].join('; ')
+}
+
 async function report(shell: Shell, verb: Verb, tally: OperationSummary, options: Options): Promise<void> {
-  if (options.json === true) await shell.stdout.write(jsonLine({ operation: verb.operation, dry_run: options.dryRun === true, ...tally }))
-  else if (options.dryRun === true)
-    await shell.stdout.write(`${plural(tally.matched, 'message')} would be ${verb.past}; nothing was changed\n`)
-  else
-    await shell.stdout.write(
-      `${plural(tally.changed, 'message')} ${verb.past}${tally.matched > tally.changed ? ` of ${grouped(tally.matched)}` : ''}\n`,
-    )
+  const { inTransfer, ...counts } = tally
+  if (options.json === true)
+    await shell.stdout.write(jsonLine({ operation: verb.operation, dry_run: options.dryRun === true, ...counts, in_transfer: inTransfer }))
+  else await shell.stdout.write(`${outcomeOf(verb, tally, options)}\n`)
   if (tally.unknown.length > 0) {
     const [first = ''] = tally.unknown
     const others = tally.unknown.length > 1 ? ` and ${grouped(tally.unknown.length - 1)} more` : ''

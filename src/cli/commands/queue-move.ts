@@ -10,7 +10,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import type { Shell } from '../shell/shell.ts'
-import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
+import { jsonLine, maskControls, plural, transferText } from '../../presentation/text.ts'
 
 interface Options {
   readonly to: string
@@ -67,11 +67,14 @@ async function moved(shell: Shell, client: QueueClient, config: Config, options:
 
 async function report(shell: Shell, summary: MoveSummary, { to, final, json }: Options): Promise<void> {
   const place = named(to)
-  if (json === true) await shell.stdout.write(jsonLine({ to: place, final: final === true, ...summary }))
+  const { moved: count, inTransfer, unreadable } = summary
+  if (json === true)
+    await shell.stdout.write(jsonLine({ to: place, final: final === true, moved: count, in_transfer: inTransfer, unreadable }))
   else {
     const parameter = isUrl(to) ? 'queue_database' : 'queue_directory'
     const next = final === true ? `; the whole queue is there now: set ${parameter} = "${place}" and start deferd again` : ''
-    await shell.stdout.write(maskControls(`${plural(summary.moved, 'message')} moved to ${place}${next}`) + '\n')
+    const stay = inTransfer > 0 ? `; ${transferText(inTransfer)}, and what is deferred stays` : ''
+    await shell.stdout.write(maskControls(`${plural(count, 'message')} moved to ${place}${stay}${next}`) + '\n')
   }
   const [first] = summary.unreadable
   if (first === undefined) return
@@ -102,7 +105,7 @@ export function addQueueMove(parent: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-Messages move with their schedule, attempts and content, and keep their queue ids where these are free. A message in delivery, or with
+Messages move with their schedule, attempts and content, and keep their queue ids where these are free. A message in transfer, or with
 a notice due, stays; with --final, the daemon refuses mail (421) and waits for these. No daemon may run with a directory to which mail
 moves; nodes may run with a database. After an interruption, repeat the command: each message is then in one of the queues. The password
 of a database is taken from the URL or from PGPASSWORD, and is not printed.

@@ -6,6 +6,7 @@ import type { Config } from '../../config/options.ts'
 import type { MoveProgress, MoveRequest } from '../../queue/queue-move.ts'
 import type { MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
+import { NOTHING_TAKEN } from '../../store/membership/taken-back.ts'
 import { openStore } from '../../store/sqlite/open-store.ts'
 import { clientOfQueue } from './opened-queue-client.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
@@ -17,7 +18,7 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
   clock.resume(await reader.clockRecord(), config.maximal_backoff_time)
   const move = async (request: MoveRequest, progress: (soFar: MoveProgress) => void) => {
     const { moveAlone } = await import('./move-alone.ts')
-    // Nothing is in delivery.
+    // Nothing is claimed.
     const source = {
       store,
       moves: store,
@@ -25,6 +26,7 @@ export async function openDirectClient(config: Config, machine: MachineClock): P
       clock,
       name: config.queue_directory,
       isDelivered: () => false,
+      takeBack: async () => NOTHING_TAKEN,
       close: async () => undefined,
     }
     return moveAlone(config, source, { request, progress, machine })

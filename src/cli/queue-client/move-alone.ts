@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../../config/options.ts'
 import { openMoveTarget } from '../../daemon/move-target.ts'
 import { moveQueue, type MoveProgress, type MoveRequest, type MoveSummary, type SourceControl } from '../../queue/queue-move.ts'
+import type { SchedulerControl } from '../../queue/operation-rounds.ts'
 import type { MovedQueue } from '../../queue/queue-mover.ts'
 import type { MachineClock } from '../../system/clock.ts'
 import type { QueueClock } from '../../system/queue-clock.ts'
@@ -16,6 +17,7 @@ export interface AloneSource extends MovedQueue {
   readonly name: string
   /** Whether nodes deliver its mail, and send its notices. */
   readonly isDelivered: () => boolean
+  readonly takeBack: SchedulerControl['takeBack']
   readonly close: SourceControl['close']
 }
 
@@ -34,6 +36,7 @@ export async function moveAlone(config: Config, source: AloneSource, { request, 
       target,
       names: { source: source.name, target: target.name },
       sendsNotices: source.isDelivered,
+      takeBack: source.takeBack,
       returned: () => undefined,
       pause: async () => undefined,
       progress,

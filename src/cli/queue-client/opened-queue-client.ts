@@ -9,7 +9,7 @@ import type { Config } from '../../config/options.ts'
 import { removePolicy } from '../../delivery/sts/policy-removal.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { Operations } from '../../queue/operations.ts'
-import { storedScheduler } from '../../queue/stored-scheduler.ts'
+import { storedScheduler, type OtherNodes } from '../../queue/stored-scheduler.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
@@ -22,16 +22,18 @@ interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly clock: Clock
+  /** The nodes that deliver the mail; none when absent. */
+  readonly others?: OtherNodes
 }
 
 /** Creates a client of an opened queue. `close` closes the queue. */
-export async function clientOfQueue({ config, store, reader, clock, move, close }: OpenedQueue): Promise<QueueClient> {
+export async function clientOfQueue({ config, store, reader, clock, others, move, close }: OpenedQueue): Promise<QueueClient> {
   // Events have no listener here, because the command prints its result and the audit log records it.
   const events = new Events(() => clock.now())
   const policies = new DestinationPolicies(config)
   const recorder = new EventRecorder(clock)
   await recorder.refresh(store)
-  const scheduler = storedScheduler(store, reader, recorder)
+  const scheduler = storedScheduler(store, reader, recorder, others)
   const operations = new Operations({
     store,
     reader,

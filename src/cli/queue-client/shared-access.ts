@@ -4,7 +4,9 @@
  */
 import type { Config } from '../../config/options.ts'
 import { databaseName } from '../../config/values/database-url.ts'
+import type { MessageId } from '../../mail/message.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
+import type { SchedulerControl } from '../../queue/operation-rounds.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
@@ -69,9 +71,10 @@ export class SharedAccess {
     const config = this.#config
     const { node_name: name, node_lease: lease } = config
     const visit = await visitQueue({ database: databaseOf(config), name, lease, machine: this.#deps.clock })
-    const { store, reader, clock, close } = visit
+    const { store, reader, clock, recall, close } = visit
+    const transfers = async () => ((await this.#ask('transfers', PATIENCE)) ?? []).flatMap(({ answer }) => answer as readonly MessageId[])
     const move = (request: MoveRequest, progress: (soFar: MoveProgress) => void) => this.#move(visit, request, progress)
-    return clientOfQueue({ config, store, reader, clock, move, close })
+    return clientOfQueue({ config, store, reader, clock, others: { recall, transfers }, move, close })
   }
 
   async #move(visit: VisitingNode, request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
@@ -80,11 +83,12 @@ export class SharedAccess {
       import('./move-alone.ts'),
       import('../../daemon/node/sole-node.ts'),
     ])
-    const { id, store, reader, clock } = visit
+    const { id, store, reader, clock, recall } = visit
+    const takeBack: SchedulerControl['takeBack'] = (messages, { rests }) => recall({ messages, destination: null, rests })
     const name = databaseName(config.queue_database)
     const isDelivered = () => othersIn(visit.view(), id).length > 0
     const close = () => noneDelivers({ me: id, view: visit.view, clock })
-    const source = { store, moves: store, reader, clock, name, isDelivered, close }
+    const source = { store, moves: store, reader, clock, name, isDelivered, takeBack, close }
     return moveAlone(config, source, { request, progress, machine: this.#deps.clock })
   }
 

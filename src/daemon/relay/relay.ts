@@ -173,6 +173,7 @@ export class Relay {
         this.scheduler.nodes.missed()
         this.#mailerDaemon.load()
       },
+      recalled: (recall) => this.scheduler.nodes.recalled(recall),
       resumed: () => this.scheduler.resumeWork(),
     })
   }
@@ -330,6 +331,8 @@ export class Relay {
       workAdded: (due, options) => scheduler.workAdded(due, options),
       suspend: (name, suspension) => destinations.suspend(name, suspension),
       resume: (name, by) => destinations.resume(name, by),
+      takeBack: (messages, options) => scheduler.takeBack(messages, options),
+      transfers: async () => scheduler.transfers,
       snapshot: () => destinations.all(),
     }
   }

@@ -8,6 +8,7 @@ import { linkTo, messageLink } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { facts } from '../markup/html-table.ts'
 import { byteSize, clockTime, count, distance, messages, plural } from '../markup/times.ts'
+import { transferText } from '../../presentation/text.ts'
 import type { View } from '../markup/view.ts'
 
 export type OperationVerb = 'flush' | 'hold' | 'release' | 'requeue' | 'expire' | 'delete' | 'restore'
@@ -73,14 +74,14 @@ export const TYPED_FROM = 1_000
 
 function planFacts(
   view: View,
-  { matched, bytes, oldest, destinations, in_delivery: inDelivery, told_senders: told, undo }: PlanValue,
+  { matched, bytes, oldest, destinations, in_transfer: inTransfer, told_senders: told, undo }: PlanValue,
 ): Html {
   return facts([
     ['messages', html`<strong>${count(matched)}</strong>`],
     ['size', byteSize(bytes)],
     ['oldest', oldest === null ? null : distance(view, oldest)],
     ['destinations', count(destinations)],
-    ['in delivery', inDelivery === 0 ? null : html`${count(inDelivery)}: the outcome of their delivery counts first`],
+    ['in transfer', inTransfer === 0 ? null : html`${count(inTransfer)}: delivered and bounced stand`],
     ['senders', told ? 'get a notice' : 'get no notice'],
     ['undo', undo === null ? html`<strong>not possible</strong>` : html`possible until ${clockTime(view, undo)}`],
   ])
@@ -139,7 +140,7 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
 }
 
 /** Sentence of the result. */
-function resultOf({ action, changed, matched, state, error }: OperationValue): Part {
+function resultOf({ action, changed, matched, in_transfer: inTransfer, state, error }: OperationValue): Part {
   const { past } = textsOf(action)
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
   const left = matched - changed
@@ -148,7 +149,7 @@ function resultOf({ action, changed, matched, state, error }: OperationValue): P
     case 'running':
       return `${done} so far.`
     case 'done':
-      return `${done}${rest}.`
+      return `${done}${rest}${inTransfer > 0 ? `; ${transferText(inTransfer)}` : ''}.`
     case 'cancelled':
       return `Cancelled. ${done} before that.`
     case 'failed':

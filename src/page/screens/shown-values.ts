@@ -60,7 +60,7 @@ export interface PlanValue {
   readonly bytes: number
   readonly oldest: number | null
   readonly destinations: number
-  readonly in_delivery: number
+  readonly in_transfer: number
   readonly examples: readonly { readonly queue_id: string }[]
   readonly told_senders: boolean
   /** Time until which it could be undone; null when it cannot be. */

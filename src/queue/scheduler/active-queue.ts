@@ -22,6 +22,8 @@ export class ActiveQueue {
   readonly #limits: () => ActiveLimits
   /** Number of requests in memory, by message. */
   readonly #requestsOf = new Map<MessageId, number>()
+  /** Number of requests in transfer, by message. */
+  readonly #inTransfer = new Map<MessageId, number>()
   #recipients = 0
   /** Number of recipients reserved for running claims. */
   #promised = 0
@@ -33,6 +35,16 @@ export class ActiveQueue {
   /** True while a recipient of the message waits for a slot or is in delivery. */
   holds(message: MessageId): boolean {
     return this.#requestsOf.has(message)
+  }
+
+  /** True from the time at which a recipient of the message gets a slot until its outcome is committed. */
+  isInTransfer(message: MessageId): boolean {
+    return this.#inTransfer.has(message)
+  }
+
+  /** Messages in transfer. */
+  get transfers(): readonly MessageId[] {
+    return [...this.#inTransfer.keys()]
   }
 
   /** Number of messages for which the active queue has room. */
@@ -74,8 +86,22 @@ export class ActiveQueue {
   /** Removes a request from the counts, because it was settled, given back, or not committed. */
   release(message: MessageId, recipients: number): void {
     this.#recipients -= recipients
-    const left = (this.#requestsOf.get(message) ?? 1) - 1
-    if (left === 0) this.#requestsOf.delete(message)
-    else this.#requestsOf.set(message, left)
+    countDown(this.#requestsOf, message)
   }
+
+  /** Counts a request that has got a slot. */
+  begin(message: MessageId): void {
+    this.#inTransfer.set(message, (this.#inTransfer.get(message) ?? 0) + 1)
+  }
+
+  /** Counts the end of a transfer. */
+  end(message: MessageId): void {
+    countDown(this.#inTransfer, message)
+  }
+}
+
+function countDown(counts: Map<MessageId, number>, message: MessageId): void {
+  const left = (counts.get(message) ?? 1) - 1
+  if (left === 0) counts.delete(message)
+  else counts.set(message, left)
 }

@@ -77,9 +77,7 @@ export class Deliveries {
    * node has them.
    */
   async #returnUnbegun({ job: { request }, destination }: RunningDelivery, recipients = request.recipients): Promise<void> {
-    const { giveBack, expiry } = this.#deps
-    await giveBack.requests(destination, [{ ...request, recipients }])
-    for (const { expiresAt } of recipients) expiry.expect(expiresAt)
+    await this.#deps.giveBack.unexpired(destination, [{ ...request, recipients }])
   }
 }
 

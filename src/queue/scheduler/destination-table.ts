@@ -3,7 +3,7 @@
  * mail and retries take turns. Small messages preempt large ones. The table is passive: the scheduler makes the deliveries.
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
-import type { DestinationName } from '../../mail/message.ts'
+import type { DestinationName, MessageId } from '../../mail/message.ts'
 import type { Duration, Instant } from '../../system/clock.ts'
 import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
 import { Destination } from './destination.ts'
@@ -167,6 +167,7 @@ export class DestinationTable {
     destination.take(job)
     this.#preemption.selected(job)
     this.#left(job)
+    this.#active.begin(job.request.message.id)
     this.#running++
     if (this.#limits().transportDelay > 0) this.#busyTransports.add(destination.transport)
     const begunAs = destination.begin(monotonicTime)
@@ -216,6 +217,7 @@ export class DestinationTable {
     const { message, recipients, destination: name } = job.request
     const destination = this.get(name)
     this.#active.reserve(message.id, recipients.length)
+    this.#active.begin(message.id)
     const { provider } = destination
     provider?.begin()
     return { job, destination, begunAs: destination.begin(monotonicTime), alone: true, provider }
@@ -226,6 +228,7 @@ export class DestinationTable {
     if (!alone) this.#running--
     provider?.end()
     destination.end(monotonicTime)
+    this.#active.end(job.request.message.id)
     this.#active.release(job.request.message.id, job.request.recipients.length)
     this.stir(destination)
   }
@@ -246,11 +249,23 @@ export class DestinationTable {
     this.#turns.delete(destination)
     this.#unblock(destination)
     const jobs = destination.drain()
+    for (const job of jobs) this.#withdrawn(job)
+    return jobs
+  }
+
+  /** Removes the waiting jobs of messages, also from the counts of the active queue. */
+  withdrawOf(messages: readonly MessageId[]): readonly Job[] {
+    const jobs = messages.flatMap((message) => this.#preemption.waitingOf(message))
     for (const job of jobs) {
-      this.#left(job)
-      this.#preemption.withdrawn(job)
-      this.#active.release(job.request.message.id, job.request.recipients.length)
+      this.get(job.request.destination).remove(job)
+      this.#withdrawn(job)
     }
     return jobs
+  }
+
+  #withdrawn(job: Job): void {
+    this.#left(job)
+    this.#preemption.withdrawn(job)
+    this.#active.release(job.request.message.id, job.request.recipients.length)
   }
 }

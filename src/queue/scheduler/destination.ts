@@ -167,6 +167,10 @@ export class Destination {
     this.#jobs.take(job)
   }
 
+  remove(job: Job): void {
+    this.#jobs.remove(job)
+  }
+
   beginCommit(): void {
     this.#commits++
   }

@@ -5,7 +5,7 @@
 import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock, Instant } from '../../system/clock.ts'
+import type { Clock, Duration, Instant, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { TaskSet } from '../../system/task-set.ts'
 import type { ActiveQueue } from './active-queue.ts'
@@ -21,7 +21,7 @@ export interface DueQueueDeps {
   readonly active: ActiveQueue
   readonly table: DestinationTable
   readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'claimed' | 'dispatch' | 'schedules'>
+  readonly scheduler: Pick<SchedulerPort, 'claimed' | 'claiming' | 'dispatch' | 'schedules'>
 }
 
 /** Maximum number of recipients per claim. */
@@ -33,6 +33,8 @@ export class DueQueue {
   /** Destinations for which the active queue had no room. One of them is scheduled again each time a delivery ends. */
   readonly #withoutRoom = new Set<Destination>()
   readonly #alarm: EarliestAlarm
+  /** Ends the rest; null outside of one. */
+  #rest: Timer | null = null
 
   constructor(deps: DueQueueDeps) {
     this.#deps = deps
@@ -72,16 +74,27 @@ export class DueQueue {
     }
   }
 
+  /** Makes no claims for a time. */
+  rest(time: Duration): void {
+    const { clock, scheduler } = this.#deps
+    this.#rest?.cancel()
+    this.#rest = clock.after(time, () => {
+      this.#rest = null
+      scheduler.dispatch()
+    })
+  }
+
   /** Sends a claim for every destination that is due and has room. */
   claim(): void {
-    const { clock, active, table, tasks } = this.#deps
+    if (this.#rest !== null) return
+    const { clock, active, table, tasks, scheduler } = this.#deps
     const now = clock.now()
     for (let first = this.#heap.first(); first !== undefined && first.at <= now; first = this.#heap.first()) {
       const destination = table.get(first.name)
       const limit = this.#limit(destination)
       if (limit > 0) {
         active.promise(limit)
-        tasks.add(this.#claim(destination, now, limit))
+        tasks.add(scheduler.claiming(this.#claim(destination, now, limit)))
       } else if (destination.isIdle) {
         this.#withoutRoom.add(destination)
       }
@@ -127,8 +140,14 @@ export class DueQueue {
     scheduler.claimed(destination, requests)
   }
 
+  /** Makes no claims and sets no alarm any more. */
+  stop(): void {
+    this.#rest?.cancel()
+    this.#alarm.stop()
+  }
+
   /** Sets the alarm for the earliest destination. With `resting`, clears the alarm. */
   arm(resting: boolean): void {
-    this.#alarm.replace(resting ? null : (this.#heap.first()?.at ?? null))
+    this.#alarm.replace(resting || this.#rest !== null ? null : (this.#heap.first()?.at ?? null))
   }
 }

@@ -20,7 +20,7 @@ export interface ExpiryDeps {
   readonly storeHealth: StoreHealth
   readonly table: DestinationTable
   readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'settle' | 'giveBack'>
+  readonly scheduler: Pick<SchedulerPort, 'claimingExpired' | 'settle' | 'giveBack'>
 }
 
 /** Maximum number of recipients per claim. */
@@ -76,15 +76,18 @@ export class Expiry {
   }
 
   async #claimAll(): Promise<void> {
-    const { store, clock } = this.#deps
+    const { store, clock, scheduler } = this.#deps
     const before = this.#postponed
     const now = clock.monotonic()
     const waited = (name: DestinationName) => now - (before.get(name) ?? now)
     const postponed = new Map<DestinationName, Duration>()
     while (!this.#stopped) {
-      const requests = await store.claimExpired(clock.now(), CLAIM_LIMIT, [...postponed.keys()])
-      if (requests.length === 0) break
-      for (const { name } of await this.#expireOrPostpone(requests, waited)) postponed.set(name, before.get(name) ?? now)
+      const claim = store.claimExpired(clock.now(), CLAIM_LIMIT, [...postponed.keys()])
+      const left = await scheduler.claimingExpired(
+        claim.then((requests) => (requests.length === 0 ? null : this.#expireOrPostpone(requests, waited))),
+      )
+      if (left === null) break
+      for (const { name } of left) postponed.set(name, before.get(name) ?? now)
     }
     this.#postponed = postponed
   }

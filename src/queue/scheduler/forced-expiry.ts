@@ -35,13 +35,14 @@ export class ForcedExpiry {
   }
 
   /** Gives the requests that are `wanted` and whose expiry has not started back to the store. */
-  giveBack(wanted: (request: DeliveryRequest) => boolean = () => true): void {
-    const { active, table, tasks, scheduler } = this.#deps
-    for (const request of [...this.#waiting].filter(wanted)) {
+  async giveBack(wanted: (request: DeliveryRequest) => boolean = () => true): Promise<void> {
+    const { active, table, scheduler } = this.#deps
+    const returning = [...this.#waiting].filter(wanted).map((request) => {
       this.#waiting.delete(request)
       active.release(request.message.id, request.recipients.length)
-      tasks.add(scheduler.giveBack(table.get(request.destination), [request]))
-    }
+      return scheduler.giveBack(table.get(request.destination), [request])
+    })
+    await Promise.all(returning)
   }
 
   #next(): void {

@@ -1,5 +1,5 @@
 /** Returns leased mail to the store without an attempt. Due times, schedule steps and attempt counts do not change. */
-import type { DeliveryRequest, Message } from '../../mail/message.ts'
+import type { DeliveryRequest, Message, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
@@ -24,7 +24,9 @@ export interface GiveBackDeps {
   readonly expiry: Expiry
   readonly tasks: TaskSet
   readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'schedules'>
-  /** Called when a request of the message was removed from memory. */
+  /** Called before a request of the message returns to the store. */
+  readonly returning: (message: Message) => void
+  /** Called when it has returned. */
   readonly returned: (message: Message) => void
 }
 
@@ -35,9 +37,17 @@ export class GiveBack {
     this.#deps = deps
   }
 
+  /** Returns requests that expiry has ignored while they were in memory. The active queue does not count them, or no longer counts them. */
+  async unexpired(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
+    const { expiry } = this.#deps
+    await this.requests(destination, requests)
+    for (const { recipients } of requests) for (const { expiresAt } of recipients) expiry.expect(expiresAt)
+  }
+
   /** Returns requests that the active queue does not count, or no longer counts. */
   async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
-    const { store, storeHealth, due, scheduler, returned } = this.#deps
+    const { store, storeHealth, due, scheduler, returning, returned } = this.#deps
+    for (const { message } of requests) returning(message)
     destination.beginCommit()
     try {
       for (const [owner, leased] of Map.groupBy(requests, ({ lease }) => lease.owner)) {
@@ -50,6 +60,7 @@ export class GiveBack {
       // A flush has made the recipient due, at a time that is not known here.
       for (const { flushed, dueAt } of recipients) due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt)
       returned(message)
+      due.admitNext()
     }
     due.schedule(destination)
     scheduler.dispatch()
@@ -60,16 +71,30 @@ export class GiveBack {
    * wait for it, which is reported once for each message.
    */
   async waiting(destination: Destination): Promise<void> {
-    const { table, expiry } = this.#deps
     const { access } = destination
-    const jobs = table.withdraw(destination)
+    const jobs = this.#deps.table.withdraw(destination)
     if (jobs.length === 0) return
     if (destination.inFlight === 0) destination.probing(false)
-    const requests = jobs.map(({ request }) => request)
-    await this.requests(destination, requests)
+    await this.unexpired(
+      destination,
+      jobs.map(({ request }) => request),
+    )
     if (access.kind === 'dead') this.#reportDeferred(jobs, access.siteStatus)
-    // Expiry ignored this mail while it was in memory.
-    for (const { recipients } of requests) for (const { expiresAt } of recipients) expiry.expect(expiresAt)
+  }
+
+  /** Gives the jobs of messages that wait in memory back to the store. */
+  async ofMessages(messages: readonly MessageId[]): Promise<void> {
+    await this.ofAny(this.#deps.table.withdrawOf(messages).map(({ request }) => request))
+  }
+
+  /** Returns requests of any destinations, before or after they were in memory. */
+  async ofAny(requests: readonly DeliveryRequest[]): Promise<void> {
+    const { table } = this.#deps
+    const returning = [...Map.groupBy(requests, (request) => table.get(request.destination))].map(([destination, those]) => {
+      if (destination.isIdle && !destination.claiming) destination.probing(false)
+      return this.unexpired(destination, those)
+    })
+    await Promise.all(returning)
   }
 
   #reportDeferred(jobs: readonly Job[], siteStatus: DeliveryStatus): void {

@@ -41,9 +41,14 @@ export class JobQueue {
     return first?.peek() ?? second?.peek()
   }
 
-  /** Removes a job at any position. */
+  /** Removes a job at any position for its delivery. */
   take(job: Job): void {
     if (job === this.peek()) this.#freshNext = !job.request.fresh
+    this.remove(job)
+  }
+
+  /** Removes a job at any position without a delivery: new mail and retries keep their turns. */
+  remove(job: Job): void {
     this.#laneOf(job).remove(job)
     this.#recipients -= job.request.recipients.length
   }

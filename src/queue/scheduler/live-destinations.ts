@@ -7,6 +7,7 @@ import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
+import type { Membership } from '../../store/membership/membership.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { Clock } from '../../system/clock.ts'
 import { ordered, suspended, type DestinationControl } from './destination-control.ts'
@@ -19,6 +20,7 @@ export interface LiveDestinationsDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly recorder: EventRecorder
+  readonly membership: Pick<Membership, 'recall'>
   readonly directory: ProviderDirectory
   readonly table: DestinationTable
   readonly control: DestinationControl
@@ -58,11 +60,18 @@ export class LiveDestinations {
     return Array.from(table.all, (destination) => destination.status(now))
   }
 
-  /** Suspends a destination. Resolves when that is committed, and rejects with StoreUnavailable, without effect, when the commit fails. */
+  /**
+   * Suspends a destination. Resolves when that is committed, and no attempt to the destination begins any more. Rejects with StoreUnavailable,
+   * without effect, when the commit fails, and with NotTakenBack when its owner does not answer.
+   */
   async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
-    const { store, recorder, shards, control, expiry } = this.#deps
+    const { store, recorder, membership, shards, control, expiry } = this.#deps
     await shards.loaded(name)
-    if (!shards.schedules(name)) return store.saveDestination(ordered(name, suspension), recorder.of(suspended(name, suspension)))
+    if (!shards.schedules(name)) {
+      await store.saveDestination(ordered(name, suspension), recorder.of(suspended(name, suspension)))
+      await membership.recall({ messages: [], destination: name, rests: false })
+      return
+    }
     await control.suspend(name, suspension)
     await expiry.run()
   }

@@ -4,6 +4,7 @@
  */
 import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { Membership } from '../../store/membership/membership.ts'
+import type { Recall, TakenBack } from '../../store/membership/taken-back.ts'
 import type { Arrivals } from '../../store/membership/node-table.ts'
 import type { Shard } from '../../store/membership/shards.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
@@ -15,6 +16,7 @@ import type { ForcedExpiry } from './forced-expiry.ts'
 import type { PoisonRetry } from './poison-retry.ts'
 import type { ProviderControl } from './provider-control.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
+import type { TakeBack } from './take-back.ts'
 import type { ShardTransfer } from './shard-transfer.ts'
 
 export interface NodeChangesDeps {
@@ -28,6 +30,7 @@ export interface NodeChangesDeps {
   readonly expiry: Expiry
   readonly forcedExpiry: ForcedExpiry
   readonly poisonRetry: PoisonRetry
+  readonly takeBack: TakeBack
   readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'schedules' | 'workAdded' | 'scan'>
 }
 
@@ -57,9 +60,9 @@ export class NodeChanges {
 
   /** Calls `given` for each shard when no mail of it is in memory, or after 10 s when only deliveries in progress are left. */
   async releasing(shards: readonly Shard[], given: (shard: Shard) => void): Promise<void> {
-    const { membership, forcedExpiry } = this.#deps
+    const { membership, forcedExpiry, tasks } = this.#deps
     const isReleased = new Set(shards)
-    forcedExpiry.giveBack(({ destination }) => isReleased.has(membership.shardOf(destination)))
+    tasks.add(forcedExpiry.giveBack(({ destination }) => isReleased.has(membership.shardOf(destination))))
     await this.#deps.shards.release(shards, given)
   }
 
@@ -72,6 +75,14 @@ export class NodeChanges {
       await scheduler.scan()
     }
     tasks.add(storeHealth.retryUntilCommitted(read))
+  }
+
+  /** Gives claimed mail back, because another node has changed its messages or suspended its destination. */
+  async recalled({ messages, destination, rests }: Recall): Promise<TakenBack> {
+    const { storeHealth, control, takeBack, scheduler } = this.#deps
+    if (destination !== null)
+      await storeHealth.retryUntilCommitted(() => control.compare((name) => name === destination && scheduler.schedules(name)))
+    return takeBack.messages(messages, { rests })
   }
 
   /** Applies changes that other nodes made. */

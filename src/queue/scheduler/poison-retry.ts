@@ -13,7 +13,7 @@ export interface PoisonRetryDeps {
   readonly clock: Clock
   readonly storeHealth: StoreHealth
   readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'dispatchAlone'>
+  readonly scheduler: Pick<SchedulerPort, 'claiming' | 'dispatchAlone'>
 }
 
 /** Wait after the start, during which other mail is delivered. */
@@ -48,9 +48,12 @@ export class PoisonRetry {
     const { store, clock, storeHealth, scheduler } = this.#deps
     try {
       while (!this.#stopped) {
-        const request = await store.claimSuspect(clock.now())
-        if (request === undefined) return
-        await scheduler.dispatchAlone(request)
+        const claim = store.claimSuspect(clock.now())
+        const delivery = await scheduler.claiming(
+          claim.then((request) => (request === undefined ? null : { ended: scheduler.dispatchAlone(request) })),
+        )
+        if (delivery === null) return
+        await delivery.ended
       }
     } catch (error) {
       // The next safety scan repeats the run.

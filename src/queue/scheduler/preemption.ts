@@ -72,6 +72,11 @@ export class Preemption {
     this.#retire(candidate)
   }
 
+  /** Entries of a message that are not selected yet. */
+  waitingOf(message: MessageId): readonly Job[] {
+    return [...(this.#messages.get(message)?.waiting ?? [])]
+  }
+
   /** Records that the entry left the active queue without being selected. */
   withdrawn(job: Job): void {
     const candidate = this.#messages.get(job.request.message.id)

@@ -15,6 +15,10 @@ export interface AddedWorkOptions {
 export interface SchedulerPort {
   /** Adds the requests returned by a claim to the active queue. */
   claimed(destination: Destination, requests: readonly DeliveryRequest[]): void
+  /** Tracks a claim until its mail is in memory. */
+  claiming<T>(claim: Promise<T>): Promise<T>
+  /** Tracks a claim of mail that is not attempted, until that is settled or given back. */
+  claimingExpired<T>(claim: Promise<T>): Promise<T>
   /** True when this node schedules the destination, see Membership.owns. */
   schedules(name: DestinationName): boolean
   /** Schedules mail in the store that was not scheduled here: new mail without room in memory, or mail that was changed. */

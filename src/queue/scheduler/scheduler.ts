@@ -10,6 +10,7 @@ import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import type { Membership } from '../../store/membership/membership.ts'
+import { takenTogether, type TakenBack } from '../../store/membership/taken-back.ts'
 import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
@@ -32,6 +33,7 @@ import { ProviderControl } from './provider-control.ts'
 import { RateDelays } from './rate-delays.ts'
 import type { AddedWorkOptions, SchedulerPort } from './scheduler-port.ts'
 import { ShardTransfer } from './shard-transfer.ts'
+import { TakeBack } from './take-back.ts'
 import { SettlementWriter } from './settlement-writer.ts'
 
 export interface SchedulerDeps {
@@ -67,6 +69,7 @@ export class Scheduler {
   readonly #table: DestinationTable
   readonly #deliveries: Deliveries
   readonly #giveBack: GiveBack
+  readonly #takeBack: TakeBack
   readonly #control: DestinationControl
   readonly #rateDelays: RateDelays
   readonly #due: DueQueue
@@ -86,6 +89,8 @@ export class Scheduler {
     const table = new DestinationTable(active, limits, policies)
     const scheduler: SchedulerPort = {
       claimed: (destination, requests) => this.#claimed(destination, requests),
+      claiming: (claim) => this.#takeBack.claiming(claim),
+      claimingExpired: (claim) => this.#takeBack.claimingExpired(claim),
       schedules: (name) => this.#shards.schedules(name),
       workAdded: (due, options) => this.workAdded(due, options),
       scan: () => this.scan(),
@@ -107,11 +112,16 @@ export class Scheduler {
     this.#poisonRetry = new PoisonRetry(loop)
     this.#rateDelays = new RateDelays({ clock, table, scheduler, transportDelay: () => limits().transportDelay })
     const parts = { ...loop, events, recorder, membership, directory, due, expiry }
-    this.#giveBack = new GiveBack({ ...parts, returned: (message) => this.#reportAtRest(message) })
+    const giveBack = (this.#giveBack = new GiveBack({
+      ...parts,
+      returning: ({ id }) => this.#takeBack.returning(id),
+      returned: (message) => this.#reportAtRest(message),
+    }))
+    this.#takeBack = new TakeBack({ ...parts, giveBack, forcedExpiry: this.#forcedExpiry })
     const control = (this.#control = new DestinationControl(parts))
     const shards = (this.#shards = new ShardTransfer({ ...parts, control, recallProviders: (wanted) => this.#providers.recall(wanted) }))
     const providers = (this.#providers = new ProviderControl({ ...parts, shards, fillsDirectory: deps.fillsProviders }))
-    const all = { ...parts, agent, settlements, shards, control, providers }
+    const all = { ...parts, agent, settlements, shards, control, providers, takeBack: this.#takeBack }
     this.#deliveries = new Deliveries({ ...all, giveBack: this.#giveBack })
     this.destinations = new LiveDestinations(all)
     this.nodes = new NodeChanges({ ...all, forcedExpiry: this.#forcedExpiry, poisonRetry: this.#poisonRetry })
@@ -142,8 +152,8 @@ export class Scheduler {
     this.#expiry.stop()
     this.#control.stop()
     this.#providers.stop()
-    this.#due.arm(true)
-    this.#forcedExpiry.giveBack()
+    this.#due.stop()
+    this.#tasks.add(this.#forcedExpiry.giveBack())
     const deadline = clock.after(grace, () => storeHealth.abandon())
     await this.#tasks.settled()
     deadline.cancel()
@@ -162,6 +172,7 @@ export class Scheduler {
     if (destination.access.kind !== 'open' || destination.isReleased) return false
     if (this.#table.room(destination, true) < recipients) return false
     this.#active.reserve(message, recipients)
+    this.#takeBack.beginEnter(message)
     destination.beginCommit()
     return true
   }
@@ -174,6 +185,7 @@ export class Scheduler {
   /** Releases the room of admitted mail that could not be committed. */
   unadmit(message: MessageId, name: DestinationName, recipients: number): void {
     this.#active.release(message, recipients)
+    this.#takeBack.endEnter(message)
     this.#table.get(name).endCommit()
   }
 
@@ -181,7 +193,12 @@ export class Scheduler {
   offer(requests: readonly DeliveryRequest[]): void {
     const activatedAt = this.#deps.clock.now()
     this.#emitActivated(requests)
-    for (const request of requests) this.#giveBack.whereClosed(this.#table.enter({ request, activatedAt }))
+    const entering = new Set(this.#takeBack.passing(requests))
+    for (const request of requests) {
+      if (entering.has(request)) this.#giveBack.whereClosed(this.#table.enter({ request, activatedAt }))
+      else this.#active.release(request.message.id, request.recipients.length)
+      this.#takeBack.endEnter(request.message.id)
+    }
     for (const name of new Set(requests.map(({ destination }) => destination))) this.#table.get(name).endCommit()
     this.#dispatch()
   }
@@ -198,6 +215,17 @@ export class Scheduler {
     this.#dispatch()
   }
 
+  /** Gives the mail of these messages back that has no slot, at all nodes; see TakeBack. Rejects as Membership.recall does. */
+  async takeBack(messages: readonly MessageId[], options: { readonly rests: boolean }): Promise<TakenBack> {
+    const here = this.#takeBack.messages(messages, options)
+    return takenTogether(await Promise.all([here, this.#deps.membership.recall({ messages, destination: null, ...options })]))
+  }
+
+  /** Messages in transfer at this node: a recipient has a slot, and its outcome is not committed. */
+  get transfers(): readonly MessageId[] {
+    return this.#active.transfers
+  }
+
   /** True while a recipient of the message is in memory, waiting for a slot or in delivery. */
   roundIsOpen(message: MessageId): boolean {
     return this.#active.holds(message)
@@ -207,7 +235,7 @@ export class Scheduler {
 
   /** Handles the result of a claim. */
   #claimed(destination: Destination, requests: readonly DeliveryRequest[]): void {
-    this.#enter(requests)
+    this.#enter(this.#takeBack.passing(requests))
     this.#giveBack.whereClosed(destination)
     this.#due.schedule(destination)
     this.#dispatch()
@@ -253,6 +281,7 @@ export class Scheduler {
   }
 
   async #dispatchAlone(request: DeliveryRequest): Promise<void> {
+    if (this.#takeBack.passing([request]).length === 0) return
     if (request.forcedExpire) return this.#enter([request])
     const { clock, storeHealth } = this.#deps
     const destination = this.#table.get(request.destination)

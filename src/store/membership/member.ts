@@ -7,9 +7,11 @@ import { SECOND, type Clock, type Duration, type Timer } from '../../system/cloc
 import { TaskSet } from '../../system/task-set.ts'
 import { Fenced, StoreUnavailable } from '../queue-store.ts'
 import type { Membership, MembershipListener } from './membership.ts'
+import { NOTHING_TAKEN, type Recall, type TakenBack } from './taken-back.ts'
 import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './node-lease.ts'
 import { NO_OBSERVATIONS, nextSilence, observed, silentNodes, type Observations } from './node-observations.ts'
 import type { NodesView, NodeTable, Takeover } from './node-table.ts'
+import { Recalls } from './recalls.ts'
 import { balance } from './shard-balance.ts'
 import type { ShardKeys } from './shard-keys.ts'
 import type { Shard } from './shards.ts'
@@ -45,6 +47,7 @@ export class Member implements Membership {
   readonly #given = new Set<Shard>()
   readonly #takingOver = new Set<OwnerId>()
   readonly #tasks = new TaskSet((error) => this.#failed(error))
+  readonly #recalls: Recalls
   #listener: MembershipListener | null = null
   #observations: Observations = NO_OBSERVATIONS
   #view: NodesView | null = null
@@ -66,6 +69,8 @@ export class Member implements Membership {
   constructor(deps: MemberDeps) {
     this.#deps = deps
     this.#times = leaseTimes(deps.lease)
+    const nameOf = (node: OwnerId): string => this.#view?.nodes.find(({ id }) => id === node)?.name ?? `node ${node}`
+    this.#recalls = new Recalls({ ...deps, tasks: this.#tasks, nameOf })
   }
 
   // --- Membership
@@ -83,6 +88,10 @@ export class Member implements Membership {
 
   shardOf(destination: DestinationName): Shard {
     return this.#deps.keys.shardOf(destination)
+  }
+
+  recall(recall: Recall): Promise<TakenBack> {
+    return this.#recalls.ask(recall)
   }
 
   attach(listener: MembershipListener): void {
@@ -281,7 +290,6 @@ export class Member implements Membership {
 
   async #takeArrivals(): Promise<void> {
     this.#hinted = false
-    if (this.#held.size === 0) return
     const missed = this.#missed
     // An answer that is lost takes its arrivals with it.
     this.#missed = true
@@ -289,6 +297,7 @@ export class Member implements Membership {
     this.#missed = false
     if (this.#state !== 'member') return
     this.#listener?.arrived(arrivals)
+    this.#recalls.answer(arrivals.recalls, (recall) => this.#listener?.recalled(recall) ?? Promise.resolve(NOTHING_TAKEN))
     if (!missed) return
     // The database is back. Mail is refused until a beat shows that this node was not taken over.
     if (!this.holds()) this.#beatSoon()

@@ -5,6 +5,7 @@
 import type { DestinationName } from '../../mail/message.ts'
 import type { Arrivals } from './node-table.ts'
 import { shardOf, type Shard } from './shards.ts'
+import { NOTHING_TAKEN, type Recall, type TakenBack } from './taken-back.ts'
 
 /** Receives changes. Calls for different shards may overlap. */
 export interface MembershipListener {
@@ -19,6 +20,8 @@ export interface MembershipListener {
   arrived(arrivals: Arrivals): void
   /** Changes by other nodes may have been lost: the listener reads all its work anew. */
   missed(): void
+  /** Gives own claimed mail back, for another node. */
+  recalled(recall: Recall): Promise<TakenBack>
   /** The node may deliver again, after a time in which `holds` was false. */
   resumed(): void
 }
@@ -33,9 +36,20 @@ export interface Membership {
   owns(destination: DestinationName): boolean
   /** Shard of a destination, which is that of its provider once that is known. */
   shardOf(destination: DestinationName): Shard
+  /**
+   * Has the other nodes give claimed mail back, and resolves when each has answered, or its leases have ended. Rejects with NotTakenBack when
+   * a running node does not answer in time.
+   */
+  recall(recall: Recall): Promise<TakenBack>
   /** Sets the listener. Called once, before the first shard is taken. */
   attach(listener: MembershipListener): void
 }
 
 /** Membership of a relay whose queue has one owner at a time. */
-export const SOLE_MEMBERSHIP: Membership = { holds: () => true, owns: () => true, shardOf, attach: () => undefined }
+export const SOLE_MEMBERSHIP: Membership = {
+  holds: () => true,
+  owns: () => true,
+  shardOf,
+  recall: async () => NOTHING_TAKEN,
+  attach: () => undefined,
+}

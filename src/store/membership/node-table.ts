@@ -10,6 +10,7 @@ import type { MessageId, OwnerId } from '../../mail/message.ts'
 import type { Duration, Instant } from '../../system/clock.ts'
 import type { ProviderRecord } from '../provider-state.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
+import type { Recall, TakenBack } from './taken-back.ts'
 import type { Shard } from './shards.ts'
 
 /** A node as all other nodes see it. */
@@ -65,9 +66,25 @@ export interface Arrivals {
   readonly destinations: readonly DestinationRecord[]
   /** States of own providers that other nodes saved, because an operator ended a suspension by a rule there. */
   readonly providers: readonly ProviderRecord[]
+  /** Recalls of other nodes that this node has not answered. They come again until it has. */
+  readonly recalls: readonly AskedRecall[]
 }
 
-export const NO_ARRIVALS: Arrivals = { due: [], notices: [], destinations: [], providers: [] }
+export const NO_ARRIVALS: Arrivals = { due: [], notices: [], destinations: [], providers: [], recalls: [] }
+
+/** A recall of another node. */
+export interface AskedRecall {
+  readonly asker: OwnerId
+  /** Number of the recall at that node. */
+  readonly number: number
+  readonly recall: Recall
+}
+
+/** Answer to a recall; null while the node has not answered. */
+export interface RecallAnswer {
+  readonly node: OwnerId
+  readonly answer: TakenBack | null
+}
 
 /** Result of a takeover. */
 export interface Takeover {
@@ -95,6 +112,16 @@ export interface NodeTable {
   releaseShards(shards: readonly Shard[]): Promise<void>
   /** Takes the messages to the owners of this node's shards. They are not returned again. */
   arrivals(): Promise<Arrivals>
+  /**
+   * Asks other nodes for a recall: those that lease mail of its messages; for a destination, those that own shards. Returns the nodes that were
+   * asked. A repetition with the same number asks nobody twice.
+   */
+  recall(number: number, recall: Recall): Promise<readonly OwnerId[]>
+  /** The answers of those of the asked nodes that are not gone. */
+  recallAnswers(number: number, asked: readonly OwnerId[]): Promise<readonly RecallAnswer[]>
+  /** Forgets an own recall. */
+  endRecall(number: number): Promise<void>
+  answerRecall(asked: Pick<AskedRecall, 'asker' | 'number'>, answer: TakenBack): Promise<void>
   /** Calls `listener` when arrivals may be waiting. May miss some, so that callers also ask from time to time. */
   onHint(listener: () => void): void
   /** Sets whether a node gives its shards away. False when there is no such node. */

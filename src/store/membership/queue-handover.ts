@@ -4,6 +4,7 @@
  */
 import type { DestinationName } from '../../mail/message.ts'
 import type { Membership, MembershipListener } from './membership.ts'
+import type { Recall, TakenBack } from './taken-back.ts'
 import { SHARDS, type Shard } from './shards.ts'
 
 const ALL: readonly Shard[] = Array.from({ length: SHARDS }, (_, shard) => shard)
@@ -27,6 +28,10 @@ export class QueueHandover implements Membership {
 
   shardOf(destination: DestinationName): Shard {
     return this.#membership.shardOf(destination)
+  }
+
+  recall(recall: Recall): Promise<TakenBack> {
+    return this.#membership.recall(recall)
   }
 
   attach(listener: MembershipListener): void {

@@ -22,7 +22,7 @@ import {
 import type { MessageOperation } from '../queue-store.ts'
 import type { HeldOperation, MemoryQueue } from './queue-state.ts'
 
-const OF_ACTION = { node: null, unknown: 0, expected: null, reason: null, error: null, undoUntil: null, undoes: null }
+const OF_ACTION = { node: null, inTransfer: 0, unknown: 0, expected: null, reason: null, error: null, undoUntil: null, undoes: null }
 
 function add({ audit }: MemoryQueue, entry: Omit<HeldOperation, 'id' | 'operated'>): AuditId {
   return audit.push({ ...entry, id: audit.length + 1, operated: new Map() })
@@ -40,11 +40,15 @@ export function beginOperation(queue: MemoryQueue, owner: OwnerId, { request, ..
   return add(queue, { ...OF_ACTION, ...operation, owner, lastAt: operation.at, changed: 0, matched: 0, state: 'running' })
 }
 
-export function endOperation({ audit }: MemoryQueue, id: AuditId, { state, at, matched, unknown, error }: OperationEnd): boolean {
+export function endOperation(
+  { audit }: MemoryQueue,
+  id: AuditId,
+  { state, at, matched, inTransfer = 0, unknown, error }: OperationEnd,
+): boolean {
   const operation = audit[id - 1]
   if (operation?.state !== 'running') return false
   const { matched: before, unknown: unknownBefore } = operation
-  Object.assign(operation, { state, lastAt: at, error, matched: matched ?? before, unknown: unknown ?? unknownBefore })
+  Object.assign(operation, { state, lastAt: at, error, inTransfer, matched: matched ?? before, unknown: unknown ?? unknownBefore })
   return true
 }
 

@@ -2,7 +2,17 @@
 import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
 import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { Instant } from '../../system/clock.ts'
-import { NO_ARRIVALS, type Arrivals, type NodesView, type NodeState, type NodeTable, type Takeover } from '../membership/node-table.ts'
+import type { Recall, TakenBack } from '../membership/taken-back.ts'
+import {
+  NO_ARRIVALS,
+  type Arrivals,
+  type AskedRecall,
+  type NodesView,
+  type NodeState,
+  type NodeTable,
+  type RecallAnswer,
+  type Takeover,
+} from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import { SHARDS, type Shard } from '../membership/shards.ts'
 import { Fenced, type QueueStore } from '../queue-store.ts'
@@ -83,14 +93,48 @@ class MemoryNodeTable implements NodeTable {
     this.#providers?.replace(membersOf(this.#queue))
     const isMine = ({ shard }: { readonly shard: Shard }) => this.#queue.shards[shard] === id
     const mine = this.#queue.arrivals.filter(isMine)
-    if (mine.length === 0) return NO_ARRIVALS
+    const recalls = this.#queue.recalls.filter(({ node, answer }) => node === id && answer === null)
+    if (mine.length === 0 && recalls.length === 0) return NO_ARRIVALS
     this.#queue.arrivals = this.#queue.arrivals.filter((one) => !isMine(one))
     return {
       due: mine.flatMap((one) => (one.kind === 'due' ? [one.of] : [])),
       notices: mine.flatMap((one) => (one.kind === 'notices' ? [one.of] : [])),
       destinations: mine.flatMap((one) => (one.kind === 'destinations' ? [one.of] : [])),
       providers: mine.flatMap((one) => (one.kind === 'providers' ? [one.of] : [])),
+      recalls: recalls.map(({ asker, number, recall }) => ({ asker, number, recall })),
     }
+  }
+
+  async recall(number: number, recall: Recall): Promise<readonly OwnerId[]> {
+    const { id } = this.#own()
+    const queue = this.#queue
+    const asked = queue.recalls.filter((one) => one.asker === id && one.number === number)
+    if (asked.length > 0) return asked.map(({ node }) => node)
+    const leasing = recall.messages.flatMap(
+      (message) => queue.messages.get(message)?.recipients.flatMap(({ leasedBy }) => leasedBy ?? []) ?? [],
+    )
+    const owning = recall.destination === null ? [] : queue.shards.flatMap((owner) => owner ?? [])
+    const nodes = [...new Set([...leasing, ...owning])].filter((node) => node !== id && queue.nodes.has(node))
+    queue.recalls = [...queue.recalls, ...nodes.map((node) => ({ asker: id, number, node, recall, answer: null }))]
+    for (const node of nodes) void Promise.resolve().then(() => queue.nodes.get(node)?.hint())
+    return nodes
+  }
+
+  async recallAnswers(number: number, asked: readonly OwnerId[]): Promise<readonly RecallAnswer[]> {
+    const { id } = this.#own()
+    const own = this.#queue.recalls.filter((one) => one.asker === id && one.number === number)
+    return asked
+      .filter((node) => this.#queue.nodes.has(node))
+      .map((node) => ({ node, answer: own.find((one) => one.node === node)?.answer ?? null }))
+  }
+
+  async endRecall(number: number): Promise<void> {
+    this.#queue.recalls = this.#queue.recalls.filter((one) => one.asker !== this.me || one.number !== number)
+  }
+
+  async answerRecall({ asker, number }: Pick<AskedRecall, 'asker' | 'number'>, answer: TakenBack): Promise<void> {
+    const { id } = this.#own()
+    for (const one of this.#queue.recalls) if (one.node === id && one.asker === asker && one.number === number) one.answer = answer
   }
 
   onHint(listener: () => void): void {
@@ -126,6 +170,7 @@ class MemoryNodeTable implements NodeTable {
     const { quarantined } = removeOwner(this.#queue, node, SHARED_STARTS_UNTIL_CORRUPT)
     for (const shard of shards) this.#queue.shards[shard] = null
     this.#queue.nodes.delete(node)
+    this.#queue.recalls = this.#queue.recalls.filter((one) => one.asker !== node && one.node !== node)
     for (const one of leased) this.#tellOwner(one)
     return { shards: shards.length, leases: leased.length, corrupt: quarantined.map(({ queueId }) => queueId) }
   }

@@ -88,7 +88,6 @@ export class MemoryReader implements ReaderEngine {
       bytes: found.reduce((sum, { message }) => sum + message.size, 0),
       oldestArrival: found.length === 0 ? null : Math.min(...found.map(({ message }) => message.arrivedAt)),
       arrivedBefore: bounds.map((bound) => found.filter(({ message }) => message.arrivedAt < bound).length),
-      inDelivery: found.filter(({ recipients }) => recipients.some(({ state }) => state === 'leased')).length,
       destinations: [...byDestination].map(([destination, those]) => ({ destination, recipients: those.length })),
     }
   }

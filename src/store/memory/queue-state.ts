@@ -22,7 +22,7 @@ import type { AuditEntry, KeptRequest } from '../audit-log.ts'
 import { MemoryTlsReports } from './memory-tls-reports.ts'
 import { MemoryOutbox } from './memory-outbox.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
-import type { Arrivals, NodeState } from '../membership/node-table.ts'
+import type { Arrivals, AskedRecall, NodeState, RecallAnswer } from '../membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
 import { minuteOf, NO_TRAFFIC, OLDER_MINUTES, sumOfTraffic, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
 
@@ -56,8 +56,11 @@ export interface HeldNode extends Mutable<Omit<NodeState, 'shards' | 'leased' | 
 
 /** One message to the owner of a shard. */
 export type Arrival = {
-  readonly [Kind in keyof Arrivals]: { readonly shard: Shard; readonly kind: Kind; readonly of: Arrivals[Kind][number] }
-}[keyof Arrivals]
+  readonly [Kind in Exclude<keyof Arrivals, 'recalls'>]: { readonly shard: Shard; readonly kind: Kind; readonly of: Arrivals[Kind][number] }
+}[Exclude<keyof Arrivals, 'recalls'>]
+
+/** A recall to one node. */
+export type HeldRecall = AskedRecall & Mutable<RecallAnswer>
 
 export interface MemoryQueue {
   /** Number of times the queue was opened; the number of the last owner. */
@@ -67,6 +70,8 @@ export interface MemoryQueue {
   /** Owner of each shard; null for a free one. Not used while the queue has a sole owner. */
   readonly shards: (OwnerId | null)[]
   arrivals: readonly Arrival[]
+  /** Recalls of claimed mail by nodes. */
+  recalls: readonly HeldRecall[]
   /** The last reserved message id. */
   lastId: MessageId
   /** Messages by id, in ascending order of ids. */
@@ -132,6 +137,7 @@ export const emptyQueue = (): MemoryQueue => ({
   nodes: new Map(),
   shards: Array.from({ length: SHARDS }, () => null),
   arrivals: [],
+  recalls: [],
   lastId: 0,
   messages: new Map(),
   history: new Map(),

@@ -4,6 +4,7 @@
  */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
+import type { Recall } from '../membership/taken-back.ts'
 import { NO_ARRIVALS, type Arrivals } from '../membership/node-table.ts'
 import type { ProviderRecord } from '../provider-state.ts'
 import type { DestinationRecord } from '../queue-store.ts'
@@ -25,6 +26,11 @@ type ArrivalRow = Place &
     | { readonly kind: 'destinations' | 'providers'; readonly record: string }
   )
 
+interface RecallRow extends Recall {
+  readonly asker: OwnerId
+  readonly number: number
+}
+
 /** Arrivals of one node. */
 export class ArrivalQueue {
   readonly #me: OwnerId
@@ -36,14 +42,23 @@ export class ArrivalQueue {
 
   /** Sends all statements at once. */
   async take(connection: Connection): Promise<Arrivals> {
-    const [, rows] = await Promise.all([this.#confirm(connection), connection.query<ArrivalRow>(sql.arrivals, [this.#me])])
-    if (rows.length === 0) return NO_ARRIVALS
+    const [, rows, recalls] = await Promise.all([
+      this.#confirm(connection),
+      connection.query<ArrivalRow>(sql.arrivals, [this.#me]),
+      connection.query<RecallRow>(sql.recalls, [this.#me]),
+    ])
+    if (rows.length === 0 && recalls.length === 0) return NO_ARRIVALS
     this.#received = rows
     return {
       due: rows.flatMap((row) => (row.kind === 'due' ? [{ destination: row.destination, dueAt: row.dueAt, revive: row.revive }] : [])),
       notices: rows.flatMap((row) => (row.kind === 'notices' ? [row.message] : [])),
       destinations: rows.flatMap((row) => (row.kind === 'destinations' ? [JSON.parse(row.record) as DestinationRecord] : [])),
       providers: rows.flatMap((row) => (row.kind === 'providers' ? [JSON.parse(row.record) as ProviderRecord] : [])),
+      recalls: recalls.map(({ asker, number, messages, destination, rests }) => ({
+        asker,
+        number,
+        recall: { messages, destination, rests },
+      })),
     }
   }
 

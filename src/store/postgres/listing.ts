@@ -234,7 +234,7 @@ export class Listing {
 
 const withLive = ({ live, ...row }: AggregatedRow): Row => ({ ...row, live: live === null ? null : live.map(toLive) })
 
-const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], inDelivery: 0, destinations: [] }
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], destinations: [] }
 
 const toLive = ([id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last]: LiveEntry): ListedRecipient =>
   toListedRecipient({ id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last })

@@ -1,4 +1,5 @@
-/** SQL statements of the node table: beats, the nodes, and arrivals. `$1` is this node. */
+/** SQL statements of the node table: beats, the nodes, arrivals and recalls. `$1` is this node. */
+import { recipientRange } from './session/id-ranges.ts'
 
 /**
  * Counts a beat. No row: this node was taken over. It writes no log, since `pulse` is unlogged, and so waits for no standby. A crash of
@@ -41,6 +42,26 @@ export const arrivals = `
 export const confirmArrivals = `
   delete from arrival where ctid = any ($1::text[]::tid[]) and pg_relation_filenode('arrival')::bigint = $2
     and (select set_config('synchronous_commit', 'off', true)) is not null`
+
+/** Recalls of other nodes without an answer. */
+export const recalls = `
+  select asker, number, to_json(messages) as messages, destination, rests from recall where node = $1 and answer is null order by asker, number`
+
+/** Asks the nodes that lease mail of messages ($3); for a destination ($4), those that own shards. */
+export const recall = `
+  insert into recall (asker, number, node, messages, destination, rests)
+  select $1, $2, node, $3, $4, $5 from (
+    select leased_by as node from unnest($3::bigint[]) as m (id) cross join lateral (
+      select leased_by from recipient where recipient.id ${recipientRange('m.id')} and (leased_by <> $1) is true offset 0) leased
+    union select owner from shard where $4::text is not null and (owner <> $1) is true) asked
+  on conflict do nothing`
+export const recalledNodes = 'select node from recall where asker = $1 and number = $2'
+/** Answers of those of the nodes ($3) that are not gone. */
+export const recallAnswers = `
+  select n.id as node, r.answer from node n left join recall r on r.node = n.id and r.asker = $1 and r.number = $2
+  where n.id = any ($3::bigint[])`
+export const endRecall = 'delete from recall where asker = $1 and number = $2'
+export const answerRecall = 'update recall set answer = $4 where node = $1 and asker = $2 and number = $3'
 
 /** Questions of commands to this node that have no answer yet. */
 export const questions = `select id, what from ask where node = $1 and answer is null order by id`

@@ -96,5 +96,6 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
   await connection.query(sql.forgetPulse, [node])
   await connection.query(sql.forgetMarkedBatch, [node])
   await connection.query(sql.forgetQuestions, [node])
+  await connection.query(sql.forgetRecalls, [node])
   return { shards: shards.length, leases: ended.length, corrupt, swept: staged?.swept ?? 0 }
 }

@@ -5,13 +5,14 @@
 import { DatabaseError } from 'pg'
 import type { OwnerId } from '../../mail/message.ts'
 import { seconds, type Clock, type Duration } from '../../system/clock.ts'
-import type { Arrivals, NodeState, NodesView, NodeTable, Takeover } from '../membership/node-table.ts'
+import type { Recall, TakenBack } from '../membership/taken-back.ts'
+import type { Arrivals, AskedRecall, NodeState, NodesView, NodeTable, RecallAnswer, Takeover } from '../membership/node-table.ts'
 import type { Question, QuestionTable } from '../membership/questions.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
 import { refreshKeys } from './session/key-changes.ts'
 import { Fenced } from '../queue-store.ts'
-import { int2s } from './session/arrays.ts'
+import { int2s, int8s } from './session/arrays.ts'
 import { ArrivalQueue } from './arrivals.ts'
 import type { SessionTerms } from './session/client.ts'
 import type { Connection } from './session/database-connection.ts'
@@ -20,7 +21,7 @@ import { leaveNode, takeOverNode } from './node.ts'
 import * as nodeSql from './session/node-queries.ts'
 import * as sql from './membership-queries.ts'
 
-/** Channel of the hints that arrivals are waiting. The payload is the list of their shards, separated by commas. */
+/** Channel of the hints that arrivals are waiting. The payload is the list of their shards and of the recalled nodes, separated by commas. */
 export const ARRIVALS_CHANNEL = 'deferd_arrivals'
 
 /** Channel of the hints that questions are waiting. The payload is the list of the nodes that are asked. */
@@ -35,6 +36,8 @@ const LONG: Duration = seconds(30)
 const LOCK_NOT_AVAILABLE = '55P03'
 /** SQLSTATE of a deadlock: the other node is taking this one over. */
 const DEADLOCK = '40P01'
+
+const nodeHint = (node: OwnerId): string => `n${node}`
 
 export interface NodeTableDeps {
   readonly me: OwnerId
@@ -63,7 +66,7 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
       clock,
       limit: SHORT,
       prepare: async (connection) => {
-        await connection.listen(ARRIVALS_CHANNEL, (shards) => this.#notified(shards))
+        await connection.listen(ARRIVALS_CHANNEL, (hints) => this.#notified(hints))
         await connection.listen(QUESTIONS_CHANNEL, (nodes) => nodes.split(',').includes(String(me)) && this.#asked())
       },
     })
@@ -122,6 +125,33 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     })
   }
 
+  recall(number: number, { messages, destination, rests }: Recall): Promise<readonly OwnerId[]> {
+    return this.#control.run(async (connection) => {
+      const parameters = [this.me, number, int8s(messages), destination, rests]
+      const [, rows] = await connection.together(() =>
+        Promise.all([connection.query(sql.recall, parameters), connection.query<{ node: OwnerId }>(sql.recalledNodes, [this.me, number])]),
+      )
+      const nodes = rows.map(({ node }) => node)
+      if (nodes.length > 0) await connection.query('select pg_notify($1, $2)', [ARRIVALS_CHANNEL, nodes.map(nodeHint).join(',')])
+      return nodes
+    })
+  }
+
+  recallAnswers(number: number, asked: readonly OwnerId[]): Promise<readonly RecallAnswer[]> {
+    return this.#control.run(async (connection) => {
+      const rows = await connection.query<{ node: OwnerId; answer: string | null }>(sql.recallAnswers, [this.me, number, int8s(asked)])
+      return rows.map(({ node, answer }) => ({ node, answer: answer === null ? null : (JSON.parse(answer) as TakenBack) }))
+    })
+  }
+
+  async endRecall(number: number): Promise<void> {
+    await this.#control.run((connection) => connection.query(sql.endRecall, [this.me, number]))
+  }
+
+  async answerRecall({ asker, number }: Pick<AskedRecall, 'asker' | 'number'>, answer: TakenBack): Promise<void> {
+    await this.#control.run((connection) => connection.query(sql.answerRecall, [this.me, asker, number, JSON.stringify(answer)]))
+  }
+
   onHint(listener: () => void): void {
     this.#hint = listener
   }
@@ -168,7 +198,7 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     })
   }
 
-  #notified(shards: string): void {
-    if (shards.split(',').some((shard) => this.#mine.has(Number(shard)))) this.#hint()
+  #notified(hints: string): void {
+    if (hints.split(',').some((hint) => hint === nodeHint(this.me) || this.#mine.has(Number(hint)))) this.#hint()
   }
 }

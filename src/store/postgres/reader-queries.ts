@@ -230,13 +230,11 @@ export function surveyedBy(
 ): Query {
   const parameters = new Parameters()
   const where = [...conditionsOf(filter, ids, parameters), ...queueCondition(filter, queues)].join(' and ')
-  const hasLive = (state: string) => `exists (select 1 from recipient r where ${THEIRS} and ${state})`
   const earlier = (destinations ? [] : bounds).map((at) => `(count(*) filter (where arrived_at < ${parameters.add(at)}))::int`)
   const counts = `
-    select array[${earlier.join(', ')}]::int[] as "arrivedBefore", count(*)::int as messages, coalesce(sum(size), 0)::bigint as bytes, min(arrived_at) as "oldestArrival",
-      (count(*) filter (where leased))::int as "inDelivery"
-    from (select size, arrived_at, ${hasLive(`r.state = 'leased'`)} as leased from message
-      where ${where} and ${hasLive('r.settled_at is null')} offset 0) found`
+    select array[${earlier.join(', ')}]::int[] as "arrivedBefore", count(*)::int as messages, coalesce(sum(size), 0)::bigint as bytes, min(arrived_at) as "oldestArrival"
+    from (select size, arrived_at from message
+      where ${where} and exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null) offset 0) found`
   const byDestination = `
     select r.destination, count(*)::int as recipients from (select message.id from message where ${where} offset 0) found
     cross join lateral (select destination from recipient r where r.id ${recipientRange('found.id')} and r.settled_at is null offset 0) r

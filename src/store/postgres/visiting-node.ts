@@ -4,6 +4,7 @@
  */
 import type { OwnerId } from '../../mail/message.ts'
 import { Member } from '../membership/member.ts'
+import type { Membership } from '../membership/membership.ts'
 import type { NodesView } from '../membership/node-table.ts'
 import type { MovableStore } from '../move-store.ts'
 import type { QueueReader } from '../queue-reader.ts'
@@ -27,6 +28,7 @@ export interface VisitingNode {
   readonly time: () => Promise<Instant>
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null
+  readonly recall: Membership['recall']
   readonly close: () => Promise<void>
 }
 
@@ -61,6 +63,7 @@ export async function visitQueue({ database, name, lease, machine, queuesMail }:
     clock,
     time,
     view: () => member.view,
+    recall: (recall) => member.recall(recall),
     close: async () => {
       await withTimeout(leave(member), clock, LEAVE_LIMIT, new AbortController().signal)
       await close()

@@ -277,7 +277,7 @@ export class Listing {
 
 type SurveyRow = Omit<Survey, 'arrivedBefore'> & { readonly arrivedBefore: string }
 
-const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], inDelivery: 0, destinations: [] }
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], destinations: [] }
 
 const isIn = (listed: ListedMessage, { queue }: QueueFilter): boolean => queue === null || listed.queue === queue
 

@@ -215,16 +215,15 @@ export function surveyedBy(
 ): string {
   const selected = among ? amongConditions(filter) : sliceConditions(filter)
   const conditions = [...selected, ...queueCondition(filter, queues)]
-  const hasLive = (state: string) => `exists (select 1 from recipient where ${THEIRS} and ${state})`
   if (destinations)
     return `
       select destination, count(*) as recipients from (select id as found from message where ${conditions.join(' and ')})
       cross join recipient on recipient.id ${recipientRange('found')} where settled_at is null group by destination`
   return `
-    select count(*) as messages, coalesce(sum(size), 0) as bytes, min(arrived_at) as oldestArrival, coalesce(sum(isLeased), 0) as inDelivery,
+    select count(*) as messages, coalesce(sum(size), 0) as bytes, min(arrived_at) as oldestArrival,
       json_array(${Array.from({ length: bounds }, (_, n) => `coalesce(sum(arrived_at < :bound${n}), 0)`).join(', ')}) as arrivedBefore
-    from (select size, arrived_at, ${hasLive(`state = 'leased'`)} as isLeased from message
-      where ${conditions.join(' and ')} and ${hasLive('settled_at is null')})`
+    from (select size, arrived_at from message
+      where ${conditions.join(' and ')} and exists (select 1 from recipient where ${THEIRS} and settled_at is null))`
 }
 
 /** Number of waiting recipients whose lifetime ends before a time, up to a limit. */

@@ -37,6 +37,7 @@ function retryOf(...ids: readonly number[]) {
       throw error
     }),
     scheduler: {
+      claiming: (claim) => claim,
       dispatchAlone: ({ message }) => {
         started.push(message.id)
         return new Promise((resolve) => ends.push(resolve))

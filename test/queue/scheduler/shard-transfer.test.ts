@@ -10,6 +10,7 @@ import type { Delivery, DeliveryOptions } from '../../../src/delivery/delivery-a
 import { recipientId, type DeliveryRequest, type MessageId } from '../../../src/mail/message.ts'
 import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
+import { NOTHING_TAKEN } from '../../../src/store/membership/taken-back.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
@@ -72,6 +73,7 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
       holds: () => membership.holds,
       shardOf,
       owns: (name) => membership.held && shardOf(name) === FAR,
+      recall: async () => NOTHING_TAKEN,
       attach: () => undefined,
     },
     storeHealth,

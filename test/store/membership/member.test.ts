@@ -1,6 +1,7 @@
 /** Nodes over one queue in memory, in virtual time. */
 import { expect, test } from 'vitest'
 import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../../../src/system/clock.ts'
+import { NOTHING_TAKEN } from '../../../src/store/membership/taken-back.ts'
 import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
 import { Member, type MembershipEvent } from '../../../src/store/membership/member.ts'
@@ -51,6 +52,7 @@ function cluster({ lettingGo = 0 }: { readonly lettingGo?: Duration } = {}) {
       },
       arrived: (arrived) => arrivals.push(arrived),
       missed: () => state.missed++,
+      recalled: async () => NOTHING_TAKEN,
       resumed: () => state.resumed++,
     }
     member.attach(listener)

@@ -82,4 +82,5 @@ export const endOperationsOf = `
 
 export const forgetPulse = 'delete from pulse where node = $1'
 export const forgetMarkedBatch = 'delete from marked_batch where node = $1'
+export const forgetRecalls = 'delete from recall where node = $1 or asker = $1'
 export const forgetQuestions = 'delete from ask where node = $1'

@@ -22,7 +22,7 @@ export const begunOperation = `
 export const lockRunning = `select id from audit where id = $1 and (state = 'running') is true for update`
 export const countRound = 'update audit set changed = changed + $2, matched = $3, last_at = $4 where id = $1'
 export const endOperation = `
-  update audit set state = $2, last_at = $3, matched = coalesce($4, matched), unknown = coalesce($5, unknown), error = $6, runner = null
+  update audit set state = $2, last_at = $3, matched = coalesce($4, matched), unknown = coalesce($5, unknown), error = $6, in_transfer = $7, runner = null
   where id = $1 and (state = 'running') is true returning id`
 
 /** A repetition changes nothing. */
@@ -57,7 +57,7 @@ export const noteTokenUse = 'update access_token set last_used_at = $2 where nam
 
 // --- reading
 
-const ENTRY = `select id, node, at, last_at as "lastAt", who, action, arguments, changed, matched, unknown, expected, state, reason, error,
+const ENTRY = `select id, node, at, last_at as "lastAt", who, action, arguments, changed, matched, in_transfer as "inTransfer", unknown, expected, state, reason, error,
     undo_until as "undoUntil", undoes, (select max(id) from (select later.id from audit later where later.undoes = audit.id offset 0) undoing) as "undoneBy"
   from audit`
 

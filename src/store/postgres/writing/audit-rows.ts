@@ -50,8 +50,8 @@ export class AuditWriter {
   endOperation: Send<'endOperation'> = (tx, calls) =>
     sent(
       Promise.all(
-        calls.map(async ([id, { state, at, matched = null, unknown = null, error }]) => {
-          return (await tx.query(sql.endOperation, [id, state, at, matched, unknown, orNull(error)])).length > 0
+        calls.map(async ([id, { state, at, matched = null, inTransfer = 0, unknown = null, error }]) => {
+          return (await tx.query(sql.endOperation, [id, state, at, matched, unknown, orNull(error), inTransfer])).length > 0
         }),
       ),
     )

@@ -11,7 +11,7 @@ export const isRunning = `select 1 from audit where id = ? and state = 'running'
 export const countRound = 'update audit set changed = changed + :changed, matched = :matched, last_at = :at where id = :operation'
 export const countAudited = 'update audit set changed = changed + ? where id = ?'
 export const endOperation = `
-  update audit set state = :state, last_at = :at, matched = coalesce(:matched, matched), unknown = coalesce(:unknown, unknown), error = :error
+  update audit set state = :state, last_at = :at, matched = coalesce(:matched, matched), in_transfer = :inTransfer, unknown = coalesce(:unknown, unknown), error = :error
   where id = :id and state = 'running'`
 /** Ends the operations of an owner of the queue that did not end them. */
 export const endAbandoned = `update audit indexed by audit_running set state = 'failed', error = ? where state = 'running'`
@@ -36,7 +36,7 @@ export const takeAudit = `
 
 // --- reading
 
-const ENTRY = `select id, at, last_at as lastAt, who, action, arguments, changed, matched, unknown, expected, state, reason, error,
+const ENTRY = `select id, at, last_at as lastAt, who, action, arguments, changed, matched, in_transfer as inTransfer, unknown, expected, state, reason, error,
     undo_until as undoUntil, undoes, (select max(id) from audit later indexed by audit_undoes where later.undoes = audit.id) as undoneBy, null as node
   from audit`
 

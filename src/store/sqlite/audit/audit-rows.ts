@@ -77,8 +77,8 @@ export class AuditRows {
     if (operated.length > 0) this.#insertOperated.run({ operation: round.operation, changed: JSON.stringify(operated) })
   }
 
-  endOperation(id: AuditId, { state, at, matched = null, unknown = null, error }: OperationEndValues): boolean {
-    return this.#end.run({ id, state, at, matched, unknown, error }).changes > 0
+  endOperation(id: AuditId, { state, at, matched = null, inTransfer = 0, unknown = null, error }: OperationEndValues): boolean {
+    return this.#end.run({ id, state, at, matched, inTransfer, unknown, error }).changes > 0
   }
 
   /** Placement of a message in the trash before it was deleted; undefined when no operation has deleted it. */
