@@ -21,6 +21,13 @@ const SCHEDULER = 'queue/scheduler/scheduler.ts'
 const DAEMON = 'bounce/mailer-daemon.ts'
 
 export const MUTANTS: readonly Mutant[] = [
+  // attempts begin after an operation has answered
+  mutant(
+    'an operation leaves claimed mail in memory',
+    'queue/operation-rounds.ts',
+    "let taken = await scheduler.takeBack(all, { rests: operation === 'requeue' })",
+    'let taken: TakenBack = { given: [], inTransfer: [] }',
+  ),
   // events tell another story than the history
   mutant(
     'events outside their transaction',

@@ -10,6 +10,30 @@ const DATABASE = 'test/simulation/nodes/database.ts'
 const BOTH_CLOCKS = 'return now.monotonic - sent.monotonic < time && now.wall - sent.wall < time'
 
 export const NODE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'claimed mail is taken back at one node only',
+    file: 'src/queue/scheduler/scheduler.ts',
+    replace: 'this.#deps.membership.recall({ messages, destination: null, ...options })',
+    by: 'this.#deps.membership.recall({ messages: [], destination: null, ...options })',
+  },
+  {
+    name: 'mail that is being claimed during an operation enters memory',
+    file: 'src/queue/scheduler/take-back.ts',
+    replace: 'const returned = requests.filter(({ message }) => this.#recalls.has(message.id))',
+    by: 'const returned = requests.filter(({ message }) => this.#recalls.has(-message.id))',
+  },
+  {
+    name: 'a suspension at another node is not awaited',
+    file: 'src/queue/scheduler/live-destinations.ts',
+    replace: 'await membership.recall({ messages: [], destination: name, rests: false })',
+    by: 'await membership.recall({ messages: [], destination: null, rests: false })',
+  },
+  {
+    name: 'the claims of a silent node are not awaited',
+    file: 'src/store/membership/recalls.ts',
+    replace: 'if (given.length === answers.length) return',
+    by: 'if (given.length >= 0) return',
+  },
   { name: 'no fence', file: MEMORY, replace: 'owner.isFenced ?', by: 'owner.isFenced && owner.id < 0 ?' },
   { name: 'a lease by the wall clock', file: LEASE, replace: BOTH_CLOCKS, by: 'return now.wall - sent.wall < time' },
   { name: 'a lease by the monotonic clock', file: LEASE, replace: BOTH_CLOCKS, by: 'return now.monotonic - sent.monotonic < time' },

@@ -70,16 +70,17 @@ export function generatedBy(seed: number, density: Density = 'sparse'): Scenario
   const lifetime = dice.one([6, 10, 20, 40]) * minimum
   const destinations = DOMAINS.slice(0, dice.number(1, DOMAINS.length))
   const frame: Frame = { dice, density, minimum, lifetime, destinations, length: lifetime * 1.2 }
+  const crowd = crowdOf(seed, frame)
   return {
     seed,
-    config: configOf(frame),
+    config: { ...configOf(frame), ...crowd.config },
     tables: tablesOf(frame),
     ...providerOf(seed, destinations),
     storage: dice.chance(0.06) ? 'file' : 'memory',
     commitTakes: dice.one([0, 0, 1, 3, 40]),
     destinations,
-    faults: [...dice.many(dice.number(1, 5), () => faultOf(frame)), ...(dice.chance(0.15) ? mixedReplies(frame) : [])],
-    steps: stepsOf(frame),
+    faults: [...dice.many(dice.number(1, 5), () => faultOf(frame)), ...(dice.chance(0.15) ? mixedReplies(frame) : []), ...crowd.faults],
+    steps: [...stepsOf(frame), ...crowd.steps].toSorted((a, b) => a.at - b.at),
     crashes: dice.chance(0.4) ? dice.many(dice.number(1, 3), () => crashOf(dice)) : [],
     ends: dice.chance(0.5) ? 'well' : 'badly',
     receiver: receiverOf(seed, frame),
@@ -104,6 +105,34 @@ function providerOf(seed: number, destinations: readonly string[]): Pick<Scenari
   const dice = new Dice(seed + 1_000_000)
   if (destinations.length < 2 || !dice.chance(0.3)) return {}
   return { provider: { of: destinations.slice(0, dice.number(2, destinations.length)), limit: dice.number(1, 3) } }
+}
+
+type Crowd = Pick<Scenario, 'config' | 'faults' | 'steps'>
+
+/** One of six worlds has a crowd of mail that is claimed and waits for few slots, with orders about it, by dice of its own. */
+function crowdOf(seed: number, frame: Frame): Crowd {
+  if (seed % 6 !== 5) return { config: {}, faults: [], steps: [] }
+  const dice = new Dice(seed + 2_000_000)
+  const own = { ...frame, dice }
+  const begin = dice.number(0, frame.length / 4)
+  const lasts = dice.number(5, 40) * SECOND
+  const time = { from: `${begin}ms`, until: `${begin + 10 * lasts}ms` }
+  const order = (): GeneratedStep =>
+    dice.chance(0.15)
+      ? { do: dice.one(['suspend', 'resume']), destination: dice.one(frame.destinations) }
+      : { do: dice.one([...ORDERS, 'hold', 'delete', 'expire']), pick: dice.chance(0.15) ? 'all' : dice.number(0, 20) }
+  return {
+    config: { default_process_limit: dice.number(1, 2), qmgr_message_active_limit: dice.number(8, 40) },
+    faults: frame.destinations.map((domain) => ({ domain, ...time, at: 'rcpt', delay: `${dice.number(2, 10)}s` })),
+    steps: [
+      ...dice.many(dice.number(10, 24), (n): Step => ({
+        at: begin + dice.number(0, 2 * SECOND),
+        do: 'mail',
+        mail: mailOf(own, 1_000 + n),
+      })),
+      ...dice.many(dice.number(12, 24), (): Step => ({ at: begin + dice.number(0, lasts), ...order() })),
+    ],
+  }
 }
 
 function configOf({ dice, minimum, lifetime }: Frame): Record<string, Value> {

@@ -109,6 +109,9 @@ export type GeneratedStep =
   | { readonly did: 'not begun'; readonly attempt: number; readonly destination: DestinationName }
   | ({ readonly did: 'looked'; readonly leases?: readonly OwnerId[]; readonly nodes?: readonly OwnerId[] } & Look)
   | { readonly did: 'faults end' }
+  /** An order of an operator has answered, or has failed. */
+  | { readonly did: 'was carried out'; readonly order: string; readonly destination?: DestinationName }
+  | { readonly did: 'was refused' }
   | { readonly did: 'disk full'; readonly until: number }
   | { readonly did: 'mailboxes'; readonly mails: readonly Arrived[] }
   | {

@@ -88,6 +88,8 @@ class Running {
       if (step.do === 'restart') await world.restart()
       else if ('destination' in step) await world[step.do](step.destination)
       else await world.operate(step.do, step.pick === 'all' ? 'all' : await pickFrom(world, step.pick))
+      const { destination } = { destination: undefined, ...step }
+      this.#recorder.note('was carried out', { order: step.do, destination })
     } catch (error) {
       if (!(error instanceof Error) || !/disk is full|killed before the call ended/.test(error.message)) throw error
       this.#recorder.note('was refused', { order: step.do, why: error.message })

@@ -135,6 +135,15 @@ export const SOMETIMES: Readonly<Record<string, InvariantMaker>> = {
     if (where !== 'test' || event.did !== 'committed' || event.method !== 'operate') return false
     return event.operations.some(({ message }) => queue.messages.get(message)?.recipients.some(({ state }) => state === 'leased') === true)
   }),
+  'an order for mail that is claimed and waits for a slot': whenever(({ where, event }, { queue, underWay }) => {
+    if (where !== 'test' || event.did !== 'committed' || event.method !== 'operate') return false
+    const begun = new Set([...underWay.values()].flatMap(({ recipients }) => recipients.map(({ id }) => id)))
+    return event.operations.some(
+      ({ message, operation }) =>
+        ['hold', 'delete', 'expire'].includes(operation.kind) &&
+        queue.messages.get(message)?.recipients.some(({ id, state }) => state === 'leased' && !begun.has(id)) === true,
+    )
+  }),
   'the disk full with mail in delivery': whenever(
     ({ where, event }, { underWay }) => where === 'test' && event.did === 'disk full' && underWay.size > 0,
   ),

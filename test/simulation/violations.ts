@@ -10,6 +10,7 @@ import {
 import { eventsTellTheHistory } from './invariants/events.ts'
 import { eventsAreSent } from './invariants/sent-events.ts'
 import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept, providersHold } from './invariants/flow.ts'
+import { nothingBeginsAfterAnOrder } from './invariants/orders.ts'
 import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
 import { windowsFollowTheFeedback } from './invariants/windows.ts'
@@ -30,6 +31,7 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   pausesAreKept,
   closedIsLeftAlone,
   leasesAreBounded,
+  nothingBeginsAfterAnOrder,
   noticesAreRight,
   warningsComeInTime,
   windowsFollowTheFeedback,

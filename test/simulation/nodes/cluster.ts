@@ -257,7 +257,7 @@ export class Cluster {
   // --- operators, each at one node
 
   async operate(operation: OperationName, ids: readonly string[] | 'all'): Promise<void> {
-    await this.#order(({ relay, incarnation: { store, clock, events } }) => {
+    await this.#order(operation, ({ relay, incarnation: { store, clock, events } }) => {
       const { policies, schedulerControl: scheduler } = relay
       const retention = () => relay.config
       const operations = new Operations({
@@ -277,23 +277,31 @@ export class Cluster {
   }
 
   async suspend(destination: string): Promise<void> {
-    await this.#order(({ relay }) => relay.schedulerControl.suspend(destination, { by: 'operator', until: null, reason: null }))
+    const suspension = { by: 'operator', until: null, reason: null }
+    await this.#order('suspend', ({ relay }) => relay.schedulerControl.suspend(destination, suspension), destination)
   }
 
   async resume(destination: string): Promise<void> {
-    await this.#order(({ relay }) => relay.schedulerControl.resume(destination, 'operator'))
+    await this.#order('resume', ({ relay }) => relay.schedulerControl.resume(destination, 'operator'), destination)
   }
 
   /** Runs an order at a node. It fails, as for an operator, when the database cannot be reached or the node ends. */
-  async #order(order: (life: NonNullable<SimulatedNode['life']>) => Promise<unknown>): Promise<void> {
+  async #order(name: string, order: (life: NonNullable<SimulatedNode['life']>) => Promise<unknown>, destination?: string): Promise<void> {
     const running = this.nodes.flatMap(({ life }) => (life === null ? [] : [life]))
     if (running.length === 0) return
+    let isAwaited = true
+    const answered = order(this.#dice.one(running)).then(() => {
+      if (isAwaited) this.note('was carried out', { order: name, destination })
+      return true
+    })
     try {
-      await this.driven(order(this.#dice.one(running)))
+      if ((await this.driven(answered)) === undefined) this.note('was refused', { why: 'no answer' })
     } catch (error) {
-      const refused = error instanceof Fenced || (error instanceof Error && error.name === 'StoreUnavailable')
+      const refused = error instanceof Fenced || (error instanceof Error && /^(?:StoreUnavailable|NotTakenBack)$/.test(error.name))
       if (!refused) throw error
       this.note('was refused', { why: error.message })
+    } finally {
+      isAwaited = false
     }
   }
 }

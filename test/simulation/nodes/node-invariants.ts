@@ -12,6 +12,7 @@ import {
 } from '../invariants/accounts.ts'
 import { eventsTellTheHistory } from '../invariants/events.ts'
 import { closedIsLeftAlone, limitsHold, pausesAreKept, providersHold } from '../invariants/flow.ts'
+import { nothingBeginsAfterAnOrder } from '../invariants/orders.ts'
 import { noticesAreRight } from '../invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from '../invariants/schedule.ts'
 import { replay, type Complain, type Invariant, type InvariantMaker, type Violation } from '../replay.ts'
@@ -104,6 +105,7 @@ export const NODE_INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   providersHold,
   pausesAreKept,
   closedIsLeftAlone,
+  nothingBeginsAfterAnOrder,
   noticesAreRight,
   nothingBeginsAfterTakeover,
   leasesHaveNodes,
