@@ -11,7 +11,7 @@ import { systemClock } from './system-clock.ts'
 export const threadFile = (beside: string, name: string): URL => new URL(`./${name}${beside.endsWith('.ts') ? '.ts' : '.js'}`, beside)
 
 /** Time limit for the end of a thread. One that runs JavaScript ends within milliseconds, one in a system call when that returns. */
-const END_LIMIT: Duration = seconds(0.5)
+const END_LIMIT: Duration = seconds(1.2)
 
 /** Ends a thread at once. Resolves with false when it has not ended within END_LIMIT. */
 export const terminated = (worker: Worker): Promise<boolean> =>

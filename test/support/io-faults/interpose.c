@@ -7,6 +7,7 @@
  *   IO_FAULT_COUNT  how many calls fail from there on; 0: all
  *   IO_FAULT_ERRNO  the error, as a number; 0: the process is killed (SIGKILL) before the call
  *   IO_FAULT_DELAY  milliseconds that every sync takes longer
+ *   IO_FAULT_WHILE  file without which no sync takes longer
  *   IO_FAULT_LOG    file that gets one line per failed call: milliseconds since the epoch, and the path
  */
 #define _GNU_SOURCE
@@ -83,7 +84,8 @@ static int fails_on(const char *call, int fd) {
 
 static void delay(void) {
   long ms = number("IO_FAULT_DELAY");
-  if (ms > 0) {
+  const char *condition = getenv("IO_FAULT_WHILE");
+  if (ms > 0 && (condition == NULL || access(condition, F_OK) == 0)) {
     struct timespec time = {ms / 1000, (ms % 1000) * 1000000};
     nanosleep(&time, NULL);
   }

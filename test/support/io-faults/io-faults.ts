@@ -48,8 +48,12 @@ export const faultyEnvironment = ({ call, from, count = 0, error, path = 'queue.
   IO_FAULT_LOG: log,
 })
 
-/** The environment that makes each sync of a process take so many ms longer. */
-export const delayedSyncs = (ms: number): Record<string, string> => ({ LD_PRELOAD: interposed(), IO_FAULT_DELAY: String(ms) })
+/** The environment that makes each sync of a process take so many ms longer, only while a file exists when one is given. */
+export const delayedSyncs = (ms: number, during?: string): Record<string, string> => ({
+  LD_PRELOAD: interposed(),
+  IO_FAULT_DELAY: String(ms),
+  ...(during === undefined ? {} : { IO_FAULT_WHILE: during }),
+})
 
 /** The first failed call: its time in ms since the epoch, and its path; null when none has failed, or while its line is being written. */
 export function firstFault(log: string): { readonly at: number; readonly path: string } | null {
