@@ -70,6 +70,12 @@ export function requireOperation(operation: OperationName, ids: unknown): void {
   throw new TypeError(`operate(${shown(operation)}) expects a list of queue ids or 'all', got ${shown(ids)}`)
 }
 
+/** Throws for a value that is given and cannot be called. */
+export function requireFunction(what: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return
+  throw new TypeError(`${what} expects a function, got ${shown(value)}`)
+}
+
 /** Throws for a pattern that selects no type of event. */
 export function requireEventTypes(of: string, types: readonly string[] = []): void {
   if (!Array.isArray(types)) throw new TypeError(`types of ${of} expects a list such as ['recipient.*'], got ${shown(types)}`)

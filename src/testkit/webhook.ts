@@ -6,7 +6,9 @@ import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import { eventRequest } from '../subscriptions/event-request.ts'
 import type { Consignment } from '../subscriptions/target.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
+import { shown } from '../system/shown-value.ts'
 import { toDuration, type Time } from './time.ts'
+import type { OutsideCalls } from './virtual/outside-calls.ts'
 
 /** A request as the receiver got it. */
 export interface WebhookRequest {
@@ -19,7 +21,10 @@ export interface WebhookRequest {
   readonly status: number | null
 }
 
-/** Handles a request as the application does; returns the status of the response. */
+/**
+ * Handles a request as the application does; returns the status of the response. It may take real time, while the clock of the world stands.
+ * When it throws, the response is 500, and the call of the test that advances the clock, or the next one, rejects with the error.
+ */
 export type WebhookHandler = (request: Pick<WebhookRequest, 'headers' | 'body'>) => number | Promise<number>
 
 /** Settings of a receiver; everything is optional. */
@@ -44,12 +49,14 @@ export class Webhook {
   readonly #clock: Clock
   readonly #options: WebhookOptions
   readonly #startedAt: Instant
+  readonly #outside: OutsideCalls
   readonly #requests: WebhookRequest[] = []
   #answering: Answering | null = null
 
   /** @internal */
-  constructor(clock: Clock, startedAt: Instant, options: WebhookOptions) {
+  constructor(clock: Clock, startedAt: Instant, outside: OutsideCalls, options: WebhookOptions) {
     this.#clock = clock
+    this.#outside = outside
     this.#startedAt = startedAt
     this.#options = options
   }
@@ -93,14 +100,25 @@ export class Webhook {
   }
 
   /** Receives events. @internal */
-  async take({ events, settings, secrets }: Consignment): Promise<TargetAnswer> {
+  async take({ name, events, settings, secrets }: Consignment): Promise<TargetAnswer> {
     const now = this.#clock.now()
     const made = eventRequest(events, { format: settings.format, isBatch: settings.batch > 1, secrets, source: 'relay.example', now })
     const scripted = this.#scripted(now)
-    const status = scripted === undefined ? await (this.#options.handler ?? (() => 200))(made) : scripted
+    const status = scripted === undefined ? await this.#handled(name, made) : scripted
     this.#requests.push({ ...made, at: (now - this.#startedAt) / 1000, status })
     if (status === null) return { kind: 'failed', text: 'connection refused' }
     return { kind: 'response', code: status, retryAfter: null, text: String(status) }
+  }
+
+  async #handled(name: string, request: Parameters<WebhookHandler>[0]): Promise<number> {
+    const { handler } = this.#options
+    if (handler === undefined) return 200
+    const result = await this.#outside.run(async () => {
+      const status = await handler(request)
+      if (Number.isInteger(status) && status >= 200 && status <= 599) return status
+      throw new TypeError(`the handler of webhook ${name} returned ${shown(status)}; expected a status such as 200`)
+    })
+    return result === 'failed' ? 500 : result.value
   }
 
   #answer(status: number | null, left: number, lasting: Duration): this {

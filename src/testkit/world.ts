@@ -26,6 +26,7 @@ import { Events } from '../telemetry/events.ts'
 import {
   requireDomain,
   requireEventTypes,
+  requireFunction,
   requireKnownOptions,
   requireObject,
   requireOperation,
@@ -39,6 +40,7 @@ import { RemoteNetwork } from './remote/remote-network.ts'
 import type { RuleText } from './remote/rule-keys.ts'
 import { readScript } from './remote/script.ts'
 import { History } from './world-history.ts'
+import { OutsideCalls } from './virtual/outside-calls.ts'
 import { TimeDriver, type Busy } from './virtual/time-driver.ts'
 import { RecipientLog, type Attempt } from './recipient-log.ts'
 import { Mailbox } from './mailbox.ts'
@@ -109,6 +111,7 @@ export class World implements AsyncDisposable {
   /** Events of the relay; `relayEvents.listen` adds a listener. @internal */
   readonly relayEvents: Events
   readonly #driver: TimeDriver
+  readonly #outside = new OutsideCalls()
   readonly #webhooks = new Map<string, Webhook>()
   readonly #dkimKeys: DkimKeys
   readonly #history = new History()
@@ -137,7 +140,7 @@ export class World implements AsyncDisposable {
       keep: (mail) => this.#receive(mail),
     })
     this.net = new MemoryNet(this.clock, this.remote)
-    this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() })
+    this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
     this.relayEvents.listen((event, at) => {
       this.#history.add({ at: this.#elapsed(), where: 'queue', event })
       this.#log.onEvent(event, at)
@@ -200,15 +203,17 @@ export class World implements AsyncDisposable {
    * Advances the clock by a time. Runs everything that is due up to and including the end, with its consequences at that instant.
    */
   async advance(time: Time): Promise<void> {
-    this.#requireOpen()
+    this.#requireClock()
     await this.#driver.runUntil(this.clock.now() + toDuration(time))
+    this.#outside.throwFailure()
   }
 
   /** Advances the clock until the queue is empty, apart from held and corrupt mail. Rejects if the queue cannot become empty. */
   async settle(): Promise<void> {
-    this.#requireOpen()
+    this.#requireClock()
     this.#mayBeEmpty = true
     const settled = await this.#driver.runWhile(async () => !(await this.#isEmpty()))
+    this.#outside.throwFailure()
     if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
   }
 
@@ -286,10 +291,11 @@ export class World implements AsyncDisposable {
 
   /** Adds a receiver of webhooks, which gets the events from now on. Rejects with a TypeError when the name is in use. */
   async webhook(name: string, options: WebhookOptions = {}): Promise<Webhook> {
-    this.#requireOpen()
+    this.#requireClock()
     requireKnownOptions('webhook', options, ['types', 'destinations', 'senders', 'batch', 'format', 'handler'])
+    requireFunction('handler of webhook', options.handler)
     requireEventTypes('webhook', options.types)
-    const webhook = new Webhook(this.clock, BEGINNING, options)
+    const webhook = new Webhook(this.clock, BEGINNING, this.#outside, options)
     if (!(await this.#driven(this.#lives.subscribe(name, webhook.settings)))) throw new TypeError(`there is a webhook ${name} already`)
     this.#webhooks.set(name, webhook)
     return webhook
@@ -300,7 +306,7 @@ export class World implements AsyncDisposable {
    * Returns how many.
    */
   async replay(name: string, kind: 'waiting' | 'parked' = 'waiting'): Promise<number> {
-    this.#requireOpen()
+    this.#requireClock()
     const count = await this.#driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
     if (count === null) throw new TypeError(`there is no webhook ${name}`)
     return count
@@ -321,7 +327,7 @@ export class World implements AsyncDisposable {
 
   /** Performs an operation on messages by queue id, or on all. */
   async operate(operation: OperationName, ids: readonly string[] | 'all' = 'all'): Promise<OperationSummary> {
-    this.#requireOpen()
+    this.#requireClock()
     requireOperation(operation, ids)
     this.#did(operation)
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
@@ -332,21 +338,21 @@ export class World implements AsyncDisposable {
 
   /** Suspends deliveries to a destination. */
   async suspend(destination: string): Promise<void> {
-    this.#requireOpen()
+    this.#requireClock()
     requireDomain('suspend', destination)
     await this.#driven(this.#lives.relay.schedulerControl.suspend(destination, { by: 'operator', until: null, reason: null }))
   }
 
   /** Resumes deliveries to a suspended destination. */
   async resume(destination: string): Promise<void> {
-    this.#requireOpen()
+    this.#requireClock()
     requireDomain('resume', destination)
     await this.#driven(this.#lives.relay.schedulerControl.resume(destination, 'operator'))
   }
 
   /** Stops the relay and starts it again on the same queue. */
   async restart(): Promise<void> {
-    this.#requireOpen()
+    this.#requireClock()
     await this.#driven(this.#lives.stop())
     await this.#lives.renew()
     await this.#driven(this.#lives.start())
@@ -357,10 +363,11 @@ export class World implements AsyncDisposable {
    * on the queue as the kill left it. Rejects for an SQLite queue in memory.
    */
   async crash(options: { readonly downFor?: Time } = {}): Promise<void> {
-    this.#requireOpen()
+    this.#requireClock()
     requireKnownOptions('crash', options, ['downFor'])
     this.kill(options.downFor ?? 0)
     await this.#driver.catchUp()
+    this.#outside.throwFailure()
   }
 
   /** Kills the relay at once. May be called from a callback of the relay itself. @internal */
@@ -381,15 +388,17 @@ export class World implements AsyncDisposable {
   /** Stops the relay and releases ports, connections and the queue. */
   async close(): Promise<void> {
     if (this.#closed) return
+    this.#requireClock()
     this.#closed = true
     try {
       await this.#clients.close()
-      if (this.#lives.life.alive) await this.#driven(this.#lives.stop())
+      if (this.#lives.life.alive) await this.#drive(this.#lives.stop())
       this.remote.close()
       await this.store.close()
     } finally {
       this.#releaseFunctions()
     }
+    this.#outside.throwFailure()
   }
 
   /** Closes the world at the end of an `await using` block. */
@@ -401,6 +410,12 @@ export class World implements AsyncDisposable {
     if (this.#closed) throw new Error('the world is closed: its relay takes no mail and its clock does not advance; create another world')
   }
 
+  /** Throws in a handler, too: the clock would wait for the handler, and the handler for the clock. */
+  #requireClock(): void {
+    if (this.#outside.isInside) throw new Error('a handler of a webhook cannot advance the clock of its world, which stands while it runs')
+    this.#requireOpen()
+  }
+
   /** Connects a client to the relay. */
   async #dialIn(): Promise<Socket> {
     this.#requireOpen()
@@ -408,8 +423,15 @@ export class World implements AsyncDisposable {
     return this.net.dialFrom(CLIENT, LISTENER)
   }
 
-  /** Advances the clock until `work` has settled. Rejects if the relay is killed first. */
+  /** As `#drive`; rejects also with the failure of a handler. */
   async #driven<T>(work: Promise<T>): Promise<T> {
+    const result = await this.#drive(work)
+    this.#outside.throwFailure()
+    return result
+  }
+
+  /** Advances the clock until `work` has settled. Rejects if the relay is killed first. */
+  async #drive<T>(work: Promise<T>): Promise<T> {
     const life = this.#lives.life
     let done = false
     const end = () => {
@@ -425,6 +447,7 @@ export class World implements AsyncDisposable {
 
   /** Runs the timers that are due now, so that a test does not have to. */
   #catchUp(): void {
+    this.#driver.timerIsDue()
     if (this.#catchingUp) return
     this.#catchingUp = true
     void this.#driver.catchUp().finally(() => (this.#catchingUp = false))

@@ -1,9 +1,10 @@
 /**
  * Drives virtual time. It runs all code that is ready, and then advances the clock to the next timer. It neither replaces the
- * timers of the process nor waits for them.
+ * timers of the process nor waits for them, except while a function of the test runs (outside-calls.ts).
  */
 import type { Instant } from '../../system/clock.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
+import type { OutsideCalls } from './outside-calls.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
 /** A port that reports whether it is busy. */
@@ -25,11 +26,19 @@ const LOST_AFTER_TURNS = 5_000_000
 export class TimeDriver {
   readonly #clock: VirtualClock
   readonly #ports: ReadonlyMap<string, Busy>
+  readonly #outside: Pick<OutsideCalls, 'ended'>
   #last: Promise<unknown> = Promise.resolve()
+  #wake: () => void = () => undefined
 
-  constructor(clock: VirtualClock, ports: Readonly<Record<string, Busy>>) {
+  constructor(clock: VirtualClock, ports: Readonly<Record<string, Busy>>, outside: Pick<OutsideCalls, 'ended'> = { ended: null }) {
     this.#clock = clock
+    this.#outside = outside
     this.#ports = new Map(Object.entries(ports))
+  }
+
+  /** Tells that a timer is due at this instant. */
+  timerIsDue(): void {
+    this.#wake()
   }
 
   /** Runs all code that is ready. */
@@ -88,12 +97,23 @@ export class TimeDriver {
     let seen = this.#activity()
     let unchanged = 0
     for (let quiet = 0; quiet < QUIET_TURNS;) {
+      await this.#outsideCalls()
       await eventLoopTurn()
       const now = this.#activity()
       unchanged = now === seen ? unchanged + 1 : 0
-      quiet = now === seen && !this.#busy() ? quiet + 1 : 0
+      quiet = now === seen && !this.#busy() && this.#outside.ended === null ? quiet + 1 : 0
       seen = now
       if (unchanged > LOST_AFTER_TURNS) throw new Error(`virtual time cannot advance: ${this.#openCalls()}`)
+    }
+  }
+
+  /** Waits for the functions of the test that run now. Timers that they make due at this instant run, but the time does not change. */
+  async #outsideCalls(): Promise<void> {
+    for (let ended = this.#outside.ended; ended !== null; ended = this.#outside.ended) {
+      const due = new Promise<void>((resolve) => (this.#wake = resolve))
+      const next = this.#clock.nextAt()
+      if (next !== null && next <= this.#clock.now()) this.#clock.runNext()
+      else await Promise.race([ended, due])
     }
   }
 
