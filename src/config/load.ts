@@ -198,7 +198,11 @@ function interpret(
   const provider = new Map(
     [...raw.providers].map(([name, table]) => {
       const whereOfRule = raw.whereOfRule.get(name) ?? (() => '')
-      const read = readProviderTable(name, { raw: table, whereOfRule, expansion, limits: parameters }, problems)
+      const read = readProviderTable(
+        name,
+        { raw: table, whereOfRule, expansion, limits: parameters, adaptiveRate: parameters.default_destination_adaptive_rate },
+        problems,
+      )
       const inside = `provider.${JSON.stringify(name)}: `
       const settings = timed
         ? fitTable(read.settings, { inside, relay: parameters, own: table, given: raw.parameters, queueTimes })

@@ -51,6 +51,8 @@ export interface ProviderSource {
   readonly expansion: Expansion
   /** Limits of providers without own ones. */
   readonly limits: Pick<Config, 'provider_concurrency_limit' | 'provider_message_rate_limit'>
+  /** `default_destination_adaptive_rate` */
+  readonly adaptiveRate: boolean
 }
 
 /** The table of a provider. Adds its problems to `problems`. */
@@ -69,12 +71,14 @@ export function readProviderTable(name: string, source: ProviderSource, problems
     if (own === undefined) return limits[key]
     return (readParameter(key, `${shown}: ${key}`, { ...own, value: expansion.expand(own) }, problems) as number | undefined) ?? 0
   }
+  const settings = readSettings(raw, { shown, ownKeys: OWN_KEYS, expansion }, problems)
   return {
     mx: 'value' in mx ? mx.value : [],
     concurrencyLimit: limit('provider_concurrency_limit'),
     messageRateLimit: limit('provider_message_rate_limit'),
+    adaptiveRate: settings.destination_adaptive_rate ?? source.adaptiveRate,
     rules: readRules(source, refuse),
-    settings: readSettings(raw, { shown, ownKeys: OWN_KEYS, expansion }, problems),
+    settings,
   }
 }
 

@@ -53,7 +53,12 @@ export const RETRY_OPTIONS = {
   default_destination_message_rate_limit: perDestination(
     is.count(),
     '0',
-    'Maximum deliveries per minute to one destination, evenly spaced; 0 for no limit. Refusals that ask for less mail lower the rate further for a time.',
+    'Maximum deliveries per minute to one destination, evenly spaced; 0 for no limit. See default_destination_adaptive_rate.',
+  ),
+  default_destination_adaptive_rate: perDestination(
+    is.flag,
+    'yes',
+    'Learn the message rate that a destination accepts from refusals that ask for less mail, and keep to it for a time. Destinations of a provider share one rate and the value of its table.',
   ),
   provider_concurrency_limit: option(
     is.count(),

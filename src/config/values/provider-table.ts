@@ -42,6 +42,8 @@ export interface ProviderTable<Settings> {
   readonly concurrencyLimit: number
   /** Maximum deliveries per minute to all destinations; 0 for no limit. */
   readonly messageRateLimit: number
+  /** True when a message rate is learned from refusals. */
+  readonly adaptiveRate: boolean
   readonly rules: readonly ReplyRule[]
   /** Per-destination parameters that apply to destinations without an own table. */
   readonly settings: Settings

@@ -1,23 +1,12 @@
 /**
- * Message rate of one destination, learned from its refusals: a refusal that asks for less mail halves the rate at which it accepted
- * mail, time without refusals raises the rate, and the limit ends at twice the refused rate. Complements the concurrency window, which
- * even at one delivery at a time does not limit deliveries per minute. Passive: the scheduler reports deliveries and reads the rate.
+ * Message rate of one destination, learned from its refusals: refusals that ask for less mail start a search for the rate that the
+ * destination accepts (rate-search.ts). Complements the concurrency window, which even at one delivery at a time does not limit deliveries
+ * per minute. Passive: the scheduler reports deliveries and reads the rate.
  */
 import type { RecipientOutcome } from '../../delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { HOUR, MINUTE, type Duration } from '../../system/clock.ts'
-
-/** Lowest rate, per minute. */
-const LOWEST = 1
-
-/** Messages that a destination must have accepted in the last minute, so that a refusal tells a rate. */
-const EVIDENCE = 10
-
-/** Part of the refused rate that is added in each quiet minute. */
-const GROWTH = 1 / 16
-
-/** The limit ends above this multiple of the refused rate. */
-const END = 2
+import { afterAccepted, afterRefused, busier, isOver, noticed, type Busy, paceOf, type RateSample, type RateSearch } from './rate-search.ts'
 
 const CODES: ReadonlySet<string> = new Set(['4.3.2', '4.4.5', '4.7.0', '4.7.28', '5.7.28'])
 
@@ -28,13 +17,11 @@ const CODES: ReadonlySet<string> = new Set(['4.3.2', '4.4.5', '4.7.0', '4.7.28',
 export const asksForLowerRate = ({ reply, status, stage }: DeliveryStatus): boolean =>
   reply !== undefined && stage !== 'starttls' && stage !== 'auth' && (reply.startsWith('421') || CODES.has(status))
 
-/** Facts about the delivery that has just ended. */
-export interface RateFacts {
+/** Facts about the delivery that has just ended. Times are of the monotonic clock. */
+export interface RateFacts extends RateSample {
   readonly outcomes: Iterable<Pick<RecipientOutcome, 'outcome' | 'status'>>
   /** True for the first attempt of the mail. */
   readonly fresh: boolean
-  /** Time on the monotonic clock. */
-  readonly now: Duration
 }
 
 export interface LoweredRate {
@@ -43,93 +30,76 @@ export interface LoweredRate {
   readonly refusal: DeliveryStatus
 }
 
-interface Limit {
-  /** Deliveries per minute at the beginning of the quiet time. */
-  readonly base: number
-  /** Rate at which the destination refused mail. */
-  readonly refused: number
-  readonly halvedAt: Duration
-  /** Time of the last refusal. */
-  readonly quietSince: Duration
-}
-
 export class AdaptiveRate {
-  readonly #accepted = new MinuteCount()
-  #limit: Limit | null = null
+  #search: RateSearch | null = null
+  #refusal: DeliveryStatus | null = null
   #freshAcceptedAt: Duration | null = null
+  #busy: Busy | null = null
+  /** Time of the last MAIL. */
+  #sentAt: Duration = 0
+  #reportedAt: Duration = 0
 
   /** Deliveries per minute that may start at `now`; null without a limit. */
   at(now: Duration): number | null {
-    const limit = this.#limit
-    if (limit === null) return null
-    const rate = limit.base + (limit.refused * GROWTH * (now - limit.quietSince)) / MINUTE
-    return rate < END * limit.refused ? rate : null
+    return this.#search === null || isOver(this.#search, now) ? null : paceOf(this.#search, now)
+  }
+
+  /**
+   * Time from `now` until the next delivery may start, so that MAIL follows MAIL at the rate. The pause from start to start is too short
+   * when the next delivery uses an open connection and the last one had to open its own.
+   */
+  pauseAfterMail(now: Duration): Duration {
+    const rate = this.at(now)
+    return rate === null ? 0 : Math.max(0, this.#sentAt + MINUTE / rate - now)
   }
 
   /** Ends the limit, by order of an operator. */
   forget(): void {
-    this.#limit = null
+    this.#search = null
   }
 
-  /** Learns from a delivery. Returns the lower rate and the refusal that caused it, undefined when the rate is not lowered. */
-  learn({ outcomes, fresh, now }: RateFacts): LoweredRate | undefined {
-    let refusal: DeliveryStatus | undefined
+  /** Learns from a delivery. Returns the rate and the last refusal when the rate is lowered, at most once a minute unless it is found. */
+  learn(facts: RateFacts): LoweredRate | undefined {
+    const { outcomes, fresh, now, sentAt } = facts
+    let refused = false
     let delivered = false
     for (const { outcome, status } of outcomes) {
       if (outcome === 'delivered') delivered = true
-      else if (asksForLowerRate(status)) refusal = status
+      else if (asksForLowerRate(status)) {
+        refused = true
+        this.#refusal = status
+      }
     }
-    if (delivered) {
-      this.#accepted.add(now)
-      if (fresh) this.#freshAcceptedAt = now
-    }
-    const rate = refusal === undefined ? undefined : this.#lower(now)
-    return refusal === undefined || rate === undefined ? undefined : { rate, refusal }
+    if (delivered && fresh) this.#freshAcceptedAt = now
+    if (delivered) this.#busy = busier(this.#busy, sentAt, this.#sentAt)
+    if (delivered || refused) this.#sentAt = Math.max(this.#sentAt, sentAt)
+    const [former, pace] = [this.#search, this.at(now)]
+    if (refused) this.#refused(facts)
+    else if (delivered && former !== null) this.#search = afterAccepted(former, facts)
+    return this.#lowered(former, pace, now)
   }
 
   /**
-   * Halves the rate and returns the new one, at most once a minute: the deliveries of that minute were begun too fast already. Two kinds of
-   * destinations are left alone: one that has accepted no first attempt for an hour, because greylisting refuses every first attempt, and
-   * one without a limit that has accepted few messages in the last minute, because its refusal tells no rate.
+   * A destination that has accepted no first attempt for an hour starts no search: greylisting refuses every first attempt, at whatever
+   * rate.
    */
-  #lower(now: Duration): number | undefined {
-    if (this.#freshAcceptedAt === null || now - this.#freshAcceptedAt > HOUR) return undefined
-    const limit = this.#limit
-    const current = this.at(now)
-    if (limit !== null && current !== null && now - limit.halvedAt < MINUTE) {
-      this.#limit = { ...limit, quietSince: now }
-      return undefined
+  #refused(facts: RateFacts): void {
+    const { now } = facts
+    const search = this.#search === null || isOver(this.#search, now) ? null : this.#search
+    if (search !== null) this.#search = afterRefused(search, facts)
+    else if (this.#busy === null || this.#freshAcceptedAt === null || now - this.#freshAcceptedAt > HOUR) this.#search = null
+    else {
+      this.#search = noticed(facts, this.#busy)
+      this.#reportedAt = now
     }
-    if (current === null && this.#accepted.perMinute(now) < EVIDENCE) return undefined
-    const refused = Math.max(2 * LOWEST, Math.min(current ?? Infinity, this.#accepted.perMinute(now)))
-    const base = refused / 2
-    this.#limit = { base, refused, halvedAt: now, quietSince: now }
-    return base
-  }
-}
-
-/** Number of events in the last minute, from the counts of this and of the last minute of the clock. */
-class MinuteCount {
-  #minute = 0
-  #count = 0
-  #before = 0
-
-  add(now: Duration): void {
-    this.#turn(now)
-    this.#count++
   }
 
-  /** Estimates the number in the 60 s before `now`: events of the last minute of the clock count as evenly spread over it. */
-  perMinute(now: Duration): number {
-    this.#turn(now)
-    return this.#count + this.#before * (1 - (now % MINUTE) / MINUTE)
-  }
-
-  #turn(now: Duration): void {
-    const minute = Math.floor(now / MINUTE)
-    if (minute === this.#minute) return
-    this.#before = minute === this.#minute + 1 ? this.#count : 0
-    this.#count = 0
-    this.#minute = minute
+  #lowered(former: RateSearch | null, formerPace: number | null, now: Duration): LoweredRate | undefined {
+    const rate = this.at(now)
+    if (rate === null || this.#refusal === null || (formerPace !== null && formerPace <= rate)) return undefined
+    const isFound = this.#search?.phase === 'found' && former?.phase !== 'found'
+    if (!isFound && now - this.#reportedAt < MINUTE) return undefined
+    this.#reportedAt = now
+    return { rate, refusal: this.#refusal }
   }
 }

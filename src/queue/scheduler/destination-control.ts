@@ -13,6 +13,7 @@ import type { TaskSet } from '../../system/task-set.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Events } from '../../telemetry/events.ts'
+import { asksForLowerRate } from './adaptive-rate.ts'
 import type { Destination } from './destination.ts'
 import type { DestinationTable, RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
@@ -91,7 +92,7 @@ export class DestinationControl {
     const { name, inFlight, window: before } = destination
     // A refusal at connect while other deliveries are in flight is about their number, which the window limits.
     if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
-    const change = destination.learn(result, begunAs, clock.now())
+    const change = destination.learn(slowingOnly(running, result, clock.monotonic()), begunAs, clock.now())
     const { ownAccess: access, window } = destination
     const happened = changeOf(change, destination, clock.wallOffset())
     if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
@@ -103,9 +104,11 @@ export class DestinationControl {
   }
 
   /** The destinations of a provider share its rate. */
-  #learnRate({ job, destination, provider }: RunningDelivery, { outcomes }: AttemptResult): void {
+  #learnRate({ job, destination, provider }: RunningDelivery, { outcomes, times }: AttemptResult): void {
     const { clock, events } = this.#deps
-    const lowered = (provider ?? destination).learnRate({ outcomes: outcomes.values(), fresh: job.request.fresh, now: clock.monotonic() })
+    const now = clock.monotonic()
+    const sentAt = now - Math.max(0, times.endedAt - times.transmittingAt)
+    const lowered = (provider ?? destination).learnRate({ outcomes: outcomes.values(), fresh: job.request.fresh, now, sentAt })
     if (lowered === undefined) return
     const { rate, refusal } = lowered
     const name = provider === null ? `destination ${destination.name}` : `provider ${provider.name}`
@@ -197,6 +200,23 @@ export class DestinationControl {
       destination.endCommit()
     }
   }
+}
+
+/**
+ * The result with which the health of the destination is updated. A destination that accepts mail and asks for less of it is slowed, but not
+ * failed: no refusal of that kind brings it nearer to the dead state.
+ */
+function slowingOnly(
+  { destination }: RunningDelivery,
+  result: AttemptResult,
+  now: Duration,
+): Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'> {
+  const outcomes = [...result.outcomes.values()]
+  if (outcomes.some(({ outcome }) => outcome === 'delivered')) destination.accepted(now)
+  const asks = destination.settings.destination_adaptive_rate && outcomes.some(({ status }) => asksForLowerRate(status))
+  return asks && result.congestion !== undefined && destination.acceptsMail(now)
+    ? { ...result, feedback: 'none', congestion: 'late' }
+    : result
 }
 
 /** Record of an order to suspend or resume a destination, which ends its death. */

@@ -41,6 +41,8 @@ export class Destination {
   #begun = 0
   /** Time when the last delivery ended, on the monotonic clock. */
   #lastEndedAt: Duration | null = null
+  /** Time when it last accepted mail, on the monotonic clock. */
+  #acceptedAt: Duration | null = null
   #nextDueAt: Instant | null = null
   #claiming = false
   /** Number of rate delays in progress. */
@@ -232,9 +234,22 @@ export class Destination {
     return this.#health.access.kind === 'dead' ? 'died' : 'revived'
   }
 
+  /** Records that it accepted mail at `now`, on the monotonic clock. */
+  accepted(now: Duration): void {
+    this.#acceptedAt = now
+  }
+
+  /** True when it accepted mail in the last minute, or in the time of four deliveries at a lower rate. */
+  acceptsMail(now: Duration): boolean {
+    const pause = Math.max(this.delayAfterBegin(now), this.provider?.delayAfterBegin(now) ?? 0)
+    return this.#acceptedAt !== null && now - this.#acceptedAt <= Math.max(MINUTE, 4 * pause)
+  }
+
   /** Updates its own adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
-  learnRate(facts: RateFacts): LoweredRate | undefined {
-    return this.#rate.learn(facts)
+  learnRate(facts: Omit<RateFacts, 'others'>): LoweredRate | undefined {
+    if (this.settings.destination_adaptive_rate) return this.#rate.learn({ ...facts, others: this.#inFlight - 1 })
+    this.#rate.forget()
+    return undefined
   }
 
   forgetRate(): void {
@@ -256,10 +271,14 @@ export class Destination {
 
   // --- rate delays
 
+  #adaptiveRate(now: Duration): number | null {
+    return this.settings.destination_adaptive_rate ? this.#rate.at(now) : null
+  }
+
   /** Deliveries per minute that may start at `now`: the lower of `destination_message_rate_limit` and the adaptive rate; null without either. */
   messageRate(now: Duration): number | null {
     const { destination_message_rate_limit: limit } = this.settings
-    const adaptive = this.#rate.at(now)
+    const adaptive = this.#adaptiveRate(now)
     if (limit === 0) return adaptive
     return adaptive === null ? limit : Math.min(limit, adaptive)
   }
@@ -270,9 +289,10 @@ export class Destination {
     return rate === null ? 0 : MINUTE / rate
   }
 
-  /** Delay in ms between the end of a delivery and the next delivery: `destination_rate_delay`. */
-  get delayAfterEnd(): Duration {
-    return this.settings.destination_rate_delay
+  /** Delay in ms between the end of a delivery at `now` and the next delivery: `destination_rate_delay`, and what the adaptive rate demands. */
+  delayAfterEnd(now: Duration): Duration {
+    const { destination_rate_delay: delay, destination_adaptive_rate: learns } = this.settings
+    return learns ? Math.max(delay, this.#rate.pauseAfterMail(now)) : delay
   }
 
   beginDelay(): void {
@@ -317,7 +337,7 @@ export class Destination {
   status(now: Duration): LiveDestination {
     const { siteStatus } = this.#health
     const { access, provider } = this
-    const isDelayed = this.#delays > 0 || this.#rate.at(now) !== null || provider?.isThrottled(now) === true
+    const isDelayed = this.#delays > 0 || this.#adaptiveRate(now) !== null || provider?.isThrottled(now) === true
     const rates = [this.messageRate(now), provider?.messageRate(now) ?? null].filter((rate) => rate !== null)
     return {
       destination: this.name,

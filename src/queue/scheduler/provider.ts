@@ -112,9 +112,18 @@ export class Provider {
 
   // --- rates
 
+  /** True when a rate is learned from refusals. */
+  get #learns(): boolean {
+    return this.table?.adaptiveRate === true
+  }
+
+  #adaptiveRate(now: Duration): number | null {
+    return this.#learns ? this.#rate.at(now) : null
+  }
+
   /** Deliveries per minute that may start at `now`, on the monotonic clock; null without a limit. */
   messageRate(now: Duration): number | null {
-    return this.#limits(this.#rate.at(now)).rate
+    return this.#limits(this.#adaptiveRate(now)).rate
   }
 
   /** Delay in ms between a start of a delivery at `now` and the next delivery. */
@@ -123,9 +132,16 @@ export class Provider {
     return rate === null ? 0 : MINUTE / rate
   }
 
+  /** Delay in ms between the end of a delivery at `now` and the next delivery. */
+  delayAfterEnd(now: Duration): Duration {
+    return this.#learns ? this.#rate.pauseAfterMail(now) : 0
+  }
+
   /** Updates the adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
-  learnRate(facts: RateFacts): LoweredRate | undefined {
-    return this.#rate.learn(facts)
+  learnRate(facts: Omit<RateFacts, 'others'>): LoweredRate | undefined {
+    if (this.#learns) return this.#rate.learn({ ...facts, others: this.#inFlight - 1 })
+    this.#rate.forget()
+    return undefined
   }
 
   forgetRate(): void {
@@ -134,7 +150,7 @@ export class Provider {
 
   /** True when deliveries are restricted beyond the table. */
   isThrottled(now: Duration): boolean {
-    return this.#delays > 0 || this.#rate.at(now) !== null || this.#effects.length > 0
+    return this.#delays > 0 || this.#adaptiveRate(now) !== null || this.#effects.length > 0
   }
 
   // --- effects of rules

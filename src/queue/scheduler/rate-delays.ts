@@ -2,6 +2,7 @@
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Destination } from './destination.ts'
 import type { DestinationTable, RunningDelivery } from './destination-table.ts'
+import type { Provider } from './provider.ts'
 import type { SchedulerPort } from './scheduler-port.ts'
 
 export interface RateDelaysDeps {
@@ -29,23 +30,28 @@ export class RateDelays {
   begun({ destination, provider }: Pick<RunningDelivery, 'destination' | 'provider'>): void {
     const now = this.#clock.monotonic()
     this.#delay(destination, destination.delayAfterBegin(now))
-    const shared = provider?.delayAfterBegin(now) ?? 0
-    if (provider === null || shared === 0) return
-    provider.beginDelay()
-    this.#clock.after(shared, () => {
-      provider.endDelay()
-      this.#scheduler.dispatch()
-    })
+    if (provider !== null) this.#delayProvider(provider, provider.delayAfterBegin(now))
   }
 
   /** Starts the delays that are measured from the end of a delivery. */
-  ended(destination: Destination): void {
-    this.#delay(destination, destination.delayAfterEnd)
+  ended({ destination, provider }: Pick<RunningDelivery, 'destination' | 'provider'>): void {
+    const now = this.#clock.monotonic()
+    this.#delay(destination, destination.delayAfterEnd(now))
+    if (provider !== null) this.#delayProvider(provider, provider.delayAfterEnd(now))
     const { transport } = destination
     const delay = this.#transportDelay()
     if (delay === 0) return this.#table.freeTransport(transport)
     this.#clock.after(delay, () => {
       this.#table.freeTransport(transport)
+      this.#scheduler.dispatch()
+    })
+  }
+
+  #delayProvider(provider: Provider, delay: Duration): void {
+    if (delay === 0) return
+    provider.beginDelay()
+    this.#clock.after(delay, () => {
+      provider.endDelay()
       this.#scheduler.dispatch()
     })
   }

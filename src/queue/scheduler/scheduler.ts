@@ -302,7 +302,7 @@ export class Scheduler {
     const { job, destination, alone } = running
     this.#table.finished(running, this.#deps.clock.monotonic())
     destination.probing(false)
-    if (!alone) this.#rateDelays.ended(destination)
+    if (!alone) this.#rateDelays.ended(running)
     this.#left(job.request.message, destination)
   }
 
