@@ -32,8 +32,8 @@ import { durationText } from './values/message-query.ts'
 import { askedBy, operationShape, type DirectRequest, type PlannedRequest } from './values/operation-request-shape.ts'
 import { PLAN_PROBLEM, planOfToken } from './values/plan-token.ts'
 
-/** Maximum size of the body of an operation. A million queue ids fit. */
-const LARGE_BODY = 32 * 1024 * 1024
+/** Maximum size of the body of an operation. 150,000 queue ids fit, and each plan. */
+const LARGE_BODY = 4 * 1024 * 1024
 const SMALL_BODY = 64 * 1024
 
 /** End of the year 9999, the last one of ISO 8601 with four digits, in seconds since 1970. */

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { parseJson, shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
+import { MOST_VALUES, parseJson } from '../http/json-text.ts'
+import { shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
@@ -74,7 +75,7 @@ async function compositionOf({ body, query }: Request) {
     const detail = 'the query is for message/rfc822: name the envelope in the body'
     throw new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${detail}`, { errors: [{ pointer: `/${superfluous}`, detail }] })
   }
-  return shaped(compositionShape, parseJson(await body.collected()))
+  return shaped(compositionShape, parseJson(await body.collected(), MOST_VALUES))
 }
 
 /** The bytes with line ends as the queue stores them. */
@@ -167,7 +168,7 @@ class Submitting {
     const composition = await compositionOf(this.#request)
     // The composed content has the date and random boundaries.
     this.#hash.update(JSON.stringify(composition))
-    return { given: composedEnvelope(composition), isPartial: composition.partial === true, content: composed(composition) }
+    return { given: await composedEnvelope(composition), isPartial: composition.partial === true, content: composed(composition) }
   }
 
   async *#hashed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

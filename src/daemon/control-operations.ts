@@ -68,7 +68,7 @@ export const operationRoutes = (operations: Operations, clock: Clock): readonly 
     method: 'POST',
     path: '/operations',
     role: 'local',
-    body: jsonBody(operationShape, BODY_LIMIT),
+    body: jsonBody(operationShape, BODY_LIMIT, Infinity),
     handler: ({ body }) => ({
       kind: 'lines',
       produce: (send) => reported(clock, send, (progress) => operations.perform(body, progress)),

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
 import { grouped } from '../presentation/text.ts'
-import { errorMessage } from '../system/caught-error.ts'
 import { FREE, LARGEST_COLLECTED, type RequestRoom } from './body-room.ts'
+import { MOST_VALUES, parseJson } from './json-text.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
 export interface ReceivedBody {
@@ -64,13 +64,13 @@ export async function collected(bytes: AsyncIterable<Uint8Array>, { declared, li
   return Buffer.concat(chunks)
 }
 
-/** A JSON body of this shape. */
-export const jsonBody = <Body>(shape: z.ZodType<Body>, limit: number): RequestBody<Body> => ({
+/** A JSON body of this shape, with at most so many values. */
+export const jsonBody = <Body>(shape: z.ZodType<Body>, limit: number, values = MOST_VALUES): RequestBody<Body> => ({
   types: ['application/json'],
   limit: () => limit,
   shape,
   isStreamed: false,
-  read: async (received) => shaped(shape, parseJson(await received.collected())),
+  read: async (received) => shaped(shape, parseJson(await received.collected(), values)),
 })
 
 /** The fields of an HTML form, of this shape. A field that occurs several times is a list. */
@@ -81,12 +81,15 @@ export const formBody = <Body>(shape: z.ZodType<Body>, limit: number): RequestBo
   isStreamed: false,
   read: async (received) => {
     const fields = new URLSearchParams((await received.collected()).toString())
-    const value = Object.fromEntries([...new Set(fields.keys())].map((name) => [name, oneOrAll(fields.getAll(name))]))
-    return shaped(shape, value)
+    const values = new Map<string, string | string[]>()
+    for (const [name, value] of fields) {
+      const former = values.get(name)
+      if (Array.isArray(former)) former.push(value)
+      else values.set(name, former === undefined ? value : [former, value])
+    }
+    return shaped(shape, Object.fromEntries(values))
   },
 })
-
-const oneOrAll = (values: readonly string[]): unknown => (values.length === 1 ? values[0] : values)
 
 /** A body that the handler reads. */
 export const streamBody = (types: readonly string[], limit: () => number): RequestBody<ReceivedBody> => ({
@@ -96,16 +99,6 @@ export const streamBody = (types: readonly string[], limit: () => number): Reque
   isStreamed: true,
   read: async (received) => received,
 })
-
-/** The value of a JSON body. Throws Problem for another one. */
-export function parseJson(bytes: Buffer): unknown {
-  try {
-    // Invalid UTF-8 is refused: replaced characters would name other mail than the client meant.
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch (cause) {
-    throw new Problem(HTTP_PROBLEMS.malformed, `request refused: the body is not JSON: ${errorMessage(cause)}`, { cause })
-  }
-}
 
 const escaped = (member: PropertyKey): string => String(member).replaceAll('~', '~0').replaceAll('/', '~1')
 

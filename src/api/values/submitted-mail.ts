@@ -6,7 +6,8 @@ import { HTTP_PROBLEMS, Problem, type InvalidPart } from '../../http/problem-det
 import { isInternational } from '../../mail/address.ts'
 import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
 import { mailboxesIn, parseMailbox } from '../../mail/mailbox-list.ts'
-import { clipped } from '../../presentation/text.ts'
+import { clipped, grouped } from '../../presentation/text.ts'
+import { eventLoopTurn } from '../../system/event-loop.ts'
 import { shown } from '../../system/shown-value.ts'
 
 const address = z.string().max(1_000)
@@ -140,23 +141,34 @@ export function queriedEnvelope(
   }
 }
 
-/** Addresses of a member: those of a list with commas in a string, or at most one in each item of an array, which may be an empty group. */
-const addressesOf = (pointer: string, given: string | readonly string[] | undefined): readonly GivenAddress[] =>
-  typeof given === 'string'
-    ? mailboxesIn(given).map((text) => ({ pointer, text }))
-    : (given ?? []).flatMap((item, index) => {
-        const listed = mailboxesIn(item)
-        return (listed.length > 1 ? [item] : listed).map((text) => ({ pointer: `${pointer}/${index}`, text }))
-      })
+/** Number of items that are parsed between two turns of the event loop. */
+const SLICE = 50
+/** Maximum number of characters in the lists of recipients, whose parsing takes 1 µs for each. */
+const MOST_CHARACTERS = 2_000_000
 
-/** The envelope of a composition. Throws Problem without a sender or recipient. */
-export function composedEnvelope({ envelope, from, to, cc, bcc }: Composition): GivenEnvelope {
+/** Addresses of a member: those of a list with commas in a string, or at most one in each item of an array, which may be an empty group. */
+async function addressesOf(pointer: string, given: string | readonly string[] | undefined): Promise<readonly GivenAddress[]> {
+  if (typeof given === 'string') return mailboxesIn(given).map((text) => ({ pointer, text }))
+  const parsed: GivenAddress[] = []
+  for (const [index, item] of (given ?? []).entries()) {
+    if (index > 0 && index % SLICE === 0) await eventLoopTurn()
+    const listed = mailboxesIn(item)
+    for (const text of listed.length > 1 ? [item] : listed) parsed.push({ pointer: `${pointer}/${index}`, text })
+  }
+  return parsed
+}
+
+/** The envelope of a composition. Rejects with Problem without a sender or recipient, and for lists that take long to parse. */
+export async function composedEnvelope({ envelope, from, to, cc, bcc }: Composition): Promise<GivenEnvelope> {
   if (envelope !== undefined) {
     const recipients = envelope.to.map((text, index) => ({ pointer: `/envelope/to/${index}`, text }))
     return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients }
   }
-  const recipients = [addressesOf('/to', to), addressesOf('/cc', cc), addressesOf('/bcc', bcc)].flat()
-  const [sender] = addressesOf('/from', from)
+  const characters = [to, cc, bcc].flatMap(listOf).reduce((sum, { length }) => sum + length, 0)
+  if (characters > MOST_CHARACTERS)
+    throw refused('/to', `expected at most ${grouped(MOST_CHARACTERS)} characters in all lists of recipients`)
+  const recipients = [...(await addressesOf('/to', to)), ...(await addressesOf('/cc', cc)), ...(await addressesOf('/bcc', bcc))]
+  const [sender] = await addressesOf('/from', from)
   if (sender === undefined || sender.text === '<>') throw refused('/from', 'expected an address')
   if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
   return { from: sender, to: recipients }
