@@ -122,6 +122,8 @@ export class QueueModel {
         return commit.operations.forEach((one) => this.#operate(one))
       case 'saveDestination':
         this.remembered.set(commit.record.name, commit.record)
+        return
+      case 'joinProvider':
     }
   }
 

@@ -41,6 +41,7 @@ export type Commit =
   /** Changes by operators, without operations that had no effect. */
   | { readonly method: 'operate'; readonly operations: readonly MessageOperation[] }
   | { readonly method: 'saveDestination'; readonly record: DestinationRecord }
+  | { readonly method: 'joinProvider'; readonly destination: DestinationName; readonly provider: string | null }
 
 export type CommitOf<M extends Commit['method']> = Extract<Commit, { readonly method: M }>
 

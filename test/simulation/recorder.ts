@@ -201,6 +201,8 @@ export function digest(method: QueueMethod, args: readonly unknown[], answer: un
     }
     case 'saveDestination':
       return { method, record: call<'saveDestination'>()[0] }
+    case 'joinProvider':
+      return { method, destination: call<'joinProvider'>()[0], provider: call<'joinProvider'>()[1] }
     default:
       return { method }
   }

@@ -3,7 +3,8 @@
  * deliveries in progress, the closed destinations and the time of the queue.
  */
 import type { Instant, Duration } from '../../src/system/clock.ts'
-import { shardOf, type Shard } from '../../src/store/membership/shards.ts'
+import { shardUnder } from '../../src/store/membership/shard-keys.ts'
+import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, OwnerId, RecipientId } from '../../src/mail/message.ts'
 import type { HistoryEvent } from '../../src/testkit/index.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -98,6 +99,7 @@ class Stage implements Scene {
   readonly overtaken = new Map<number, UnderWay>()
   readonly lingering = new Set<number>()
   readonly #owners = new Map<Shard, OwnerId>()
+  readonly #providers = new Map<DestinationName, string | null>()
   readonly closed = new Map<DestinationName, 'dead' | 'suspended'>()
   readonly openSince = new Map<DestinationName, Duration>()
   upSince: Duration | null = 0
@@ -118,7 +120,12 @@ class Stage implements Scene {
     if (entry.where !== 'queue' || entry.node === undefined) return false
     const { event } = entry
     const isState = ['died', 'revived', 'suspended', 'resumed', 'window'].includes(event.kind)
-    return isState && 'destination' in event && this.#owners.get(shardOf(event.destination)) !== entry.node
+    return isState && 'destination' in event && this.#owners.get(this.#shardOf(event.destination)) !== entry.node
+  }
+
+  /** The shard of a destination, which is that of its provider once that is known. */
+  #shardOf(name: DestinationName): Shard {
+    return shardUnder(name, this.#providers.get(name) ?? null)
   }
 
   happened(entry: HistoryEvent): void {
@@ -140,6 +147,7 @@ class Stage implements Scene {
       case 'committed':
         this.queue.at = this.at
         this.queue.apply(deed)
+        if (deed.method === 'joinProvider') this.#providers.set(deed.destination, deed.provider)
         if (deed.method === 'settle')
           this.#ended(
             deed.settlement.recipients.map(({ recipient }) => recipient),
@@ -214,7 +222,7 @@ class Stage implements Scene {
 
   /** The new owner loads the saved state. */
   #shardsTaken(shards: readonly Shard[], node: OwnerId): void {
-    const isTaken = (name: DestinationName) => shards.includes(shardOf(name))
+    const isTaken = (name: DestinationName) => shards.includes(this.#shardOf(name))
     for (const shard of shards) this.#owners.set(shard, node)
     this.upSince = Math.max(this.upSince ?? 0, this.at)
     for (const name of this.closed.keys()) if (isTaken(name)) this.closed.delete(name)
