@@ -124,8 +124,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'sendmail ends before its file is synced',
     'cli/postfix/submit.ts',
-    '    await submitToMaildrop(',
-    '    void submitToMaildrop(',
+    '    return await submitToMaildrop(',
+    '    return void submitToMaildrop(',
     SUBMISSION,
   ),
   safety(

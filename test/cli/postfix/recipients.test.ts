@@ -56,7 +56,7 @@ function inSmtp(raw: string): string {
   const bare = raw.replace(/^@[^:]+:/, '')
   const at = bare.lastIndexOf('@')
   const [local, domain] = at < 0 ? [bare, 'relay.example'] : [bare.slice(0, at), bare.slice(at + 1)]
-  const isQuoted = /[\s"(),:;<>[\\\]]/.test(local)
+  const isQuoted = !/^[^\s"(),.:;<>@[\\\]]+(?:\.[^\s"(),.:;<>@[\\\]]+)*$/.test(local)
   const ascii = new URL(`http://${domain.replace(/^\[.*\]$/, 'literal.test')}`).hostname.replace(/\.$/, '')
   return `${isQuoted ? `"${local.replaceAll(/["\\]/g, '\\$&')}"` : local}@${domain.startsWith('[') ? domain.toLowerCase() : ascii}`
 }
