@@ -61,6 +61,10 @@ async function carryOut({ page }: PageNode, operation: string, filter: Readonly<
   return page.press(plan, 'Do it')
 }
 
+/** Waits until the screen of an operation shows its result. */
+const ended = ({ page }: PageNode, { place }: PageScreen, result: string): Promise<void> =>
+  until(result, 30_000, async () => textOf(await page.open(place)).includes(result))
+
 describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
   test('show the same queue, and act on mail, destinations and operations of each other', { timeout: 240_000 }, async () => {
     // A node that started long before the other has all shards, and lets 4 of 128 go in each fifth of a lease: 26 s in all.
@@ -101,7 +105,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
 
       // The page of the second node releases the mail that the first one put on hold.
       const held = await carryOut(first, 'hold')
-      expect(textOf(held)).toContain(`${all} messages were put on hold`)
+      await ended(first, held, `${all} messages were put on hold`)
       expect(textOf(await second.page.open('messages?queue=hold'))).toContain(`${all} messages: queue hold`)
       expect(textOf(await second.page.press(await second.page.open(held.place), 'Undo'))).toContain(`${all} messages were released`)
       expect(textOf(await first.page.open('messages?queue=hold'))).toContain('0 messages')
@@ -120,7 +124,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       expect(await listed(second)).toEqual(ids)
 
       // Requeued mail gets new ids, and is requeued once.
-      expect(textOf(await carryOut(first, 'requeue'))).toContain(`${all} messages were requeued.`)
+      await ended(first, await carryOut(first, 'requeue'), `${all} messages were requeued.`)
       await until('deferred again', 30_000, async () => (await one(DEFERRED)) === all)
       expect(await listed(second)).toHaveLength(all)
 
@@ -138,7 +142,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
 
       // A flush from one page delivers the mail of both nodes, except for that of the suspended destinations.
       toggledBusy(cluster, false)
-      expect(textOf(await carryOut(first, 'flush'))).toContain(`${all} messages were made due`)
+      await ended(first, await carryOut(first, 'flush'), `${all} messages were made due`)
       await until('delivered', 30_000, () => cluster.delivered().size === all - suspended)
       for (const { page } of [first, second])
         await until('shown', 30_000, async () => textOf(await page.open('messages')).includes(`Messages ${suspended} messages`))
