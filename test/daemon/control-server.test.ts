@@ -106,7 +106,7 @@ test('an operation is answered with its progress and its outcome', async () => {
       .map((line) => JSON.parse(line) as unknown),
   ).toEqual([
     { kind: 'progress', soFar: { matched: 1, changed: 1, unknown: [], ids: [expect.any(String)] } },
-    { kind: 'done', summary: { matched: 1, changed: 1, unknown: [] } },
+    { kind: 'done', summary: { matched: 1, changed: 1, inTransfer: 0, unknown: [] } },
   ])
 })
 

@@ -109,7 +109,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
     await b.nodes.arrivals()
     const record = { name: 'far.example', deadUntil: T0 + 1, probeInterval: 1, suspension: null, siteStatus: null }
     await a.store.takeMoved('a', [sent(moved), sent(waiting)], [record])
-    expect(await b.nodes.arrivals()).toEqual({ due: [], notices: [], destinations: [record], providers: [] })
+    expect(await b.nodes.arrivals()).toEqual({ due: [], notices: [], destinations: [record], providers: [], recalls: [] })
     const { messages, woken } = await a.store.admitMoved('a', 64, T0)
     expect(woken).toEqual([])
     expect(await b.nodes.arrivals()).toEqual({
@@ -117,6 +117,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
       notices: [messages[0]],
       destinations: [],
       providers: [],
+      recalls: [],
     })
     const out = (await a.store.beginMove(selection)).messages.map(({ message }) => message.id)
     await b.nodes.arrivals()

@@ -136,7 +136,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     await session.query(`insert into arrival (shard, kind, record) values (0, 'destinations', $1)`, [JSON.stringify(record)])
     const provider = { provider: 'big', effects: [] }
     await session.query(`insert into arrival (shard, kind, record) values (0, 'providers', $1)`, [JSON.stringify(provider)])
-    expect(await a.arrivals()).toEqual({ due: [], notices: [5], destinations: [record], providers: [provider] })
+    expect(await a.arrivals()).toEqual({ due: [], notices: [5], destinations: [record], providers: [provider], recalls: [] })
   })
 
   test('a notification about own shards is a hint', async () => {
