@@ -98,7 +98,8 @@ export class NodeChanges {
         )
       }
     }
-    for (const record of destinations) {
+    // An order of an operator ends an earlier one, which a new owner of the shard may find beside it.
+    for (const record of new Map(destinations.map((one) => [one.name, one])).values()) {
       if (!scheduler.schedules(record.name)) continue
       tasks.add(storeHealth.retryUntilCommitted(() => control.received(record)).then(() => expiry.run()))
     }
