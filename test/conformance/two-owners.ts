@@ -151,6 +151,39 @@ export function twoOwners(subject: () => Subject): void {
     expect(names.map((name) => members.get(name))).toEqual(names.map((_, n) => `p${n % 3}`))
   })
 
+  test('a recall asks the nodes that lease mail of its messages until they answer, and those that own shards about a destination', async () => {
+    const { a, b } = await both()
+    const c = await join()
+    const id = await queue(a.store, BOTH)
+    const other = await queue(a.store, BOTH)
+    await claim(b.store, T0, { limit: 1 })
+    const recall = { messages: [id, other], destination: null, rests: true }
+    let hints = 0
+    b.nodes.onHint(() => hints++)
+    expect(await a.nodes.recall(1, recall)).toEqual([b.nodes.me])
+    expect(await a.nodes.recall(1, recall)).toEqual([b.nodes.me])
+    expect(await a.nodes.recall(2, { ...recall, messages: [other] })).toEqual([])
+    await expect.poll(() => hints).toBeGreaterThan(0)
+    const asked = { asker: a.nodes.me, number: 1, recall }
+    for (let look = 0; look < 2; look++) expect((await b.nodes.arrivals()).recalls).toEqual([asked])
+    expect(await a.nodes.recallAnswers(1, [b.nodes.me])).toEqual([{ node: b.nodes.me, answer: null }])
+    const answer = { given: [id], inTransfer: [other] }
+    await b.nodes.answerRecall(asked, answer)
+    expect((await b.nodes.arrivals()).recalls).toEqual([])
+    expect(await a.nodes.recallAnswers(1, [b.nodes.me])).toEqual([{ node: b.nodes.me, answer }])
+    await a.nodes.endRecall(1)
+
+    // A node that waits for nothing of it: c has no shards.
+    expect(await c.nodes.recall(1, { messages: [], destination: 'far.example', rests: false })).toEqual(
+      [a.nodes.me, b.nodes.me].toSorted((x, y) => x - y),
+    )
+    const seen = (await beat(c.nodes)).nodes.find((node) => node.id === b.nodes.me)?.beat ?? 0
+    await c.nodes.takeOver(b.nodes.me, seen)
+    // A node that is gone has no claims.
+    expect(await c.nodes.recallAnswers(1, [a.nodes.me, b.nodes.me])).toEqual([{ node: a.nodes.me, answer: null }])
+    expect((await a.nodes.arrivals()).recalls).toMatchObject([{ asker: c.nodes.me, recall: { destination: 'far.example' } }])
+  })
+
   test('the owner hears of mail that another node queues, moves or wakes, once', async () => {
     const { a, b } = await both()
     let hints = 0

@@ -131,6 +131,7 @@ function crowdOf(seed: number, frame: Frame): Crowd {
         mail: mailOf(own, 1_000 + n),
       })),
       ...dice.many(dice.number(12, 24), (): Step => ({ at: begin + dice.number(0, lasts), ...order() })),
+      ...(dice.chance(0.2) ? [{ at: begin + lasts / 2, do: 'fill the disk', time: SECOND } as const] : []),
     ],
   }
 }
