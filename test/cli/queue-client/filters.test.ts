@@ -22,7 +22,7 @@ describe('filter options', () => {
     [['--sender', 'Ann@FAR.example'], { sender: 'Ann@far.example' }],
     [['--sender', '<>'], { sender: '' }],
     [['--sender', 'MAILER-DAEMON'], { sender: '' }],
-    [['--recipient', '*@FAR.example'], { recipient: '*@far.example' }],
+    [['--recipient', '*@FAR.example'], { recipient: '*@FAR.example' }],
     [['--destination', 'FAR.example'], { destination: 'far.example' }],
     [['--queue', 'hold'], { queue: 'hold' }],
     [['--older-than', '1h'], { arrivedBefore: NOW - 3_600_000 }],

@@ -1,8 +1,7 @@
-/**
- * A process that owns a queue until it is killed.
- */
+/** A process that owns a queue until it is killed. */
 import { takeOwnership } from '../../../src/store/owner-lock.ts'
 
-takeOwnership(process.argv[2] ?? '')
+const owner = takeOwnership(process.argv[2] ?? '')
 process.send?.('held')
-setInterval(() => undefined, 1000)
+// Keeps the ownership reachable: its lock ends when it is collected.
+setInterval(() => owner, 1000)
