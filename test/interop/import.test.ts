@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postfixIsMissing } from '../../scripts/bench/postfix.ts'
@@ -226,6 +226,8 @@ function showOf(postfix: PostfixSpool, queue: string, path: string): Shown {
   const recipients: string[] = []
   let [sender, arrival] = ['', 0]
   let wishes = new Map<string, string>()
+  // Postfix has not told the sender yet which recipients were refused.
+  const isUntold = postfix.queue('bounce').some((log) => basename(log) === basename(path))
   for (const line of postfix.run('postcat', '-e', path).split('\n')) {
     const [, key = '', value = ''] = /^(\w+): ?(.*)$/.exec(line) ?? []
     if (key === 'named_attribute') {
@@ -235,8 +237,7 @@ function showOf(postfix: PostfixSpool, queue: string, path: string): Shown {
     }
     if (key === 'sender') sender = inQuotes(value)
     if (key === 'message_arrival_time') arrival = Date.parse(`${value} UTC`) / 1000
-    // Postfix has not told the sender yet that these recipients were refused.
-    if (key === 'recipient' || (key === 'done_recipient' && queue === 'active' && sender !== '')) {
+    if (key === 'recipient' || (key === 'done_recipient' && isUntold && sender !== '')) {
       const address = inQuotes(value.includes('@') ? value : `${value}@origin.example`)
       recipients.push(withWishes(address, wishes.get('notify_flags') ?? '0', wishes.get('dsn_orig_rcpt') ?? ''))
     }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import { startDaemon } from '../../../src/daemon/daemon.ts'
 import { takeOwnership } from '../../../src/store/owner-lock.ts'
@@ -189,6 +189,8 @@ describe('one owner', () => {
   test('another process is refused, and a killed owner leaves no lock behind', async () => {
     const directory = folder()
     const child = fork(fileURLToPath(new URL('./holder.ts', import.meta.url)), [directory])
+    // A process that is left behind holds the output of the test run open.
+    onTestFinished(() => void child.kill('SIGKILL'))
     await once(child, 'message')
     expect(() => takeOwnership(directory)).toThrow(expect.objectContaining({ pid: child.pid }) as Error)
     child.kill('SIGKILL')
