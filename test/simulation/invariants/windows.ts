@@ -1,5 +1,5 @@
 /** Windows change by Postfix's arithmetic, computed independently from the results of deliveries. */
-import type { Duration } from '../../../src/system/clock.ts'
+import { MINUTE, type Duration } from '../../../src/system/clock.ts'
 import { messageOf, type DestinationName } from '../../../src/mail/message.ts'
 import type { ResultFacts } from '../record.ts'
 import type { Complain, Invariant, Scene } from '../replay.ts'
@@ -21,13 +21,15 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
   const unclear = new Set<DestinationName>()
   /** Time of the last positive delivery; a destination revived without one was resumed by an operator. */
   const answeredAt = new Map<DestinationName, Duration>()
+  /** Time of the last delivery that was accepted. */
+  const acceptedAt = new Map<DestinationName, Duration>()
   return {
     see({ where, event, at }, scene) {
       if (scene.settings.text('', 'default_destination_concurrency_control', 'postfix') !== 'postfix') return
       const deed: { readonly did?: string } = where === 'test' ? event : {}
       // The window begins anew when the destination changes its provider, and results of deliveries that end meanwhile do not count.
       if (where === 'test' && event.did === 'not begun') unclear.add(event.destination)
-      if (deed.did === 'killed' || deed.did === 'restarted') states.clear()
+      if (deed.did === 'killed' || deed.did === 'restarted') [states, acceptedAt].forEach((known) => known.clear())
       else if ('destination' in event && unclear.has(event.destination)) return
       // A delivery that ends at a suspended destination changes an unused window, which is reset when the destination is resumed.
       else if (where === 'queue' && event.kind === 'window' && scene.closed.has(event.destination)) return
@@ -51,7 +53,13 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
         if (event.result.feedback === 'positive' || event.result.congestion === 'late') answeredAt.set(event.destination, at)
         const state = stateOf(states, event.destination, scene)
         state.learnedAt = at
-        if (!scene.closed.has(event.destination)) learn(event.destination, event.result, state, scene)
+        if (event.result.outcomes.some(({ outcome }) => outcome === 'delivered')) acceptedAt.set(event.destination, at)
+        const age = at - (acceptedAt.get(event.destination) ?? -Infinity)
+        const asks = asksForLess(event.result) && scene.settings.text('', 'default_destination_adaptive_rate', 'yes') === 'yes'
+        // Beyond a minute, it depends on the rate that was found.
+        if (asks && age > MINUTE && age <= SLOWEST) unclear.add(event.destination)
+        const result: ResultFacts = asks && age <= MINUTE ? { ...event.result, feedback: 'none', congestion: 'late' } : event.result
+        if (!scene.closed.has(event.destination)) learn(event.destination, result, state, scene)
       } else if (where === 'test' && event.did === 'committed' && event.method === 'settle') {
         for (const { recipient } of event.settlement.recipients) {
           const attempt = [...scene.underWay.values()].find(({ recipients }) => recipients.some(({ id }) => id === recipient))
@@ -65,6 +73,19 @@ export function windowsFollowTheFeedback(complain: Complain): Invariant {
     },
   }
 }
+
+const CODES = new Set(['4.3.2', '4.4.5', '4.7.0', '4.7.28', '5.7.28'])
+
+/** Four deliveries at one a minute, the lowest rate. */
+const SLOWEST: Duration = 4 * MINUTE
+
+/** A destination that accepts mail, and asks for less of it, is slowed and does not become dead. */
+const asksForLess = ({ congestion, outcomes }: ResultFacts): boolean =>
+  congestion !== undefined &&
+  outcomes.some(
+    ({ reply, stage, status }) =>
+      reply !== undefined && stage !== 'auth' && stage !== 'starttls' && (reply.startsWith('421') || CODES.has(status)),
+  )
 
 const countAt = (destination: DestinationName, { underWay }: Scene): number =>
   [...underWay.values()].filter((one) => one.destination === destination).length
