@@ -56,7 +56,9 @@ export function nextStep(answer: TargetAnswer, { tries, refusals, draw }: TryFac
   if (isSent(answer)) return { kind: 'sent' }
   if (answer.kind === 'response' && answer.code === 410) return { kind: 'disable' }
   if (isRefusal(answer) && refusals >= REFUSALS) return { kind: 'park' }
-  const own = jittered(nextWait(WAITS, { step: tries, age: 0, previousWait: null, draw: () => draw }), JITTER, draw)
+  // A target that refuses is not away any more: the tries of an outage before do not make the waits longer.
+  const step = isRefusal(answer) && refusals > 0 ? refusals : tries
+  const own = jittered(nextWait(WAITS, { step, age: 0, previousWait: null, draw: () => draw }), JITTER, draw)
   const asked = answer.kind === 'response' ? Math.min(answer.retryAfter ?? 0, LONGEST_WAIT) : 0
   return { kind: 'wait', wait: Math.max(own, asked) }
 }

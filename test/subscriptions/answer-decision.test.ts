@@ -26,6 +26,13 @@ describe('waits', () => {
     [100, HOUR],
   ])('after failure %i: %i ms', (tries, wait) => expect(after(LOST, tries)).toEqual({ kind: 'wait', wait }))
 
+  test('between the refusals of an event are those of its refusals, also after an outage', () => {
+    expect(after(response(400), 30, 1)).toEqual({ kind: 'wait', wait: 5 * SECOND })
+    expect(after(response(400), 34, 5)).toEqual({ kind: 'wait', wait: 80 * SECOND })
+    // Several events in one request tell nothing of one of them.
+    expect(after(response(400), 3, 0)).toEqual({ kind: 'wait', wait: 20 * SECOND })
+  })
+
   test('are spread by up to a fifth', () => expect(after(LOST, 1, 0, 0.5)).toEqual({ kind: 'wait', wait: 5_500 }))
 
   test('are as long as Retry-After asks for, at most a day, and never shorter than the own wait', () => {
