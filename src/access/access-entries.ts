@@ -4,6 +4,7 @@ import type { AccessEntry, AccessEntryReader, AccessEntryStore, AccessSubject } 
 import type { AuditLog } from '../store/audit-log.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
+import { shellWord } from '../system/shell-word.ts'
 import { parseAccessAction, type AccessAction } from './access-action.ts'
 import type { LookupForm } from '../rewriting/address-keys.ts'
 
@@ -27,11 +28,16 @@ export interface AccessEntriesDeps {
 export function accessKey(subject: AccessSubject, key: string): string {
   if (/^[\d.:a-f]+\/\d+$/i.test(key))
     throw new Error(`${JSON.stringify(key)} is a network with a length; write its octets or groups, such as 192.0.2 or 2001:db8`)
+  if (subject === 'client' && /^[\d.]+$/.test(key) && !OCTETS.test(key))
+    throw new Error(`${JSON.stringify(key)} is neither an IPv4 address nor its first octets; write ${FORMS.client}`)
   const isAddress = subject !== 'client'
   const unquoted = isAddress ? key.replace(/^"(?:[^"\\]|\\.)*"(?=@)/, 'user') : key
   if (key === '' || /[\s/]/.test(unquoted)) throw new Error(`${JSON.stringify(key)} is no key; write ${FORMS[subject]}`)
   return (isAddress ? normalizeAddress(key) : key).toLowerCase()
 }
+
+/** An IPv4 address, or its first octets. */
+const OCTETS = /^(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){0,3}$/
 
 const FORMS: Readonly<Record<AccessSubject, string>> = {
   client: 'an address (192.0.2.7), a network (192.0.2) or a host or domain name',
@@ -75,8 +81,9 @@ export class AccessEntries {
     const now = clock.now()
     await store.setAccess({ subject, key, action, addedAt: now, addedBy: who, expiresAt: duration === null ? null : now + duration })
     await this.#removeStored({ subject, key }, (stored) => stored !== key)
-    const limit = duration === null ? '' : ` --for=${formatDuration(duration)}`
-    await store.audit({ at: now, who, action: 'access-add', arguments: `${subject} ${key} ${action}${limit}`, changed: 1 })
+    const limit = duration === null ? [] : [`--for=${formatDuration(duration)}`]
+    const words = [subject, key, action, ...limit].map(shellWord).join(' ')
+    await store.audit({ at: now, who, action: 'access-add', arguments: words, changed: 1 })
     await this.load()
   }
 
@@ -85,7 +92,8 @@ export class AccessEntries {
     const { store, clock } = this.#deps
     const key = accessKey(subject, given)
     const isRemoved = await this.#removeStored({ subject, key }, () => true)
-    if (isRemoved) await store.audit({ at: clock.now(), who, action: 'access-remove', arguments: `${subject} ${key}`, changed: 1 })
+    const words = [subject, key].map(shellWord).join(' ')
+    if (isRemoved) await store.audit({ at: clock.now(), who, action: 'access-remove', arguments: words, changed: 1 })
     await this.load()
     return isRemoved
   }

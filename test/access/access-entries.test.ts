@@ -4,6 +4,7 @@ import { AccessEntries, accessKey } from '../../src/access/access-entries.ts'
 import { addressForms } from '../../src/access/lookup-forms.ts'
 import { parseAddress } from '../../src/mail/address-path.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { HOUR } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const RULES = { delimiters: '+', whole: new Set<string>() }
@@ -47,4 +48,16 @@ test('an entry that an earlier version stored with quotes concerns the address, 
   expect(await entries.remove('sender', 'boss@us.example', 'root')).toBe(true)
   expect(isRefused('boss@us.example')).toBe(false)
   expect(await entries.remove('sender', 'boss@us.example', 'root')).toBe(false)
+})
+
+test('the audit log has the arguments of the command, quoted for a shell', async () => {
+  const { entries, reader } = await open()
+  const about = { subject: 'sender', key: '"a b"@us.example' } as const
+  await entries.add({ ...about, action: "REJECT it's enough", duration: 2 * HOUR, who: 'ann' })
+  await entries.remove(about.subject, about.key, 'ann')
+  const records = await reader.audit({ after: 0, limit: 10 })
+  expect(records.map((record) => [record.action, record.arguments])).toEqual([
+    ['access-add', `sender '"a b"@us.example' 'REJECT it'\\''s enough' --for=2h`],
+    ['access-remove', `sender '"a b"@us.example'`],
+  ])
 })

@@ -58,6 +58,8 @@ test('on a terminal, lines are cut to its width', async () => {
 test.each([
   [['sender', 'a@b.example', 'PERHAPS'], '"PERHAPS" is no action: write one of OK, DUNNO, REJECT'],
   [['sender', 'a@b.example', 'REDIRECT', 'nowhere'], '"nowhere" is no address'],
+  [['client', '999.1.1.1', 'REJECT'], 'is neither an IPv4 address nor its first octets; write an address (192.0.2.7)'],
+  [['client', '192.0.2.', 'REJECT'], 'is neither an IPv4 address nor its first octets; write an address (192.0.2.7)'],
   [['client', '192.0.2.0/24', 'REJECT'], 'is a network with a length; write its octets or groups, such as 192.0.2'],
   [['recipient', '', 'REJECT'], "argument 'key' is empty"],
   [['subject', 'x', 'REJECT'], 'Allowed choices are client, sender, recipient'],

@@ -321,6 +321,22 @@ describe('rate limits per client', () => {
     expect(await again()).toMatch(/^250 /)
   })
 
+  test('smtpd_client_auth_rate_limit', async () => {
+    const world = await openSmtpd({ ...settings, smtpd_client_auth_rate_limit: 2 })
+    const login = async (password: string) => {
+      const client = await greetedOverTls(world, OUTSIDER)
+      const answer = await ask(client, plain(`\0ann\0${password}`))
+      client.socket.destroy()
+      return answer
+    }
+    expect(await login('wrong')).toMatch(/^535 /)
+    expect(await login('wrong')).toMatch(/^535 /)
+    // Beyond the limit no password is compared: the reply tells nothing about a guess.
+    expect(await login('open sesame')).toBe(`450 4.7.1 Error: too many AUTH commands from ${OUTSIDER}`)
+    await world.wait(MINUTE)
+    expect(await login('open sesame')).toMatch(/^235 /)
+  })
+
   test('smtpd_client_connection_rate_limit', async () => {
     const { connect, wait } = await openSmtpd({ smtpd_client_connection_rate_limit: 2 })
     const greeting = async (from: string) => {
