@@ -127,7 +127,7 @@ fields \`webhook-id\`, \`webhook-timestamp\` and \`webhook-signature\`. Any 2xx 
 | repetition | after a lost answer or a crash an event is sent again, with the same \`webhook-id\`: keep the ids that were handled                        |
 | waits      | 5 s, doubled with each failure up to 1 h, spread by a fifth; \`Retry-After\` in seconds makes them longer, up to a day                     |
 | time limit | 15 s for the look-up, the connection and the response                                                                                    |
-| refusals   | an event that is refused six times with 4xx (not 408, 425, 429) is parked, and the next ones are sent; \`deferd webhook replay app --parked\` |
+| refusals   | an event that is refused six times with 4xx (not 408, 425, 429), within three minutes, is parked, and the next ones are sent; \`deferd webhook replay app --parked\` |
 | 410        | disables the subscription until \`deferd webhook replay app\`, or until its table has another target                                                                                                              |
 | redirects  | are not followed                                                                                                                         |
 | addresses  | private addresses are refused after the look-up, and \`http://\`, unless \`allow_private\` (\`--allow-private\`)                             |

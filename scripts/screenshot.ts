@@ -66,7 +66,11 @@ async function screenOf(world: World, directory: string, command: readonly strin
   return screen
 }
 
-type Part = readonly [kind: 'command' | 'heading' | 'name' | 'value', text: string]
+/** Class of a text by the colour that the command gave it (SGR, ECMA-48). */
+const COLOURS: Readonly<Record<string, string>> = { 1: 'heading', 2: 'faint', 31: 'bad', 32: 'good', 33: 'waiting', 35: 'stopped' }
+
+/** Letters of the same class. */
+type Part = readonly [kind: string, text: string]
 
 /** A line of output in its parts: the prompt, a heading, or the name of a fact and its value. */
 function partsOf(line: string): readonly Part[] {
@@ -75,6 +79,20 @@ function partsOf(line: string): readonly Part[] {
   const name = /^ {2}[a-z][a-z -]{0,12}(?= {2,})/.exec(line)?.[0] ?? ''
   const value: Part = ['value', line.slice(name.length)]
   return name === '' ? [value] : [['name', name], value]
+}
+
+/** A line that may have colours, in its parts. Throws an Error for a control sequence that has no class. */
+function colouredParts(line: string): readonly Part[] {
+  const [first = '', ...pieces] = line.split('\u001b[')
+  return [
+    ...(first === '' ? [] : partsOf(first)),
+    ...pieces.flatMap((piece): readonly Part[] => {
+      const [, code = '', text = ''] = /^(\d+)m(.*)$/.exec(piece) ?? []
+      const colour = code === '0' ? 'value' : COLOURS[code]
+      if (colour === undefined) throw new Error(`no colour for the control sequence in ${JSON.stringify(line)}`)
+      return text === '' ? [] : [[colour, text]]
+    }),
+  ]
 }
 
 /** The rows that a line takes on the terminal; it continues in the first column, as terminals have it. */
@@ -119,7 +137,7 @@ function picture(screen: string, title: string): string {
   const rows = screen
     .trimEnd()
     .split('\n')
-    .flatMap((line) => rowsOf(partsOf(line)))
+    .flatMap((line) => rowsOf(colouredParts(line)))
   const width = Math.ceil(2 * MARGIN + COLUMNS * CELL)
   const height = 2 * MARGIN + TITLE + Math.ceil((rows.length + 0.5) * LINE)
   return [
@@ -131,6 +149,11 @@ text { font: ${FONT_SIZE}px ui-monospace, SFMono-Regular, Menlo, Consolas, 'Deja
 .heading { fill: #ffffff; font-weight: bold; }
 .name { fill: #79c0ff; }
 .value { fill: #d6dde5; }
+.good { fill: #7ee787; }
+.waiting { fill: #e3b341; }
+.bad { fill: #ff7b72; }
+.stopped { fill: #d2a8ff; }
+.faint { fill: #8b949e; }
 </style>`,
     `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8" fill="#161b22" stroke="#57606a"/>`,
     ...['#ff5f57', '#febc2e', '#28c840'].map((fill, i) => `<circle cx="${MARGIN + 6 + i * 20}" cy="${MARGIN}" r="6" fill="${fill}"/>`),
