@@ -190,8 +190,10 @@ function firstOfCluster(search: RateSearch, { now, sentAt, others }: RateSample)
   const { span, series, phase } = search
   const pace = rateAt(search, now)
   const heldBefore = (acceptances: number): number => searchedRate(search, series - acceptances, now - search.refusedAt)
-  const [held, reached] = phase === 'found' ? [pace, pace] : [heldBefore(STRAIGHT), heldBefore(LAG + Math.min(others, LAG))]
   const mean = perMinute(span.accepted, sentAt - span.since)
+  // A refusal below the rate that was found comes from mail that arrived at uneven intervals, unless less than the pace was accepted.
+  const kept = Math.max(pace, search.rate * Math.min(1, mean / pace))
+  const [held, reached] = phase === 'found' ? [pace, kept] : [heldBefore(STRAIGHT), heldBefore(LAG + Math.min(others, LAG))]
   const isClose = pace <= CLOSE * held
   const isAlike = areAlike(mean, search.mean)
   const rate = phase === 'noticed' ? Math.min(reached, mean) : isClose || !isAlike ? reached : (reached + mean) / 2
