@@ -23,7 +23,8 @@ function onWall(destinations: readonly LiveDestination[], clock: Clock): readonl
 
 async function ownGlance(relay: Relay, clock: Clock): Promise<LiveStatus> {
   const status = await relay.status.glance()
-  return { ...status, destinations: onWall(status.destinations, clock) }
+  const queues = status.tally.queues.map((one) => ({ ...one, oldestArrival: one.oldestArrival - clock.wallOffset() }))
+  return { ...status, tally: { ...status.tally, queues }, destinations: onWall(status.destinations, clock) }
 }
 
 function known(relay: Relay, clock: Clock, name: DestinationName): KnownInMemory {

@@ -6,7 +6,7 @@ import { eventTime, type KeptEvent } from '../events/kept-event.ts'
 import type { Duration, Instant, MachineClock } from '../system/clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import type { MessageSummary, Recipient } from '../mail/message.ts'
-import { onClockAhead, type QueueFilter, type QueueReader } from './queue-reader.ts'
+import { onClockAhead, type MessageDetails, type QueueFilter, type QueueReader } from './queue-reader.ts'
 import type { AccessToken } from './access-token.ts'
 import type { StsPolicy } from './tls/sts-policy.ts'
 import type { AuditEntry } from './audit-log.ts'
@@ -64,9 +64,26 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     parkedAt: wall(one.parkedAt),
     dueAt: wallOrNull(one.dueAt),
   })
+  const details = (one: MessageDetails): MessageDetails => ({
+    ...one,
+    message: message(one.message),
+    ...(one.leftAt === undefined ? {} : { leftAt: wall(one.leftAt) }),
+    recipients: one.recipients.map(recipient),
+    history: one.history.map(attempt),
+  })
   const filterOf = (filter: QueueFilter): QueueFilter => onClockAhead(filter, offset())
+  // No spread of `reader`: a new method does not compile before its times are converted here, or have no need of it.
   return {
-    ...reader,
+    named: (queueIds) => reader.named(queueIds),
+    sliceEnd: (after, size) => reader.sliceEnd(after, size),
+    lastId: () => reader.lastId(),
+    readChunk: (of, index) => reader.readChunk(of, index),
+    trashCount: () => reader.trashCount(),
+    clockRecord: () => reader.clockRecord(),
+    placedBy: (...args) => reader.placedBy(...args),
+    providerOf: (...args) => reader.providerOf(...args),
+    membersOfProviders: () => reader.membersOfProviders(),
+    close: () => reader.close(),
     list: async (filter, page) =>
       (await reader.list(filterOf(filter), page)).map((one) => ({
         ...one,
@@ -82,15 +99,21 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
     expiring: (before, most) => reader.expiring(before + offset(), most),
     details: async (queueId) => {
       const one = await reader.details(queueId)
-      if (one === undefined) return undefined
-      const { leftAt, recipients, history } = one
-      return {
-        ...one,
-        message: message(one.message),
-        ...(leftAt === undefined ? {} : { leftAt: wall(leftAt) }),
-        recipients: recipients.map(recipient),
-        history: history.map(attempt),
-      }
+      return one === undefined ? undefined : details(one)
+    },
+    departed: async (filter, page) => {
+      const since = filter.since === null ? null : filter.since + offset()
+      const found = await reader.departed({ ...filter, since }, page)
+      return { ...found, messages: found.messages.map(details) }
+    },
+    causes: async (page) => {
+      const { through, groups } = await reader.causes(page)
+      return { through, groups: groups.map((one) => ({ ...one, since: wallOrNull(one.since), last: wallOrNull(one.last) })) }
+    },
+    counts: async () => (await reader.counts()).map((one) => ({ ...one, oldestArrival: wall(one.oldestArrival) })),
+    traffic: async (since) => {
+      const { total, minutes } = await reader.traffic(since + offset())
+      return { total, minutes: minutes.map((one) => ({ ...one, at: wall(one.at) })) }
     },
     destinationLoads: async (page) =>
       (await reader.destinationLoads(page)).map((one) => ({ ...one, nextDueAt: wallOrNull(one.nextDueAt) })),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE } from '../../src/system/clock.ts'
-import { queue } from '../conformance/mail.ts'
+import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
 
 const YEAR = 365 * DAY
@@ -46,4 +46,31 @@ test.each([10 * YEAR, -10 * YEAR])('after the wall clock was set by %i ms, a flu
   await operator.says('queue', 'flush', '--queue', 'incoming', '--older-than', '30m')
   expect((await json('queue', 'list')).next_attempt_time).toBe(operator.clock.now() / 1000)
   expect((await operator.says('audit')).split('\n')[1]).toContain(new Date(operator.clock.now()).toISOString().slice(0, 10))
+})
+
+interface Facts {
+  readonly left_time: number
+  readonly since: number
+  readonly last_time: number
+  readonly oldest_arrival_time: number
+  readonly last_hour: { readonly accepted: number; readonly delivered: number }
+}
+
+test.each([10 * YEAR, -10 * YEAR])('after the wall clock was set by %i ms, history, causes and status agree with it', async (step) => {
+  await operator.own(async (store) => {
+    const waits = await queue(store, { at: NOW - HOUR, leased: true, to: [{ address: 'ann@busy.example' }] })
+    await settleOne(store, waits, deferred(first(waits), NOW + MINUTE), NOW - 30 * MINUTE)
+    const gone = await queue(store, { at: NOW - 20 * MINUTE, leased: true, to: [{ address: 'eve@near.example' }] })
+    await settleOne(store, gone, delivered(first(gone), NOW - 10 * MINUTE), NOW - 10 * MINUTE)
+  })
+  operator.clock.step(step)
+  const now = operator.clock.now() / 1000
+  const facts = async (...argv: readonly string[]) => JSON.parse((await operator.says(...argv, '--json')).split('\n')[0] ?? '') as Facts
+  expect((await facts('history', 'list', '--since', '11m')).left_time).toBe(now - 600)
+  expect(await operator.says('history', 'list', '--since', '9m', '--tsv')).toBe('')
+  const cause = await facts('queue', 'causes', '--destination', 'busy.example')
+  expect([cause.since, cause.last_time]).toEqual([now - 1800, now - 1800])
+  const status = await facts('status')
+  expect(status.oldest_arrival_time).toBe(now - 3600)
+  expect(status.last_hour).toMatchObject({ accepted: 3, delivered: 1 })
 })

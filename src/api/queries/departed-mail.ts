@@ -96,10 +96,11 @@ export type SeriesSpan = keyof typeof SERIES
 /** Traffic of the queue in intervals that have ended, oldest first. Intervals without traffic have zeros. */
 export async function trafficSeries(view: QueueView, name: SeriesSpan) {
   const { span, interval } = SERIES[name]
-  const end = Math.floor(view.clock.now() / MINUTE) * MINUTE
+  // The minutes are those of the queue's clock, which is ahead of the wall clock by any number of ms.
+  const end = Math.floor(view.clock.now() / MINUTE) * MINUTE - view.clock.wallOffset()
   const start = end - span
   const { minutes } = await view.reader.traffic(start)
   const byInterval = Map.groupBy(minutes, ({ at }: TrafficMinute) => Math.floor((at - start) / interval))
   const counts: readonly Traffic[] = Array.from({ length: span / interval }, (_, n) => sumOfTraffic(byInterval.get(n) ?? []))
-  return { span: name, interval: interval / 1_000, begin: epochSeconds(start - view.clock.wallOffset()), counts }
+  return { span: name, interval: interval / 1_000, begin: epochSeconds(start), counts }
 }

@@ -29,7 +29,7 @@ interface Stored extends StoredStatus {
 async function read(view: QueueView): Promise<Stored> {
   const { waiting } = await view.tally(0)
   const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
-  const stored = await readStored(view.reader, view.clock.now(), counted)
+  const stored = await readStored(view.reader, wallNow(view), counted)
   const [oldest] = await view.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
   return {
     ...stored,
