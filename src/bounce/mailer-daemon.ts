@@ -4,7 +4,7 @@
  * notice due. No notice is lost or sent twice.
  */
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
-import { queueIdOf, type DestinationName, type Message, type MessageId } from '../mail/message.ts'
+import { type DestinationName, type Message, type MessageId } from '../mail/message.ts'
 import type { Arrivals } from '../store/membership/node-table.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
@@ -251,7 +251,7 @@ export class MailerDaemon {
     if (recipients.every(({ noticeDue }) => noticeDue === undefined)) return []
     const isDoubleBounce = message.sender.toLowerCase() === this.#deps.settings().rules.doubleBounceSender.toLowerCase()
     const why = isDoubleBounce ? 'it is mail to the postmaster' : 'neither NOTIFY nor notify_classes asks for one'
-    return [{ kind: 'notice-dropped', message, why: `${queueIdOf(message)}: ${why}` }]
+    return [{ kind: 'notice-dropped', message, why }]
   }
 
   // --- delay warnings wait while many notices are due

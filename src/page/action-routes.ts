@@ -30,7 +30,7 @@ import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
-import { conditionsOf, describedFilter, filterOf, optionsOf } from './screens/filter-text.ts'
+import { conditionsOf, describedFilter, filterOf, optionsOf, unknownIn } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
 import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
 
@@ -51,6 +51,9 @@ export const placeOf = (back: string | null): string =>
     ? back
     : 'messages'
 
+/** Parameters of the screen of an operation beside the conditions. */
+const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem']
+
 const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] =>
   shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: query.get('operation') ?? undefined }).operation
 
@@ -66,6 +69,7 @@ interface AskedAction {
 function actionOf(query: URLSearchParams, now: number): AskedAction | null {
   const operation = operationOf(query)
   const filter = filterOf(query)
+  shaped(conditionShape, unknownIn(query, BESIDES))
   const ids = query.getAll('id')
   if (text(query, 'scope') === 'ids' || (ids.length > 0 && text(query, 'scope') !== 'filter')) {
     if (ids.length === 0) return null

@@ -20,7 +20,7 @@ import { queryText } from './markup/links.ts'
 import { countingScreen } from './screens/counting-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
-import { conditionsOf, filterOf, type FilterText } from './screens/filter-text.ts'
+import { conditionsOf, filterOf, unknownIn, type FilterText } from './screens/filter-text.ts'
 import { historyScreen } from './screens/history-screen.ts'
 import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
@@ -124,7 +124,7 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
   const after = text(query, 'after')
   const order = chosen(query, 'order', MESSAGE_ORDERS)
   const visible = requester?.destinations ?? null
-  const checked = checkValue(conditionShape, conditionsOf(filter))
+  const checked = checkValue(conditionShape, { ...conditionsOf(filter), ...unknownIn(query, ['after', 'order']) })
   if (!checked.ok) {
     const facts = { page: NOTHING, filter, count: null, senders: null, after, order, problem: problemOf(checked.invalid) }
     return screenAnswer(view, messagesScreen(view, facts), 422)

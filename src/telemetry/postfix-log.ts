@@ -256,7 +256,7 @@ export function postfixLines(event: QueueEvent, options: LineOptions = {}): read
     case 'notice-sent':
       return line('bounce', about(event.message, `${event.to} ${NOTICES[event.notice]}: ${event.noticeId}`))
     case 'notice-dropped':
-      return line('bounce', about(event.message, `no notification is sent: ${event.why.replace(/^\w+: /, '')}`))
+      return line('bounce', about(event.message, `no notification is sent: ${event.why}`))
     case 'operated':
       return line('postsuper', `${event.queueId}: ${OPERATED[event.operation] ?? event.operation}`)
     case 'node-joined':

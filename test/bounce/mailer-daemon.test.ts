@@ -71,6 +71,7 @@ describe('a round', () => {
     await world.rest()
     expect(world.sent).toEqual([])
     expect(world.history.map(({ kind }) => kind)).toEqual(['accepted', 'notice-dropped', 'removed'])
+    expect(world.history[1]).toMatchObject({ why: 'it is mail to the postmaster' })
   })
 })
 

@@ -139,6 +139,14 @@ test('no message is changed when none is checked, and a filter that is not valid
   expect(await (await ask('messages?status=4.7')).text()).toContain('status: expected a code such as 4.7.0, or a pattern such as 4.7.*')
 })
 
+test('an unknown condition is refused: without it, other mail is selected than was asked for', async () => {
+  for (const path of ['messages?typo=x', 'operations/new?operation=hold&typo=x', 'operations/new?operation=hold&scope=ids&id=x&typo=x']) {
+    const response = await ask(path)
+    expect([path, response.status]).toEqual([path, 422])
+    expect(await response.text()).toContain('typo')
+  }
+})
+
 test('messages are listed from either end, and a plan leads back to that end', async () => {
   const oldest = await idsIn('messages')
   expect(await idsIn('messages?order=newest')).toEqual(oldest.toReversed())

@@ -33,12 +33,22 @@ export const conditionShape = z.strictObject({
 })
 export type MessageQuery = z.output<typeof conditionShape>
 
-export const conditionsOf = ({ older_than, younger_than, attempts_over, ...rest }: MessageQuery): MessageConditions => ({
-  ...rest,
-  olderThan: older_than,
-  youngerThan: younger_than,
-  attemptsOver: attempts_over,
-})
+export function conditionsOf({
+  sender,
+  recipient,
+  destination,
+  queue,
+  older_than: olderThan,
+  younger_than: youngerThan,
+  attempts_over: attemptsOver,
+  status,
+  reply,
+  ...rest
+}: MessageQuery): MessageConditions {
+  // A new condition does not compile before it is passed on.
+  const none: Readonly<Record<string, never>> = rest
+  return { ...none, sender, recipient, destination, queue, olderThan, youngerThan, attemptsOver, status, reply }
+}
 
 /** True for a destination that a client may see. `pattern` is null for all. */
 export const maySee = (pattern: string | null, destination: string): boolean => pattern === null || matchesPattern(pattern, destination)

@@ -23,6 +23,12 @@ export type FilterText = Readonly<Record<FilterName, string>>
 export const filterOf = (query: URLSearchParams): FilterText =>
   Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Record<FilterName, string>
 
+/** Parameters of a query that are neither conditions nor `besides`. With them, a filter selects other mail than was asked for. */
+export const unknownIn = (query: URLSearchParams, besides: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries([...query].filter(([name]) => !isFilterName(name) && !besides.includes(name)))
+
+const isFilterName = (name: string): name is FilterName => FILTER_NAMES.some((one) => one === name)
+
 export const isAny = (filter: FilterText): boolean => FILTER_NAMES.every((name) => filter[name] === '')
 
 /** The conditions that are set. */
