@@ -1,10 +1,14 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { SlowFilesFirst } from './test/support/slow-files-first.ts'
+import { PROCESS_TIER } from './test/tiers.ts'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [...PROCESS_TIER] } },
+      { extends: true, test: { name: 'process', include: [...PROCESS_TIER] } },
+    ],
     pool: 'forks',
     // Two more than there are processors: many tests wait for processes that they have started.
     maxWorkers: availableParallelism() + 2,

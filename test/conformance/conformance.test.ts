@@ -1,3 +1,4 @@
+/** The contract of the store, without disks; on-disk.test.ts and postgres.test.ts have the others. */
 import type { OwnerId } from '../../src/mail/message.ts'
 import { SHARDS } from '../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
@@ -5,10 +6,8 @@ import { MemoryMoves } from '../../src/store/memory/memory-moves.ts'
 import { emptyQueue, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
-import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
 import { T0, type Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
-import { copiesOfEmptyQueue } from './sqlite-on-disk.ts'
 
 describeQueueStore('the store in memory', async () => inMemory(), { survivesCrashes: true, moves: true })
 describeQueueStore('the store in memory, shared by nodes', () => joined(emptyQueue()), { survivesCrashes: true, shared: true })
@@ -22,15 +21,6 @@ describeQueueStore(
   },
   { survivesCrashes: false, moves: true },
 )
-
-const disk = copiesOfEmptyQueue()
-describeQueueStore('the SQLite store, inline, on disk', disk.opened(openInlineStore), { survivesCrashes: true, moves: true })
-// test/long runs all of it in the thread.
-describeQueueStore('the SQLite store, in its own thread, on disk', disk.opened(openWorkerStore), {
-  survivesCrashes: true,
-  moves: true,
-  restartsOnly: true,
-})
 
 /** The same store, whose arguments and results are copies. A value that cannot go to another thread rejects. */
 const withCopiedValues = <S extends object>(store: S): S =>

@@ -1,13 +1,7 @@
-/** Seeds 1 to 200; test/long has 2,000 seeds and the dense scenarios. */
+/** Seeds 1 to 40; states.test.ts has 200 with all sometimes-states, test/long 2,000 and the dense scenarios. */
 import { expect, test } from 'vitest'
 import { simulate } from './simulate.ts'
-import { SOMETIMES } from './sometimes.ts'
 
-/** A state that needs more seeds: test/long/simulation.long.ts reaches it. */
-const RARE = 'the disk full with mail in delivery'
-
-test('seeds 1 to 200: no invariant is violated, and every sometimes-state is reached', { timeout: 300_000 }, async () => {
-  const { reached, events } = await simulate(1, 200)
-  expect(Object.keys(SOMETIMES).filter((state) => !reached.has(state) && state !== RARE)).toEqual([])
-  expect(events).toBeGreaterThan(30_000)
+test('seeds 1 to 40: no invariant is violated', async () => {
+  expect((await simulate(1, 40)).events).toBeGreaterThan(5_000)
 })

@@ -49,7 +49,9 @@ function deadly(store: QueueStore, failpoint: Failpoint): QueueStore {
 
 const [failpointText = '', ...overrides] = process.argv.slice(2)
 const { config, written } = configFrom({}, 'relay.example', { overrides })
-takeOwnership(config.queue_directory)
+const owner = takeOwnership(config.queue_directory)
+// Keeps the ownership reachable: its lock ends when it is collected.
+process.once('exit', () => owner.release())
 const { store } = await openWorkerStore({ directory: config.queue_directory })
 const failpoint = parseFailpoint(failpointText)
 const relay = new Relay({

@@ -1,0 +1,39 @@
+/**
+ * The tiers of the tests. `npm test` runs the fast one: about two minutes on two idle cores, with neither root nor packages of a
+ * distribution. `npm run test:process` has the rest of what CI runs: tests that need a process, a database, a browser or Postfix, that kill, or
+ * that take long. `npm run test:long` has the full forms (test/long).
+ */
+
+/** Globs of the process tier. Every other `*.test.ts` is of the fast tier. */
+export const PROCESS_TIER: readonly string[] = [
+  // Real processes, PostgreSQL, browsers and Postfix.
+  'test/process/**/*.test.ts',
+  'test/interop/**/*.test.ts',
+  'test/packages/**/*.test.ts',
+  'test/store/postgres/**/*.test.ts',
+  'test/conformance/{on-disk,postgres}.test.ts',
+  'test/page/{browser,connection,counting,hostile-mail,incident}.test.ts',
+  'test/daemon/{admin,dkim-keys,reload,sendmail}.test.ts',
+  'test/telemetry/contrib.test.ts',
+  'test/cli/commands/{webhook,page-and-token}.test.ts',
+  'test/cli/{broken-configurations,hostile-text}.test.ts',
+  'test/docs/newcomers.test.ts',
+  'test/public-types.test.ts',
+  // Many seeds, many states, long spans of virtual time.
+  'test/simulation/{states,rewriting,simulation,tls-policies}.test.ts',
+  'test/simulation/nodes/nodes.test.ts',
+  'test/mutants/**/*.test.ts',
+  'test/types/**/*.test.ts',
+  'test/simulator/retry-guide.test.ts',
+  'test/simulator/contention/contention.test.ts',
+  'test/cli/commands/simulate-run.test.ts',
+  'test/cli/render/simulator-tables.test.ts',
+  'test/cli/queue-client/parallel-listing.test.ts',
+  'test/smtpd/{session-fuzz,smuggling}.test.ts',
+  'test/delivery/smtp/reply-fuzz.test.ts',
+  'test/queue/{memory,queue-move,subscription-move}.test.ts',
+  'test/store/sqlite/{claim-cost,damaged-copies,durability,foreign-schema,power-cut,power-cut-replay,random-schedules}.test.ts',
+  'test/store/memory/random-schedules.test.ts',
+  'test/stories/{features-on-both-stores,notices-over-smtp,on-call,outage-recovery,plan-matches-queue,slow-destination}.test.ts',
+  'test/stories/{tls-policies-over-a-month,tls-reports-of-a-day}.test.ts',
+]
