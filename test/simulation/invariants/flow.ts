@@ -91,13 +91,14 @@ export function closedIsLeftAlone(complain: Complain): Invariant {
       if (entry.event.did === 'began') check(entry.event.destination, entry.event.recipients.length, scene)
     },
   }
-  function check(destination: DestinationName, recipients: number, { closed, underWay, now }: Scene): void {
+  function check(destination: DestinationName, recipients: number, { closed, underWay, lingering, now }: Scene): void {
     const how = closed.get(destination)
     if (how === 'suspended') complain(`${destination} was tried while it is suspended`)
     if (how !== 'dead') return
     const until = deadUntil.get(destination) ?? 0
     if (now < until) complain(`${destination} is dead, and was tried ${until - now} ms before its time`)
-    if ([...underWay.values()].some((other) => other.destination === destination))
+    // The probe of a node that gave the shard away goes on beside that of the next owner.
+    if ([...underWay.values()].some((other) => other.destination === destination && !lingering.has(other.attempt)))
       complain(`${destination} is dead, and is probed twice at once`)
     if (recipients > 1) complain(`${destination} is dead, and was probed with ${recipients} recipients`)
   }

@@ -10,7 +10,7 @@ const ENDS: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete', 'expire'
 /** A message whose attempts an order has ended. */
 interface Ended {
   readonly by: Operation['kind']
-  /** Recipients in transfer when a requeue answered: they stay with their message. */
+  /** Recipients in transfer when a requeue was committed, or when it answered: they stay with their message. */
   readonly stays: ReadonlySet<RecipientId>
 }
 
@@ -20,12 +20,13 @@ interface Ended {
  */
 export function nothingBeginsAfterAnOrder(complain: Complain): Invariant {
   /** Changes of the order that is being carried out. */
-  const changing = new Map<MessageId, Operation['kind']>()
+  const changing = new Map<MessageId, Ended>()
   const ended = new Map<MessageId, Ended>()
   const suspended = new Set<DestinationName>()
+  const staying = (by: Operation['kind'], scene: Scene): readonly RecipientId[] =>
+    by === 'requeue' ? [...scene.underWay.values()].flatMap(({ recipients }) => recipients.map(({ id }) => id)) : []
   const answered = (scene: Scene): void => {
-    const inTransfer = [...scene.underWay.values()].flatMap(({ recipients }) => recipients.map(({ id }) => id))
-    for (const [message, by] of changing) ended.set(message, { by, stays: new Set(by === 'requeue' ? inTransfer : []) })
+    for (const [message, { by, stays }] of changing) ended.set(message, { by, stays: new Set([...stays, ...staying(by, scene)]) })
     changing.clear()
   }
   return {
@@ -43,7 +44,8 @@ export function nothingBeginsAfterAnOrder(complain: Complain): Invariant {
         for (const { message, operation } of event.operations) {
           // A message that operators expired stays so.
           if (RETURNS.has(operation.kind) && ended.get(message)?.by !== 'expire') ended.delete(message)
-          if (ENDS.has(operation.kind) && ended.get(message)?.by !== 'expire') changing.set(message, operation.kind)
+          if (ENDS.has(operation.kind) && ended.get(message)?.by !== 'expire')
+            changing.set(message, { by: operation.kind, stays: new Set(staying(operation.kind, scene)) })
         }
       if (event.did !== 'began') return
       const order = ended.get(event.message)
