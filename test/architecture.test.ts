@@ -16,6 +16,7 @@ const LAYERS = [
   'events',
   'config/values',
   'config',
+  'oauth',
   'rewriting',
   'dkim',
   'checks',

@@ -67,7 +67,7 @@ const planBody = z.strictObject({
 const NAMES = Object.keys(OPTIONS).toSorted() as OptionName[]
 
 function configuration({ loaded }: QueueView) {
-  const { written, writtenTables, writtenDkim, writtenEvents, given, file } = loaded()
+  const { written, writtenTables, writtenDkim, writtenEvents, writtenOauth, given, file } = loaded()
   const defaults = defaultConfig()
   const tables = (all: ReadonlyMap<string, ReadonlyMap<string, string>>) =>
     Object.fromEntries([...all].map(([heading, table]) => [heading, Object.fromEntries(table)]))
@@ -82,6 +82,7 @@ function configuration({ loaded }: QueueView) {
     destinations: tables(writtenTables),
     dkim: tables(writtenDkim),
     events: tables(writtenEvents),
+    oauth: tables(writtenOauth),
   }
 }
 

@@ -142,10 +142,15 @@ export const DELIVERY_OPTIONS = {
   smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),
   smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'Private key of the client certificate (PEM).'),
   smtp_sasl_password_maps: option(is.text, '', 'File of credentials for AUTH, lines of "NEXTHOP-OR-SENDER USER:PASSWORD".'),
+  smtp_sasl_oauth: perDestination(
+    is.text,
+    '',
+    'Name of the [oauth.NAME] table whose access token takes the place of an empty password in smtp_sasl_password_maps; empty for none.',
+  ),
   smtp_sasl_oauth_token_command: option(
     is.text,
     '',
-    'Shell command that prints an access token for XOAUTH2, for logins without a password; the user is added as its last argument.',
+    'Shell command that prints an access token; the user is its last argument. Stands for [oauth.command] with provider = "command", and for smtp_sasl_oauth = "command".',
   ),
   smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look up credentials by the sender and its @domain first.'),
   smtp_sasl_mechanism_filter: option(

@@ -1,8 +1,10 @@
 /** Renders docs/configuration.md from the option table. */
+import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/oauth-members.ts'
+import { PROVIDERS } from './values/oauth-table.ts'
 import { OPTIONS } from './options.ts'
 import type { TimeUnit } from './values/values.ts'
 
-const INTRODUCTION = `# Configuration
+const introduction = (): string => `# Configuration
 
 <!-- Written by scripts/docs.ts from src/config/options.ts; do not edit. -->
 
@@ -41,6 +43,14 @@ nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The envir
 # sender, @domain or <> → relayhost of its mail; DUNNO for that of all mail
 [sender_dependent_relayhost_maps]
 "@customer.example" = "[smtp.customer.example]:587"
+
+# source of access tokens for smtp_sasl_oauth and logins "user:oauth=m365" (docs/configuration.md#access-tokens)
+[oauth.m365]
+provider = "microsoft" # or google, other, command
+tenant = "contoso.example"
+grant = "client_credentials" # or refresh_token, service_account
+client_id = "00000000-0000-0000-0000-000000000000"
+client_secret_file = "/etc/deferd/m365.secret"
 
 # recipient domain, .parent or next hop: parameters that differ there
 [destination."gmail.com"]
@@ -83,6 +93,26 @@ The heading of a \`[destination."…"]\` table is one of these, in lower or uppe
 Any other heading is refused. \`deferd check\` and the log of a start name a table of a next hop to which no route leads; where routes are in files, they
 cannot tell.
 
+## Access tokens
+
+A next hop that wants OAuth 2 (RFC 6749) instead of a password gets access tokens by an \`[oauth.NAME]\` table. A login of \`smtp_sasl_password_maps\` uses it
+when its password is empty (\`[smtp.office365.com]:587 relay@contoso.example:\`) and \`smtp_sasl_oauth\` names the table, or when it names the table itself
+(\`relay@contoso.example:oauth=m365\`).
+
+| member | |
+| --- | --- |
+${memberRows()}
+
+| provider | grant | must have | may have |
+| --- | --- | --- | --- |
+${grantRows()}
+
+With \`client_credentials\` a table has exactly one of \`client_secret_file\`, \`client_certificate_file\` and the variable
+\`DEFERD_OAUTH_NAME_CLIENT_SECRET\` (name in upper case, hyphens as underscores); with \`refresh_token\` at most one. With \`provider = "microsoft"\` a table
+has \`tenant\`, or the \`token_url\` of another cloud. Secrets are read from their files at the start and on SIGHUP; a file that others than its owner can read is
+reported. A new secret is used at the next request, and tables that are as before keep their tokens. \`smtp_sasl_oauth_token_command\` stands for the table
+\`[oauth.command]\` with \`provider = "command"\`.
+
 ## Parameters
 
 Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.
@@ -97,10 +127,25 @@ const unitOf = ({ unit }: { readonly unit?: TimeUnit }): string => (unit === und
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
+const memberRows = (): string =>
+  Object.entries(OAUTH_MEMBERS)
+    .map(([name, { about }]) => `| \`${name}\` | ${cell(about)} |`)
+    .join('\n')
+
+const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
+
+const grantRows = (): string =>
+  PROVIDERS.flatMap((provider) =>
+    GRANTS_OF[provider].map((grant) => {
+      const { required, optional } = membersOf(provider, grant)
+      return `| ${provider} | ${provider === 'command' ? '' : grant} | ${listed(required)} | ${listed(optional)} |`
+    }),
+  ).join('\n')
+
 export function configurationPage(): string {
   const rows = Object.entries(OPTIONS).map(([name, option]) => {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
     return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
   })
-  return `${INTRODUCTION}${rows.join('\n')}\n`
+  return `${introduction()}${rows.join('\n')}\n`
 }

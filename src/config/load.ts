@@ -8,11 +8,13 @@ import { readDkimTable } from './values/dkim-tables.ts'
 import { readEventsTable, shownValue } from './values/event-tables.ts'
 import { headingMistake } from './destination-headings.ts'
 import { globalNameOf, type SettingName } from './destination-settings.ts'
+import { noteUnknownOauth, readOauthTables } from './oauth-tables.ts'
 import { readProviderTable } from './provider-tables.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
 import { tables } from './values/lookup-tables.ts'
+import { COMMAND_TABLE } from './values/oauth-table.ts'
 import { OPTIONS, type Config, type OptionName } from './options.ts'
 import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
@@ -55,6 +57,10 @@ export interface LoadedConfig {
   readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[events.NAME]` tables in the syntax of the file, without secrets and the paths of URLs, by name. */
   readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[oauth.NAME]` tables in the syntax of the file, by name. */
+  readonly writtenOauth: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** Client secrets of the environment, by variable (secretVariable). Nothing prints them. */
+  readonly oauthSecrets: ReadonlyMap<string, string>
   /** Values that were replaced, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
@@ -115,6 +121,9 @@ const emptySettings = (): RawSettings => ({
   whereOfRule: new Map(),
   dkim: new Map(),
   events: new Map(),
+  oauth: new Map(),
+  whereOfOauth: new Map(),
+  oauthSecrets: new Map(),
 })
 
 /**
@@ -217,8 +226,23 @@ function interpret(
     }),
   )
   const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
+  const oauth = readOauthTables(raw, parameters, problems)
+  if (oauth.get(COMMAND_TABLE)?.command === parameters.smtp_sasl_oauth_token_command && !raw.parameters.has('smtp_sasl_oauth')) {
+    parameters.smtp_sasl_oauth = COMMAND_TABLE
+    written.set('smtp_sasl_oauth', COMMAND_TABLE)
+  }
   noteHeadings(raw, parameters, problems)
-  const config: Config = { ...parameters, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events }
+  const config: Config = {
+    ...parameters,
+    transport_maps: maps,
+    transport_tables: transportTables,
+    destination,
+    provider,
+    dkim,
+    events,
+    oauth,
+  }
+  noteUnknownOauth(config, raw, problems)
   const origins: Origins = {
     parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
     transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
@@ -239,6 +263,8 @@ function interpret(
     writtenProviders: new Map([...raw.providers].map(([name, table]) => [name, writeTable(table, expansion)])),
     writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
     writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeEvents(table)])),
+    writtenOauth: new Map([...raw.oauth].map(([name, table]) => [name, writeRaw(table)])),
+    oauthSecrets: raw.oauthSecrets,
     warnings: queueTimes.warnings,
   }
 }

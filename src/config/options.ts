@@ -7,6 +7,7 @@ import { ACCESS_OPTIONS } from './access-options.ts'
 import type { TableSource } from './values/lookup-tables.ts'
 import type { DkimTable } from './values/dkim-tables.ts'
 import type { EventsTable } from './values/event-tables.ts'
+import type { OauthTable } from './values/oauth-table.ts'
 import { ADMIN_OPTIONS } from './admin-options.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
@@ -55,4 +56,6 @@ export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
   readonly dkim: ReadonlyMap<string, DkimTable>
   /** Subscriptions to events, by name. */
   readonly events: ReadonlyMap<string, EventsTable>
+  /** Sources of access tokens for next hops, by name. */
+  readonly oauth: ReadonlyMap<string, OauthTable>
 }

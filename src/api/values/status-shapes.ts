@@ -89,5 +89,6 @@ export const configuration = z
     destinations: z.record(z.string(), z.record(z.string(), z.string())),
     dkim: z.record(z.string(), z.record(z.string(), z.string())),
     events: z.record(z.string(), z.record(z.string(), z.string())).describe('`[events.NAME]` tables, without secrets'),
+    oauth: z.record(z.string(), z.record(z.string(), z.string())).describe('`[oauth.NAME]` tables'),
   })
   .meta({ id: 'Configuration' })

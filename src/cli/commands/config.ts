@@ -38,6 +38,7 @@ function* tables({
   writtenProviders,
   writtenDkim,
   writtenEvents,
+  writtenOauth,
 }: LoadedConfig): Generator<string> {
   if (writtenTransports !== '') yield `transport_maps = ${writtenTransports}`
   if (config.transport_maps.size > 0) {
@@ -48,6 +49,7 @@ function* tables({
   yield* headed('provider', writtenProviders)
   yield* headed('dkim', writtenDkim)
   yield* headed('events', writtenEvents)
+  yield* headed('oauth', writtenOauth)
 }
 
 function* headed(kind: string, written: ReadonlyMap<string, ReadonlyMap<string, string>>): Generator<string> {

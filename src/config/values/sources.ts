@@ -31,6 +31,11 @@ export interface RawSettings {
   readonly whereOfRule: Map<string, (n: number, key: string) => string>
   readonly dkim: Map<string, Map<string, RawValue>>
   readonly events: Map<string, Map<string, RawValue>>
+  readonly oauth: Map<string, Map<string, RawValue>>
+  /** Positions of the headings of `oauth`. */
+  readonly whereOfOauth: Map<string, string>
+  /** Client secrets of the environment, by variable. */
+  readonly oauthSecrets: Map<string, string>
 }
 
 /** Configuration files that are tried when none is named. The first existing file is used. */
@@ -61,7 +66,7 @@ export interface ConfigSources {
   readonly defaultFiles?: DefaultFiles | undefined
 }
 
-const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events'])
+const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events', 'oauth'])
 
 function readIfThere(path: string): string | undefined {
   try {
@@ -143,13 +148,14 @@ export function addTables(
     else if (name === 'transport_maps') {
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
-      const target = { dkim: raw.dkim, events: raw.events, provider: raw.providers }[name] ?? raw.destinations
+      const target = { dkim: raw.dkim, events: raw.events, provider: raw.providers, oauth: raw.oauth }[name] ?? raw.destinations
       for (const [heading, table] of Object.entries(value)) {
         if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [${name}."${heading}"]` })
         else {
           const settings = Object.entries(table).map(([key, set]) => [key, { value: set, where: where(name, heading, key) }] as const)
           target.set(heading, new Map(settings))
           if (name === 'destination') raw.whereOfDestination.set(heading, where(name, heading))
+          if (name === 'oauth') raw.whereOfOauth.set(heading, where(name, heading))
           if (name === 'provider') raw.whereOfRule.set(heading, (n, key) => where(name, heading, 'rule', String(n), key))
         }
       }
@@ -160,12 +166,16 @@ export function addTables(
 /** Matches variables that are parameters: all except DEFERD_CONFIG and those of the test suite (`DEFERD_TEST_REQUIRE`). */
 const SETTING = /^DEFERD_(?!CONFIG$|TEST_)/
 
+/** Matches variables with the client secret of an `[oauth.NAME]` table. */
+const CLIENT_SECRET = /^DEFERD_OAUTH_.+_CLIENT_SECRET$/
+
 /** Adds variables such as `DEFERD_MYHOSTNAME`, which sets myhostname. */
 export function addEnvironment(env: ConfigSources['env'], raw: RawSettings, problems: Problem[]): void {
   for (const [variable, value] of Object.entries(env)) {
     if (!SETTING.test(variable) || value === undefined) continue
     const name = variable.slice('DEFERD_'.length).toLowerCase()
-    if (name === 'transport_maps') overrideTransports(raw, { value, where: 'environment' })
+    if (CLIENT_SECRET.test(variable)) raw.oauthSecrets.set(variable, value)
+    else if (name === 'transport_maps') overrideTransports(raw, { value, where: 'environment' })
     else if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
     else raw.parameters.set(name, { value, where: 'environment' })
   }

@@ -14,7 +14,7 @@ const SHARED: readonly OptionName[] = [
   'node_lease',
 ]
 
-export function sharedSettings({ config, written, writtenTables, writtenProviders, writtenEvents }: LoadedConfig): string {
+export function sharedSettings({ config, written, writtenTables, writtenProviders, writtenEvents, writtenOauth }: LoadedConfig): string {
   const hash = createHash('sha256')
   for (const name of SHARED.toSorted()) hash.update(`${name}=${written.get(name) ?? ''}\n`)
   const lines = [
@@ -24,6 +24,9 @@ export function sharedSettings({ config, written, writtenTables, writtenProvider
       [...table].map(([name, value]) =>
         JSON.stringify(['events', subscription, name, name === 'to' ? config.events.get(subscription)?.to : value]),
       ),
+    ),
+    ...[...writtenOauth].flatMap(([table, members]) =>
+      [...members].flatMap(([name, value]) => (OF_MACHINE.test(name) ? [] : [JSON.stringify(['oauth', table, name, value])])),
     ),
     ...[...writtenProviders].flatMap(([provider, table]) =>
       [...table].map(([name, value]) => JSON.stringify(['provider', provider, name, value])),
