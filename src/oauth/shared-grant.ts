@@ -1,29 +1,59 @@
 /**
- * Port to the refresh tokens that an authority replaces on use (RFC 6749 §6). All nodes of a queue share one, with the access token that came
- * with it, so that no node uses a refresh token that another one has replaced.
+ * Rotating refresh tokens, as the queue keeps them for all its nodes. An authority that rotates answers each request with a new refresh
+ * token, and ends the former one. So there is one chain of tokens, which one node at a time continues, and the access token of its last
+ * answer serves all nodes.
  */
 import type { Instant } from '../system/clock.ts'
 
+/** The last answer of the authority. */
 export interface SharedGrant {
   readonly refreshToken: string
-  /** Null until the authority has given one. */
+  /** The access token that came with it; null without one. */
   readonly accessToken: string | null
-  /** End of the access token. */
+  /** End of the access token, on the clock of the queue. */
   readonly expiresAt: Instant
-  /** Counts the refresh tokens of the chain. */
+  /** Number of the answer in the row, from 1. */
   readonly generation: number
-  /** SHA-256 of the token of refresh_token_file from which the chain began. */
+  /** SHA-256, in hex, of the token of `refresh_token_file` from which the chain began. A file with another token begins another chain. */
   readonly origin: string
+}
+
+/** A row: the grant of a table `[oauth.NAME]` for a user. */
+export interface KeptGrant extends SharedGrant {
+  readonly name: string
+  readonly user: string
 }
 
 export interface SharedGrants {
   read(name: string, user: string): Promise<SharedGrant | null>
   /** Takes the right to ask the authority until `until`; false while another node has it. Ends with replace, release, or at its time. */
   claim(name: string, user: string, at: { readonly now: Instant; readonly until: Instant }): Promise<boolean>
-  /**
-   * Stores a new generation durably (synced before it resolves) and ends the claim; false when `generation` of the row is not
-   * grant.generation - 1.
-   */
+  /** Stores a new generation durably (synced before it resolves) and ends the claim; false when `generation` of the row is not grant.generation - 1. */
   replace(name: string, user: string, grant: SharedGrant): Promise<boolean>
   release(name: string, user: string): Promise<void>
 }
+
+/** The methods of SharedGrants as methods of QueueStore. */
+export interface GrantStore {
+  sharedGrant: SharedGrants['read']
+  claimGrant: SharedGrants['claim']
+  replaceGrant: SharedGrants['replace']
+  releaseGrant: SharedGrants['release']
+}
+
+/** Method of QueueReader for grants. */
+export interface GrantReader {
+  /** All grants, ordered by name and user. They have secrets: for moves of the queue only. */
+  sharedGrants(): Promise<readonly KeptGrant[]>
+}
+
+/** Whether a grant of another queue takes the place of the one that is kept here: it continues the same chain. */
+export const isContinuedBy = (kept: SharedGrant | null, other: SharedGrant): boolean =>
+  kept === null || (kept.origin === other.origin && kept.generation < other.generation)
+
+export const sharedGrantsIn = (store: GrantStore): SharedGrants => ({
+  read: (name, user) => store.sharedGrant(name, user),
+  claim: (name, user, at) => store.claimGrant(name, user, at),
+  replace: (name, user, grant) => store.replaceGrant(name, user, grant),
+  release: (name, user) => store.releaseGrant(name, user),
+})

@@ -127,14 +127,14 @@ async function remaining(mover: QueueMover, reader: QueueReader): Promise<readon
   return [unreadable, null]
 }
 
-const NO_RECORDS: MovedRecords = { history: [], audit: [], destinations: [], access: [], tokens: [], subscriptions: [] }
+const NO_RECORDS: MovedRecords = { history: [], audit: [], destinations: [], access: [], tokens: [], grants: [], subscriptions: [] }
 
 async function sendRecords({ source, target }: QueueMoveDeps, records: Partial<MovedRecords>): Promise<void> {
   const { identity } = await source.moves.moveState()
   await target.moves.takeRecords(identity, { ...NO_RECORDS, ...records })
 }
 
-/** Copies history, audit log, the states of destinations, access entries, tokens and subscriptions. What the target has is not sent again. */
+/** Copies history, audit log, the states of destinations, access entries, tokens, refresh tokens and subscriptions. What the target has is not sent again. */
 async function moveRecords(deps: QueueMoveDeps): Promise<void> {
   const { source, target, names } = deps
   const { identity } = await source.moves.moveState()
@@ -144,6 +144,7 @@ async function moveRecords(deps: QueueMoveDeps): Promise<void> {
   const later = (await source.reader.accessEntries()).map((entry) => laterBy(offset, entry))
   for (let at = 0; at < later.length; at += PAGE) await send({ access: later.slice(at, at + PAGE) })
   await send({ tokens: (await source.reader.tokens()).map((token) => laterBy(offset, token)) })
+  await send({ grants: (await source.reader.sharedGrants()).map((one) => ({ ...one, expiresAt: one.expiresAt + offset })) })
   await send({ subscriptions: await handedOver(source, offset) })
   let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
   for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {

@@ -152,6 +152,11 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   tlsResults: { room: 'neither', changes: nothing },
   endTlsReport: { room: 'neither', changes: nothing },
   pruneTlsReports: { room: 'reserve', changes: nothing },
+  sharedGrant: { room: 'neither', changes: nothing },
+  // Deliveries make room, and a refresh token that is not stored is lost.
+  claimGrant: { room: 'reserve', changes: nothing },
+  replaceGrant: { room: 'reserve', changes: nothing },
+  releaseGrant: { room: 'reserve', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },

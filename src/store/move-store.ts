@@ -10,6 +10,7 @@ import { isLive, RECIPIENTS_PER_MESSAGE, type Message, type MessageId, type Plac
 import type { Instant } from '../system/clock.ts'
 import type { AccessEntry } from './access-entry.ts'
 import type { AccessToken } from './access-token.ts'
+import type { KeptGrant } from '../oauth/shared-grant.ts'
 import type { HistoryRecord } from './history-record.ts'
 import type { AuditEntry, AuditId } from './audit-log.ts'
 import type { AttemptRecord, DestinationDue, DestinationRecord, QueueStore } from './queue-store.ts'
@@ -105,6 +106,7 @@ export interface MovedRecords {
   readonly destinations: readonly DestinationRecord[]
   readonly access: readonly AccessEntry[]
   readonly tokens: readonly AccessToken[]
+  readonly grants: readonly KeptGrant[]
   readonly subscriptions: readonly MovedSubscription[]
 }
 
@@ -166,7 +168,7 @@ export interface MoveStore {
   admitMoved(source: QueueIdentity, limit: number, now: Instant): Promise<Admitted>
   /**
    * Adds rows of history and audit of a source, the states of destinations that have none here, access entries whose subject and key, and
-   * tokens whose name and hash, are not in use here, and subscriptions as `takenSubscription` decides.
+   * tokens whose name and hash, are not in use here, grants as `isContinuedBy` decides, and subscriptions as `takenSubscription` decides.
    */
   takeRecords(source: QueueIdentity, records: MovedRecords): Promise<void>
   recordsTaken(source: QueueIdentity): Promise<RecordsTaken>

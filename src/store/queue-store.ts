@@ -12,6 +12,7 @@ import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { AccessEntryStore } from './access-entry.ts'
 import type { ProviderStore } from './provider-state.ts'
+import type { GrantStore } from '../oauth/shared-grant.ts'
 import type { StsPolicyStore } from './tls/sts-policy.ts'
 import type { TlsReportStore } from './tls/tls-report.ts'
 import type { TokenStore } from './access-token.ts'
@@ -301,7 +302,8 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore, ProviderStore, TlsReportStore, OutboxStore {
+export interface QueueStore
+  extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore, ProviderStore, TlsReportStore, GrantStore, OutboxStore {
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.

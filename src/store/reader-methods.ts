@@ -47,6 +47,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   providerOf: true,
   membersOfProviders: true,
   providerRecords: true,
+  sharedGrants: true,
   allSubscriptions: true,
   parkedEvents: true,
   eventsAfter: true,

@@ -143,6 +143,7 @@ export function onOffset(reader: QueueReader, offset: () => Duration): QueueRead
       const found = await reader.stsPolicy(domain)
       return found === undefined ? undefined : policy(found)
     },
+    sharedGrants: async () => (await reader.sharedGrants()).map((one) => ({ ...one, expiresAt: wall(one.expiresAt) })),
     stsPolicies: async () => (await reader.stsPolicies()).map(policy),
     providerRecords: async () =>
       (await reader.providerRecords()).map((one) => ({

@@ -4,6 +4,7 @@
 import { MOVED_ON, type MovedSubscription } from '../../src/store/outbox/moved-subscription.ts'
 import { newProgress } from '../../src/store/outbox/subscription.ts'
 import { event, SETTINGS } from './outbox.ts'
+import { grant } from './shared-grants.ts'
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf, recipientId, type MessageId } from '../../src/mail/message.ts'
@@ -12,6 +13,7 @@ import { MemoryMoves } from '../../src/store/memory/memory-moves.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
 import { renumbered, type Arrival, type MovedMessage, type MoveRound, type MoveStore } from '../../src/store/move-store.ts'
+import type { KeptGrant } from '../../src/oauth/shared-grant.ts'
 import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { operate } from '../support/operate.ts'
 import {
@@ -330,7 +332,7 @@ export function movable(subject: () => Subject): void {
       { ...unset, ...counts, id: 5, at: T0, lastAt: T0 + 1, who: 'them', action: 'flush', arguments: 'X', state: 'running' as const },
     ]
     for (let repeated = 0; repeated < 2; repeated++)
-      await moves().takeRecords('a', { history: theirs, audit, destinations: [], access: [], tokens: [], subscriptions: [] })
+      await moves().takeRecords('a', { history: theirs, audit, destinations: [], access: [], tokens: [], grants: [], subscriptions: [] })
     expect(await moves().recordsTaken('a')).toEqual({ history: 7, audit: 5 })
     expect(await moves().recordsTaken('b')).toEqual({ history: 0, audit: 0 })
     expect((await moves().historyAfter(0, 10)).map(({ message }) => message)).toEqual([id, id + 500])
@@ -359,7 +361,7 @@ export function movable(subject: () => Subject): void {
       ...more,
     })
     const take = async (...subscriptions: readonly MovedSubscription[]) => {
-      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], subscriptions })
+      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants: [], subscriptions })
       return (await reader.allSubscriptions()).find(({ name }) => name === 'app')
     }
     expect(await take(moved('app'), moved('own'))).toMatchObject({ owner: 'command', createdAt: T0 - 5, createdBy: 'them', behind: 0 })
@@ -392,9 +394,24 @@ export function movable(subject: () => Subject): void {
     const access = [{ ...entry, action: 'REJECT' }, moved]
     const tokens = [{ ...token, hash: 'cc' }, { ...token, name: 'ce' }, other]
     for (let repeated = 0; repeated < 2; repeated++)
-      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens, subscriptions: [] })
+      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens, grants: [], subscriptions: [] })
     expect(await reader.accessEntries()).toEqual([entry, moved])
     expect(await reader.tokens()).toEqual([other, token])
+  })
+
+  test('refresh tokens of another queue are added, or continue the same chain', async () => {
+    const { store, reader } = subject()
+    const key = { name: 'm365', user: '' }
+    const take = async (...grants: readonly KeptGrant[]) =>
+      moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants, subscriptions: [] })
+    const other = { name: 'google', user: 'ann', ...grant(4) }
+    await store.claimGrant('m365', '', { now: T0, until: T0 + MIN })
+    await take(other, { ...key, ...grant(7) })
+    expect(await reader.sharedGrants()).toEqual([other, { ...key, ...grant(7) }])
+    await take({ ...key, ...grant(6) }, { ...key, ...grant(9, { origin: 'another' }) })
+    expect(await store.sharedGrant('m365', '')).toEqual(grant(7))
+    for (let repeated = 0; repeated < 2; repeated++) await take({ ...key, ...grant(9) })
+    expect(await store.sharedGrant('m365', '')).toEqual(grant(9))
   })
 }
 

@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
+import { refreshTokens, refreshTokensAcrossRestarts } from './shared-grants.ts'
 import { tlsReporting } from './tls-reports.ts'
 import { comingIn } from './enqueue.ts'
 import { newestFirst } from './newest-first.ts'
@@ -51,6 +52,7 @@ export function describeQueueStore(
     if (survivesCrashes) describe('operations and restarts', () => operationsAcrossRestarts(subject, (next) => (current = next)))
     if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
     if (survivesCrashes) describe('events and restarts', () => outboxAcrossRestarts(subject, (next) => (current = next)))
+    if (survivesCrashes) describe('refresh tokens and restarts', () => refreshTokensAcrossRestarts(subject, (next) => (current = next)))
     if (restartsOnly) return
     describe('events', () => outbox(subject))
     describe('enqueue', () => comingIn(subject))
@@ -60,6 +62,7 @@ export function describeQueueStore(
     describe('operations', () => operators(subject))
     describe('audit log', () => auditing(subject))
     describe('reports about TLS', () => tlsReporting(subject))
+    describe('refresh tokens', () => refreshTokens(subject))
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))

@@ -12,6 +12,7 @@ import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { Fenced, type DestinationRecord, type QueueStore } from '../../src/store/queue-store.ts'
 import { operate } from '../support/operate.ts'
 import { SETTINGS } from './outbox.ts'
+import { grant } from './shared-grants.ts'
 import {
   bounced,
   claim,
@@ -182,6 +183,21 @@ export function twoOwners(subject: () => Subject): void {
     // A node that is gone has no claims.
     expect(await c.nodes.recallAnswers(1, [a.nodes.me, b.nodes.me])).toEqual([{ node: a.nodes.me, answer: null }])
     expect((await a.nodes.arrivals()).recalls).toMatchObject([{ asker: c.nodes.me, recall: { destination: 'far.example' } }])
+  })
+
+  test('a refresh token is one for all nodes: one of them has the claim, and stores the next generation', async () => {
+    const [a, b, c] = [nodeA(), await join(), await join()]
+    for (let generation = 1; generation <= 5; generation++) {
+      const at = { now: T0, until: T0 + MIN }
+      const claims = await Promise.all([a, b, c].map(({ store }) => store.claimGrant('m365', '', at)))
+      expect(claims.filter(Boolean)).toEqual([true])
+      const stored = await Promise.all(
+        [a, b, c].map(({ store }, n) => store.replaceGrant('m365', '', grant(generation, { accessToken: `${n}` }))),
+      )
+      expect(stored.filter(Boolean)).toEqual([true])
+      const expected = grant(generation, { accessToken: `${stored.indexOf(true)}` })
+      for (const { store } of [a, b, c]) expect(await store.sharedGrant('m365', '')).toEqual(expected)
+    }
   })
 
   test('the owner hears of mail that another node queues, moves or wakes, once', async () => {

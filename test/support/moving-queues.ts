@@ -19,6 +19,7 @@ import { systemClock } from '../../src/system/system-clock.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { bounced, contentOf, deferred, delivered, first, queue, settleOne, T0, MIN } from '../conformance/mail.ts'
+import { grant } from '../conformance/shared-grants.ts'
 import { operate } from './operate.ts'
 
 export interface Opened {
@@ -182,6 +183,7 @@ export async function fill(place: Place): Promise<void> {
   await store.setAccess({ subject: 'sender', key: 'a@us.example', action: 'HOLD', addedAt: T0, addedBy: 'op', expiresAt: T0 + 90 * MIN })
   const unset = { content: false, destinations: null, expiresAt: null, lastUsedAt: null }
   await store.addToken({ ...unset, name: 'ci', role: 'viewer', hash: 'aa', addedAt: T0, addedBy: 'op' })
+  await store.replaceGrant('m365', '', grant(1))
   await store.saveDestination({ name: 'slow.example', deadUntil: null, probeInterval: null, suspension, siteStatus: null })
   await close()
 }
@@ -208,10 +210,10 @@ export async function seen(place: Place): Promise<Seen> {
   return { mail, destinations }
 }
 
-/** Access entries and tokens. */
+/** Access entries, tokens of programs, and refresh tokens. */
 export async function accessIn(place: Place) {
   const { reader, close } = await place.open()
-  const found = { entries: await reader.accessEntries(), tokens: await reader.tokens() }
+  const found = { entries: await reader.accessEntries(), tokens: await reader.tokens(), grants: await reader.sharedGrants() }
   await close()
   return found
 }

@@ -144,7 +144,7 @@ export class MemoryMoves implements MoveStore {
     return { messages: entered.map(({ message }) => message.id), woken: this.#due(entered) }
   }
 
-  async takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, subscriptions }: MovedRecords) {
+  async takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, grants, subscriptions }: MovedRecords) {
     const taken = { ...(await this.recordsTaken(source)) }
     for (const { seq, message, leftAt, record } of history.filter((one) => one.seq > taken.history)) {
       this.#addHistory(message, { ...record, queue: 'gone', leftAt })
@@ -158,6 +158,7 @@ export class MemoryMoves implements MoveStore {
     const { accessEntries } = this.#queue
     for (const entry of access) if (!accessEntries.has(accessId(entry))) accessEntries.set(accessId(entry), entry)
     for (const token of tokens) addToken(this.#queue, token)
+    for (const grant of grants) this.#queue.grants.take(grant)
     for (const one of subscriptions) this.#queue.outbox.take(one)
     this.#queue.recordsTaken.set(source, taken)
   }

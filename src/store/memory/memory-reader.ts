@@ -11,6 +11,7 @@ import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts
 import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
+import type { KeptGrant } from '../../oauth/shared-grant.ts'
 import type { StsPolicy } from '../tls/sts-policy.ts'
 import type { EventPage, OutboxReader } from '../outbox/outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
@@ -221,6 +222,10 @@ export class MemoryReader implements ReaderEngine {
 
   accessEntries(): AccessEntry[] {
     return [...this.#queue.accessEntries.values()].toSorted((a, b) => compare(a.subject, b.subject) || compare(a.key, b.key))
+  }
+
+  sharedGrants(): KeptGrant[] {
+    return this.#queue.grants.all()
   }
 
   stsPolicy(domain: string): StsPolicy | undefined {

@@ -1,4 +1,4 @@
-/** Records of QueueStore that are not mail: audit log, tokens, access entries, TLS policies and reports, and providers. */
+/** Records of QueueStore that are not mail: audit log, tokens, access entries, TLS policies and reports, providers, and refresh tokens. */
 import type { DestinationName } from '../../mail/message.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
@@ -7,6 +7,7 @@ import type { AccessToken } from '../access-token.ts'
 import type { AuditId, AuditRecord, NewOperation, OperationEnd } from '../audit-log.ts'
 import type { ProviderRecord } from '../provider-state.ts'
 import type { QueueStore } from '../queue-store.ts'
+import type { SharedGrant } from '../../oauth/shared-grant.ts'
 import type { StsNote, StsPolicy } from '../tls/sts-policy.ts'
 import type { CountedResult, Day, ReportClaim, TlsResult } from '../tls/tls-report.ts'
 import { beginOperation, endOperation, recordAction } from './held-operations.ts'
@@ -125,6 +126,22 @@ export class MemoryRecords extends MemoryEvents {
 
   async pruneTlsReports(before: Day): Promise<void> {
     this.#queue.tlsReports.pruneTlsReports(before)
+  }
+
+  async sharedGrant(name: string, user: string): Promise<SharedGrant | null> {
+    return this.#queue.grants.sharedGrant(name, user)
+  }
+
+  async claimGrant(name: string, user: string, at: { readonly now: Instant; readonly until: Instant }): Promise<boolean> {
+    return this.#queue.grants.claimGrant(name, user, at)
+  }
+
+  async replaceGrant(name: string, user: string, grant: SharedGrant): Promise<boolean> {
+    return this.#queue.grants.replaceGrant(name, user, grant)
+  }
+
+  async releaseGrant(name: string, user: string): Promise<void> {
+    this.#queue.grants.releaseGrant(name, user)
   }
 
   async tokenUsed(name: string, hour: Instant): Promise<void> {

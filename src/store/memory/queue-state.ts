@@ -19,6 +19,7 @@ import type { AccessEntry } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
 import type { StsPolicy } from '../tls/sts-policy.ts'
 import type { AuditEntry, KeptRequest } from '../audit-log.ts'
+import { MemoryGrants } from './memory-grants.ts'
 import { MemoryTlsReports } from './memory-tls-reports.ts'
 import { MemoryOutbox } from './memory-outbox.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
@@ -103,6 +104,7 @@ export interface MemoryQueue {
   /** Effects of reply rules by provider. */
   readonly providers: Map<string, ProviderRecord>
   readonly tlsReports: MemoryTlsReports
+  readonly grants: MemoryGrants
   readonly outbox: MemoryOutbox
   readonly identity: QueueIdentity
   movedTo: string | null
@@ -156,6 +158,7 @@ export const emptyQueue = (): MemoryQueue => ({
   accessEntries: new Map(),
   stsPolicies: new Map(),
   tlsReports: new MemoryTlsReports(),
+  grants: new MemoryGrants(),
   outbox: new MemoryOutbox(),
   identity: `memory ${++queues}`,
   movedTo: null,

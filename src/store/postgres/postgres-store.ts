@@ -13,8 +13,9 @@ import { AuditWriter } from './writing/audit-rows.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { ProviderMembers } from './provider-members.ts'
 import { providerMembers, providerRecords, providerWriter } from './provider-rows.ts'
+import { claimGrant, releaseGrant, replaceGrant, sharedGrant } from './writing/grant-rows.ts'
 import { claimTlsReport, endTlsReport, keepTlsResults, pruneTlsReports, tlsReportsDue, tlsResults } from './tls-report-rows.ts'
-import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './writing/sts-rows.ts'
+import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './sts-rows.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
 import { assertEntry, Intake } from './writing/enqueue.ts'
 import { IncomingMoves, recordsTaken } from './moving/incoming-moves.ts'
@@ -185,6 +186,9 @@ const writersOf = ({
     claimTlsReport,
     endTlsReport,
     pruneTlsReports,
+    claimGrant,
+    replaceGrant,
+    releaseGrant,
     prune: housekeeping.prune,
     ping: housekeeping.ping,
     claimMoves: claims.claimMoves,
@@ -237,5 +241,6 @@ const readersOf = (
   pullEvents: (name, limit) => pullEvents(reading, name, limit),
   tlsReportsDue: (day) => tlsReportsDue(reading, day),
   tlsResults: (day, domain) => tlsResults(reading, day, domain),
+  sharedGrant: (name, user) => sharedGrant(reading, name, user),
   parkedDue: (name, limit) => parkedDue(reading, name, limit),
 })

@@ -34,6 +34,7 @@ import type { Intake } from './enqueue.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import type { AccessRows } from './audit/access-rows.ts'
 import * as auditing from './audit/audit-queries.ts'
+import type { GrantRows } from './audit/grant-rows.ts'
 import type { TokenRows } from './audit/token-rows.ts'
 import type { SubscriptionRows } from './outbox/subscription-rows.ts'
 import * as moving from './move-queries.ts'
@@ -63,6 +64,7 @@ export class Moves implements Synchronous {
   readonly #intake: Intake
   readonly #access: AccessRows
   readonly #tokens: TokenRows
+  readonly #grants: GrantRows
   readonly #subscriptions: SubscriptionRows
   readonly #traffic: TrafficRows
   readonly #run
@@ -74,12 +76,14 @@ export class Moves implements Synchronous {
       readonly traffic: TrafficRows
       readonly access: AccessRows
       readonly tokens: TokenRows
+      readonly grants: GrantRows
       readonly subscriptions: SubscriptionRows
     },
   ) {
     this.#subscriptions = parts.subscriptions
     this.#access = parts.access
     this.#tokens = parts.tokens
+    this.#grants = parts.grants
     this.#intake = parts.intake
     this.#traffic = parts.traffic
     this.#run = statements(db)
@@ -228,7 +232,7 @@ export class Moves implements Synchronous {
     return { messages: rows.map(({ id }) => id), woken: this.#due(entered) }
   }
 
-  takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, subscriptions }: MovedRecords): void {
+  takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, grants, subscriptions }: MovedRecords): void {
     const taken = { ...this.recordsTaken(source) }
     for (const { seq, message, leftAt, record } of history) {
       if (seq <= taken.history) continue
@@ -243,6 +247,7 @@ export class Moves implements Synchronous {
     for (const record of destinations) this.#addDestination(record)
     for (const entry of access) this.#access.takeAccess(entry)
     for (const token of tokens) this.#tokens.addToken(token)
+    for (const grant of grants) this.#grants.takeGrant(grant)
     for (const one of subscriptions) this.#subscriptions.take(one)
     this.#run.saveRecordsTaken.run({ source, ...taken })
   }

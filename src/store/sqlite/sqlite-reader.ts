@@ -22,6 +22,8 @@ import type {
 } from '../queue-reader.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import { accessEntries } from './audit/access-rows.ts'
+import type { KeptGrant } from '../../oauth/shared-grant.ts'
+import { sharedGrants } from './audit/grant-rows.ts'
 import type { StsPolicy } from '../tls/sts-policy.ts'
 import { providerMembers, providerOf, providerRecords } from './audit/provider-rows.ts'
 import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
@@ -267,6 +269,10 @@ export class SqliteReader implements ReaderEngine {
 
   accessEntries(): AccessEntry[] {
     return accessEntries(this.#db)
+  }
+
+  sharedGrants(): KeptGrant[] {
+    return sharedGrants(this.#db)
   }
 
   stsPolicy(domain: string): StsPolicy | undefined {

@@ -7,6 +7,7 @@ import { dispatch, type Answers, type Call, type Handlers, type Method } from '.
 import { AuditRows } from './audit/audit-rows.ts'
 import { RequestRows } from './audit/request-rows.ts'
 import { AccessRows } from './audit/access-rows.ts'
+import { GrantRows } from './audit/grant-rows.ts'
 import { ProviderRows } from './audit/provider-rows.ts'
 import { StsRows } from './audit/sts-rows.ts'
 import { TlsReportRows } from './audit/tls-report-rows.ts'
@@ -65,6 +66,7 @@ function openParts(db: Database, terms: LeaseTerms) {
   const intake = new Intake(db, { traffic, requests, events })
   const audit = new AuditRows(db, requests)
   const [tokens, access, subscriptions] = [new TokenRows(db), new AccessRows(db), new SubscriptionRows(db, events)]
+  const grants = new GrantRows(db)
   const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit, events })
   return {
     events,
@@ -80,12 +82,13 @@ function openParts(db: Database, terms: LeaseTerms) {
     sts: new StsRows(db),
     providers: new ProviderRows(db),
     tlsReports: new TlsReportRows(db),
+    grants,
     housekeeping: new Housekeeping(db, { operating, traffic, audit, requests, events, changed }),
     contents: new Contents(db),
     leases: new Leases(db, corrupt, terms),
     outcomes: new Outcomes(db, { departures, traffic, events, owner: terms.owner }),
     noticesDue: new NoticesDue(db, { corrupt, departures, intake, events }),
-    moves: new Moves(db, { intake, traffic, access, tokens, subscriptions }),
+    moves: new Moves(db, { intake, traffic, access, tokens, grants, subscriptions }),
   }
 }
 
@@ -102,6 +105,7 @@ const handlersOf = (
     sts,
     providers,
     tlsReports,
+    grants,
     housekeeping,
     contents,
     leases,
@@ -190,6 +194,10 @@ const handlersOf = (
   tlsResults: (day, domain) => tlsReports.tlsResults(day, domain),
   endTlsReport: (report) => tlsReports.endTlsReport(report),
   pruneTlsReports: (before) => tlsReports.pruneTlsReports(before),
+  sharedGrant: (name, user) => grants.sharedGrant(name, user),
+  claimGrant: (name, user, at) => grants.claimGrant(name, user, at),
+  replaceGrant: (name, user, grant) => grants.replaceGrant(name, user, grant),
+  releaseGrant: (name, user) => grants.releaseGrant(name, user),
   saveClock: (record) => housekeeping.saveClock(record),
   prune: (limits) => housekeeping.prune(limits),
   verify: (after) => housekeeping.verify(after),

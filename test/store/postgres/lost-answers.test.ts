@@ -12,6 +12,7 @@ import type { Clock } from '../../../src/system/clock.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { claim, deferred, delivered, first, mail, messagesIn, MIN, ownerOf, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { event, SETTINGS } from '../../conformance/outbox.ts'
+import { grant } from '../../conformance/shared-grants.ts'
 import { startLossyProxy, type LossyProxy } from '../../support/lossy-proxy.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -203,6 +204,19 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     await store.setAccess({ subject: 'client', key: 'a', action: 'OK', addedAt: T0, addedBy: 'root', expiresAt: null })
     expect(await afterLoss(() => store.removeAccess('client', 'a'), none('access_entry'), 'the commit')).toBe(true)
     await expect.poll(() => doubts).toEqual(['committed', 'committed', 'committed', 'committed', 'committed'])
+  })
+
+  test('a claim and a new refresh token are reported once, when the answer is lost', async () => {
+    const { store } = await open()
+    const claimed = () => store.claimGrant('m365', '', { now: T0, until: T0 + MIN })
+    expect(await afterLoss(claimed, 'oauth_token', 'the commit')).toBe(true)
+    expect(await claimed()).toBe(false)
+    const replaced = () => store.replaceGrant('m365', '', grant(1))
+    expect(await afterLoss(replaced, 'oauth_token where generation = 1', 'the commit')).toBe(true)
+    expect(await replaced()).toBe(false)
+    await claimed()
+    await afterLoss(() => store.releaseGrant('m365', ''), 'oauth_token where claimed_until = 0', 'the commit')
+    expect(await claimed()).toBe(true)
   })
 
   test('events whose transaction never arrived are kept by the next session', async () => {

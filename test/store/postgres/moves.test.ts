@@ -81,7 +81,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
       () => a.store.takeMoved('a', [sent(moved)], []),
       () => a.store.originsOf('a', [moved.message]),
       () => a.store.admitMoved('a', 1, T0),
-      () => a.store.takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], subscriptions: [] }),
+      () => a.store.takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants: [], subscriptions: [] }),
     ]
     for (const call of refused) await expect(call()).rejects.toThrow('has taken this move over')
     expect(await a.store.takeMoved('b', [sent(moved)], [])).toHaveLength(1)

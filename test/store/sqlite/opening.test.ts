@@ -44,7 +44,7 @@ describe('a queue of another version', () => {
     const id = await queue(store)
     await store.close()
     const db = new Database(queueFile(directory))
-    for (const table of ['moving', 'origin', 'records_taken', 'moved_to']) db.exec(`drop table ${table}`)
+    for (const table of ['moving', 'origin', 'records_taken', 'moved_to', 'oauth_token']) db.exec(`drop table ${table}`)
     const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')
     const fingerprint = crc32(sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))
     db.prepare(`update meta set value = ? where name = 'schema'`).run(fingerprint)
@@ -53,6 +53,7 @@ describe('a queue of another version', () => {
     const upgraded = await openInlineStore({ directory })
     expect((await upgraded.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).map(({ message }) => message.id)).toEqual([id])
     expect(await upgraded.store.moveState()).toMatchObject({ leaving: 0, arriving: 0, movedTo: null })
+    expect(await upgraded.reader.sharedGrants()).toEqual([])
     await upgraded.store.close()
   })
 

@@ -10,6 +10,7 @@ import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openStore } from '../../../src/store/sqlite/open-store.ts'
 import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
 import { claim, first, messagesIn, queue, settleOne, delivered, T0 } from '../../conformance/mail.ts'
+import { grant } from '../../conformance/shared-grants.ts'
 import { asAfterACrash, folder } from './folders.ts'
 
 const PAGE = 8192
@@ -192,6 +193,17 @@ test('messages that a move has taken out of the queue, or sent to it, survive a 
   const listed = await reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
   const contents = await Promise.all(listed.map(({ message }) => repaired.readChunk(message.contentId, 0)))
   expect(contents.map((content) => Buffer.from(content ?? []).toString())).toEqual(['moving', 'sent'])
+  await repaired.close()
+})
+
+test('the last generation of a refresh token survives a repair', async () => {
+  const directory = folder()
+  const { store } = await openInlineStore({ directory })
+  for (const generation of [1, 2, 3]) await store.replaceGrant('m365', '', grant(generation))
+  await store.close()
+  repairQueue(directory, 'a test')
+  const { store: repaired } = await openInlineStore({ directory })
+  expect(await repaired.sharedGrant('m365', '')).toEqual(grant(3))
   await repaired.close()
 })
 

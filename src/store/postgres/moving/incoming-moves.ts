@@ -25,6 +25,7 @@ import type { Statements } from '../session/database-connection.ts'
 import * as auditing from '../writing/audit-queries.ts'
 import { tokenParameters } from '../writing/audit-rows.ts'
 import type { Intake } from '../writing/enqueue.ts'
+import { takeGrants } from '../writing/grant-rows.ts'
 import type { MoveClaims } from './move-claims.ts'
 import * as sql from './move-queries.ts'
 import { decoded, dueOf, encoded, enterMoved, type RecordRow } from './moved-messages.ts'
@@ -111,7 +112,7 @@ export class IncomingMoves {
   async #takeRecords(
     tx: Transaction,
     source: QueueIdentity,
-    { history, audit, destinations, access, tokens, subscriptions }: MovedRecords,
+    { history, audit, destinations, access, tokens, grants, subscriptions }: MovedRecords,
   ): Promise<void> {
     const taken = await recordsTaken(tx, source)
     const left = history.filter(({ seq }) => seq > taken.history)
@@ -121,6 +122,7 @@ export class IncomingMoves {
       addDestinations(tx, destinations),
       takeAccess(tx, access),
       takeTokens(tx, tokens),
+      takeGrants(tx, grants),
       takeSubscriptions(tx, subscriptions),
       tx.query(sql.insertHistory, [
         this.#deps.node,

@@ -113,6 +113,7 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'recordEvents',
   'keepTlsResults',
   'endTlsReport',
+  'releaseGrant',
   'pruneTlsReports',
   'ping',
 ])

@@ -43,6 +43,7 @@ export type ReadMethod =
   | 'parkedDue'
   | 'tlsReportsDue'
   | 'tlsResults'
+  | 'sharedGrant'
 
 export type WriteMethod = Exclude<Method, ReadMethod>
 
@@ -113,6 +114,10 @@ function keysOf(call: WriteCall): readonly string[] {
     case 'keepTlsResults':
     case 'pruneTlsReports':
       return ['tls results']
+    case 'claimGrant':
+    case 'replaceGrant':
+    case 'releaseGrant':
+      return [`o${call.args[0]} ${call.args[1]}`]
     case 'addToken':
       return [`t${call.args[0].name}`]
     case 'removeToken':

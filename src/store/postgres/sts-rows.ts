@@ -1,7 +1,7 @@
 /** Writes MTA-STS policies, and the statements that read them. */
-import type { StsPolicy } from '../../tls/sts-policy.ts'
-import { storableText } from '../session/arrays.ts'
-import { sent, type Send } from './write-transaction.ts'
+import type { StsPolicy } from '../tls/sts-policy.ts'
+import { storableText } from './session/arrays.ts'
+import { sent, type Send } from './writing/write-transaction.ts'
 
 /** Inserts a policy. One that was fetched later stays, because another node may have fetched it meanwhile. */
 const keepPolicy = `
