@@ -1,7 +1,7 @@
 /** Gathers what receivers see of this relay: its addresses, their names (PTR), and the addresses of the name in EHLO. */
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/options.ts'
-import { isPublicAddress } from '../delivery/routing/public-address.ts'
+import { isPublicAddress } from '../system/public-address.ts'
 import type { Lookup, Net } from '../system/net.ts'
 
 /** One of our addresses as receivers see it. */

@@ -1,7 +1,7 @@
 /** Web servers as targets: POST requests over the Net port, to public addresses unless the subscription allows others. */
 import { Agent, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { connectToServer, hostOf, requestTo, startTls } from '../delivery/routing/web-connection.ts'
+import { connectToServer, hostOf, requestTo, startTls } from '../system/web-connection.ts'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'

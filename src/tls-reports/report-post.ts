@@ -3,7 +3,7 @@
  * verified, because a report about broken TLS has to arrive.
  */
 import type { Socket } from 'node:net'
-import { connectToServer, hostOf, requestTo, startTls } from '../delivery/routing/web-connection.ts'
+import { connectToServer, hostOf, requestTo, startTls } from '../system/web-connection.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 

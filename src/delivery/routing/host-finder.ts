@@ -12,7 +12,7 @@ import { listenAt } from '../../config/values/endpoints.ts'
 import { OwnHosts } from './own-address.ts'
 import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../../system/net.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
-import { isPublicAddress } from './public-address.ts'
+import { isPublicAddress } from '../../system/public-address.ts'
 
 /** Number of DNS queries that remain for one next hop. */
 export interface QueryBudget {

@@ -1,13 +1,13 @@
 /** Connections to web servers: which address, which error, and until when. */
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { connectToServer, startTls, type WebServer } from '../../../src/delivery/routing/web-connection.ts'
-import { MINUTE, SECOND } from '../../../src/system/clock.ts'
-import type { Lookup } from '../../../src/system/net.ts'
-import { MemoryNet, type DialOutcome } from '../../../src/testkit/virtual/memory-net.ts'
-import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
-import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
-import { postReport } from '../../../src/tls-reports/report-post.ts'
+import { connectToServer, startTls, type WebServer } from '../../src/system/web-connection.ts'
+import { MINUTE, SECOND } from '../../src/system/clock.ts'
+import type { Lookup } from '../../src/system/net.ts'
+import { MemoryNet, type DialOutcome } from '../../src/testkit/virtual/memory-net.ts'
+import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { postReport } from '../../src/tls-reports/report-post.ts'
 
 type Answers = Readonly<Partial<Record<4 | 6, Lookup<string> | Promise<Lookup<string>>>>>
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isPublicAddress } from '../../../src/delivery/routing/public-address.ts'
+import { isPublicAddress } from '../../src/system/public-address.ts'
 
 test.each(['8.8.8.8', '192.0.2.1', '172.32.0.1', '100.128.0.1', '2001:db8::1', '64:ff9b::8.8.8.8', '::ffff:8.8.8.8'])(
   '%s is public',

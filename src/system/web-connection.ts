@@ -5,9 +5,9 @@
 import { request, type ClientRequest, type RequestOptions } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import { errorMessage } from '../../system/caught-error.ts'
-import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
-import type { Lookup, Net } from '../../system/net.ts'
+import { errorMessage } from './caught-error.ts'
+import { SECOND, type Clock, type Duration } from './clock.ts'
+import type { Lookup, Net } from './net.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export interface WebServer {
