@@ -156,9 +156,9 @@ export const DELIVERY_OPTIONS = {
   smtp_sasl_mechanism_filter: option(
     is.list,
     '',
-    'Allowed mechanisms for AUTH; when empty, XOAUTH2 for an access token, and PLAIN, LOGIN and CRAM-MD5 for a password.',
+    'Allowed mechanisms for AUTH; when empty, XOAUTH2 and OAUTHBEARER for an access token, and PLAIN, LOGIN and CRAM-MD5 for a password.',
   ),
-  smtp_sasl_security_options: option(is.list, 'noplaintext', 'noplaintext: no PLAIN, LOGIN or XOAUTH2 without TLS.'),
+  smtp_sasl_security_options: option(is.list, 'noplaintext', 'noplaintext: no PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER without TLS.'),
   smtp_sasl_auth_soft_bounce: perDestination(
     is.flag,
     'yes',

@@ -2,11 +2,13 @@
  * Classifies the transcript of a session with one host. The result is the outcome for each recipient, whether another host may be
  * tried, and the feedback for the destination (RFC 5321 §4.2.1, RFC 3463, Postfix smtp_trouble.c and smtp_proto.c). Pure.
  */
+import { loginRefusal } from '../mail/login-refusal.ts'
 import { maskControls, statusOf, type DeliveryStatus, type Stage } from '../mail/smtp-reply.ts'
 import type { RecipientId } from '../mail/message.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
 import type { LoginFailure, RecipientOutcome } from './delivery-agent.ts'
 import type { ServerReply } from './reply-reader.ts'
+import { challengeText } from './sasl-challenge.ts'
 import type { Peer, Transcript, SessionFailure } from './transcript.ts'
 
 export interface Policy {
@@ -89,17 +91,21 @@ function verdictOfCommand({ stage, command }: SentCommand, reply: ServerReply, p
   const reason = accepted ? reply.raw : `host ${nameOf(peer)} said: ${reply.raw} (in reply to ${command})`
   const status = { status: statusOf(reply), reason, stage, reply: reply.raw, remoteMta: peer.name }
   if (accepted) return { outcome: 'delivered', status, elsewhere: false }
-  if (concernsLogin(reply, policy)) return { outcome: 'deferred', status: { ...status, status: soften(status.status) }, elsewhere: true }
+  if (concernsLogin(stage, reply, policy))
+    return { outcome: 'deferred', status: { ...status, status: soften(status.status) }, elsewhere: true }
   return reply.code < 500 ? { outcome: 'deferred', status, elsewhere: true } : hard(status, policy)
 }
 
 /**
  * Replies to a client without the login or the TLS that the server requires (RFC 4954 §6, RFC 3207 §4): login required, mechanism
- * too weak, login refused, encryption required.
+ * too weak, login refused, encryption required. Exchange Online also has 550 5.7.57.
  */
 const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-const concernsLogin = ({ code }: ServerReply, { configured }: Policy): boolean => configured && LOGIN_CODES.has(code)
+function concernsLogin(stage: Stage, reply: ServerReply, { configured }: Policy): boolean {
+  if (!configured) return false
+  return LOGIN_CODES.has(reply.code) || loginRefusal({ status: statusOf(reply), stage, reply: reply.raw })?.kind === 'missing'
+}
 
 /** A permanent failure, or a deferral with a 4.x.x status under soft_bounce. */
 export function hard(status: DeliveryStatus, { softBounce }: Pick<Policy, 'softBounce'>): Verdict {
@@ -107,14 +113,22 @@ export function hard(status: DeliveryStatus, { softBounce }: Pick<Policy, 'softB
   return { outcome: 'deferred', status: { ...status, status: soften(status.status) }, elsewhere: true, softBounce: true }
 }
 
+type Refused = Extract<SessionFailure, { kind: 'refused' }>
+
 /** Outcome from a refusal before MAIL. */
-function verdictOfRefusal(stage: Stage, reply: ServerReply, peer: Peer, policy: Policy): Verdict {
+function verdictOfRefusal({ stage, reply, challenge }: Refused, peer: Peer, policy: Policy): Verdict {
   const softened =
     (stage === 'greeting' && policy.skip5xxGreeting) ||
     (stage === 'auth' && (policy.softAuth || policy.configured)) ||
-    concernsLogin(reply, policy)
+    concernsLogin(stage, reply, policy)
   const enhanced = softened ? soften(statusOf(reply)) : statusOf(reply)
-  const status = { status: enhanced, reason: refusalText(stage, reply, peer), stage, reply: reply.raw, remoteMta: peer.name }
+  const status = {
+    status: enhanced,
+    reason: refusalText(stage, reply, peer) + challengeText(challenge),
+    stage,
+    reply: reply.raw,
+    remoteMta: peer.name,
+  }
   return reply.code >= 500 && !softened ? hard(status, policy) : { outcome: 'deferred', status, elsewhere: true }
 }
 
@@ -139,7 +153,7 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       // the session.
       return failure.stage === 'body' || failure.stage === 'mail'
         ? verdictOfReply(failure.stage, failure.reply, peer, policy)
-        : verdictOfRefusal(failure.stage, failure.reply, peer, policy)
+        : verdictOfRefusal(failure, peer, policy)
     case 'unreachable':
       return deferred('4.4.1', `connect to ${host}:${peer.port}: ${failure.why}`, 'connect')
     case 'lost':
@@ -215,6 +229,8 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
 }
 
 const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 'mail'])
+/** Stages before MAIL whose 4.7.0 is about TLS or the login, and does not ask for less mail. */
+const OF_SESSION: ReadonlySet<Stage> = new Set(['starttls', 'auth'])
 
 /**
  * True when a reply asks for less mail: 421, 4.3.2 or 4.4.5 at any stage, or 4.7.0 before RCPT. Only codes are tested, not texts.
@@ -287,12 +303,10 @@ function verdictFor(transcript: Transcript, position: Position, peer: Peer, poli
 /** First reply to a mail command that refuses mail for lack of a login, with its stage; undefined when none does. */
 function withoutLogin({ mail, rcpt, data, end }: Transcript, policy: Policy): readonly [Stage, ServerReply] | undefined {
   if (!policy.configured) return undefined
-  const lacksLogin = (reply: ServerReply | undefined): reply is ServerReply => reply !== undefined && concernsLogin(reply, policy)
-  if (lacksLogin(mail)) return ['mail', mail]
-  const atRcpt = rcpt.find(lacksLogin)
-  if (atRcpt !== undefined) return ['rcpt', atRcpt]
-  if (lacksLogin(data)) return ['data', data]
-  return lacksLogin(end[0]) ? ['end-of-data', end[0]] : undefined
+  const atRcpt = rcpt.map((reply) => ['rcpt', reply] as const)
+  for (const [stage, reply] of [['mail', mail] as const, ...atRcpt, ['data', data] as const, ['end-of-data', end[0]] as const])
+    if (reply !== undefined && concernsLogin(stage, reply, policy)) return [stage, reply]
+  return undefined
 }
 
 function loginFailure({ failure }: Transcript, refusal: readonly [Stage, ServerReply] | undefined): LoginFailure | undefined {
@@ -311,7 +325,7 @@ export function classify(transcript: Transcript, peer: Peer, policy: Policy): Cl
   const { failure } = transcript
   const stage = congestionOf(transcript)
   // Congestion at RCPT or later reduces the window. It is not a site-level failure, even when the host then disconnects.
-  const late = stage !== undefined && !BEFORE_RCPT.has(stage)
+  const late = stage !== undefined && !BEFORE_RCPT.has(stage) && !OF_SESSION.has(stage)
   const atMail = stage === 'mail' && transcript.mail !== undefined ? verdictOfReply('mail', transcript.mail, peer, policy) : undefined
   const refusal = withoutLogin(transcript, policy)
   const ofLogin = refusal === undefined ? undefined : verdictOfReply(...refusal, peer, policy)

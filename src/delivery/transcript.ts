@@ -3,6 +3,7 @@ import type { Instant } from '../system/clock.ts'
 import type { Stage } from '../mail/smtp-reply.ts'
 import type { LeasedRecipient } from '../mail/message.ts'
 import type { ServerReply } from './reply-reader.ts'
+import type { SaslChallenge } from './sasl-challenge.ts'
 
 /** The remote server, with the facts that reasons mention. */
 export interface Peer {
@@ -15,7 +16,13 @@ export interface Peer {
 export type SessionFailure =
   | { readonly kind: 'unreachable'; readonly why: string }
   /** A 4xx or 5xx reply where the session requires 2xx. */
-  | { readonly kind: 'refused'; readonly stage: Stage; readonly reply: ServerReply }
+  | {
+      readonly kind: 'refused'
+      readonly stage: Stage
+      readonly reply: ServerReply
+      /** Reason that the server stated before it refused an access token. */
+      readonly challenge?: SaslChallenge | undefined
+    }
   | { readonly kind: 'lost' | 'timeout' | 'aborted'; readonly stage: Stage }
   /** A reply with invalid syntax or at an impossible position. */
   | { readonly kind: 'protocol-error'; readonly stage: Stage; readonly what: string }

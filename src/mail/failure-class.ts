@@ -2,6 +2,7 @@
  * Classes of failures, by status code, stage and reply code of an attempt (RFC 3463, and IANA’s registry of enhanced status codes). No text is
  * searched, because servers word the same refusal in many ways. Pure.
  */
+import { loginRefusal, type LoginRefusal } from './login-refusal.ts'
 import type { DeliveryStatus, Stage } from './smtp-reply.ts'
 
 /**
@@ -71,6 +72,14 @@ const OF_RECIPIENT_IF_PERMANENT: ReadonlySet<string> = new Set(['7.13', '7.17'])
 /** Classes of subjects (the second digit), for codes that no other rule has. */
 const SUBJECTS: Readonly<Record<string, FailureClass>> = { '4': 'route', '5': 'protocol', '6': 'content', '7': 'policy' }
 
+const REFUSALS: Readonly<Record<LoginRefusal['kind'], readonly [name: FailureClass, rule: string]>> = {
+  refused: ['ours', 'in reply to the login of this relay'],
+  missing: ['ours', 'for want of a login of this relay'],
+  mailbox: ['ours', 'about the mailbox of the login'],
+  sender: ['policy', 'about the sender of the login'],
+  limit: ['rate', 'about the mailbox of the login'],
+}
+
 /** The class of a failed attempt. */
 export function failureClass(facts: Facts): ClassifiedFailure {
   const { status, stage, reply } = facts
@@ -78,6 +87,11 @@ export function failureClass(facts: Facts): ClassifiedFailure {
   const code = status.slice(kind.length + 1)
   const found = (name: FailureClass, rule: string): ClassifiedFailure => ({ class: name, rule })
   if (reply?.startsWith('421') === true) return found('rate', 'reply 421')
+  const refusal = loginRefusal(facts)
+  if (refusal !== undefined) {
+    const [name, rule] = REFUSALS[refusal.kind]
+    return found(name, `x.${code} ${rule}`)
+  }
   if (stage === 'auth') return found('ours', 'login of this relay')
   if (stage === 'dns' && kind === '5') return found('domain', 'DNS has no mail exchanger')
   if (reply === undefined && subject === '3' && code !== '3.4') return found('ours', `${kind}.${code} without a reply`)

@@ -1,25 +1,27 @@
 /**
- * The connection of an SMTP session. nodemailer's SMTPConnection performs EHLO or HELO, STARTTLS and AUTH. deferd implements the dialogue and
- * the mail transaction itself, for three reasons: nodemailer takes several protocol errors for success, it waits without limit for a server
- * that sends single bytes, and it has one set of DSN parameters for all recipients. This file relies on the undocumented members of
- * nodemailer that are listed in Internals.
+ * The connection of an SMTP session. nodemailer's SMTPConnection performs EHLO or HELO, STARTTLS and AUTH with a password. deferd implements the
+ * dialogue and the mail transaction itself, for three reasons: nodemailer takes several protocol errors for success, it waits without limit
+ * for a server that sends single bytes, and it has one set of DSN parameters for all recipients. It also implements AUTH with an access
+ * token, because nodemailer has no OAUTHBEARER and drops the reason of a refusal. This file relies on the undocumented members of nodemailer
+ * that are listed in Internals.
  */
 /* oxlint-disable no-underscore-dangle -- the names are nodemailer's */
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
-import XOAuth2 from 'nodemailer/lib/xoauth2'
 import type { Duration, Instant } from '../../system/clock.ts'
 import { requireMembers } from '../../system/library-members.ts'
 import type { DaneVerification } from '../dane/dane-verification.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import { isCertificateRefused, tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
 import type { SessionFailure } from '../transcript.ts'
+import { parseChallenge, type SaslChallenge } from '../sasl-challenge.ts'
 import { Dialogue, type Waiting } from './dialogue.ts'
 import { parseExtensions, type Extensions } from './envelope-commands.ts'
 import { tlsErrorText } from './error-text.ts'
 import { isKind, type Command, type CommandChannel } from './mail-transaction.ts'
 import type { SessionOptions } from './session-options.ts'
+import { FAILURE_ANSWERS, initialResponse, isTokenMechanism, type TokenMechanism } from './token-mechanisms.ts'
 
 /** Undocumented members of nodemailer's connection. */
 interface Internals {
@@ -77,8 +79,7 @@ const optionsFor = (socket: Socket, { peer, helo, lmtp, tls, ticket, settings }:
   socketCloseTimeout: 0,
 })
 
-/** Keeps nodemailer from sending a refused token a second time. */
-const notRenewed = (_user: string, _renew: boolean, done: (error: Error) => void): void => done(new Error('the token was refused'))
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const failureOf = (verification: Exclude<DaneVerification, { readonly kind: 'fits' }>): SessionFailure =>
   verification.kind === 'anchor' ? verification : { kind: 'certificate', why: verification.why }
@@ -117,8 +118,10 @@ export class ClientConnection extends Base implements CommandChannel {
     return this.dialogue.failure
   }
 
+  /** Offered mechanisms that the session knows, in upper case: those of nodemailer, then OAUTHBEARER. */
   get mechanisms(): readonly string[] {
-    return this._supportedAuth
+    const offered = (this._ehloLines ?? []).filter((line) => /^AUTH[\s=]/i.test(line)).flatMap((line) => line.toUpperCase().split(/[\s=]+/))
+    return offered.includes('OAUTHBEARER') ? [...this._supportedAuth, 'OAUTHBEARER'] : this._supportedAuth
   }
 
   /** Performs greeting, EHLO and STARTTLS, or TLS before them in wrapper mode. Resolves with the failure, if any. */
@@ -135,16 +138,46 @@ export class ClientConnection extends Base implements CommandChannel {
     })
   }
 
+  /** Logs in with a password, or with an access token in its place. Resolves with the failure, if any. */
   authenticate(user: string, password: string, method: string): Promise<SessionFailure | undefined> {
+    return isTokenMechanism(method) ? this.#presentToken(user, password, method) : this.#presentPassword(user, password, method)
+  }
+
+  async #presentToken(user: string, token: string, mechanism: TokenMechanism): Promise<SessionFailure | undefined> {
+    const { name: host, port } = this.#options.peer
+    const response = initialResponse(mechanism, { user, token, host, port })
+    this.dialogue.conceal([token, response, base64(token)])
+    let challenge: SaslChallenge | undefined
+    // A server that sends another challenge after the answer to a failure is asked to cancel (RFC 4954 §4).
+    for (const line of [`AUTH ${mechanism} ${response}`, FAILURE_ANSWERS[mechanism], '*']) {
+      const reply = await this.#sendAuth(line)
+      if (reply === undefined) return this.failure
+      if (isKind(2, reply)) return undefined
+      if (reply.code >= 400) return { kind: 'refused', stage: 'auth', reply, challenge }
+      challenge ??= parseChallenge(reply.text, (text) => this.dialogue.concealed(text))
+    }
+    this.dialogue.fail({ kind: 'protocol-error', stage: 'auth', what: '334 after the login was cancelled' })
+    return this.failure
+  }
+
+  #sendAuth(line: string): Promise<ServerReply | undefined> {
+    const reply = this.dialogue.expect('auth')
+    if (!this.dialogue.over) this._socket.write(`${line}\r\n`)
+    return reply
+  }
+
+  #presentPassword(user: string, password: string, method: string): Promise<SessionFailure | undefined> {
+    this.dialogue.conceal([password, base64(password), base64(`\0${user}\0${password}`)])
     return new Promise((resolve) => {
       this.dialogue.onOver = () => resolve(this.failure)
-      const oauth2 = method === 'XOAUTH2' ? new XOAuth2({ user, accessToken: password, provisionCallback: notRenewed }) : undefined
-      this.login({ user, pass: password, method, oauth2 }, (error) => {
+      this.login({ user, pass: password, method }, (error) => {
         this.dialogue.await('idle')
         if (error === null) return resolve(undefined)
         const reply = this.dialogue.lastReply
         const refused = reply !== undefined && reply.code >= 400
-        resolve(refused ? { kind: 'refused', stage: 'auth', reply } : { kind: 'auth-unavailable', why: error.message })
+        resolve(
+          refused ? { kind: 'refused', stage: 'auth', reply } : { kind: 'auth-unavailable', why: this.dialogue.concealed(error.message) },
+        )
       })
     })
   }

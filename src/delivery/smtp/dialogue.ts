@@ -5,10 +5,14 @@
 import type { Settings } from '../../config/destination-settings.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Stage } from '../../mail/smtp-reply.ts'
+import { Concealment } from './concealment.ts'
 import { Deadline } from './stage-deadline.ts'
 import type { Step } from './mail-transaction.ts'
 import { ReplyReader, type ServerReply } from '../reply-reader.ts'
 import type { SessionFailure } from '../transcript.ts'
+
+/** A command whose reply is awaited with `expect`. */
+type Expected = Step | 'auth'
 
 export type Waiting = Step | 'tls' | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'body' | 'idle'
 
@@ -51,7 +55,8 @@ export class Dialogue {
   readonly #deps: DialogueDeps
   readonly #reader = new ReplyReader()
   readonly #deadline: Deadline
-  readonly #expected: { readonly step: Step; readonly answered: Answered }[] = []
+  readonly #expected: { readonly step: Expected; readonly answered: Answered }[] = []
+  #concealment = new Concealment()
   #waiting: Waiting = 'greeting'
   #over = false
   #failure: SessionFailure | undefined
@@ -92,10 +97,10 @@ export class Dialogue {
   }
 
   /**
-   * Registers a mail command that is about to be sent, and resolves with its reply. Replies are assigned in the order of the calls.
+   * Registers a command that is about to be sent, and resolves with its reply. Replies are assigned in the order of the calls.
    * Resolves with undefined when the dialogue ends first.
    */
-  expect(step: Step): Promise<ServerReply | undefined> {
+  expect(step: Expected): Promise<ServerReply | undefined> {
     if (this.#over) return Promise.resolve(undefined)
     if (this.#expected.length === 0) this.await(step)
     return new Promise((answered) => this.#expected.push({ step, answered }))
@@ -110,9 +115,21 @@ export class Dialogue {
     while (!this.#over && isCurrent()) {
       const reading = this.#reader.next()
       if (reading === undefined) return
-      if (reading.kind === 'protocol-error') return this.protocolError(reading.what)
-      this.#answer(reading.reply, reading.lines)
+      if (reading.kind === 'protocol-error') return this.protocolError(this.concealed(reading.what))
+      const { reply, lines } = reading
+      // The text of a challenge stays as it is, because it is base64 to be decoded.
+      const text = reply.code === 334 ? reply.text : this.concealed(reply.text)
+      this.#answer({ ...reply, text, raw: this.concealed(reply.raw) }, lines)
     }
+  }
+
+  /** Removes these secrets from all later replies, in place of those of an earlier call. */
+  conceal(secrets: readonly string[]): void {
+    this.#concealment = new Concealment(secrets)
+  }
+
+  concealed(text: string): string {
+    return this.#concealment.apply(text)
   }
 
   /** Discards all bytes received before TLS, because they may be an injection (CVE-2011-0411). */

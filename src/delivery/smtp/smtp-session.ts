@@ -1,11 +1,14 @@
 /** One SMTP session over an open connection: from the greeting to the login, then mail transactions, then QUIT. */
 import type { Socket } from 'node:net'
 import type { TlsFacts } from '../../mail/tls-facts.ts'
+import { loginRefusal } from '../../mail/login-refusal.ts'
+import { statusOf } from '../../mail/smtp-reply.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { Duration } from '../../system/clock.ts'
 import { chooseMechanism, type Credentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
 import { tlsFacts } from '../tls/tls-outcome.ts'
+import { needsAnotherToken } from '../sasl-challenge.ts'
 import type { Peer, SessionFailure, Transcript } from '../transcript.ts'
 import { ClientConnection } from './client-connection.ts'
 import { isSuspicious, transact, type Mail } from './mail-transaction.ts'
@@ -109,7 +112,15 @@ async function prepareForMail(
   return logIn(connection, credentials, mechanism)
 }
 
-/** Logs in. A server that refuses an access token is given a newly fetched one, because it may have revoked the first. */
+/** True when the server may accept another access token: it may have revoked the one that it refuses. */
+function wantsAnotherToken(failure: SessionFailure): boolean {
+  if (failure.kind !== 'refused') return false
+  const { stage, reply, challenge } = failure
+  const refusal = loginRefusal({ status: statusOf(reply), stage, reply: reply.raw })
+  return refusal?.renews ?? (reply.code >= 500 || needsAnotherToken(challenge))
+}
+
+/** Logs in. A server that refuses an access token is given another one, if there is one. */
 async function logIn(
   connection: ClientConnection,
   { user, password, tokens }: Credentials,
@@ -119,10 +130,9 @@ async function logIn(
   try {
     const first = await tokens.get(user)
     const failure = await connection.authenticate(user, first, mechanism)
-    if (failure?.kind !== 'refused' || failure.reply.code < 500) return failure
-    tokens.refused(user, first)
-    const second = await tokens.get(user)
-    return second === first ? failure : await connection.authenticate(user, second, mechanism)
+    if (failure === undefined || !wantsAnotherToken(failure)) return failure
+    const second = await tokens.replacement(user, first)
+    return second === null ? failure : await connection.authenticate(user, second, mechanism)
   } catch (error) {
     return { kind: 'auth-unavailable', why: `no access token for ${user}: ${errorMessage(error)}` }
   }

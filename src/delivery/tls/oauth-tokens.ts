@@ -2,22 +2,18 @@
  * Access tokens for XOAUTH2 (smtp_sasl_oauth_token_command). A token is kept until shortly before its end, or until a server refuses
  * it. Each agent has its own tokens, so that a reload fetches new ones.
  */
-import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
+import type { TokenSource } from '../../oauth/token-source.ts'
+import { MINUTE, SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
 /** Returns the output of the command for a user: the token, and in a second line its lifetime in seconds, if known. */
 export type RunTokenCommand = (user: string) => Promise<string>
-
-export interface TokenSource {
-  /** The token of a user. Rejects with an Error that says why there is none. */
-  get(user: string): Promise<string>
-  /** Forgets a token that a server refused. */
-  refused(user: string, token: string): void
-}
 
 /** Lifetime of a token whose output states none. */
 const DEFAULT_LIFETIME: Duration = 300 * SECOND
 /** Time before its end at which a token is no longer used: a session that begins then has time to log in. */
 const MARGIN: Duration = 30 * SECOND
+/** Time for which a token that replaced a refused one is not replaced itself. */
+const VERDICT_STANDS: Duration = 5 * MINUTE
 
 interface Token {
   readonly text: string
@@ -30,6 +26,8 @@ export class OauthTokens implements TokenSource {
   readonly #run: RunTokenCommand
   readonly #kept = new Map<string, Token>()
   readonly #fetching = new Map<string, Promise<string>>()
+  /** Time of the last replacement of a user's token, on the monotonic clock. */
+  readonly #replacedAt = new Map<string, Duration>()
 
   constructor(clock: Clock, run: RunTokenCommand) {
     this.#clock = clock
@@ -46,8 +44,15 @@ export class OauthTokens implements TokenSource {
     return fetching
   }
 
-  refused(user: string, token: string): void {
-    if (this.#kept.get(user)?.text === token) this.#kept.delete(user)
+  async replacement(user: string, refused: string): Promise<string | null> {
+    if (this.#kept.get(user)?.text === refused) {
+      const now = this.#clock.monotonic()
+      if (now < (this.#replacedAt.get(user) ?? -Infinity) + VERDICT_STANDS) return null
+      this.#replacedAt.set(user, now)
+      this.#kept.delete(user)
+    }
+    const token = await this.get(user)
+    return token === refused ? null : token
   }
 
   async #fetch(user: string): Promise<string> {

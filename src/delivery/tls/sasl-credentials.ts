@@ -7,16 +7,18 @@
  */
 import type { Config } from '../../config/options.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
+import type { TokenSource } from '../../oauth/token-source.ts'
 import { AddressMap } from '../../rewriting/address-map.ts'
 import { addressRules, type AddressSettings } from '../../rewriting/lookup-rules.ts'
-import type { TokenSource } from './oauth-tokens.ts'
 
 export interface Credentials {
   readonly user: string
   readonly password: string
   /** Source of the access token that takes the place of the password; absent for a password. */
   readonly tokens?: TokenSource | undefined
-  /** Allowed mechanisms in upper case. An empty list allows XOAUTH2 for an access token, and all others for a password. */
+  /** True when OAUTHBEARER is preferred to XOAUTH2 for an access token. */
+  readonly prefersBearer?: boolean | undefined
+  /** Allowed mechanisms in upper case. An empty list allows XOAUTH2 and OAUTHBEARER for an access token, and all others for a password. */
   readonly mechanisms: readonly string[]
   /** True when passwords may be sent without TLS. */
   readonly plaintext: boolean
@@ -81,18 +83,27 @@ export class SaslCredentials {
   }
 }
 
-/** Mechanisms that send the password, or a token equivalent to it, in clear text. */
-const PLAINTEXT: ReadonlySet<string> = new Set(['PLAIN', 'LOGIN', 'XOAUTH2'])
+/** Mechanisms that send an access token, the preferred one first. */
+const TOKEN_MECHANISMS = ['XOAUTH2', 'OAUTHBEARER']
+const BEARER_FIRST = TOKEN_MECHANISMS.toReversed()
 
-/** The first mechanism that is both offered and allowed; undefined when there is none. */
+/** Mechanisms that send the password, or a token equivalent to it, in clear text. */
+const PLAINTEXT: ReadonlySet<string> = new Set(['PLAIN', 'LOGIN', ...TOKEN_MECHANISMS])
+
+/**
+ * The mechanism that is both offered and allowed; undefined when there is none. For an access token it is XOAUTH2, which Microsoft and Google
+ * document, or OAUTHBEARER when it is preferred or the only one; for a password it is the first that the server offers. A filter with a
+ * mechanism for access tokens lets a password take the place of the token.
+ */
 export function chooseMechanism(
   offered: readonly string[],
-  { mechanisms, plaintext, tokens }: Credentials,
+  { mechanisms, plaintext, tokens, prefersBearer = false }: Credentials,
   secure: boolean,
 ): string | undefined {
-  return offered.find((name) => {
-    const fits = (name === 'XOAUTH2') === (tokens !== undefined)
-    const wanted = mechanisms.length > 0 ? mechanisms.includes(name) && (fits || tokens === undefined) : fits
+  const bearing = prefersBearer ? BEARER_FIRST : TOKEN_MECHANISMS
+  const usable = tokens === undefined ? offered : bearing.filter((name) => offered.includes(name))
+  return usable.find((name) => {
+    const wanted = mechanisms.length > 0 ? mechanisms.includes(name) : tokens !== undefined || !bearing.includes(name)
     return wanted && (secure || plaintext || !PLAINTEXT.has(name))
   })
 }

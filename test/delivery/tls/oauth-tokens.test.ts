@@ -39,12 +39,21 @@ test('users have tokens of their own, and simultaneous logins of one user run th
   expect(command.runs).toEqual(['ann', 'bob'])
 })
 
-test('a refused token is fetched again; a refusal of an older one changes nothing', async () => {
-  const tokens = new OauthTokens(new VirtualClock(), numbered().run)
-  tokens.refused('ann', await tokens.get('ann'))
+test('a refused token is replaced once in 5 minutes; a refusal of an older one changes nothing', async () => {
+  const clock = new VirtualClock()
+  const tokens = new OauthTokens(clock, numbered('3600\n').run)
+  expect(await tokens.replacement('ann', await tokens.get('ann'))).toBe('ann-2')
+  expect(await tokens.replacement('ann', 'ann-1')).toBe('ann-2')
+  clock.jumpTo(clock.now() + 300 * SECOND - 1)
+  expect(await tokens.replacement('ann', 'ann-2')).toBeNull()
   expect(await tokens.get('ann')).toBe('ann-2')
-  tokens.refused('ann', 'ann-1')
-  expect(await tokens.get('ann')).toBe('ann-2')
+  clock.jumpTo(clock.now() + 1)
+  expect(await tokens.replacement('ann', 'ann-2')).toBe('ann-3')
+})
+
+test('a refused token that the command prints again is no replacement', async () => {
+  const tokens = new OauthTokens(new VirtualClock(), async () => 'same\n3600')
+  expect(await tokens.replacement('ann', await tokens.get('ann'))).toBeNull()
 })
 
 test('after a failure the command runs again', async () => {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
 import type { NextHop } from '../../../src/config/values/next-hop.ts'
 import { chooseMechanism, SaslCredentials, type Credentials } from '../../../src/delivery/tls/sasl-credentials.ts'
-import type { TokenSource } from '../../../src/delivery/tls/oauth-tokens.ts'
+import type { TokenSource } from '../../../src/oauth/token-source.ts'
 
-const NO_TOKENS: TokenSource = { get: () => Promise.reject(new Error('not asked')), refused: () => undefined }
+const NO_TOKENS: TokenSource = { get: () => Promise.reject(new Error('not asked')), replacement: () => Promise.resolve(null) }
 
 const FILE = `# comment
 
@@ -91,9 +91,22 @@ describe('the mechanism', () => {
     ['XOAUTH2 on request', ['LOGIN', 'XOAUTH2'], { mechanisms: ['XOAUTH2'] }, true, 'XOAUTH2'],
     ['none that is offered', [], {}, true, undefined],
     ['XOAUTH2 for a token', ['PLAIN', 'XOAUTH2'], { tokens: NO_TOKENS }, true, 'XOAUTH2'],
-    ['none for a token without XOAUTH2', ['PLAIN', 'LOGIN'], { tokens: NO_TOKENS }, true, undefined],
+    ['XOAUTH2 for a token, whatever the order', ['OAUTHBEARER', 'XOAUTH2'], { tokens: NO_TOKENS }, true, 'XOAUTH2'],
+    ['OAUTHBEARER where it is preferred', ['XOAUTH2', 'OAUTHBEARER'], { tokens: NO_TOKENS, prefersBearer: true }, true, 'OAUTHBEARER'],
+    ['XOAUTH2 where the preferred OAUTHBEARER is not offered', ['XOAUTH2'], { tokens: NO_TOKENS, prefersBearer: true }, true, 'XOAUTH2'],
+    ['OAUTHBEARER where XOAUTH2 is not offered', ['PLAIN', 'OAUTHBEARER'], { tokens: NO_TOKENS }, true, 'OAUTHBEARER'],
     [
-      'none for a token when the filter has no XOAUTH2',
+      'that of the filter against the preference',
+      ['XOAUTH2', 'OAUTHBEARER'],
+      { tokens: NO_TOKENS, prefersBearer: true, mechanisms: ['XOAUTH2'] },
+      true,
+      'XOAUTH2',
+    ],
+    ['none for a token without TLS', ['XOAUTH2', 'OAUTHBEARER'], { tokens: NO_TOKENS }, false, undefined],
+    ['OAUTHBEARER for a password on request only', ['OAUTHBEARER', 'LOGIN'], {}, true, 'LOGIN'],
+    ['none for a token without a mechanism for tokens', ['PLAIN', 'LOGIN'], { tokens: NO_TOKENS }, true, undefined],
+    [
+      'none for a token when the filter has no mechanism for tokens',
       ['PLAIN', 'XOAUTH2'],
       { tokens: NO_TOKENS, mechanisms: ['PLAIN'] },
       true,
