@@ -69,6 +69,7 @@ const LAYERS = [
   'import/spool',
   '.',
   'testkit/virtual',
+  'testkit/oauth',
   'testkit/remote',
   'testkit',
   'simulator/contention',

@@ -15,6 +15,14 @@ export {
   type MatcherResult,
   matchers,
 } from './matchers.ts'
+export type { Authority, AuthorityRequest, FailureTerms } from './test-authority.ts'
+export type { AuthorityFailures, AuthorityOptions, ProtectionOptions } from './authority-options.ts'
+export type { AuthorityFailure } from './oauth/authority-rule.ts'
+export type { AuthorityClient, AuthorityProvider, PreviousLogin } from './oauth/authority-settings.ts'
+export type { AnsweredRequest, ScriptedRequest } from './oauth/authority-engine.ts'
+export type { DeviceLogin } from './oauth/device-logins.ts'
+export type { GuardedMailbox } from './oauth/submission-guard.ts'
+export { WORLD_CA } from './world-certificates.ts'
 export type { Recipient } from './recipient.ts'
 export type { Webhook, WebhookHandler, WebhookOptions, WebhookRequest } from './webhook.ts'
 export type { WorldEvent } from './world-events.ts'

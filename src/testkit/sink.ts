@@ -117,6 +117,7 @@ class Totals {
         if (event.kept) this.#countKept(event)
         return
       case 'lookup':
+      case 'authority':
       case 'closed':
     }
   }

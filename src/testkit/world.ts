@@ -34,6 +34,10 @@ import {
   requireStore,
   requireZone,
 } from './argument-checks.ts'
+import { Authority } from './test-authority.ts'
+import type { AuthorityOptions } from './authority-options.ts'
+import type { AuthorityRule } from './oauth/authority-rule.ts'
+import { WORLD_CA, worldIdentity } from './world-certificates.ts'
 import { RemoteDomain, ruleFrom } from './remote-domain.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
@@ -78,7 +82,8 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   const { config, written } = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
   const { templates } = loadTemplates({ config, written })
   const dkimKeys = loadDkimKeys(config)
-  const secrets = { tls: readTlsFiles(config) }
+  const tls = readTlsFiles(config)
+  const secrets = { tls: { ...tls, ca: tls.ca ?? WORLD_CA } }
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
   const world = new World({ options, between, config, templates, dkimKeys, secrets, script, queue })
@@ -114,6 +119,8 @@ export class World implements AsyncDisposable {
   readonly #outside = new OutsideCalls()
   readonly #webhooks = new Map<string, Webhook>()
   readonly #dkimKeys: DkimKeys
+  readonly #authoritySeed: Uint8Array
+  readonly #authorityRules: readonly AuthorityRule[]
   readonly #history = new History()
   readonly #log = new RecipientLog()
   readonly #received = new Map<string, ReceivedMail[]>()
@@ -130,6 +137,8 @@ export class World implements AsyncDisposable {
     const { options, script, dkimKeys } = deps
     this.#dkimKeys = dkimKeys
     const seed = options.seed ?? 1
+    this.#authoritySeed = Buffer.from(`authority of seed ${seed}`)
+    this.#authorityRules = script?.authority ?? []
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
     this.relayEvents = new Events(() => this.clock.now())
     this.remote = new RemoteNetwork({
@@ -243,6 +252,27 @@ export class World implements AsyncDisposable {
   stepClock(by: Duration): void {
     this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
+  }
+
+  /**
+   * Adds an authorization server (OAuth 2) at its host, over HTTPS with a certificate of WORLD_CA. `protects` of the result lets mail servers
+   * require its tokens.
+   */
+  authority(options: AuthorityOptions): Authority {
+    this.#requireOpen()
+    const authority = new Authority(options, {
+      clock: this.clock,
+      startedAt: BEGINNING,
+      beganAt: 0,
+      seed: this.#authoritySeed,
+      identityOf: worldIdentity,
+      rules: this.#authorityRules,
+      report: (event) => this.remote.report(event),
+      protect: (host, identity, guard) => this.remote.protect(host, identity, guard),
+      run: (call) => this.#outside.run(call),
+    })
+    this.remote.setWebHost(authority.host, authority)
+    return authority
   }
 
   // --- submission

@@ -17,7 +17,7 @@ import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import type { TlsaRecord } from '../../src/system/net.ts'
 import type { Zone } from '../../src/testkit/remote/rule.ts'
-import { makeCertificate, type MadeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate, type MadeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { TlsWorld } from '../support/tls-world.ts'
 
 const OURS = '198.51.100.25'

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { TlsFacts } from '../../src/mail/tls-facts.ts'
-import { makeCertificate, type MadeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate, type MadeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { reasonToSkip } from '../support/required.ts'
 
 const PROGRAMS = [
@@ -28,7 +28,7 @@ const title = (text: string): string => (reason === null ? text : `${text} (not 
 
 const sha256 = (data: Uint8Array): string => createHash('sha256').update(data).digest('hex')
 const authority = makeCertificate({ seed: 'domain CA', isAuthority: true })
-const own = makeCertificate({ seed: 'own', names: ['other.test'], until: new Date(Date.UTC(2021, 0, 1)) })
+const own = makeCertificate({ seed: 'own', names: ['other.test'], until: Date.UTC(2021, 0, 1) })
 
 interface Row {
   readonly name: string

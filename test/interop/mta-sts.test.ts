@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { makeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { Operator } from '../support/operator.ts'
 import { reasonToSkip } from '../support/required.ts'
 

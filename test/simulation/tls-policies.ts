@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { HOUR, type Instant } from '../../src/system/clock.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
-import { makeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { TEST_AUTHORITY, TlsWorld } from '../support/tls-world.ts'
 import { Dice } from './generator.ts'
 
@@ -86,7 +86,7 @@ class TroubledDomain {
     const { far } = this
     const certificate = this.trouble('certificate')
     if (this.trouble('starttls') !== undefined) far.unsecure(MX)
-    else if (certificate === 'has run out') far.secure(MX, { until: new Date(Date.UTC(2021, 0, 1)) })
+    else if (certificate === 'has run out') far.secure(MX, { until: Date.UTC(2021, 0, 1) })
     else if (certificate === 'of another name') far.secure(MX, { names: ['other.far.example'] })
     else if (certificate === 'of no authority') far.world.remote.setIdentity(MX, makeCertificate({ seed: 'self', names: [MX] }))
     else far.secure(MX)

@@ -5,7 +5,7 @@ import type { TlsFacts } from '../../src/mail/tls-facts.ts'
 import type { TlsaRecord } from '../../src/system/net.ts'
 import type { WorldConfig } from '../../src/testkit/index.ts'
 import type { Zone } from '../../src/testkit/remote/rule.ts'
-import { makeCertificate, type MadeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate, type MadeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { TEST_AUTHORITY, TlsWorld } from '../support/tls-world.ts'
 
 const ANN = 'ann@far.example'
@@ -21,7 +21,7 @@ const NO_RECORDS: Zone = { mx: [], a: [], aaaa: [] }
 
 const authority = makeCertificate({ seed: 'domain CA', isAuthority: true })
 /** Self-signed, expired, and of another name. */
-const own = makeCertificate({ seed: 'own', names: ['other.example'], until: new Date(Date.UTC(2021, 0, 1)) })
+const own = makeCertificate({ seed: 'own', names: ['other.example'], until: Date.UTC(2021, 0, 1) })
 const issued = makeCertificate({ seed: 'issued', names: [MX], issuer: authority })
 const misnamed = makeCertificate({ seed: 'misnamed', names: ['other.example'], issuer: authority })
 

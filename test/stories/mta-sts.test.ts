@@ -1,7 +1,7 @@
 /** MTA-STS (RFC 8461): policies of recipient domains in a world. */
 import { describe, expect, test } from 'vitest'
 import type { TlsFacts } from '../../src/mail/tls-facts.ts'
-import { makeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { TlsWorld } from '../support/tls-world.ts'
 
 const ANN = 'ann@far.example'
@@ -39,12 +39,7 @@ describe('enforced', () => {
       '4.7.5',
       /does not name mx\.far\.example/,
     ],
-    [
-      'an expired certificate',
-      (far) => far.secure('mx.far.example', { until: new Date(Date.UTC(2021, 0, 1)) }),
-      '4.7.5',
-      /certificate has expired/,
-    ],
+    ['an expired certificate', (far) => far.secure('mx.far.example', { until: Date.UTC(2021, 0, 1) }), '4.7.5', /certificate has expired/],
     ['an unknown CA', (far) => far.secure('mx.far.example', { issuer: OTHER_CA }), '4.7.5', /unable to verify the first certificate/],
     [
       'an exchanger that the policy does not name',

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { DAY, HOUR } from '../../src/system/clock.ts'
 import type { TlsaRecord } from '../../src/system/net.ts'
-import { makeCertificate, type MadeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate, type MadeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { TlsWorld } from '../support/tls-world.ts'
 
 const DOMAIN = 'far.example'
@@ -38,7 +38,7 @@ const OF_POLICIES: readonly Trouble[] = [
     from: 120,
     until: 130,
     stops: true,
-    begin: (far) => far.secure(MX, { until: new Date(Date.UTC(2021, 0, 1)) }),
+    begin: (far) => far.secure(MX, { until: Date.UTC(2021, 0, 1) }),
     end: (far) => far.secure(MX),
   },
   {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { Mail, WorldConfig } from '../../src/testkit/index.ts'
-import { makeCertificate } from '../support/certificate-maker.ts'
+import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { BOTH_KEYS } from '../support/dkim/dkim-keys.ts'
 import { assertReport, type Report } from '../support/tls-report-schema.ts'
 import { TlsWorld } from '../support/tls-world.ts'
@@ -49,7 +49,7 @@ test('a day of sessions is one signed report for each domain that asks for it, a
   await using far = await TlsWorld.open(CONFIG)
   const { world } = far
   far.secure('mx.good.example').publish('good.example', { id: 'one' })
-  far.secure('mx.bad.example', { until: new Date(Date.UTC(2021, 0, 1)) }).publish('bad.example', { id: 'two' })
+  far.secure('mx.bad.example', { until: Date.UTC(2021, 0, 1) }).publish('bad.example', { id: 'two' })
   far.secure('mx.silent.example').publish('silent.example', { id: 'three' })
   signed(far, 'dane.example', 'one', 'other')
   for (const domain of ['good.example', 'bad.example', 'dane.example', 'plain.example']) ask(far, domain)

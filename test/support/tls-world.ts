@@ -6,7 +6,7 @@ import { createTransport } from 'nodemailer'
 import { createWorld, type World, type WorldConfig } from '../../src/testkit/index.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import type { PolicyAnswer } from '../../src/testkit/remote/policy-host.ts'
-import { makeCertificate, type CertificateTerms } from './certificate-maker.ts'
+import { makeCertificate, type CertificateTerms } from '../../src/testkit/remote/certificate-maker.ts'
 
 export const TEST_AUTHORITY = makeCertificate({ seed: 'Test CA', isAuthority: true })
 

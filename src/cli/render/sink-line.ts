@@ -24,6 +24,11 @@ function textOf(event: RemoteEvent, number: number | null): string | null {
       const label = number === null ? 'message discarded:' : `message ${number}`
       return `${label} from ${from} to ${event.recipients.join(', ')}, ${byteSize(event.size)}, reply ${event.reply_code ?? 'not sent'}`
     }
+    case 'authority': {
+      const asked = event.grant === '' ? 'device code' : event.grant
+      const answer = event.status === null ? 'no answer' : [event.status, event.error ?? ''].join(' ').trimEnd()
+      return `token request of ${event.oauth_client || 'no client'} (${asked}): ${answer}${event.rule === undefined ? '' : ` (rule ${event.rule})`}`
+    }
     case 'lookup':
     case 'connected':
     case 'closed':

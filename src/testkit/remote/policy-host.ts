@@ -1,4 +1,4 @@
-/** A simulated HTTPS host, such as the host of an MTA-STS policy (RFC 8461 §3.3). */
+/** A simulated HTTPS host, such as the host of an MTA-STS policy (RFC 8461 §3.3) or an authorization server. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -14,7 +14,19 @@ export interface PolicyAnswer {
   readonly status?: number | undefined
   readonly type?: string | undefined
   readonly body: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
+
+/** A request; its body is empty unless it is a POST. */
+export interface WebRequest {
+  readonly method: string
+  readonly path: string
+  readonly type: string
+  readonly body: Buffer
+}
+
+/** Answers requests. Null lets a request wait without an answer; `close` ends its connection. */
+export type Respond = (request: WebRequest) => Promise<PolicyAnswer | 'close' | null>
 
 export interface PolicyHost {
   readonly identity: HostIdentity
@@ -24,23 +36,42 @@ export interface PolicyHost {
   readonly receive?: ((path: string, body: Buffer, type: string) => PolicyAnswer) | undefined
 }
 
+/** A server for the connections to a host. */
+export interface WebHost {
+  serve(socket: Socket): void
+  /** True while connections are refused. */
+  isRefusing?(): boolean
+}
+
 /** Serves one connection. */
 export function servePolicy({ identity, answer, receive }: PolicyHost, socket: Socket): void {
+  serveWeb(socket, identity, async ({ method, path, body, type }) =>
+    method === 'POST' && receive !== undefined ? receive(path, body, type) : answer(path),
+  )
+}
+
+/** Serves the requests of one connection over TLS. */
+export function serveWeb(socket: Socket, identity: HostIdentity, respond: Respond): void {
   const secure = new TLSSocket(socket, { ...identity, isServer: true })
   socket.on('error', (error) => secure.destroy(error))
   secure.on('error', () => socket.destroy())
-  const reply = (response: ServerResponse, said: PolicyAnswer | null): void => {
-    if (said === null) return
-    // A date of the real clock must not appear in a world.
-    response.sendDate = false
-    response.writeHead(said.status ?? 200, { 'content-type': said.type ?? 'text/plain', connection: 'close' }).end(said.body)
-  }
   const server = createServer((request, response) => {
-    const { url = '', method, headers } = request
-    if (method !== 'POST' || receive === undefined) return reply(response, answer(url))
+    const { url = '', method = 'GET', headers } = request
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => reply(response, receive(url, Buffer.concat(chunks), headers['content-type'] ?? '')))
+    request.on('end', () => {
+      const asked = { method, path: url, type: headers['content-type'] ?? '', body: Buffer.concat(chunks) }
+      void respond(asked).then((said) => {
+        if (said === 'close') secure.destroy()
+        else if (said !== null) reply(response, said)
+      })
+    })
   })
   server.emit('connection', secure)
+}
+
+function reply(response: ServerResponse, { status = 200, type = 'text/plain', headers = {}, body }: PolicyAnswer): void {
+  // A date of the real clock must not appear in a world.
+  response.sendDate = false
+  response.writeHead(status, { ...headers, 'content-type': type, connection: 'close' }).end(body)
 }

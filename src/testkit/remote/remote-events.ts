@@ -31,6 +31,19 @@ export type RemoteEvent =
       /** Reply code that the client received; null when it received none. */
       readonly reply_code: number | null
     }
+  /** A request to an authorization server; without secrets and tokens. */
+  | {
+      readonly event: 'authority'
+      readonly host: string
+      /** `grant_type`; empty for a request of a device code. */
+      readonly grant: string
+      readonly oauth_client: string
+      /** Status of the answer; null without one. */
+      readonly status: number | null
+      /** `error` of the answer; absent for a token. */
+      readonly error?: string | undefined
+      readonly rule?: string | undefined
+    }
   | { readonly event: 'closed'; readonly session: number; readonly by: 'client' | 'server'; readonly stage: SpokenStage }
 
 /** Receives each event with its time. */

@@ -7,6 +7,7 @@ import type { Endpoint, Lookup, MxRecord, SecureLookup, SecureRecords } from '..
 import { sleep, type Clock, type Duration } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { DialOutcome, RemoteHosts } from '../virtual/memory-net.ts'
+import type { SubmissionGuard } from '../oauth/submission-guard.ts'
 import { addressRules } from './address-rules.ts'
 import { applies, type RuleFacts } from './rule-facts.ts'
 import type { RemoteEvent, RemoteListener, ReceivedMail } from './remote-events.ts'
@@ -14,7 +15,7 @@ import { RuleState } from './rule-state.ts'
 import { DnsZones } from './dns-zones.ts'
 import { answerInWords, failedLookup } from './lookup-answers.ts'
 import { NO_SCRIPT, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
-import { servePolicy, type HostIdentity, type PolicyHost } from './policy-host.ts'
+import { servePolicy, type HostIdentity, type PolicyHost, type WebHost } from './policy-host.ts'
 import { Session, type Host } from './server-session.ts'
 
 const HTTPS = 443
@@ -49,7 +50,8 @@ export class RemoteNetwork implements RemoteHosts, Host {
   readonly #addressRules = new Map<string, readonly StatefulRule[]>()
   readonly #held = new Map<string, number>()
   readonly #identities = new Map<string, HostIdentity>()
-  readonly #policyHosts = new Map<string, PolicyHost>()
+  readonly #webHosts = new Map<string, WebHost>()
+  readonly #guards = new Map<string, SubmissionGuard>()
   readonly #sockets = new Set<Socket>()
   #sessions = 0
   #mails = 0
@@ -86,8 +88,23 @@ export class RemoteNetwork implements RemoteHosts, Host {
 
   /** Lets a host answer HTTPS requests from now on; no longer with null. */
   setPolicyHost(host: string, policyHost: PolicyHost | null): void {
-    if (policyHost === null) this.#policyHosts.delete(host)
-    else this.#policyHosts.set(host, policyHost)
+    if (policyHost === null) this.#webHosts.delete(host)
+    else this.setWebHost(host, { serve: (socket) => servePolicy(policyHost, socket) })
+  }
+
+  /** Gives the connections to the port of HTTPS of a host to a server from now on. */
+  setWebHost(host: string, server: WebHost): void {
+    this.#webHosts.set(host, server)
+  }
+
+  /** Lets a host offer STARTTLS, and take mail only after a login with an access token inside TLS. */
+  protect(host: string, identity: HostIdentity, guard: SubmissionGuard): void {
+    this.setIdentity(host, identity)
+    this.#guards.set(host, guard)
+  }
+
+  guardOf(host: string): SubmissionGuard | undefined {
+    return this.#guards.get(host)
   }
 
   identityOf(host: string): HostIdentity | undefined {
@@ -132,7 +149,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
 
   dial(to: Endpoint, from: Endpoint): DialOutcome {
     const mx = this.#zones.hostAt(to.address)
-    if (to.port === HTTPS) return this.#dialPolicyHost(mx)
+    if (to.port === HTTPS) return this.#dialWebHost(mx)
     const rule = this.#decideDoor(mx, from.address)
     const accept = (socket: Socket) => this.#open(socket, mx, from.address)
     if (rule?.fault.at !== 'connect') return { kind: 'open', accept }
@@ -204,12 +221,12 @@ export class RemoteNetwork implements RemoteHosts, Host {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #dialPolicyHost(host: string): DialOutcome {
-    const policyHost = this.#policyHosts.get(host)
-    if (policyHost === undefined) return { kind: 'closed', code: 'ECONNREFUSED' }
+  #dialWebHost(host: string): DialOutcome {
+    const server = this.#webHosts.get(host)
+    if (server === undefined || server.isRefusing?.() === true) return { kind: 'closed', code: 'ECONNREFUSED' }
     const accept = (socket: Socket): void => {
       this.#track(socket)
-      servePolicy(policyHost, socket)
+      server.serve(socket)
     }
     return { kind: 'open', accept }
   }

@@ -4,6 +4,7 @@
  */
 import type { TlsaRecord } from '../../system/net.ts'
 import type { Duration } from '../../system/clock.ts'
+import type { AuthorityRule } from '../oauth/authority-rule.ts'
 
 /** Stages with a reply, in the order of a session. */
 export const SPOKEN_STAGES = [
@@ -167,7 +168,9 @@ export interface Zone {
 /** Rules and zones of a script. The first matching rule is applied. */
 export interface Script {
   readonly rules: readonly Rule[]
+  /** Failures of authorization servers. */
+  readonly authority: readonly AuthorityRule[]
   readonly zones: ReadonlyMap<string, Zone>
 }
 
-export const NO_SCRIPT: Script = { rules: [], zones: new Map() }
+export const NO_SCRIPT: Script = { rules: [], authority: [], zones: new Map() }

@@ -1,15 +1,17 @@
 /**
- * Reads a script: `[rule.NAME]` tables, of which the first matching one is applied, and `[dns."NAME"]` tables with DNS records.
+ * Reads a script: `[rule.NAME]` tables, of which the first matching one is applied, `[dns."NAME"]` tables with DNS records, and
+ * `[authority.NAME]` tables with failures of authorization servers.
  * Every mistake is reported with file, line and the valid values.
  */
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { keyLines, keyPath } from '../../config/values/key-lines.ts'
 import { ConfigError, nearest, type Problem } from '../../config/values/problem.ts'
+import { readAuthorityRule, type AuthorityRule } from '../oauth/authority-rule.ts'
 import { readRule } from './rule-reader.ts'
 import type { Rule, Script, Zone } from './rule.ts'
 
 /** Names of the tables in a script. */
-const TABLES = ['rule', 'dns']
+const TABLES = ['rule', 'dns', 'authority']
 const RECORDS = ['mx', 'a', 'aaaa', 'txt']
 
 export type Table = Readonly<Record<string, unknown>>
@@ -26,13 +28,14 @@ export function readScript(text: string, file: string): Script {
   const { complain, problems } = complaints(text, file)
   const script = readTables(tables, complain)
   for (const name of Object.keys(tables)) {
-    if (!TABLES.includes(name)) complain([name], unknown(name, TABLES, 'a script has [rule.NAME] and [dns."NAME"] tables only'))
+    if (!TABLES.includes(name))
+      complain([name], unknown(name, TABLES, 'a script has [rule.NAME], [dns."NAME"] and [authority.NAME] tables only'))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return script
 }
 
-/** Reads the tables `rule` and `dns` of a file. */
+/** Reads the tables `rule`, `dns` and `authority` of a file. */
 export function readTables(tables: Table, complain: Complain): Script {
   const table = (name: string): Table => {
     const value = tables[name] ?? {}
@@ -42,7 +45,8 @@ export function readTables(tables: Table, complain: Complain): Script {
   }
   const rules = [...readRules(table('rule'), complain)]
   const zones = Object.entries(table('dns')).map(([domain, zone]) => [domain.toLowerCase(), readZone(domain, zone, complain)] as const)
-  return { rules, zones: new Map(zones) }
+  const authority = [...readAuthorityRules(table('authority'), complain)]
+  return { rules, authority, zones: new Map(zones) }
 }
 
 /** Collector of mistakes in a file, each with its line. */
@@ -95,6 +99,21 @@ function* readRules(tables: Table, complain: Complain): Generator<Rule> {
     const read = readRule(name, table)
     if ('rule' in read) yield read.rule
     else for (const { key, text } of read.mistakes) complain(key === null ? ['rule', name] : ['rule', name, key], `rule ${name}: ${text}`)
+  }
+}
+
+function* readAuthorityRules(tables: Table, complain: Complain): Generator<AuthorityRule> {
+  for (const [name, table] of Object.entries(tables)) {
+    const path = ['authority', name]
+    const wrong = (key: string | null, text: string): void =>
+      complain(key === null ? path : [...path, key], `authority rule ${name}: ${text}`)
+    if (!isTable(table)) {
+      wrong(null, `write a table with a name of its own, such as [authority.${name}-1]`)
+      continue
+    }
+    if (/^\d+$/.test(name)) wrong(null, 'a name needs a letter')
+    const rule = readAuthorityRule(name, table, wrong)
+    if (rule !== null) yield rule
   }
 }
 

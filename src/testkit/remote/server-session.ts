@@ -15,6 +15,8 @@ import { readCommand, readMail, readRcpt, type Transaction } from './server-tran
 import { EXTENSIONS, DEFAULT_REPLIES } from './default-replies.ts'
 import type { HostIdentity } from './policy-host.ts'
 import { CommandReader } from './command-reader.ts'
+import { performLogin } from './server-login.ts'
+import type { SubmissionGuard, SubmissionLogin } from '../oauth/submission-guard.ts'
 
 /** Stages whose facts are those of the previous transaction. */
 const AFTERWARDS: ReadonlySet<SpokenStage> = new Set(['rset', 'quit', 'idle'])
@@ -32,6 +34,8 @@ export interface Host extends RuleSource {
   age(): Duration
   /** Certificate with which the host offers STARTTLS; undefined without one. */
   identityOf(mx: string): HostIdentity | undefined
+  /** Requirements of a host that takes mail only after a login with an access token; undefined for other hosts. */
+  guardOf(mx: string): SubmissionGuard | undefined
   /** Domains for which the host accepts mail. */
   domainsOf(mx: string): readonly string[]
   /** Returns the serial number of the next complete message. */
@@ -57,6 +61,8 @@ export class Session {
   #last: Transaction | undefined
   /** Recipient of the current RCPT. */
   #asked: string | undefined
+  /** Login with an access token. */
+  #login: SubmissionLogin | null = null
   /** Facts about the message that was received last. */
   #content: ContentFacts | undefined
 
@@ -143,11 +149,18 @@ export class Session {
     }
   }
 
-  /** Extensions for EHLO: those of the rule, otherwise the usual ones, with STARTTLS where the host has a certificate. */
+  /**
+   * Extensions for EHLO: those of the rule, otherwise the usual ones, with STARTTLS where the host has a certificate, and with AUTH inside TLS
+   * where it takes access tokens.
+   */
   #offered(rule: Rule | undefined): readonly string[] {
     const extensions = chosen(rule)
-    const mayEncrypt = this.#host.identityOf(this.#caller.mx) !== undefined && !(this.#output.socket instanceof TLSSocket)
-    return mayEncrypt && rule === undefined ? [...extensions, 'STARTTLS'] : extensions
+    if (rule !== undefined) return extensions
+    if (!(this.#output.socket instanceof TLSSocket)) {
+      return this.#host.identityOf(this.#caller.mx) === undefined ? extensions : [...extensions, 'STARTTLS']
+    }
+    const guard = this.#guard
+    return guard === undefined ? extensions : [...extensions, `AUTH ${guard.settings.mechanisms.join(' ')}`]
   }
 
   #refuse(stage: SpokenStage): SpokenStage {
@@ -196,19 +209,22 @@ export class Session {
     this.#output.reader = new CommandReader(secure)
     this.#helo = undefined
     this.#extensions = []
+    this.#login = null
   }
 
   async #authenticate(argument: string, line: string): Promise<SpokenStage> {
     const [mechanism = '', initial] = argument.split(/\s+/)
-    const known = this.#extensions.some((name) => /^AUTH /i.test(name) && name.toUpperCase().split(' ').includes(mechanism.toUpperCase()))
-    if (!known) return this.#refuse('auth')
-    const challenges = mechanism.toUpperCase() === 'LOGIN' ? ['334 VXNlcm5hbWU6', '334 UGFzc3dvcmQ6'] : ['334 ']
-    for (const challenge of initial === undefined ? challenges : challenges.slice(1)) {
-      this.#output.answer([challenge])
-      if ((await this.#output.reader.line()) === null) return 'auth'
-    }
-    await this.#output.reply('auth', DEFAULT_REPLIES.auth, line.split(' ', 2).join(' '))
+    const name = mechanism.toUpperCase()
+    const known = this.#extensions.some((one) => /^AUTH /i.test(one) && one.toUpperCase().split(' ').includes(name))
+    if (!known || this.#login !== null) return this.#refuse('auth')
+    const command = line.split(' ', 2).join(' ')
+    this.#login = await performLogin({ output: this.#output, guard: this.#guard, now: this.#host.clock.now() }, { name, initial, command })
     return 'auth'
+  }
+
+  /** Requirements for logins at this host. */
+  get #guard(): SubmissionGuard | undefined {
+    return this.#host.guardOf(this.#caller.mx)
   }
 
   async #mail(line: string): Promise<SpokenStage> {
@@ -218,7 +234,8 @@ export class Session {
     else {
       this.#transaction = transaction
       this.#content = undefined
-      const sent = await this.#output.reply('mail', DEFAULT_REPLIES.mail, line)
+      const guard = this.#login === null ? this.#guard : undefined
+      const sent = await this.#output.reply('mail', guard?.replies.unauthenticated ?? DEFAULT_REPLIES.mail, line)
       if (!isPositive(sent.code)) this.#transaction = undefined
     }
     return 'mail'
@@ -256,7 +273,8 @@ export class Session {
     if (content === null) return 'body'
     this.#content = factsOf(content)
     const number = this.#host.nextMailNumber()
-    const sent = incoming.sent ?? (await this.#output.reply('end-of-data', DEFAULT_REPLIES.endOfData(number)))
+    const refused = this.#login === null ? null : this.#guard?.contentReply(this.#login, transaction.sender)
+    const sent = incoming.sent ?? (await this.#output.reply('end-of-data', refused ?? DEFAULT_REPLIES.endOfData(number)))
     this.#conclude(transaction, content, sent)
     this.#last = transaction
     this.#transaction = undefined

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anchorsAmong, matches, matchesHost, usableRecords } from '../../../src/delivery/dane/tlsa.ts'
 import type { TlsaRecord } from '../../../src/system/net.ts'
-import { makeCertificate } from '../../support/certificate-maker.ts'
+import { makeCertificate } from '../../../src/testkit/remote/certificate-maker.ts'
 
 const authority = makeCertificate({ seed: 'CA', isAuthority: true })
 const host = makeCertificate({ seed: 'host', names: ['mx.far.example'], issuer: authority })

@@ -9,7 +9,7 @@ import { ForwardingNet, type DialOptions, type Lookup } from '../../../src/syste
 import { systemClock } from '../../../src/system/system-clock.ts'
 import { systemNet } from '../../../src/system/system-net.ts'
 import { postReport } from '../../../src/tls-reports/report-post.ts'
-import { makeCertificate } from '../../support/certificate-maker.ts'
+import { makeCertificate } from '../../../src/testkit/remote/certificate-maker.ts'
 
 const clock = systemClock
 const { cert, key } = makeCertificate({ seed: 'web', names: ['mta-sts.far.example', 'web.far.example'] })

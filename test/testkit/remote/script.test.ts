@@ -54,7 +54,7 @@ describe('a script', () => {
   })
 
   test('may be empty', () => {
-    expect(readScript('', 'f.toml')).toEqual({ rules: [], zones: new Map() })
+    expect(readScript('', 'f.toml')).toEqual({ rules: [], authority: [], zones: new Map() })
   })
 
   test('may have a null MX', () => {

@@ -1,0 +1,76 @@
+/** AUTH of a remote server (RFC 4954): accepts any login, or checks access tokens where the host requires them. */
+import { isPositive, type FaultInjector } from './fault-injector.ts'
+import { DEFAULT_REPLIES } from './default-replies.ts'
+import type { Instant } from '../../system/clock.ts'
+import type { SubmissionGuard, SubmissionLogin } from '../oauth/submission-guard.ts'
+
+interface LoginServer {
+  readonly output: FaultInjector
+  readonly guard: SubmissionGuard | undefined
+  readonly now: Instant
+}
+
+interface LoginCommand {
+  /** Mechanism in upper case. */
+  readonly name: string
+  /** Initial response; absent when the client waits for a challenge. */
+  readonly initial: string | undefined
+  /** The command without the response, for the event. */
+  readonly command: string
+}
+
+/** Mechanisms that send an access token. */
+const TOKENS: ReadonlySet<string> = new Set(['XOAUTH2', 'OAUTHBEARER'])
+
+const QUESTIONS: Readonly<Record<string, readonly string[]>> = { LOGIN: ['334 VXNlcm5hbWU6', '334 UGFzc3dvcmQ6'] }
+
+/** Answer of a client to the challenge with the reason of the refusal: an empty line, or one ^A (RFC 7628 §3.2.3). */
+const ACKNOWLEDGED: ReadonlySet<string> = new Set(['', 'AQ=='])
+
+/** Performs one AUTH command. Resolves with the login that a guard accepted; null without one. */
+export async function performLogin(
+  { output, guard, now }: LoginServer,
+  { name, initial, command }: LoginCommand,
+): Promise<SubmissionLogin | null> {
+  const response = await responseOf(output, name, initial)
+  if (response === null) return null
+  if (response === '*') {
+    output.answer(['501 5.7.0 Authentication aborted'])
+    return null
+  }
+  if (guard === undefined) {
+    await output.reply('auth', DEFAULT_REPLIES.auth, command)
+    return null
+  }
+  const verdict = TOKENS.has(name)
+    ? guard.logIn(name, response, now)
+    : { kind: 'refused' as const, reply: guard.replies.password, challenge: null }
+  if (verdict.kind === 'accepted') {
+    const { code } = await output.reply('auth', DEFAULT_REPLIES.auth, command)
+    return isPositive(code) ? verdict.login : null
+  }
+  if (verdict.challenge !== null && !(await isAcknowledged(output, verdict.challenge))) {
+    output.answer(['501 5.5.2 Error: expected an empty line or AQ== after the challenge'])
+    return null
+  }
+  await output.reply('auth', verdict.reply, command)
+  return null
+}
+
+/** The last response of the client; null when it has closed the connection. */
+async function responseOf(output: FaultInjector, name: string, initial: string | undefined): Promise<string | null> {
+  const questions = QUESTIONS[name] ?? ['334 ']
+  let response: string | null = initial ?? ''
+  for (const question of initial === undefined ? questions : questions.slice(1)) {
+    output.answer([question])
+    response = await output.reader.line()
+    if (response === null || response === '*') break
+  }
+  return response
+}
+
+async function isAcknowledged(output: FaultInjector, challenge: string): Promise<boolean> {
+  output.answer([`334 ${Buffer.from(challenge).toString('base64')}`])
+  const line = await output.reader.line()
+  return line !== null && ACKNOWLEDGED.has(line)
+}
