@@ -107,6 +107,10 @@ function isAt(at: Row['at'], stage: Stage): boolean {
   return (at !== 'mail' && stage === 'auth') || (at !== 'auth' && AT_MAIL.has(stage))
 }
 
+/** The hint for operators about a status; null where there is none. */
+export const hintOf = (status: Pick<DeliveryStatus, 'status' | 'stage' | 'reply'> | null): string | null =>
+  (status === null ? undefined : loginRefusal(status))?.hint ?? null
+
 /** The refusal that a reply means; undefined for any other reply. */
 export function loginRefusal({ status, stage, reply }: Pick<DeliveryStatus, 'status' | 'stage' | 'reply'>): LoginRefusal | undefined {
   if (reply === undefined) return undefined

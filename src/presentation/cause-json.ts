@@ -1,5 +1,6 @@
 /** Formats a cause of waiting mail as JSON, with the command-line options that select its recipients. */
 import { failureClass } from '../mail/failure-class.ts'
+import { hintOf } from '../mail/login-refusal.ts'
 import type { WaitingCause } from '../queue/waiting-causes.ts'
 import type { Instant } from '../system/clock.ts'
 import { shellWord } from '../system/shell-word.ts'
@@ -21,6 +22,7 @@ export const causeJson = (cause: WaitingCause) => ({
   stage: cause.example?.status.stage ?? null,
   last_status: cause.example?.status.status ?? null,
   class: cause.example === null ? null : failureClass(cause.example.status).class,
+  hint: hintOf(cause.example?.status ?? null),
   example:
     cause.example === null
       ? null

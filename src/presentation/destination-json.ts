@@ -1,6 +1,7 @@
 /** Formats a destination as JSON. */
 import { healthOf } from './destination-state.ts'
 import type { DestinationRow } from './destination-list.ts'
+import { hintOf } from '../mail/login-refusal.ts'
 import { actionText } from '../config/values/provider-table.ts'
 import { epochSeconds } from './text.ts'
 
@@ -34,6 +35,7 @@ export function destinationJson(row: DestinationRow, node: string | null) {
     suspended_until: seconds(suspension?.until),
     suspend_reason: suspension?.reason ?? null,
     last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
+    hint: hintOf(siteStatus),
   }
 }
 

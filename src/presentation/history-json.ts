@@ -1,5 +1,6 @@
 /** Formats a message that has left the queue as JSON. */
 import { failureClass } from '../mail/failure-class.ts'
+import { hintOf } from '../mail/login-refusal.ts'
 import { queueIdOf, type Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import { shownSender } from './message-json.ts'
@@ -21,6 +22,7 @@ export const historyJson = ({ message, leftAt }: MessageDetails, recipients: rea
     attempts,
     last_status: last?.status ?? null,
     class: last === null || state === 'delivered' ? null : failureClass(last).class,
+    hint: state === 'delivered' ? null : hintOf(last),
     reply: last?.reply ?? null,
     reason: last?.reason ?? null,
   })),

@@ -3,6 +3,7 @@
  * order are a stable interface.
  */
 import { failureClass } from '../mail/failure-class.ts'
+import { hintOf } from '../mail/login-refusal.ts'
 import type { Instant } from '../system/clock.ts'
 import { differingOrcpt } from '../mail/envelope.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
@@ -81,6 +82,7 @@ export function attemptJson(attempt: AttemptRecord, address: string) {
     reply: attempt.status.reply ?? null,
     status: attempt.status.status,
     class: attempt.outcome === 'delivered' ? null : failureClass(attempt.status).class,
+    hint: attempt.outcome === 'delivered' ? null : hintOf(attempt.status),
     outcome: attempt.outcome,
     delays: attempt.delays.map(epochSeconds),
     reason: attempt.status.reason,

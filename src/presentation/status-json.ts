@@ -1,4 +1,5 @@
 /** Formats the status of a queue as JSON. */
+import { hintOf } from '../mail/login-refusal.ts'
 import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
 import { healthOf } from './destination-state.ts'
 import { subscriptionJson } from './subscription-json.ts'
@@ -19,6 +20,7 @@ const destinationJson = (one: StatusDestination) => {
     suspended_until: suspension === null || suspension.until === null ? null : epochSeconds(suspension.until),
     suspend_reason: suspension?.reason ?? null,
     last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
+    hint: hintOf(siteStatus),
     last_outcomes: one.recent?.outcomes ?? null,
     last_causes: one.recent?.causes ?? null,
   }

@@ -4,6 +4,7 @@
  * renamed.
  */
 import { failureClass } from '../mail/failure-class.ts'
+import { hintOf } from '../mail/login-refusal.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import { formatReply } from '../mail/smtp-reply.ts'
 import { queueIdOf, type DeliveryRequest, type MessageSummary } from '../mail/message.ts'
@@ -81,7 +82,7 @@ export const RECORDS = {
   attempted: {
     level: 'info',
     about:
-      'a delivery attempt ended; one record for each recipient; `class` is that of a failure (docs/deliverability.md), null when delivered; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it',
+      'a delivery attempt ended; one record for each recipient; `class` is that of a failure (docs/deliverability.md), null when delivered; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it; `hint` says what to do about a refusal that concerns the login',
     members: [
       'queue_id',
       'sender',
@@ -99,6 +100,7 @@ export const RECORDS = {
       'reason',
       'login',
       'tls',
+      'hint',
     ],
   },
   deferred: {
@@ -206,11 +208,14 @@ export const attemptMembers = (
     reason: status.reason,
     login: login ?? null,
     tls: status.tls === undefined ? null : tlsFeature(status.tls),
-  }) satisfies Members<'attempted'>
+  }) satisfies Omit<Members<'attempted'>, 'hint'>
 
 function attempts({ request, result, attempts: records }: Of<'attempted'>): readonly Members<'attempted'>[] {
   const addresses = new Map(request.recipients.map(({ id, address }) => [id, address]))
-  return records.map((record) => attemptMembers(request, addresses.get(record.recipient) ?? '', record, result))
+  return records.map((record) => ({
+    ...attemptMembers(request, addresses.get(record.recipient) ?? '', record, result),
+    hint: record.outcome === 'delivered' ? null : hintOf(record.status),
+  }))
 }
 
 function deferrals({ message, destination, recipients, at, siteStatus }: Of<'deferred'>): readonly Members<'deferred'>[] {

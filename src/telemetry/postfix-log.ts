@@ -4,6 +4,7 @@
  */
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import { hintOf } from '../mail/login-refusal.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import { formatReply, maskControls } from '../mail/smtp-reply.ts'
 import { EXPANDED, LOOPING, queueIdOf, type DeliveryRequest, type Message } from '../mail/message.ts'
@@ -155,9 +156,14 @@ const textOf = (outcome: AttemptRecord['outcome'], { reply, reason }: DeliverySt
   outcome === 'delivered' ? (reply ?? reason) : reason
 
 /** The warning about a failed or missing login at a configured next hop. */
-function loginWarning({ destination }: DeliveryRequest, { relay, login }: AttemptResult): string {
-  const what = login === 'missing' ? 'requires a login' : 'refuses the login'
-  return `${relay ?? destination} ${what}, its mail is deferred: correct smtp_sasl_password_maps, then reload and flush ${destination}`
+function loginWarning({ destination }: DeliveryRequest, { relay, login, siteStatus }: AttemptResult): string {
+  const host = relay ?? destination
+  if (login === 'refused' && siteStatus !== undefined && siteStatus.reply === undefined)
+    return `no login at ${host}, its mail is deferred: ${siteStatus.reason}`
+  const what = `${host} ${login === 'missing' ? 'requires a login' : 'refuses the login'}, its mail is deferred`
+  const hint = hintOf(siteStatus ?? null)
+  if (hint !== null) return `${what}. ${hint} Then reload and flush ${destination}`
+  return `${what}: correct smtp_sasl_password_maps, then reload and flush ${destination}`
 }
 
 function attempted({ request, result, attempts }: Of<'attempted'>, { tlsStatus = true }: LineOptions): readonly LogLine[] {

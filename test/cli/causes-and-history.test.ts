@@ -52,6 +52,7 @@ test('causes as JSON', async () => {
     stage: 'rcpt',
     last_status: '4.7.0',
     class: 'rate',
+    hint: null,
     example: {
       queue_id: expect.any(String) as string,
       recipient: 'ann@far.example',

@@ -77,6 +77,7 @@ function attempted(tried: Tried): QueueEvent {
       relay,
       connectionUse: tried.connectionUse ?? 1,
       login: tried.login,
+      siteStatus: tried.login === undefined || tried.status === undefined ? undefined : status,
       times: { startedAt: START + 600, transmittingAt: START + 1100, endedAt: at },
     },
     attempts: [{ recipient: to.id, at, relay, outcome: tried.outcome ?? 'deferred', status, delays: tried.delays ?? [500, 100, 500, 250] }],
@@ -306,6 +307,14 @@ describe('attempts', () => {
     expect(warning).toMatch(
       /^smtp\[42\]: warning: \w+: mx\.slow\.example\[192\.0\.2\.1\]:25 refuses the login, its mail is deferred: correct smtp_sasl_password_maps/,
     )
+    const hint = { reply: '535 5.7.139 off', status: '4.7.139', stage: 'auth' as const }
+    expect(said(attempted({ login: 'refused', status: hint }))[1]).toMatch(
+      /refuses the login, its mail is deferred\. SMTP AUTH is off for .* Then reload and flush slow\.example$/,
+    )
+    const none = { reason: 'cannot authenticate: no access token for ann: unauthorized_client', status: '4.7.0', stage: 'auth' as const }
+    expect(said(attempted({ login: 'refused', status: none }))[1]).toMatch(
+      /warning: \w+: no login at mx\.slow\.example\S+, its mail is deferred: cannot authenticate: no access token for ann: unauthorized_client$/,
+    )
     expect(said(attempted({ outcome: 'bounced', status: { status: '5.1.1' } }))[0]).toContain('dsn=5.1.1, status=bounced (')
     expect(said(attempted({ outcome: 'expired' }))[0]).toContain('status=deferred (')
     expect(said(attempted({ softBounce: true, status: { status: '4.1.1' } }))[0]).toContain('dsn=4.1.1, status=SOFTBOUNCE (')
@@ -404,6 +413,15 @@ describe('records in JSON', () => {
       reason: 'host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy',
       login: null,
       tls: null,
+      hint: null,
+    })
+  })
+
+  test('have what has to be done about a refused login', () => {
+    const status = { reply: '535 5.7.139 off', status: '4.7.139', stage: 'auth' as const }
+    expect(JSON.parse(logged([attempted({ status })], 'json')[0] ?? '')).toMatchObject({
+      class: 'ours',
+      hint: expect.stringContaining('SMTP AUTH is off') as string,
     })
   })
 

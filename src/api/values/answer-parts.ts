@@ -11,6 +11,8 @@ export const next = z.string().nullable().describe('cursor of the next page; nul
 
 export const failureClass = z.enum(FAILURE_CLASSES).describe('class of the failure; see docs/deliverability.md')
 
+export const hint = textOrNull.describe('what an operator has to do, for refusals that concern the login of this relay')
+
 export const problem = z
   .object({
     type: z.string(),

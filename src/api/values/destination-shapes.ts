@@ -1,6 +1,6 @@
 /** Shapes of destinations, and of the causes for which mail waits, for the OpenAPI document. Members are only ever added. */
 import { z } from 'zod'
-import { count, failureClass, next, textOrNull, time, timeOrNull } from './answer-parts.ts'
+import { count, failureClass, hint, next, textOrNull, time, timeOrNull } from './answer-parts.ts'
 
 export const destination = z
   .object({
@@ -20,6 +20,7 @@ export const destination = z
     suspended_until: timeOrNull,
     suspend_reason: textOrNull,
     last_reply: textOrNull,
+    hint,
   })
   .meta({ id: 'Destination' })
 
@@ -49,6 +50,7 @@ export const statusDestination = z.object({
   suspended_until: timeOrNull,
   suspend_reason: textOrNull,
   last_reply: textOrNull,
+  hint,
   last_outcomes: z.array(z.string()).nullable(),
   last_causes: z.array(recentCause).nullable(),
 })
@@ -62,6 +64,7 @@ const cause = z.object({
   stage: textOrNull,
   last_status: textOrNull,
   class: failureClass.nullable(),
+  hint,
   example: z.object({ queue_id: z.string(), recipient: z.string(), reply: textOrNull, reason: z.string() }).nullable(),
   filter: z.object({ destination: textOrNull, reply: textOrNull }).nullable(),
   filter_is_exact: z.boolean(),

@@ -3,7 +3,7 @@
  * only ever added.
  */
 import { z } from 'zod'
-import { count, failureClass, next, textOrNull, time } from './answer-parts.ts'
+import { count, failureClass, hint, next, textOrNull, time } from './answer-parts.ts'
 import { message } from './message-shapes.ts'
 import { operation } from './operation-shapes.ts'
 
@@ -15,6 +15,7 @@ const attempt = z.object({
   reply: textOrNull,
   status: z.string(),
   class: failureClass.nullable(),
+  hint,
   outcome: z.string(),
   delays: z.array(z.number()),
   reason: z.string(),
@@ -70,6 +71,7 @@ export const departedMessage = z
         attempts: count,
         last_status: textOrNull,
         class: failureClass.nullable(),
+        hint,
         reply: textOrNull,
         reason: textOrNull,
       }),

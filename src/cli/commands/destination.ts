@@ -4,6 +4,7 @@
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { actionText } from '../../config/values/provider-table.ts'
+import { hintOf } from '../../mail/login-refusal.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { destinationJson } from '../../presentation/destination-json.ts'
 import {
@@ -117,6 +118,7 @@ function screen(row: Row, node: string | null, { clock }: Shell): string {
       ({ rule, action, until, reply }) => [`rule ${rule}`, `${actionText(action)}, ends ${relative(until, now)}: ${reply}`] as const,
     ),
     ['last reply', siteStatus === null ? null : siteReason(siteStatus)],
+    ['to do', hintOf(siteStatus)],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)
   return [row.name, ...lines].map((text) => `${maskControls(text)}\n`).join('')

@@ -1,6 +1,7 @@
 /**
  * Causes of waiting mail as text, one block per destination.
  */
+import { hintOf } from '../../mail/login-refusal.ts'
 import type { WaitingCause } from '../../queue/waiting-causes.ts'
 import type { Instant } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
@@ -28,9 +29,11 @@ function causeBlock(cause: WaitingCause, { now, display: { width } }: CauseListF
   const { recipients, since, last, example } = cause
   const [head = '', ...rest] = lines(cause.cause ?? 'not tried yet, or one of many rare causes', width)
   const options = filterOptionsOf(cause)
+  const hint = hintOf(example?.status ?? null)
   return [
     `${grouped(recipients).padStart(COUNT_WIDTH)}  ${head}`,
     ...rest.map((line) => `${INDENT}${line}`),
+    ...(hint === null ? [] : lines(`to do: ${hint}`, width).map((line) => `${INDENT}${line}`)),
     ...(since === null || last === null
       ? []
       : lines(`since ${relative(since, now)}, last ${relative(last, now)}`, width).map((line) => `${INDENT}${line}`)),

@@ -1,6 +1,7 @@
 /** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { failureClass } from '../../mail/failure-class.ts'
+import { hintOf } from '../../mail/login-refusal.ts'
 import type { Clock, Instant } from '../../system/clock.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
 import type { TlsFacts, TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
@@ -130,14 +131,16 @@ function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: At
     4,
   )
   screen.line(status.reply ?? status.reason, null, 6)
-  if (outcome !== 'delivered') screen.line(classText(status), null, 6)
+  if (outcome !== 'delivered') writeClass(screen, status)
   if (status.tls !== undefined) screen.line(tlsText(status.tls), null, 6)
 }
 
-/** For example `class recipient: x.1.1 in reply to RCPT`. */
-function classText(status: DeliveryStatus): string {
+/** For example `class recipient: x.1.1 in reply to RCPT`, then what has to be done, if that is known. */
+function writeClass(screen: Screen, status: DeliveryStatus): void {
   const { class: name, rule } = failureClass(status)
-  return `class ${name}: ${rule}`
+  const hint = hintOf(status)
+  screen.line(`class ${name}: ${rule}`, null, 6)
+  if (hint !== null) screen.line(`to do: ${hint}`, null, 6)
 }
 
 const TLS_STATES: Readonly<Record<TlsState, string>> = {
@@ -175,5 +178,6 @@ function writeDestination(screen: Screen, name: DestinationName, { records, live
     screen.fact('window', `${window} at once${rateText(known.live)}, ${inFlight} in flight, ${waiting} waiting for a slot`)
   }
   if (siteStatus !== null) screen.fact('last reply', siteReason(siteStatus))
+  screen.fact('to do', hintOf(siteStatus))
   if (live === null) screen.fact('daemon', 'not running: no attempts until it is started')
 }

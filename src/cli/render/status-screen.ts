@@ -3,6 +3,7 @@ import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
 import type { Clock } from '../../system/clock.ts'
+import { hintOf } from '../../mail/login-refusal.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
@@ -56,9 +57,10 @@ function destinationLines(one: StatusDestination, now: number, display: Display)
   const why = state === 'suspended' || siteStatus === null ? '' : `: ${siteReason(siteStatus)}`
   const [first = '', ...rest] = wrapped(maskControls(`${stateText(one, now)}${flight}${why}`), width - indent.length)
   const outcomes = outcomesText(one)
+  const hint = state === 'suspended' ? null : hintOf(siteStatus)
   return [
     painted(`${head}  ${first}`, state === 'open' ? null : roleOfDestination[state], display),
-    ...rest.map((line) => `${indent}${line}`),
+    ...[...rest, ...(hint === null ? [] : wrapped(`to do: ${hint}`, width - indent.length))].map((line) => `${indent}${line}`),
     ...(outcomes === '' ? [] : [`${indent}${OUTCOMES}${outcomes.slice(-(width - indent.length - OUTCOMES.length))}`]),
   ]
 }

@@ -64,6 +64,9 @@ export function shapeOf(name: string): Html {
 /** Shape and word of a state, a queue or an outcome. */
 export const marked = (name: string, word: Part = name): Html => html`<span class="marked">${shapeOf(name)} ${word}</span>`
 
+/** A hint for operators, below the reply that it is about. */
+export const hintPart = (hint: string | null): Part => (hint === null ? null : html`<br /><span class="faint">${hint}</span>`)
+
 export const toneOf = (name: string): Tone => (MARKS[name] ?? UNKNOWN).tone
 
 export const pathOf = (name: string): string => (MARKS[name] ?? UNKNOWN).shape

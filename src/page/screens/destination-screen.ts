@@ -6,7 +6,7 @@ import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../markup/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
-import { marked } from '../markup/marks.ts'
+import { hintPart, marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { clockTime, count, distance, due, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -74,9 +74,9 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
     heading: 'Cause',
     isTitle: true,
     kind: 'code',
-    cell: ({ cause, stage }) =>
+    cell: ({ cause, stage, hint }) =>
       html`<span class="reply">${cause ?? 'Not tried yet, or one of many rare causes'}</span
-        >${stage === null ? null : html` <span class="faint">(${stage})</span>`}`,
+        >${stage === null ? null : html` <span class="faint">(${stage})</span>`}${hintPart(hint)}`,
   },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
   { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
@@ -168,6 +168,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ),
         ['next due', one.next_due_time === null || one.state === 'dead' || one.state === 'suspended' ? null : due(view, one.next_due_time)],
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
+        ['to do', one.hint, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],
         ['window', windowFact(one, settings)],
         ['node', one.node],

@@ -6,7 +6,7 @@ import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
 import { html, type Html } from '../markup/html.ts'
 import { linkTo, messageLink, queryText } from '../markup/links.ts'
-import { marked, shapeOf } from '../markup/marks.ts'
+import { hintPart, marked, shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -56,7 +56,7 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   {
     heading: 'Reply',
     kind: 'code',
-    cell: ({ recipient }) => html`<span class="reply">${recipient.reply ?? recipient.reason ?? ''}</span>`,
+    cell: ({ recipient }) => html`<span class="reply">${recipient.reply ?? recipient.reason ?? ''}</span>${hintPart(recipient.hint)}`,
   },
 ]
 

@@ -4,7 +4,7 @@ import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
-import { marked } from '../markup/marks.ts'
+import { hintPart, marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { timeline, type TimelineMark } from '../markup/message-timeline.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
@@ -149,7 +149,11 @@ const attemptColumns = (view: View, hasSeveral: boolean): readonly Column<Attemp
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Outcome', cell: ({ outcome }) => marked(outcome) },
   ...(hasSeveral ? [{ heading: 'Recipient', cell: ({ recipient }: Attempt) => html`<span class="address">${recipient}</span>` }] : []),
-  { heading: 'Reply', kind: 'code', cell: ({ reply, reason }) => html`<span class="reply">${reply ?? reason}</span>` },
+  {
+    heading: 'Reply',
+    kind: 'code',
+    cell: ({ reply, reason, hint }) => html`<span class="reply">${reply ?? reason}</span>${hintPart(hint)}`,
+  },
   { heading: 'Server', kind: 'code', cell: ({ host, stage }) => html`${host ?? 'none reached'} <span class="faint">(${stage})</span>` },
   { heading: 'Seconds', kind: 'number', cell: ({ delays }) => delays.map((delay) => Number(delay.toFixed(1))).join('/') },
 ]

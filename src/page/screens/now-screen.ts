@@ -4,7 +4,7 @@ import { bar, outcomeStrip } from '../markup/charts.ts'
 import { buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../markup/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
-import { marked, shapeOf, toneOf } from '../markup/marks.ts'
+import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
@@ -98,12 +98,13 @@ function nextOf(
 }
 
 /** The reply for which a destination is closed, or the most frequent cause of its last attempts with their number. */
-function lastWord({ last_reply: reply, last_causes: causes }: StatusDestination): Part {
+function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestination): Part {
   const [first] = causes ?? []
   const text = reply ?? first?.cause
   if (text === undefined) return null
   const further = reply === null ? (causes ?? []).length - 1 : 0
-  return html`<span class="reply">${text}</span>${further > 0 ? html` <span class="faint">+ ${plural(further, 'cause')}</span>` : null}`
+  return html`<span class="reply">${text}</span
+    >${further > 0 ? html` <span class="faint">+ ${plural(further, 'cause')}</span>` : null}${hintPart(hint)}`
 }
 
 const livePath = (one: StatusDestination, member: string): string => `largest_destinations/${encodeURIComponent(one.destination)}/${member}`
