@@ -1,16 +1,13 @@
 /** Which refresh token is sent, and whether the access token of the last answer can be used. Pure. */
-import { createHash } from 'node:crypto'
 import { SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { sha256 } from './oauth-client.ts'
 import type { SharedGrant } from './shared-grant.ts'
 
 /** Time before its end from which an access token is not used any more. */
 const MARGIN: Duration = 30 * SECOND
 
-/** SHA-256 of a token of `refresh_token_file`, in hex. */
-export const originOf = (token: string): string => createHash('sha256').update(token).digest('hex')
-
 /** The facts: what the queue keeps, and what the file has. */
-export interface GrantFacts {
+export interface ChainFacts {
   readonly kept: SharedGrant | null
   /** Token of `refresh_token_file`; null without one. */
   readonly file: string | null
@@ -28,22 +25,22 @@ export interface Candidate {
 }
 
 /** True when the file has the token of a new login, with which another chain begins. */
-const begins = ({ kept, file, done }: GrantFacts): boolean => {
-  const origin = file === null ? null : originOf(file)
+const begins = ({ kept, file, done }: ChainFacts): boolean => {
+  const origin = file === null ? null : sha256(file)
   return origin !== null && kept?.origin !== origin && origin !== done
 }
 
 /** The refresh tokens to send, in order. A later one is sent when the authority refuses the one before it with `invalid_grant`. */
-export function candidatesOf(facts: GrantFacts): readonly Candidate[] {
+export function candidatesOf(facts: ChainFacts): readonly Candidate[] {
   const { kept, file } = facts
-  const ofFile = file === null ? [] : [{ refreshToken: file, origin: originOf(file) }]
+  const ofFile = file === null ? [] : [{ refreshToken: file, origin: sha256(file) }]
   const ofQueue = kept === null ? [] : [{ refreshToken: kept.refreshToken, origin: kept.origin }]
   const all = begins(facts) ? [...ofFile, ...ofQueue] : [...ofQueue, ...ofFile]
   return all.filter((one, n) => all.findIndex(({ refreshToken }) => refreshToken === one.refreshToken) === n)
 }
 
 /** The kept access token, if it can be used in place of `unlike`. */
-export function usableToken(facts: GrantFacts, unlike: string | null, now: Instant): string | null {
+export function usableToken(facts: ChainFacts, unlike: string | null, now: Instant): string | null {
   const { kept } = facts
   if (kept === null || kept.accessToken === unlike || begins(facts)) return null
   return kept.expiresAt - MARGIN > now ? kept.accessToken : null

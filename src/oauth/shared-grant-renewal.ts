@@ -8,8 +8,9 @@
  * and after its refusal a person logs in anew (`deferd oauth login`).
  */
 import { errorMessage } from '../system/caught-error.ts'
-import { SECOND, sleep, type Clock, type Duration, type Instant } from '../system/clock.ts'
-import { candidatesOf, originOf, usableToken, type Candidate, type GrantFacts } from './grant-chain.ts'
+import { DAY, SECOND, sleep, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { candidatesOf, usableToken, type Candidate, type ChainFacts } from './grant-chain.ts'
+import { sha256 } from './oauth-client.ts'
 import type { SharedGrant, SharedGrants } from './shared-grant.ts'
 import type { TokenAnswer } from './token-answer.ts'
 
@@ -37,6 +38,8 @@ const CLAIM: Duration = 75 * SECOND
 /** Time for which a node waits for the answer that another one has asked for: until the claim of a node that is gone has ended. */
 const PATIENCE: Duration = 90 * SECOND
 const PAUSE: Duration = SECOND
+/** Limit of the lifetime that an authority may state, so that its end is an instant. */
+const LONGEST_LIFETIME: Duration = 365 * DAY
 
 /** Error of RFC 6749 §5.2 for a refresh token that is expired, revoked or replaced. */
 const INVALID_GRANT = 'invalid_grant'
@@ -105,27 +108,27 @@ export class SharedGrantRenewal {
     }
   }
 
-  async #facts(): Promise<GrantFacts> {
+  async #facts(): Promise<ChainFacts> {
     const { name, user, grants, fileToken } = this.#deps
     const kept = await grants.read(name, user)
     const file = fileToken()
-    if (file !== null && kept?.origin === originOf(file)) this.#done = kept.origin
+    if (file !== null && kept?.origin === sha256(file)) this.#done = kept.origin
     return { kept, file, done: this.#done }
   }
 
-  #known(facts: GrantFacts, unlike: string | null): Token | null {
+  #known(facts: ChainFacts, unlike: string | null): Token | null {
     const now = this.#deps.clock.now()
     return facts.kept !== null && usableToken(facts, unlike, now) !== null ? tokenOf(facts.kept, now) : null
   }
 
   /** Whether no other node has stored an answer since, which it may when the claim has ended before the answer. */
-  async #isCurrent({ kept }: GrantFacts): Promise<boolean> {
+  async #isCurrent({ kept }: ChainFacts): Promise<boolean> {
     const { name, user, grants } = this.#deps
     return ((await grants.read(name, user))?.generation ?? 0) === (kept?.generation ?? 0)
   }
 
   /** Sends refresh tokens until one is not refused as invalid. */
-  async #ask(facts: GrantFacts): Promise<{ readonly answer: TokenAnswer; readonly by: Candidate }> {
+  async #ask(facts: ChainFacts): Promise<{ readonly answer: TokenAnswer; readonly by: Candidate }> {
     let last: { readonly answer: TokenAnswer; readonly by: Candidate } = { answer: NO_TOKEN, by: { refreshToken: '', origin: '' } }
     for (const by of candidatesOf(facts)) {
       last = { answer: await this.#deps.request(by.refreshToken), by }
@@ -155,7 +158,7 @@ const NO_TOKEN: TokenAnswer = { kind: 'refused', error: 'no_refresh_token', why:
 const successor = (kept: SharedGrant | null, answer: Token, by: Candidate, asked: Instant): SharedGrant => ({
   refreshToken: answer.refreshToken ?? by.refreshToken,
   accessToken: answer.token,
-  expiresAt: asked + answer.lifetime,
+  expiresAt: asked + Math.floor(Math.min(answer.lifetime, LONGEST_LIFETIME)),
   generation: (kept?.generation ?? 0) + 1,
   origin: by.origin,
 })

@@ -2,9 +2,10 @@
  * `deferd user`: manages SMTP AUTH users. Passwords are read from standard input or a terminal, never from the command line. Only
  * their scrypt hashes are stored.
  */
-import { chown, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
+import { replaceFile } from '../../system/replaced-file.ts'
 import { hashPassword, isUserName, parseUsers } from '../../access/users.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -29,20 +30,12 @@ async function readUsers(path: string): Promise<{ readonly text: string; readonl
   }
 }
 
-/** Replaces the file atomically. Owner and mode are kept; a new file gets mode 0600. */
+/** Replaces the file. Owner and mode are kept; a new file gets mode 0600. */
 async function writeUsers(path: string, text: string): Promise<void> {
   const before = await stat(path).catch(() => null)
-  const partial = `${path}.partial`
   try {
-    const file = await open(partial, 'w', 0o600)
-    await file.writeFile(text)
-    if (before !== null) await file.chmod(before.mode & 0o777)
-    await file.sync()
-    await file.close()
-    if (before !== null && before.uid !== process.getuid?.()) await chown(partial, before.uid, before.gid)
-    await rename(partial, path)
+    await replaceFile(path, text, { mode: before === null ? 0o600 : before.mode & 0o777, owner: before })
   } catch (cause) {
-    await rm(partial, { force: true })
     throw new CommandError(EX.config, `cannot write ${path}: ${errorMessage(cause)}`, { cause })
   }
 }
