@@ -55,8 +55,8 @@ const ROWS: readonly Row[] = [
     replies: [535],
     renews: true,
     hint:
-      'The server refuses the user, the password or the token. For an application, grant SMTP.SendAsApp with the consent of an administrator, and ' +
-      'register a service principal, by the object id of the enterprise application, with FullAccess to the mailbox; scope and audience have to be those of Outlook.',
+      'Wrong user, password or token. An application needs SMTP.SendAsApp with the consent of an administrator, and a service principal ' +
+      '(by the object id of the enterprise application) with FullAccess to the mailbox.',
   },
   {
     ...REFUSED,
@@ -69,7 +69,7 @@ const ROWS: readonly Row[] = [
     ...REFUSED,
     replies: [535],
     renews: true,
-    hint: 'The server refuses the user, the password or the token: correct smtp_sasl_password_maps, or client, scope and consent of [oauth.NAME].',
+    hint: 'Wrong user, password or token: correct smtp_sasl_password_maps, or client, scope and consent of [oauth.NAME].',
   },
   {
     kind: 'missing',

@@ -59,7 +59,9 @@ test('a refused login, and a server that is down, are errors', async () => {
   const port = await listen('535 5.7.8 wrong')
   expect(await check(port)).toEqual({
     code: 69,
-    line: expect.stringMatching(/^error .*SASL authentication failed; .* 535 5\.7\.8 wrong$/) as string,
+    line: expect.stringMatching(
+      /^error .*SASL authentication failed; .* 535 5\.7\.8 wrong\. Wrong user, password or token: correct smtp_sasl_password_maps, /,
+    ) as string,
   })
   await new Promise((resolve) => server?.close(resolve))
   expect(await check(port)).toEqual({ code: 69, line: expect.stringMatching(/^error .*Connection refused$/) as string })

@@ -49,9 +49,7 @@ test.each([
   ['destination show', () => ['destination', 'show', HOP]],
   ['status', () => ['status']],
 ])('%s shows it', async (_name, argv) => {
-  expect(joined(await operator.says(...argv()))).toMatch(
-    / to do:? The server refuses the user, the password or the token\. .* grant SMTP\.SendAsApp/,
-  )
+  expect(joined(await operator.says(...argv()))).toMatch(/ to do:? Wrong user, password or token\. .* needs SMTP\.SendAsApp/)
 })
 
 test.each([

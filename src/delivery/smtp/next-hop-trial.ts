@@ -13,6 +13,7 @@ import type { Host } from '../routing/host-order.ts'
 import { OauthTokens } from '../tls/oauth-tokens.ts'
 import { SaslCredentials } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
+import { hintOf } from '../../mail/login-refusal.ts'
 import { systemErrorText } from './error-text.ts'
 import type { SessionFailure } from '../transcript.ts'
 import { termsOfHost } from './hop-policy.ts'
@@ -55,7 +56,9 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
   const found = await termsOfHost({ hop, host, lmtp: false, tls: tlsSettings, sts: null }, policies)
   const refusal = (failure: SessionFailure): Trial => {
     const policy = { softBounce: false, skip5xxGreeting: true, softAuth: true, configured: true, tlsOptional: !found.terms.required }
-    return { ok: false, text: verdictOfFailure(failure, host, { ...policy, domain: hop.host, best: true }).status.reason }
+    const { status } = verdictOfFailure(failure, host, { ...policy, domain: hop.host, best: true })
+    const hint = hintOf(status)
+    return { ok: false, text: hint === null ? status.reason : `${status.reason}. ${hint}` }
   }
   if ('failure' in found) return refusal(found.failure)
   const tls = found.terms
