@@ -259,6 +259,7 @@ describe('destinations', () => {
       suspended_until: null,
       suspend_reason: null,
       last_reply: null,
+      hint: null,
     })
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')
