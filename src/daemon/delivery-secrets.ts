@@ -19,10 +19,10 @@ type SecretFiles = Pick<
  * The contents of the file of smtp_sasl_password_maps; undefined when the parameter is empty. Throws an Error that names
  * parameter and path.
  */
-export function readPasswords(config: Pick<Config, 'smtp_sasl_password_maps'>): string | undefined {
+export function readPasswords(config: Pick<Config, 'smtp_sasl_password_maps' | 'oauth'>): string | undefined {
   const path = pathOf(config.smtp_sasl_password_maps)
   const passwords = read('smtp_sasl_password_maps', path)
-  const [malformed] = malformedLogins(passwords ?? '')
+  const [malformed] = malformedLogins(passwords ?? '', config.oauth)
   if (malformed !== undefined) throw new Error(`smtp_sasl_password_maps: ${path} ${malformed}`)
   return passwords
 }
@@ -58,13 +58,29 @@ function attempt(use: () => unknown, failure: string): void {
 /** The path of a table without its type. */
 const pathOf = (table: string): string => table.replace(/^(?:texthash|file):/, '')
 
-type PrivateFiles = Pick<Config, 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtp_tls_key_file'>
+type PrivateFiles = Pick<Config, 'oauth' | 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtp_tls_key_file'>
 
-/** Paths of the files with passwords or keys whose mode lets every local user read them. */
+/**
+ * A sentence for each file with passwords or keys whose mode lets every local user read it, and for each file of an `[oauth.NAME]` table with a
+ * secret that others than its owner can read.
+ */
 export function readableSecrets(config: PrivateFiles): readonly string[] {
   const paths = [config.smtpd_sasl_users_file, pathOf(config.smtp_sasl_password_maps), config.smtpd_tls_key_file, config.smtp_tls_key_file]
-  return [...new Set(paths)].filter((path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0)
+  const ofTables = [...config.oauth.values()].flatMap((table) => [
+    table.clientSecretFile,
+    table.clientCertificateFile,
+    table.refreshTokenFile,
+    table.serviceAccountFile,
+  ])
+  return [
+    ...withMode(paths, 0o004).map((path) => `${path} is readable by every local user: chmod o-r ${path}`),
+    ...withMode(ofTables, 0o044).map((path) => `${path} is readable by others than its owner: chmod 600 ${path}`),
+  ]
 }
+
+/** Existing files with one of the bits in their mode. */
+const withMode = (paths: readonly string[], bits: number): readonly string[] =>
+  [...new Set(paths)].filter((path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & bits) !== 0)
 
 function read(parameter: string, path: string): string | undefined {
   if (path === '') return undefined

@@ -17,6 +17,8 @@ import { parseNextHops } from '../config/transport-map.ts'
 import { loadDkimKeys } from '../dkim/keys.ts'
 import { daneWarnings } from '../delivery/dane/dane-warnings.ts'
 import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
+import type { OauthClients } from '../oauth/access-tokens.ts'
+import { readOauthClients } from '../oauth/oauth-client.ts'
 import { checkNodemailer } from '../delivery/smtp/client-connection.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
 import { openRoutingTables } from '../delivery/routing/routing-tables.ts'
@@ -137,7 +139,9 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   steps.take('admin port', 'admin_tls_cert_file', () => adminCertificate(config))
   const tls = steps.take('certificate of the client', 'smtp_tls_cert_file', () => readTlsFiles(config))
   const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
-  steps.warn('secrets', ...readableSecrets(config).map((path) => `${path} is readable by every local user: chmod o-r ${path}`))
+  steps.warn('secrets', ...readableSecrets(config))
+  const oauth = steps.take('logins', 'smtp_sasl_oauth', () => readOauthClients(loaded, tokenCommand))
+  if (oauth !== undefined) steps.warn('logins', ...missingLogins(oauth))
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
   steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded), ...tablesWithoutMail(loaded))
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
@@ -153,12 +157,20 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
   if (tables === undefined || routingTables === undefined || dkimKeys === undefined || checks === undefined) return undefined
-  if (access === undefined) return undefined
+  if (access === undefined || oauth === undefined) return undefined
   const lookups = { tables: tables.tables, routingTables: routingTables.tables, checks: checks.checks, access: access.access }
-  const { smtp_sasl_oauth_token_command: command } = config
-  const secrets = { passwords: passwords.text, tls, ...(command === '' ? {} : { runTokenCommand: tokenCommand(command) }) }
+  const secrets = { passwords: passwords.text, tls, oauth }
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }
 }
+
+/** A sentence for each table whose refresh token does not exist yet. */
+const missingLogins = (clients: OauthClients): readonly string[] =>
+  [...clients.values()]
+    .filter(({ table, refreshToken }) => table.refreshTokenFile !== '' && refreshToken === null)
+    .map(
+      ({ table: { name, refreshTokenFile } }) =>
+        `oauth.${name}: ${refreshTokenFile} does not exist: run deferd oauth login ${name}, and reload`,
+    )
 
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */
 const SUBMISSION_PORTS: ReadonlySet<number> = new Set([465, 587])
@@ -169,7 +181,7 @@ function relayhostsWithoutLogin({ config }: LoadedConfig, passwords: string | un
   const bySender = config.smtp_sender_dependent_authentication && passwords !== undefined
   return config.relayhost.flatMap((text) => {
     const hop = parseNextHop(text, { port: config.smtp_tcp_port, origin: 'relayhost', mx: true })
-    if (hop === undefined || bySender || logins.find(hop, '') !== undefined) return []
+    if (hop === undefined || bySender || logins.find(hop, '', config) !== undefined) return []
     if (passwords === undefined && !SUBMISSION_PORTS.has(hop.port)) return []
     const remedy = passwords === undefined ? 'set smtp_sasl_password_maps to a file with' : 'add to smtp_sasl_password_maps'
     return [`relayhost ${text} has no credentials: ${remedy} the line "${text} USER:PASSWORD"`]

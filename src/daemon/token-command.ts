@@ -1,6 +1,6 @@
-/** Runs smtp_sasl_oauth_token_command, which prints the access token of a user. */
+/** Runs the command of an `[oauth.NAME]` table (smtp_sasl_oauth_token_command), which prints the access token of a user. */
 import { execFile } from 'node:child_process'
-import type { RunTokenCommand } from '../delivery/tls/oauth-tokens.ts'
+import type { RunTokenCommand } from '../oauth/oauth-client.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
@@ -21,7 +21,7 @@ export const tokenCommand =
         { timeout: LIMIT, maxBuffer: OUTPUT_LIMIT },
         (error, stdout, stderr) => {
           if (error === null) resolve(stdout)
-          else reject(new Error(`smtp_sasl_oauth_token_command ${failureOf(error)}${firstLine(stderr)}`))
+          else reject(new Error(`the token command ${failureOf(error)}${firstLine(stderr)}`))
         },
       )
     })

@@ -18,6 +18,7 @@ import type { RoutingTables } from '../delivery/routing/routing-tables.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { FailedSession, SmtpSession } from '../delivery/smtp/smtp-session.ts'
 import type { StsPolicies } from '../delivery/sts/sts-policies.ts'
+import type { TokensOf } from '../delivery/tls/sasl-credentials.ts'
 import type { PeerCertificate } from '../delivery/tls/tls-connection.ts'
 import type { AppliedSts } from '../delivery/tls/tls-policy.ts'
 import { recipientId, type DeliveryRequest } from '../mail/message.ts'
@@ -39,6 +40,7 @@ export interface RehearsalDeps extends DeliverySettings {
   readonly clock: Clock
   readonly random: Random
   readonly sts: Pick<StsPolicies, 'rulesFor'>
+  readonly tokens: TokensOf
   /** Provider of a destination that the queue keeps; null for none. */
   readonly providerOf: (destination: string) => Promise<string | null>
 }
@@ -147,7 +149,7 @@ async function rehearseUnder(
   { domain, sender, router, route }: Addressed,
   deps: RehearsalDeps,
 ): Promise<RehearsedDelivery | { readonly other: string | null }> {
-  const { config, secrets, net, clock, random, sts } = deps
+  const { config, secrets, net, clock, random, sts, tokens } = deps
   const policies = new DestinationPolicies(config, { of: () => provider })
   const hops: Hop[] = []
   let shown = provider
@@ -159,6 +161,7 @@ async function rehearseUnder(
     clock,
     random,
     secrets,
+    tokens,
     sts,
     readChunk: () => Promise.reject(new Error('a rehearsal has no content')),
     note: () => undefined,

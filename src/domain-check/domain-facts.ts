@@ -1,4 +1,5 @@
 /** Gathers the facts of `deferd check domain` about one recipient domain. It changes nothing: no mail is sent, and no policy is kept. */
+import { AccessTokens } from '../oauth/access-tokens.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import { fetchPolicy, type Fetched } from '../delivery/sts/policy-fetch.ts'
 import { policyFrom, StsPolicies } from '../delivery/sts/sts-policies.ts'
@@ -101,7 +102,9 @@ export async function gatherFacts(domain: string, from: string, deps: DomainChec
   })
   const checkedAt = clock.now()
   const sender = from.includes('@') ? from : `postmaster@${from}`
-  const delivery = await rehearse(domain, sender, { ...deps, net, sts })
+  const accessTokens = AccessTokens.open({ net, clock, random }, secrets.oauth)
+  const delivery = await rehearse(domain, sender, { ...deps, net, sts, tokens: (name) => accessTokens.of(name) })
+  accessTokens.close()
   sts.close()
   const { destination } = delivery.route
   const local = [...net.localAddresses, ...[config.smtp_bind_address, config.smtp_bind_address6].filter((address) => address !== '')]

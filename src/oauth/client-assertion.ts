@@ -1,12 +1,10 @@
 /** JWTs that prove a client (RFC 7523 §2.2) or stand for a mailbox (§2.1). Pure, apart from the salt of PS256. */
 import { constants, sign, type KeyObject } from 'node:crypto'
-import { HOUR, MINUTE, SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { MINUTE, SECOND, type Duration, type Instant } from '../system/clock.ts'
 import type { ServiceAccount } from './oauth-client.ts'
 
-/** Validity of a proof of the client. Microsoft recommends 5 to 10 minutes. */
-const PROOF: Duration = 5 * MINUTE
-/** Validity of an assertion of a service account, the longest that Google accepts. */
-const ASSERTION: Duration = HOUR
+/** Validity of an assertion, which is used at once. Microsoft recommends 5 to 10 minutes, Google accepts up to an hour. */
+const VALIDITY: Duration = 5 * MINUTE
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const secondsAt = (instant: Instant): number => Math.floor(instant / SECOND)
@@ -33,7 +31,7 @@ export interface ClientProofFacts {
 
 /** Proof of a client by its certificate, as Microsoft wants it: PS256 with `x5t#S256`. */
 export function clientAssertion({ clientId, tokenUrl, key, thumbprint, now, id }: ClientProofFacts): string {
-  const times = { nbf: secondsAt(now), iat: secondsAt(now), exp: secondsAt(now + PROOF) }
+  const times = { nbf: secondsAt(now), iat: secondsAt(now), exp: secondsAt(now + VALIDITY) }
   const claims = { aud: tokenUrl, iss: clientId, sub: clientId, jti: id, ...times }
   return jwt({ alg: 'PS256', typ: 'JWT', 'x5t#S256': thumbprint }, claims, key)
 }
@@ -49,6 +47,6 @@ export interface MailboxFacts {
 
 /** Assertion of a service account for a mailbox, as Google wants it: RS256. */
 export function mailboxAssertion({ account: { email, keyId, key }, user, scope, tokenUrl, now }: MailboxFacts): string {
-  const claims = { iss: email, sub: user, scope, aud: tokenUrl, iat: secondsAt(now), exp: secondsAt(now + ASSERTION) }
+  const claims = { iss: email, sub: user, scope, aud: tokenUrl, iat: secondsAt(now), exp: secondsAt(now + VALIDITY) }
   return jwt({ alg: 'RS256', typ: 'JWT', ...(keyId === '' ? {} : { kid: keyId }) }, claims, key)
 }

@@ -5,7 +5,7 @@ export interface TokenSource {
   get(user: string): Promise<string>
   /**
    * A token to use instead of one that a server refused; null when the refused one was fetched anew already (within 5 min): the server's
-   * verdict stands.
+   * verdict stands. Rejects like `get` when there is none for now.
    */
   replacement(user: string, refused: string): Promise<string | null>
 }

@@ -7,7 +7,10 @@ import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
 import { configFrom } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
-import { readTlsFiles } from '../daemon/delivery-secrets.ts'
+import { readPasswords, readTlsFiles } from '../daemon/delivery-secrets.ts'
+import type { OauthClients } from '../oauth/access-tokens.ts'
+import { readOauthClients } from '../oauth/oauth-client.ts'
+import { tokenCommand } from '../daemon/token-command.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../daemon/relay/relay.ts'
@@ -79,17 +82,23 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   requireSeed(options.seed ?? 1)
   requireObject('config', options.config ?? {})
   if (options.zone !== undefined) requireZone(options.zone)
-  const { config, written } = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
-  const { templates } = loadTemplates({ config, written })
+  const loaded = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
+  const { config } = loaded
+  const { templates } = loadTemplates(loaded)
   const dkimKeys = loadDkimKeys(config)
   const tls = readTlsFiles(config)
-  const secrets = { tls: { ...tls, ca: tls.ca ?? WORLD_CA } }
+  const oauth = trusting(readOauthClients(loaded, tokenCommand), WORLD_CA)
+  const secrets = { passwords: readPasswords(config), tls: { ...tls, ca: tls.ca ?? WORLD_CA }, oauth }
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
   const world = new World({ options, between, config, templates, dkimKeys, secrets, script, queue })
   await world.start()
   return world
 }
+
+/** The clients, which trust `ca` where their table names no CA certificates. */
+const trusting = (clients: OauthClients, ca: string): OauthClients =>
+  new Map([...clients].map(([name, client]) => [name, { ...client, ca: client.ca ?? ca }]))
 
 interface WorldDeps {
   readonly queue: OpenedQueue

@@ -12,6 +12,7 @@ import { Router } from '../../src/delivery/routing/router.ts'
 import { openRoutingTables } from '../../src/delivery/routing/routing-tables.ts'
 import { SmtpAgent, type SmtpAgentDeps } from '../../src/delivery/smtp/smtp-agent.ts'
 import type { TlsConnection } from '../../src/delivery/tls/tls-connection.ts'
+import { AccessTokens, type OauthClients } from '../../src/oauth/access-tokens.ts'
 import type { Duration } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { recipientId, type DeliveryRequest, type LeasedRecipient, type Message } from '../../src/mail/message.ts'
@@ -32,6 +33,8 @@ export interface WorldOptions {
   /** Addresses of this machine. */
   readonly own?: readonly string[]
   readonly agent?: Partial<SmtpAgentDeps> | undefined
+  /** Clients of `[oauth.NAME]` tables, by name. */
+  readonly oauth?: OauthClients | undefined
 }
 
 export function testConfig(overrides: readonly string[] = [], tables: Tables = {}): Config {
@@ -95,7 +98,7 @@ export class SmtpAgentHarness {
   readonly #bodies = new Map<number, readonly (Uint8Array | undefined)[]>()
   #nextId = 1
 
-  constructor({ config: overrides, tables, seed = 1, own = [], agent }: WorldOptions = {}) {
+  constructor({ config: overrides, tables, seed = 1, own = [], agent, oauth }: WorldOptions = {}) {
     const config = testConfig(overrides, tables)
     this.net = new MemoryNet(this.clock, {
       lookupMx: (domain) => this.#ask(`MX ${domain}`, this.#mx.get(domain)),
@@ -112,7 +115,9 @@ export class SmtpAgentHarness {
     this.driver = new TimeDriver(this.clock, { net: this.net })
     this.router = new Router(config, openRoutingTables(config).tables)
     this.policies = new DestinationPolicies(config)
+    const accessTokens = AccessTokens.open({ net: this.net, clock: this.clock, random: seededRandom(seed) }, oauth)
     this.agent = new SmtpAgent({
+      tokens: (name) => accessTokens.of(name),
       config,
       router: this.router,
       policies: this.policies,

@@ -1,4 +1,5 @@
 /** A configured next hop with TLS and AUTH by a script, and a relay that logs in with access tokens. */
+import { commandClients } from './oauth-clients.ts'
 import { SmtpAgentHarness, type Delivered, type WorldOptions } from './smtp-agent-harness.ts'
 import type { ServerScript } from './scripted-server.ts'
 
@@ -37,7 +38,8 @@ export class TokenHop {
         'smtp_sasl_oauth_token_command=token',
         ...config,
       ],
-      agent: { secrets: { passwords: `[hop.example.com]:587 ${user}:${password}\n`, runTokenCommand } },
+      agent: { secrets: { passwords: `[hop.example.com]:587 ${user}:${password}\n` } },
+      oauth: commandClients(runTokenCommand),
     }
     this.far = new SmtpAgentHarness(options)
     const ehlo = `250-hop\r\n250-PIPELINING\r\n250-STARTTLS\r\n250 AUTH ${mechanisms}`

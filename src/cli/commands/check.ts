@@ -27,6 +27,9 @@ import type { Shell } from '../shell/shell.ts'
 import { Account } from '../../daemon/account.ts'
 import type { RelaySettings } from '../../daemon/relay/rules.ts'
 import { parseNextHops } from '../../config/transport-map.ts'
+import type { TokensOf } from '../../delivery/tls/sasl-credentials.ts'
+import { AccessTokens } from '../../oauth/access-tokens.ts'
+import { systemRandom } from '../../system/system-random.ts'
 import { tryNextHop } from '../../delivery/smtp/next-hop-trial.ts'
 import { systemClock } from '../../system/system-clock.ts'
 import { PARTS, prepare, type Part, type Preparation } from '../../daemon/preparation.ts'
@@ -266,10 +269,13 @@ async function* findings(subject: Subject, { user, connect }: CheckOptions): Asy
 async function* connectFindings({ config }: LoadedConfig, settings: RelaySettings): AsyncGenerator<Finding> {
   const { SystemNet } = await import('../../system/system-net.ts')
   const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet({ dnsServers: config.dns_servers }), clock: systemClock }
+  const accessTokens = AccessTokens.open({ ...deps, random: systemRandom }, settings.secrets?.oauth)
+  const tokens: TokensOf = (name) => accessTokens.of(name)
   if (config.relayhost.length === 0) yield warning(RELAYHOST, 'no relayhost is configured, so that there is nothing to connect to')
   for (const hop of parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)) {
-    for (const { ok: works, text } of await tryNextHop(hop, deps)) yield works ? ok(RELAYHOST, text) : error(RELAYHOST, text)
+    for (const { ok: works, text } of await tryNextHop(hop, { ...deps, tokens })) yield works ? ok(RELAYHOST, text) : error(RELAYHOST, text)
   }
+  accessTokens.close()
 }
 
 const RELAYHOST = 'relayhost'

@@ -15,6 +15,9 @@ import type { Endpoint, Net } from '../../system/net.ts'
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
 import type { Signing } from '../../system/signing.ts'
 import type { Random } from '../../system/random.ts'
+import { AccessTokens } from '../../oauth/access-tokens.ts'
+import { sharedGrantsIn } from '../../oauth/shared-grant.ts'
+import type { TokenAnswer } from '../../oauth/token-answer.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { StoreTroubles } from '../../outbox/store-troubles.ts'
 import type { Acceptor } from '../../queue/intake/acceptor.ts'
@@ -72,6 +75,8 @@ export class Relay {
   /** MTA-STS policies; undefined without a reader. */
   readonly sts: StsPolicies | undefined
   readonly #tlsReports: TlsReports
+  /** Access tokens for next hops. They outlive a reload. */
+  readonly accessTokens: AccessTokens
   /** Makes the events that programs get. */
   readonly recorder: EventRecorder
   readonly status: RelayStatus
@@ -160,6 +165,7 @@ export class Relay {
       closed: (destination) => this.scheduler.destinations.isClosed(destination),
     })
     this.#tlsReports = this.#openTlsReports(deps)
+    this.accessTokens = this.#openAccessTokens(deps)
     this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
     membership.attach({
@@ -233,6 +239,7 @@ export class Relay {
       intake: this.intake,
       matching: this.matching,
       sts: this.sts,
+      tokens: (name) => this.accessTokens.of(name),
       tlsReports: this.#tlsReports,
     })
   }
@@ -252,6 +259,13 @@ export class Relay {
       draw: (key) => random.draw(key),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
     })
+  }
+
+  #openAccessTokens({ net, clock, random, store, events, secrets }: RelayDeps): AccessTokens {
+    const answered = (name: string, answer: TokenAnswer): void => {
+      if (answer.kind !== 'token') events.emit({ kind: 'note', level: 'warning', text: `oauth=${name}: no access token: ${answer.why}` })
+    }
+    return AccessTokens.open({ net, clock, random, grants: sharedGrantsIn(store), answered }, secrets?.oauth)
   }
 
   #openTlsReports({ net, clock, store, random, events, membership = SOLE_MEMBERSHIP }: RelayDeps): TlsReports {
@@ -282,6 +296,7 @@ export class Relay {
       throw error
     }
     this.#rules = rules
+    this.accessTokens.configure(settings.secrets?.oauth ?? new Map())
     this.scheduler.reconfigure()
     this.#tlsReports.start()
     await old.agent.close()
@@ -349,6 +364,7 @@ export class Relay {
     await this.#mailerDaemon.stop()
     await this.#tlsReports.close()
     this.sts?.close()
+    this.accessTokens.close()
     await this.#rules.agent.close()
     await this.matching.close()
   }

@@ -11,6 +11,7 @@ import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import { DeadEnds } from '../../delivery/routing/dead-ends.ts'
 import { Router } from '../../delivery/routing/router.ts'
 import { openRoutingTables, type RoutingTables } from '../../delivery/routing/routing-tables.ts'
+import type { TokensOf } from '../../delivery/tls/sasl-credentials.ts'
 import { SmtpAgent, type DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'
 import type { StsPolicies } from '../../delivery/sts/sts-policies.ts'
 import { HeaderChoice } from '../../dkim/header-choice.ts'
@@ -81,6 +82,7 @@ export interface RuleParts {
   readonly intake: Intake
   readonly matching: Matching
   readonly sts: StsPolicies | undefined
+  readonly tokens: TokensOf
   readonly tlsReports: Pick<TlsReports, 'count'>
   readonly sign: Signing | undefined
 }
@@ -90,7 +92,7 @@ export function compileRules(
   { config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings,
   parts: RuleParts,
 ): Rules {
-  const { clock, random, net, store, membership, events, providers, contents, intake, matching, sts, tlsReports } = parts
+  const { clock, random, net, store, membership, events, providers, contents, intake, matching, sts, tokens, tlsReports } = parts
   const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
   const policies = new DestinationPolicies(config, providers)
   const opened = tables ?? openTables(config).tables
@@ -113,6 +115,7 @@ export function compileRules(
     note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
     secured: (relay, { trust, reused, protocol, cipher, bits }) =>
       events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
+    tokens,
     sts,
     policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
     ...(config.smtp_tlsrpt_enable ? { tlsEnded: tlsReports.count } : {}),

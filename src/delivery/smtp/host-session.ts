@@ -101,7 +101,7 @@ async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promis
     secured: config.smtp_tls_loglevel > 0 ? (connection: TlsConnection) => secured(relay, connection) : undefined,
     // The certificate of a resumed session cannot be verified again, not even for a report.
     ticket: tls.rehearsed === true ? undefined : { offered: tickets.offer(key), keep: (ticket: Buffer) => tickets.keep(key, ticket) },
-    credentials: passwords.find(hop, sender),
+    credentials: passwords.find(hop, sender, settings),
     detectLoop: hop.port === config.smtp_tcp_port && !lmtp,
     endBy,
     quitting,

@@ -10,8 +10,7 @@ import type { Net } from '../../system/net.ts'
 import { verdictOfFailure } from '../classify.ts'
 import { HostFinder, QUERIES_PER_HOP } from '../routing/host-finder.ts'
 import type { Host } from '../routing/host-order.ts'
-import { OauthTokens } from '../tls/oauth-tokens.ts'
-import { SaslCredentials } from '../tls/sasl-credentials.ts'
+import { SaslCredentials, type TokensOf } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
 import { systemErrorText } from './error-text.ts'
@@ -29,6 +28,8 @@ export interface TrialDeps {
   readonly secrets: DeliverySecrets
   readonly net: Net
   readonly clock: Clock
+  /** Access tokens; required when the configuration has `[oauth.NAME]` tables. */
+  readonly tokens?: TokensOf | undefined
 }
 
 /** Result with one host, or with the next hop as a whole when no host was found. */
@@ -62,9 +63,7 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
   }
   if ('failure' in found) return refusal(found.failure)
   const tls = found.terms
-  const { passwords = '', runTokenCommand } = secrets
-  const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(deps.clock, runTokenCommand)
-  const credentials = new SaslCredentials(passwords, config, tokens).find(hop, '')
+  const credentials = new SaslCredentials(secrets.passwords ?? '', config, deps.tokens).find(hop, '', settings)
   const first = await connect(host, { ...deps, settings, tls, credentials })
   const anchored = 'failure' in first && first.failure.kind === 'anchor' ? tls.anchored?.(first.failure.pem) : undefined
   const session = anchored === undefined ? first : await connect(host, { ...deps, settings, tls: anchored, credentials })

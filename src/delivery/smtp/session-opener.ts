@@ -84,9 +84,9 @@ export class SessionOpener {
   keyOf(hop: NextHop, sts: AppliedSts | null): string {
     const { route, settings, request } = this.#facts
     const digest = this.#deps.tls.digestFor(hop, this.#tls, sts ?? undefined)
-    const user = this.#deps.passwords.find(hop, request.message.sender)?.user ?? ''
+    const { user = '', oauth = '' } = this.#deps.passwords.find(hop, request.message.sender, settings) ?? {}
     const { smtp_bind_address, smtp_bind_address6 } = settings
-    return [route.transport, formatNextHop(hop, 0), hop.origin, digest, user, smtp_bind_address, smtp_bind_address6].join(' ')
+    return [route.transport, formatNextHop(hop, 0), hop.origin, digest, user, oauth, smtp_bind_address, smtp_bind_address6].join(' ')
   }
 
   termsOf(host: Host, { hop, sts }: HopContext): Promise<HostTerms> {
@@ -147,6 +147,6 @@ export class SessionOpener {
     const { request, settings, startedAt } = this.#facts
     const { arrivedAt, sender } = request.message
     const hasWaited = startedAt - arrivedAt >= settings.minimal_backoff_time
-    return !tls.required && (hasWaited || this.#isOptional) && this.#deps.passwords.find(hop, sender) === undefined
+    return !tls.required && (hasWaited || this.#isOptional) && this.#deps.passwords.find(hop, sender, settings) === undefined
   }
 }

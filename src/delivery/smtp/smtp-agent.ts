@@ -17,14 +17,14 @@ import type { CachedContent, ReadChunk } from './message-content.ts'
 import { DaneAnchors } from '../dane/dane-anchors.ts'
 import { HostFinder } from '../routing/host-finder.ts'
 import { checkNodemailer } from './client-connection.ts'
+import type { OauthClients } from '../../oauth/access-tokens.ts'
 import type { Net } from '../../system/net.ts'
 import type { Rehearsal } from './rehearsal.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { HeaderChecks } from './checked-header.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Route, Router } from '../routing/router.ts'
-import { OauthTokens, type RunTokenCommand } from '../tls/oauth-tokens.ts'
-import { SaslCredentials } from '../tls/sasl-credentials.ts'
+import { NO_TOKENS, SaslCredentials, type TokensOf } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
 import { TlsPolicies, type TlsFiles } from '../tls/tls-policy.ts'
 import { TlsSessionCache } from '../tls/tls-session-cache.ts'
@@ -36,8 +36,8 @@ import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
 export interface DeliverySecrets {
   /** smtp_sasl_password_maps */
   readonly passwords?: string | undefined
-  /** Runs smtp_sasl_oauth_token_command; absent without it. */
-  readonly runTokenCommand?: RunTokenCommand | undefined
+  /** Clients of the `[oauth.NAME]` tables, by name; none when absent. */
+  readonly oauth?: OauthClients | undefined
   readonly tls?: TlsFiles | undefined
 }
 
@@ -55,6 +55,8 @@ export interface SmtpAgentDeps {
   readonly cachedContent?: ((message: Message) => CachedContent | undefined) | undefined
   /** Required when the configuration names key or password files. */
   readonly secrets?: DeliverySecrets | undefined
+  /** Access tokens; required when the configuration has `[oauth.NAME]` tables. */
+  readonly tokens?: TokensOf | undefined
   /** MTA-STS policies; absent where none are followed. */
   readonly sts?: Pick<StsPolicies, 'rulesFor'> | undefined
   /** Called when a host does not meet the TLS policy of a domain. */
@@ -94,6 +96,7 @@ export class SmtpAgent implements DeliveryAgent {
     holds = () => true,
     cachedContent,
     secrets = {},
+    tokens = NO_TOKENS,
     generic = null,
     signing = null,
     headerChecks = null,
@@ -111,8 +114,6 @@ export class SmtpAgent implements DeliveryAgent {
     const finder = new HostFinder({ net, config, draw: random.stream('hosts of equal preference') })
     if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
     const tls = new TlsPolicies(config, secrets.tls ?? {})
-    const { runTokenCommand } = secrets
-    const tokens = runTokenCommand === undefined ? undefined : new OauthTokens(clock, runTokenCommand)
     const passwords = new SaslCredentials(secrets.passwords ?? '', config, tokens)
     const shared = { cache: this.#cache, quitting: this.#quitting, tickets: new TlsSessionCache(), anchors: new DaneAnchors() }
     this.#deps = {

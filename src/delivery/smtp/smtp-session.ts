@@ -134,6 +134,6 @@ async function logIn(
     const second = await tokens.replacement(user, first)
     return second === null ? failure : await connection.authenticate(user, second, mechanism)
   } catch (error) {
-    return { kind: 'auth-unavailable', why: `no access token for ${user}: ${errorMessage(error)}` }
+    return { kind: 'auth-unavailable', why: `no access token: ${errorMessage(error)}` }
   }
 }

@@ -2,9 +2,10 @@
  * Logins for next hops (smtp_sasl_password_maps, Postfix SASL_README), as lines `KEY USER:PASSWORD`. Keys are tried in this
  * order: the sender with and without its extension, and its @domain (with smtp_sender_dependent_authentication), the next hop as written, the
  * host name.
- * Empty lines and lines that begin with `#` are skipped. With smtp_sasl_oauth_token_command, an empty password stands for an access
- * token, which the command returns.
+ * Empty lines and lines that begin with `#` are skipped. `USER:oauth=NAME` logs in with an access token of the table `[oauth.NAME]`, and an empty
+ * password with one of the table that smtp_sasl_oauth names.
  */
+import type { Settings } from '../../config/destination-settings.ts'
 import type { Config } from '../../config/options.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import type { TokenSource } from '../../oauth/token-source.ts'
@@ -16,6 +17,8 @@ export interface Credentials {
   readonly password: string
   /** Source of the access token that takes the place of the password; absent for a password. */
   readonly tokens?: TokenSource | undefined
+  /** Name of the `[oauth.NAME]` table of the token; absent for a password. */
+  readonly oauth?: string | undefined
   /** True when OAUTHBEARER is preferred to XOAUTH2 for an access token. */
   readonly prefersBearer?: boolean | undefined
   /** Allowed mechanisms in upper case. An empty list allows XOAUTH2 and OAUTHBEARER for an access token, and all others for a password. */
@@ -25,30 +28,49 @@ export interface Credentials {
 }
 
 type SaslConfig = AddressSettings &
-  Pick<Config, 'smtp_sender_dependent_authentication' | 'smtp_sasl_mechanism_filter' | 'smtp_sasl_security_options'>
+  Pick<Config, 'oauth' | 'smtp_sender_dependent_authentication' | 'smtp_sasl_mechanism_filter' | 'smtp_sasl_security_options'>
 
 function parseLine(line: string): readonly [key: string, login: string] | undefined {
   const match = /^(\S+)\s+(\S.*)$/.exec(line.trim())
   return match?.[1] === undefined || match[2] === undefined || line.startsWith('#') ? undefined : [match[1].toLowerCase(), match[2]]
 }
 
+/** Parts of a login. `oauth` is the table that it names; undefined when it names none. */
+function parseLogin(login: string): { readonly user: string; readonly password: string; readonly oauth: string | undefined } {
+  const colon = login.indexOf(':')
+  const [user, password] = colon < 0 ? [login, ''] : [login.slice(0, colon), login.slice(colon + 1)]
+  return { user, password, oauth: /^oauth=([\w-]+)$/.exec(password)?.[1] }
+}
+
 /** Problems of the lines of a password file, each with its line number. The texts contain no password. */
-export function malformedLogins(text: string): readonly string[] {
+export function malformedLogins(text: string, tables: Config['oauth']): readonly string[] {
   return text.split(/\r?\n/).flatMap((line, i) => {
     if (line.trim() === '' || line.startsWith('#')) return []
     const login = parseLine(line)?.[1]
-    return login?.includes(':') === true ? [] : [`line ${i + 1}: expected NEXTHOP-OR-SENDER USER:PASSWORD`]
+    if (login?.includes(':') !== true) return [`line ${i + 1}: expected NEXTHOP-OR-SENDER USER:PASSWORD`]
+    const { oauth } = parseLogin(login)
+    const isKnown = oauth === undefined || tables.has(oauth)
+    return isKnown ? [] : [`line ${i + 1}: oauth=${oauth}: there is no table [oauth.${oauth}]; write the table, or the name of another one`]
   })
 }
+
+/** The access tokens of an `[oauth.NAME]` table. */
+export type TokensOf = (name: string) => TokenSource
+
+/** Tokens where no session logs in. */
+export const NO_TOKENS: TokensOf = (name) => ({
+  get: () => Promise.reject(new Error(`the access tokens of [oauth.${name}] were not opened`)),
+  replacement: () => Promise.resolve(null),
+})
 
 export class SaslCredentials {
   readonly #logins: ReadonlyMap<string, string>
   readonly #senders: AddressMap
   readonly #config: SaslConfig
-  readonly #tokens: TokenSource | undefined
+  readonly #tokens: TokensOf
 
-  /** `tokens` is absent without smtp_sasl_oauth_token_command. */
-  constructor(text: string, config: SaslConfig, tokens?: TokenSource) {
+  /** `tokens` returns the tokens of a table. */
+  constructor(text: string, config: SaslConfig, tokens: TokensOf = NO_TOKENS) {
     this.#tokens = tokens
     this.#logins = new Map(text.split(/\r?\n/).flatMap((line) => [parseLine(line)].filter((entry) => entry !== undefined)))
     this.#config = config
@@ -56,17 +78,17 @@ export class SaslCredentials {
     this.#senders = new AddressMap(table, addressRules(config), false)
   }
 
-  /** The login for a next hop; undefined when mail is sent without one. */
-  find(hop: NextHop, sender: string): Credentials | undefined {
+  /** The login for a next hop; undefined when mail is sent without one. `smtp_sasl_oauth` is that of the destination. */
+  find(hop: NextHop, sender: string, { smtp_sasl_oauth }: Pick<Settings, 'smtp_sasl_oauth'>): Credentials | undefined {
     if (this.#logins.size === 0) return undefined
     const login = this.#ofSender(sender) ?? this.#ofHop(hop)
     if (login === undefined) return undefined
-    const colon = login.indexOf(':')
-    const password = colon < 0 ? '' : login.slice(colon + 1)
+    const { user, password, oauth = password === '' ? smtp_sasl_oauth : '' } = parseLogin(login)
+    const token = { tokens: this.#tokens(oauth), oauth, prefersBearer: this.#config.oauth.get(oauth)?.provider === 'other' }
     return {
-      user: colon < 0 ? login : login.slice(0, colon),
+      user,
       password,
-      ...(password === '' && this.#tokens !== undefined ? { tokens: this.#tokens } : {}),
+      ...(oauth === '' ? {} : token),
       mechanisms: this.#config.smtp_sasl_mechanism_filter.map((name) => name.toUpperCase()),
       plaintext: !this.#config.smtp_sasl_security_options.includes('noplaintext'),
     }

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
 import type { NextHop } from '../../../src/config/values/next-hop.ts'
-import { chooseMechanism, SaslCredentials, type Credentials } from '../../../src/delivery/tls/sasl-credentials.ts'
+import { chooseMechanism, malformedLogins, SaslCredentials, type Credentials } from '../../../src/delivery/tls/sasl-credentials.ts'
 import type { TokenSource } from '../../../src/oauth/token-source.ts'
 
 const NO_TOKENS: TokenSource = { get: () => Promise.reject(new Error('not asked')), replacement: () => Promise.resolve(null) }
+
+const NO_OAUTH = { smtp_sasl_oauth: '' }
 
 const FILE = `# comment
 
@@ -15,7 +17,7 @@ app@us.example    app:token
 `
 const hop = (port: number, mx = false): NextHop => ({ host: 'hub.example', port, mx, origin: 'relayhost' })
 const find = (nextHop: NextHop, sender = 'app@us.example', settings: Parameters<typeof configFrom>[0] = {}) =>
-  new SaslCredentials(FILE, configFrom(settings, 'relay.example').config).find(nextHop, sender)
+  new SaslCredentials(FILE, configFrom(settings, 'relay.example').config).find(nextHop, sender, NO_OAUTH)
 
 describe('the login', () => {
   test.each([
@@ -34,12 +36,9 @@ describe('the login', () => {
   test('of the domain of the sender follows that of the sender', () => {
     const config = configFrom({ smtp_sender_dependent_authentication: 'yes' }, 'relay.example').config
     const logins = new SaslCredentials('@us.example domain:a\nann@us.example ann:b\nhub.example host:c\n', config)
-    expect(['ann@us.example', 'Bob@US.example', 'x@sub.us.example', ''].map((sender) => logins.find(hop(25, true), sender)?.user)).toEqual([
-      'ann',
-      'domain',
-      'host',
-      'host',
-    ])
+    expect(
+      ['ann@us.example', 'Bob@US.example', 'x@sub.us.example', ''].map((sender) => logins.find(hop(25, true), sender, NO_OAUTH)?.user),
+    ).toEqual(['ann', 'domain', 'host', 'host'])
   })
 
   test('of the sender is found without its extension, and without needless quotes', () => {
@@ -49,7 +48,14 @@ describe('the login', () => {
       configFrom(settings, 'relay.example').config,
     )
     const senders = ['joe+x@us.example', 'JOE+x@us.example', 'ann+b@us.example', 'ann+c@us.example', '+x@us.example', 'joe+x@far.example']
-    expect(senders.map((sender) => logins.find(hop(25, true), sender)?.user)).toEqual(['joe', 'joe', 'annb', 'all', 'all', 'host'])
+    expect(senders.map((sender) => logins.find(hop(25, true), sender, NO_OAUTH)?.user)).toEqual([
+      'joe',
+      'joe',
+      'annb',
+      'all',
+      'all',
+      'host',
+    ])
   })
 
   test('is missing for other next hops, and for comments', () => {
@@ -59,16 +65,39 @@ describe('the login', () => {
 })
 
 describe('an access token', () => {
-  const { config } = configFrom({}, 'relay.example')
-  const logins = new SaslCredentials('a.example ann:\nb.example bob\nc.example carl:secret\n', config, NO_TOKENS)
+  const oauth = {
+    m365: { provider: 'microsoft', tenant: 'contoso.example', grant: 'client_credentials', client_id: 'a', client_secret_file: '/s' },
+    own: { provider: 'other', token_url: 'https://id.example/', grant: 'client_credentials', client_id: 'a', client_secret_file: '/s' },
+  }
+  const lines = ['a.example ann:', 'b.example bob', 'c.example carl:secret', 'd.example dora:oauth=own', '@us.example ed:oauth=own']
+  const { config } = configFrom({ oauth, smtp_sender_dependent_authentication: 'yes' }, 'relay.example')
+  const logins = new SaslCredentials(lines.join('\n'), config, (name) => ({ ...NO_TOKENS, get: async () => name }))
+  const found = (host: string, smtp_sasl_oauth: string, sender = '') => logins.find({ ...hop(25, true), host }, sender, { smtp_sasl_oauth })
 
-  test.each([
-    ['a.example', 'ann', true],
-    ['b.example', 'bob', true],
-    ['c.example', 'carl', false],
-  ])('at %s takes the place of a missing password', (host, user, usesToken) => {
-    const found = logins.find({ ...hop(25, true), host }, '')
-    expect([found?.user, found?.tokens !== undefined]).toEqual([user, usesToken])
+  test.each<[string, string, string | undefined]>([
+    ['a.example', 'ann', 'm365'],
+    ['b.example', 'bob', 'm365'],
+    ['c.example', 'carl', undefined],
+    ['d.example', 'dora', 'own'],
+  ])('at %s takes the place of a missing password', async (host, user, table) => {
+    const login = found(host, 'm365')
+    expect([login?.user, login?.oauth, await login?.tokens?.get('')]).toEqual([user, table, table])
+  })
+
+  test('is not used where the destination has no smtp_sasl_oauth', () => {
+    expect(found('a.example', '')).toMatchObject({ user: 'ann', password: '' })
+    expect(found('a.example', '')).not.toHaveProperty('tokens')
+  })
+
+  test('of a table that the login of a sender names', () => {
+    expect(found('a.example', 'm365', 'app@us.example')).toMatchObject({ user: 'ed', oauth: 'own', prefersBearer: true })
+    expect(found('a.example', 'm365')).toMatchObject({ oauth: 'm365', prefersBearer: false })
+  })
+
+  test('of a table that does not exist is refused with its line', () => {
+    expect(malformedLogins('# x\na.example ann:oauth=gone\nb.example bob:oauth=own\n', config.oauth)).toEqual([
+      'line 2: oauth=gone: there is no table [oauth.gone]; write the table, or the name of another one',
+    ])
   })
 })
 

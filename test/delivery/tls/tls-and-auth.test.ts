@@ -1,4 +1,5 @@
 /** TLS and AUTH of the SMTP client, and LMTP. */
+import { commandClients } from '../../support/oauth-clients.ts'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { MINUTE } from '../../../src/system/clock.ts'
@@ -320,7 +321,11 @@ describe('AUTH', () => {
       }
       const { config = [] } = login('')
       const passwords = 'example.net ann:\n'
-      return { config: [...config, 'smtp_sasl_oauth_token_command=oauth2 token'], agent: { secrets: { passwords, runTokenCommand } } }
+      return {
+        config: [...config, 'smtp_sasl_oauth_token_command=oauth2 token'],
+        agent: { secrets: { passwords } },
+        oauth: commandClients(runTokenCommand),
+      }
     }
     const bearer = (token: string) => `AUTH XOAUTH2 ${Buffer.from(`user=ann\x01auth=Bearer ${token}\x01\x01`).toString('base64')}`
     const authLines = (far: SmtpAgentHarness) => far.sessions.flatMap(({ commands }) => commands.filter((line) => line.startsWith('AUTH')))
@@ -356,7 +361,7 @@ describe('AUTH', () => {
       expect((await far.deliver({ to: TO })).of()).toMatchObject({
         outcome: 'deferred',
         status: '4.7.0',
-        reason: expect.stringContaining('no access token for ann: smtp_sasl_oauth_token_command ended with exit code 1') as string,
+        reason: expect.stringContaining('no access token: oauth.command: smtp_sasl_oauth_token_command ended with exit code 1') as string,
       })
       expect(authLines(far)).toEqual([])
     })

@@ -1,0 +1,125 @@
+/** The access tokens of all `[oauth.NAME]` tables, by table and login. They outlive a reload, unless it changes their table. */
+import { errorMessage } from '../system/caught-error.ts'
+import type { Clock, Duration } from '../system/clock.ts'
+import { LoginTokens } from './login-tokens.ts'
+import { identityOf, type OauthClient } from './oauth-client.ts'
+import type { TokenAnswer } from './token-answer.ts'
+import { ANY_USER, tokenRequests, type RequestToken, type TokenRequestDeps } from './token-requests.ts'
+import type { TokenSource } from './token-source.ts'
+
+/** Clients by the name of their table. */
+export type OauthClients = ReadonlyMap<string, OauthClient>
+
+export interface AccessTokensDeps {
+  readonly clock: Clock
+  readonly request: RequestToken
+  /** Called with the outcome of each request. */
+  readonly answered?: ((name: string, answer: TokenAnswer) => void) | undefined
+}
+
+/** A token, or its absence, for status and metrics. */
+export interface TokenState {
+  readonly name: string
+  /** Empty where the token is not that of a single user. */
+  readonly user: string
+  /** Time until the end of the token; null without one. */
+  readonly left: Duration | null
+  /** Why the last request failed, and what to do; null when it did not. */
+  readonly problem: string | null
+}
+
+interface Login {
+  readonly name: string
+  readonly user: string
+  readonly tokens: LoginTokens
+}
+
+export class AccessTokens {
+  readonly #deps: AccessTokensDeps
+  #clients: OauthClients
+  readonly #logins = new Map<string, Login>()
+
+  /** Tokens that are requested over the network. */
+  static open(
+    { answered, ...deps }: TokenRequestDeps & Pick<AccessTokensDeps, 'answered'>,
+    clients: OauthClients = new Map(),
+  ): AccessTokens {
+    return new AccessTokens({ clock: deps.clock, request: tokenRequests(deps), answered }, clients)
+  }
+
+  constructor(deps: AccessTokensDeps, clients: OauthClients) {
+    this.#deps = deps
+    this.#clients = clients
+  }
+
+  /** The tokens of a table; a table that a reload has removed has none. */
+  of(name: string): TokenSource {
+    return {
+      get: (user) => this.#use(name, user, (tokens) => tokens.get()),
+      replacement: (user, refused) => this.#use(name, user, (tokens) => tokens.replacement(refused)),
+    }
+  }
+
+  async #use<T>(name: string, user: string, action: (tokens: LoginTokens) => Promise<T>): Promise<T> {
+    const tokens = this.#login(name, user)
+    if (tokens === null) throw new Error(`there is no table [oauth.${name}]: write it, and reload`)
+    try {
+      return await action(tokens)
+    } catch (cause) {
+      throw new Error(`oauth.${name}: ${errorMessage(cause)}`, { cause })
+    }
+  }
+
+  /** Takes the clients of a reload. Tokens of unchanged tables stay, and the next request is made at once with the new secrets. */
+  configure(clients: OauthClients): void {
+    const old = this.#clients
+    this.#clients = clients
+    for (const [key, { name, tokens }] of this.#logins) {
+      const [before, after] = [old.get(name), clients.get(name)]
+      if (before !== undefined && after !== undefined && identityOf(before) === identityOf(after)) tokens.retry()
+      else {
+        tokens.close()
+        this.#logins.delete(key)
+      }
+    }
+  }
+
+  states(): readonly TokenState[] {
+    return [...this.#logins.values()].map(({ name, user, tokens }) => ({ name, user, left: tokens.left, problem: tokens.problem }))
+  }
+
+  /** Ends the renewals. */
+  close(): void {
+    for (const { tokens } of this.#logins.values()) tokens.close()
+    this.#logins.clear()
+  }
+
+  #login(name: string, user: string): LoginTokens | null {
+    const client = this.#clients.get(name)
+    if (client === undefined) return null
+    const owner = isOfUser(client) ? user : ANY_USER
+    const key = JSON.stringify([name, owner])
+    const known = this.#logins.get(key)
+    if (known !== undefined) return known.tokens
+    const tokens = this.#loginOf(name, owner, client)
+    this.#logins.set(key, { name, user: owner, tokens })
+    return tokens
+  }
+
+  #loginOf(name: string, user: string, first: OauthClient): LoginTokens {
+    const { clock, request, answered } = this.#deps
+    const client = (): OauthClient => this.#clients.get(name) ?? first
+    return new LoginTokens({
+      clock,
+      client,
+      request: async (old) => {
+        const answer = await request(client(), user, old)
+        answered?.(name, answer)
+        return answer
+      },
+    })
+  }
+}
+
+/** True when the token depends on the user; other grants give one for all users. */
+const isOfUser = ({ table: { grant } }: OauthClient): boolean => grant === 'service_account' || grant === 'command'
