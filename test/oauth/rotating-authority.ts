@@ -4,7 +4,7 @@ import type { MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
 import { sharedGrantsIn, type SharedGrants } from '../../src/oauth/shared-grant.ts'
 import type { TokenAnswer } from '../../src/oauth/token-answer.ts'
-import { MINUTE, sleep, type Duration } from '../../src/system/clock.ts'
+import { MINUTE, sleep, type Clock, type Duration } from '../../src/system/clock.ts'
 import { eventLoopTurn } from '../../src/system/event-loop.ts'
 import type { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -20,9 +20,9 @@ export class RotatingAuthority {
   #accepted = new Set<string>()
   #issued = 0
   readonly #access = new Map<string, number>()
-  readonly #clock: VirtualClock
+  readonly #clock: Clock
 
-  constructor(clock: VirtualClock) {
+  constructor(clock: Clock) {
     this.#clock = clock
   }
 
