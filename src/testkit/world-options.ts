@@ -22,6 +22,7 @@ export type WorldConfig = { readonly [Name in OptionName]?: ParameterValue } & {
     Record<string, Readonly<Record<string, ParameterValue | readonly Readonly<Record<string, ParameterValue>>[]>>>
   >
   readonly dkim?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
+  readonly oauth?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
 }
 
 /** Options of `createWorld`; all are optional. */

@@ -1,0 +1,165 @@
+/** Access tokens of an authority in a world: how often it is asked, and what becomes of mail while it is away, slow or wrong. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
+import { afterAll, expect, test } from 'vitest'
+import { createWorld, WORLD_CA, type Authority, type AuthorityOptions, type World } from '../../src/testkit/index.ts'
+import { oauthClient } from '../support/oauth-clients.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'access-tokens-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const HOP = 'smtp.office365.com'
+const SECRET = 'an-app-secret'
+const file = (name: string, text: string): string => {
+  const path = join(folder, name)
+  writeFileSync(path, text, { mode: 0o600 })
+  return path
+}
+
+interface Site {
+  readonly world: World
+  readonly authority: Authority
+  /** Texts of the log. */
+  readonly notes: readonly string[]
+}
+
+async function site(options: Partial<AuthorityOptions> = {}, secret = SECRET): Promise<Site> {
+  const table = { provider: 'microsoft', tenant: 'contoso.example', grant: 'client_credentials', client_id: 'app' }
+  const config = {
+    relayhost: `[${HOP}]:587`,
+    smtp_tls_security_level: 'encrypt',
+    smtp_sasl_password_maps: file('passwords', `[${HOP}]:587 app@contoso.example:\n`),
+    smtp_sasl_oauth: 'm365',
+    oauth: { m365: { ...table, client_secret_file: file('secret', `${secret}\n`) } },
+  }
+  const world = await createWorld({ config })
+  const authority = world.authority({ clients: { app: { secret: SECRET } }, ...options }).protects(HOP)
+  const notes: string[] = []
+  world.relayEvents.listen((event) => {
+    if (event.kind === 'note') notes.push(event.text)
+  })
+  return { world, authority, notes }
+}
+
+const send = (world: World, to: string): Promise<unknown> =>
+  createTransport(world.transport()).sendMail({ from: 'app@contoso.example', to, text: 'hi' })
+
+const addresses = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `to${n}@far.example`)
+
+/** Outcomes of all attempts, as words. */
+const outcomes = (world: World, to: readonly string[]): ReadonlySet<string> =>
+  new Set(to.flatMap((address) => world.attempts(address).map(({ outcome }) => outcome)))
+
+const arrived = (world: World, to: readonly string[]): number => to.filter((address) => world.mailbox(address).mails().length === 1).length
+
+test('200 deliveries with an empty cache make one request, though the authority is slow', async () => {
+  const { world, authority } = await site()
+  await using _ = world
+  authority.isSlow('5s')
+  const to = addresses(200)
+  await Promise.all(to.map((address) => send(world, address)))
+  await world.advance('10m')
+  expect(arrived(world, to)).toBe(200)
+  expect(authority.requests()).toHaveLength(1)
+})
+
+test('with a lifetime of a minute, no delivery of an hour waits for a renewal', async () => {
+  const { world, authority } = await site({ lifetime: '1m' })
+  await using _ = world
+  const to = addresses(60)
+  await send(world, 'first@far.example')
+  await world.advance('1s')
+  authority.isSlow('4s')
+  for (const address of to) {
+    await send(world, address)
+    await world.advance('2s')
+    expect(arrived(world, [address])).toBe(1)
+    await world.advance('58s')
+  }
+  expect([...outcomes(world, to)]).toEqual(['delivered'])
+  // A renewal after 24 s, which takes up to 4 s.
+  expect(authority.requests().length).toBeGreaterThan(120)
+  expect(authority.requests().length).toBeLessThan(160)
+})
+
+test('while the authority is away for 30 minutes, mail goes on with the old token, then waits, and all of it leaves', async () => {
+  const { world, authority, notes } = await site({ lifetime: '20m' })
+  await using _ = world
+  await send(world, 'first@far.example')
+  await world.advance('1m')
+  authority.isDownFor('30m')
+  const to = addresses(29)
+  for (const address of to) {
+    await send(world, address)
+    await world.advance('1m')
+  }
+  // Until 30 s before its end, the token of the first minute is used.
+  expect(arrived(world, to)).toBe(19)
+  const waiting = world.attempts('to19@far.example')
+  expect(waiting[0]).toMatchObject({ outcome: 'deferred', status: '4.7.0' })
+  expect(waiting[0]?.reason).toMatch(
+    /no access token: oauth\.m365: login\.microsoftonline\.com: .+: it is asked again; if this lasts, check the network/,
+  )
+  await world.advance('2h')
+  expect(arrived(world, to)).toBe(29)
+  expect([...outcomes(world, to)].toSorted()).toEqual(['deferred', 'delivered'])
+  expect(notes.filter((text) => text.startsWith('oauth=m365: no access token: ')).length).toBeGreaterThan(3)
+})
+
+test.each([
+  ['invalid_client', 'invalid_client (AADSTS7000215): write the value of the client secret, not its id, to'],
+  ['expired_secret', 'invalid_client (AADSTS7000222): the client secret has expired: create a new one'],
+  ['unauthorized_client', 'unauthorized_client (AADSTS700016): no application with this client_id'],
+  ['invalid_scope', 'invalid_scope (AADSTS70011): correct scope'],
+  ['server_error', 'it is asked again'],
+  ['throttled', 'it is asked again'],
+  ['garbage', 'status 200 without a token: it is asked again'],
+  ['oversized', 'its answer is larger than 65536 bytes: it is asked again'],
+  ['closed', 'it is asked again'],
+  ['silent', 'no answer within 30 s: it is asked again'],
+] as const)(
+  '%s of the authority: mail waits with a sentence, the authority is asked seldom, nothing bounces',
+  async (failure, sentence) => {
+    const { world, authority, notes } = await site()
+    await using _ = world
+    authority.fails(failure, { for: '30m' })
+    await send(world, 'ann@far.example')
+    await world.advance('29m')
+    const [first] = world.attempts('ann@far.example')
+    expect(first).toMatchObject({ outcome: 'deferred', status: '4.7.0', stage: 'auth' })
+    expect(first?.reason).toContain(`no access token: oauth.m365: `)
+    expect(first?.reason).toContain(sentence)
+    // 5 s, doubled to 5 minutes; after a refusal every 15 minutes.
+    const isRefusal = sentence.includes('AADSTS')
+    if (failure !== 'closed' && failure !== 'silent') expect(authority.requests().length).toBe(isRefusal ? 2 : 11)
+    await world.advance('3h')
+    expect(arrived(world, ['ann@far.example'])).toBe(1)
+    expect([...outcomes(world, ['ann@far.example'])].toSorted()).toEqual(['deferred', 'delivered'])
+    const shown = JSON.stringify([notes, world.history().events, world.attempts('ann@far.example')])
+    for (const secret of authority.secrets()) expect(shown).not.toContain(secret)
+  },
+)
+
+test('a wrong secret is asked about every 15 minutes; a reload with the right one lets the mail leave at its next attempt', async () => {
+  const { world, authority } = await site({}, 'wrong-secret')
+  await using _ = world
+  await send(world, 'ann@far.example')
+  await world.advance('10m')
+  expect(authority.requests()).toHaveLength(1)
+  const clients = new Map(
+    [...world.relay.config.oauth].map(([name, table]) => [
+      name,
+      oauthClient(table, { ca: WORLD_CA, proof: { kind: 'secret', secret: SECRET } }),
+    ]),
+  )
+  world.relay.accessTokens.configure(clients)
+  await world.advance('3h')
+  expect(arrived(world, ['ann@far.example'])).toBe(1)
+  expect(
+    authority
+      .requests()
+      .map(({ form }) => form['client_secret'])
+      .slice(0, 2),
+  ).toEqual(['wrong-secret', SECRET])
+})
