@@ -84,6 +84,7 @@ const LAYERS = [
   'cli/domain-check',
   'cli/commands/simulate',
   'cli/commands/audit',
+  'cli/commands/sink',
   'cli/commands',
   'cli/postfix',
   'cli',

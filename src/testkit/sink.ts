@@ -2,10 +2,15 @@
  * Serves the remote network on real ports, for any SMTP client. Prints each event as a JSON object, and counts the events for a
  * summary.
  */
+import type { Socket } from 'node:net'
+import { placeText } from '../config/values/endpoints.ts'
 import type { Endpoint, Listener, Net } from '../system/net.ts'
 import type { Clock, Instant } from '../system/clock.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import type { Random } from '../system/random.ts'
+import { Authority } from './test-authority.ts'
+import type { AuthorityOptions } from './authority-options.ts'
+import type { HostIdentity } from './remote/policy-host.ts'
 import type { RemoteEvent } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
 import type { Script } from './remote/rule.ts'
@@ -27,10 +32,29 @@ export interface SinkDeps {
   readonly ports: readonly SinkPort[]
   /** Script of the remote network; null when recipient addresses request the faults. */
   readonly script: Script | null
+  /** An authorization server, whose tokens all ports require. */
+  readonly authority?: SinkAuthority | undefined
   /** Receives each event as an object that can be written as JSON. */
   readonly print: (event: SinkEvent) => void
   /** Receives the content of each message that is kept, before its event. */
   readonly keep?: ((content: Buffer) => void) | undefined
+}
+
+/** The authorization server of a sink. */
+export interface SinkAuthority {
+  readonly at: Endpoint
+  readonly options: AuthorityOptions
+  /** All its keys and tokens derive from these octets. */
+  readonly seed: Uint8Array
+  /** Certificate of all servers of the sink. */
+  readonly identity: HostIdentity
+}
+
+/** Places of the ports of a sink. */
+export interface SinkPlaces {
+  readonly ports: readonly Endpoint[]
+  /** Null without an authorization server. */
+  readonly authority: { readonly tokenUrl: string; readonly deviceUrl: string } | null
 }
 
 /** Totals of a sink: replies by code, actions by the name of their rule. */
@@ -67,12 +91,39 @@ export class Sink {
   }
 
   /** Opens the ports in the given order. Rejects with the system's error, such as EADDRINUSE, for the first port that fails. */
-  async open(): Promise<readonly Endpoint[]> {
-    for (const { at, mx } of this.#deps.ports) {
-      const listener = await this.#deps.net.listen(at, (socket) => void this.#remote.accept(socket, mx))
-      this.#listeners.push(listener)
-    }
-    return this.#listeners.map(({ address, port }) => ({ address, port }))
+  async open(): Promise<SinkPlaces> {
+    const ports = []
+    for (const { at, mx } of this.#deps.ports) ports.push(await this.#listen(at, (socket) => void this.#remote.accept(socket, mx)))
+    const { authority } = this.#deps
+    return { ports, authority: authority === undefined ? null : await this.#openAuthority(authority) }
+  }
+
+  async #openAuthority({ at, options, seed, identity }: SinkAuthority): Promise<Authority> {
+    const { clock, script } = this.#deps
+    let server: Authority | null = null
+    // A connection does not arrive before the turn of the event loop that follows.
+    const { address, port } = await this.#listen(at, (socket) => server !== null && this.#remote.acceptWeb(socket, server))
+    server = new Authority(options, {
+      clock,
+      startedAt: this.#startedAt,
+      beganAt: clock.monotonic() - this.#remote.age(),
+      seed,
+      origin: `https://${placeText({ address, port })}`,
+      identityOf: () => identity,
+      rules: script?.authority ?? [],
+      report: (event) => this.#remote.report(event),
+      protect: (host, own, guard) => this.#remote.protect(host, own, guard),
+      run: async (call) => ({ value: call() }),
+    })
+    for (const { mx } of this.#deps.ports) server.protects(mx)
+    return server
+  }
+
+  async #listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Endpoint> {
+    const listener = await this.#deps.net.listen(at, accept)
+    this.#listeners.push(listener)
+    const { address, port } = listener
+    return { address, port }
   }
 
   summary(): SinkSummary {

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
@@ -6,8 +6,10 @@ import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { addSink } from '../../src/cli/commands/sink.ts'
 import type { Shell } from '../../src/cli/shell/shell.ts'
+import { askAuthority } from '../../src/oauth/authority.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
+import { systemRandom } from '../../src/system/system-random.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 import { readScript } from '../../src/testkit/remote/script.ts'
 import { Sink } from '../../src/testkit/sink.ts'
@@ -22,7 +24,7 @@ async function openSink(script: string | null, names = ['sink']) {
     script: script === null ? null : readScript(script, 'faults.toml'),
     print: (event) => events.push(event),
   })
-  const ports = await sink.open()
+  const { ports } = await sink.open()
   const send = async (to: string, port = ports[0]?.port ?? 0): Promise<string> => {
     const transport = createTransport({ host: '127.0.0.1', port, ignoreTLS: true })
     try {
@@ -105,6 +107,7 @@ function runCommand(args: readonly string[], columns: number | null = null) {
   })
   const shell = {
     clock: systemClock,
+    random: systemRandom,
     uid: process.getuid?.() ?? 0,
     stdout: output('stdout'),
     stderr: output('stderr'),
@@ -177,4 +180,58 @@ test('the command refuses a script with mistakes, with file and line, and a port
   await expect(runCommand(['--listen', 'nonsense']).done).rejects.toThrow('expected an address and a port')
   await expect(runCommand(['--script', '/nowhere.toml']).done).rejects.toMatchObject({ exitCode: 65 })
   await sink.close()
+})
+
+test('with --oauth, the command prints a configuration whose token the ports require, and no secret', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-sink-'))
+  const script = join(folder, 'faults.toml')
+  writeFileSync(script, '[authority.once]\nfails = "unavailable"\nfirst = 1\n')
+  const args = ['--oauth', '--listen', '127.0.0.1:0', '--oauth-listen', '127.0.0.1:0', '--keep', folder, '--script', script]
+  const { printed, stop, done } = runCommand(args)
+  await expect.poll(() => printed.stderr, { timeout: 10_000 }).toContain('[oauth.sink]')
+  const value = (name: string): string => new RegExp(`^${name} = "(.*)"$`, 'm').exec(printed.stderr)?.[1] ?? ''
+  const ca = readFileSync(value('ca_file'), 'utf8')
+  const secret = readFileSync(value('client_secret_file'), 'utf8').trim()
+  expect(statSync(value('client_secret_file')).mode & 0o777).toBe(0o600)
+  expect(readFileSync(value('smtp_sasl_password_maps'), 'utf8')).toBe(`${value('relayhost')} app@contoso.example:\n`)
+  const form = {
+    grant_type: 'client_credentials',
+    client_id: value('client_id'),
+    client_secret: secret,
+    scope: 'https://outlook.office365.com/.default',
+  }
+  const ask = () => askAuthority({ net: systemNet, clock: systemClock }, ca)(value('token_url'), new URLSearchParams(form))
+  expect(await ask()).toEqual({ kind: 'reply', status: 503, body: '{"error":"temporarily_unavailable"}' })
+  const reply = await ask()
+  const { access_token: accessToken } = JSON.parse(reply.kind === 'reply' ? reply.body : '{}') as { readonly access_token: string }
+  const port = Number(value('relayhost').split(':').at(-1))
+  const send = async (auth: object | undefined) => {
+    const transport = createTransport({ host: '127.0.0.1', port, requireTLS: true, tls: { ca }, ...(auth === undefined ? {} : { auth }) })
+    try {
+      return (await transport.sendMail({ from: 'app@contoso.example', to: 'ann@far.example', text: 'hi' })).response
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    } finally {
+      transport.close()
+    }
+  }
+  expect(await send({ type: 'OAuth2', user: 'app@contoso.example', accessToken })).toMatch(/^250/)
+  expect(await send(undefined)).toMatch(/530 5\.7\.57/)
+  stop()
+  await done
+  const events = printed.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  expect(events.filter(({ event }) => event === 'authority')).toMatchObject([
+    { status: 503, error: 'temporarily_unavailable', rule: 'once' },
+    { status: 200, grant: 'client_credentials', oauth_client: 'deferd-sink' },
+  ])
+  for (const text of [secret, accessToken]) expect(`${printed.stdout}${printed.stderr}`).not.toContain(text)
+  // The next sink has the same certificate and the same secret.
+  const again = runCommand(args)
+  await expect.poll(() => again.printed.stderr, { timeout: 10_000 }).toContain('[oauth.sink]')
+  expect([readFileSync(value('ca_file'), 'utf8'), readFileSync(value('client_secret_file'), 'utf8').trim()]).toEqual([ca, secret])
+  again.stop()
+  await again.done
 })

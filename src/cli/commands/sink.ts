@@ -6,15 +6,18 @@
 import { basename } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { seededRandom } from '../../system/random.ts'
-import { parseListen } from '../../config/values/endpoints.ts'
-import type { Sink, SinkEvent, SinkPort, SinkSummary } from '../../testkit/sink.ts'
+import { parseListen, placeText } from '../../config/values/endpoints.ts'
+import type { Endpoint } from '../../system/net.ts'
+import type { AuthorityProvider } from '../../testkit/oauth/authority-settings.ts'
+import type { Sink, SinkEvent, SinkPlaces, SinkPort, SinkSummary } from '../../testkit/sink.ts'
+import type { SinkOauth } from './sink/sink-oauth.ts'
 import { countArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Output, Shell } from '../shell/shell.ts'
 import { readTextFile } from './simulate/simulate-options.ts'
 import { sinkLine } from '../render/sink-line.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
-import { addSinkShow, defaultFolder, KEPT_MESSAGES, SinkFolder } from './sink-show.ts'
+import { addSinkShow, defaultFolder, KEPT_MESSAGES, ownFolder, SinkFolder } from './sink/sink-show.ts'
 
 interface Options {
   readonly listen: readonly SinkPort[]
@@ -22,6 +25,9 @@ interface Options {
   readonly seed: number
   readonly json?: true
   readonly keep?: string
+  readonly oauth?: AuthorityProvider | true
+  readonly oauthListen: Endpoint
+  readonly oauthCertificate?: string
 }
 
 const DEFAULT_PORT: SinkPort = { at: { address: '127.0.0.1', port: 2526 }, mx: 'sink' }
@@ -32,6 +38,15 @@ function portArgument(text: string, previous: readonly SinkPort[]): readonly Sin
   try {
     const port = { at: parseListen(place, '--listen'), mx: name.toLowerCase() }
     return previous[0] === DEFAULT_PORT ? [port] : [...previous, port]
+  } catch (cause) {
+    throw new InvalidArgumentError(cause instanceof Error ? cause.message : String(cause))
+  }
+}
+
+/** Parses the address and port of the authorization server. */
+function endpointArgument(text: string): Endpoint {
+  try {
+    return parseListen(text, '--oauth-listen')
   } catch (cause) {
     throw new InvalidArgumentError(cause instanceof Error ? cause.message : String(cause))
   }
@@ -50,6 +65,17 @@ export function addSink(program: Command, shell: Shell): void {
     .option('--seed <number>', 'seed of random numbers', countArgument, 1)
     .option('--json', 'print all events as JSON; the default when the output is not a terminal')
     .option('--keep <folder>', `folder for the last ${KEPT_MESSAGES} messages; in a terminal, one for temporary files by default`)
+    .addOption(
+      new Option('--oauth [provider]', 'require access tokens of an authorization server of the sink, like those of a provider')
+        .choices(['microsoft', 'google', 'other'])
+        .preset('microsoft'),
+    )
+    .addOption(
+      new Option('--oauth-listen <address:port>', 'address and port of the authorization server (HTTPS)')
+        .default({ address: '127.0.0.1', port: 2543 }, '127.0.0.1:2543')
+        .argParser(endpointArgument),
+    )
+    .option('--oauth-certificate <file>', 'certificate (PEM, RSA) of the OAuth client, in place of its secret')
     .addHelpText(
       'after',
       `
@@ -61,7 +87,8 @@ SIGINT and SIGTERM print a summary and exit.
 Examples:
   deferd sink
   deferd sink --listen 127.0.0.1:2526 --script faults.toml --seed 7
-  deferd sink --listen mx1.example=127.0.0.1:2526 --listen mx2.example=127.0.0.1:2527`,
+  deferd sink --listen mx1.example=127.0.0.1:2526 --listen mx2.example=127.0.0.1:2527
+  deferd sink --oauth`,
     )
     .action((options: Options) => runSink(shell, options))
   addSinkShow(sink, shell)
@@ -76,17 +103,20 @@ async function runSink(shell: Shell, options: Options): Promise<void> {
   const script = path === undefined ? null : readScript(readTextFile(path), basename(path))
   const lines = new LineOutput(shell.stdout)
   const printed = printerOf(shell, options)
+  const oauth = await oauthOf(shell, options)
   const sink = new RealSink({
     net: systemNet,
     clock: shell.clock,
     random: seededRandom(options.seed),
     ports: options.listen,
     script,
+    authority: oauth?.authority,
     print: (event) => lines.print(printed.line(event)),
     keep: printed.folder && ((content) => printed.folder?.add(content)),
   })
   try {
-    await open(sink, shell)
+    const places = await open(sink, shell)
+    if (oauth !== undefined) await shell.stderr.write(oauth.introduction(places))
     await Promise.race([shell.untilStopped(() => undefined), lines.broken])
   } finally {
     await sink.close()
@@ -117,11 +147,29 @@ function printerOf({ clock, stdout, uid }: Shell, options: Options): Printer {
   return { json, folder, line }
 }
 
-async function open(sink: Sink, shell: Shell): Promise<void> {
+/** The authorization server, with its files in the folder of the sink; undefined without one. */
+async function oauthOf(shell: Shell, options: Options): Promise<SinkOauth | undefined> {
+  const { oauth, oauthListen: at, oauthCertificate, keep = defaultFolder(shell.uid) } = options
+  if (oauth === undefined) {
+    if (oauthCertificate !== undefined) throw new CommandError(EX.usage, '--oauth-certificate needs --oauth')
+    return undefined
+  }
+  const { prepareSinkOauth } = await import('./sink/sink-oauth.ts')
+  const { makeCertificate } = await import('../../testkit/remote/certificate-maker.ts')
+  const certificate = oauthCertificate === undefined ? undefined : readTextFile(oauthCertificate)
+  const provider = oauth === true ? 'microsoft' : oauth
+  return prepareSinkOauth({ provider, at, certificate }, ownFolder(keep, shell.uid), {
+    ports: options.listen,
+    random: shell.random,
+    makeCertificate,
+  })
+}
+
+async function open(sink: Sink, shell: Shell): Promise<SinkPlaces> {
   try {
     const places = await sink.open()
-    const shown = places.map(({ address, port }) => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`))
-    await shell.stderr.write(`deferd sink listens on ${shown.join(', ')}\n`)
+    await shell.stderr.write(`deferd sink listens on ${places.ports.map(placeText).join(', ')}\n`)
+    return places
   } catch (cause) {
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause
     throw new CommandError(EX.unavailable, `cannot listen: ${cause.message}`, { cause })

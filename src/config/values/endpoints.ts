@@ -60,8 +60,11 @@ export async function openPort<T>(parameter: string, { address, port }: Endpoint
     return await open()
   } catch (cause) {
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause
-    const at = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+    const at = placeText({ address, port })
     const remedy = REMEDIES[errorCode(cause)] ?? errorMessage(cause)
     throw new CannotListen(`${parameter}: cannot listen on ${at}: ${remedy} (${errorCode(cause)})`, { cause })
   }
 }
+
+/** An address with its port, as in a URL. */
+export const placeText = ({ address, port }: Endpoint): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)

@@ -187,6 +187,12 @@ export class RemoteNetwork implements RemoteHosts, Host {
     return undefined
   }
 
+  /** Serves an open TCP connection to a web server. A connection that the server refuses is reset. */
+  acceptWeb(socket: Socket, server: WebHost): void {
+    if (server.isRefusing?.() === true) hangUp(socket, 'reset')
+    else this.#serveWeb(socket, server)
+  }
+
   domainsOf(mx: string): readonly string[] {
     return this.#zones.domainsOf(mx)
   }
@@ -224,11 +230,12 @@ export class RemoteNetwork implements RemoteHosts, Host {
   #dialWebHost(host: string): DialOutcome {
     const server = this.#webHosts.get(host)
     if (server === undefined || server.isRefusing?.() === true) return { kind: 'closed', code: 'ECONNREFUSED' }
-    const accept = (socket: Socket): void => {
-      this.#track(socket)
-      server.serve(socket)
-    }
-    return { kind: 'open', accept }
+    return { kind: 'open', accept: (socket) => this.#serveWeb(socket, server) }
+  }
+
+  #serveWeb(socket: Socket, server: WebHost): void {
+    this.#track(socket)
+    server.serve(socket)
   }
 
   #withState(rule: Rule): StatefulRule {

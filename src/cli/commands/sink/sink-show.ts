@@ -6,11 +6,11 @@ import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { countArgument } from '../shell/config-options.ts'
-import { CommandError, EX } from '../shell/exit.ts'
-import type { Shell } from '../shell/shell.ts'
-import { maskControls } from '../../presentation/text.ts'
-import { makeFolder } from '../../store/folder.ts'
+import { countArgument } from '../../shell/config-options.ts'
+import { CommandError, EX } from '../../shell/exit.ts'
+import type { Shell } from '../../shell/shell.ts'
+import { maskControls } from '../../../presentation/text.ts'
+import { makeFolder } from '../../../store/folder.ts'
 
 /** Maximum number of messages in the folder. Each further message removes the oldest one. */
 export const KEPT_MESSAGES = 100
@@ -18,26 +18,32 @@ export const KEPT_MESSAGES = 100
 /** Folder of the user for the messages of a sink without `--keep`. */
 export const defaultFolder = (uid: number): string => join(tmpdir(), `deferd-sink-${uid}`)
 
+/**
+ * Creates the folder of a sink with mode 0700. Throws CommandError for a folder of another user and for a link, because the folder may be in a
+ * directory that all users may write.
+ */
+export function ownFolder(path: string, uid: number): string {
+  try {
+    if (!existsSync(path)) makeFolder(path)
+    const status = lstatSync(path)
+    if (!status.isDirectory() || status.uid !== uid) throw new Error('it is not a folder of this user')
+    readdirSync(path)
+    return path
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandError(EX.cannotCreate, `cannot use the folder ${path}: ${why}; name another folder with --keep`, { cause })
+  }
+}
+
 /** The folder in which a sink stores messages. */
 export class SinkFolder {
   readonly #path: string
   #last = 0
 
-  /**
-   * Creates the folder with mode 0700, and removes the messages of an earlier sink. Throws CommandError for a folder of another
-   * user and for a link, because the folder is in a directory that all users may write.
-   */
+  /** Creates the folder as `ownFolder` does, and removes the messages of an earlier sink. */
   constructor(path: string, uid: number) {
-    this.#path = path
-    try {
-      if (!existsSync(path)) makeFolder(path)
-      const status = lstatSync(path)
-      if (!status.isDirectory() || status.uid !== uid) throw new Error('it is not a folder of this user')
-      for (const name of readdirSync(path)) if (/^\d+\.eml$/.test(name)) rmSync(join(path, name))
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause)
-      throw new CommandError(EX.cannotCreate, `cannot store messages in ${path}: ${why}; name another folder with --keep`, { cause })
-    }
+    this.#path = ownFolder(path, uid)
+    for (const name of readdirSync(path)) if (/^\d+\.eml$/.test(name)) rmSync(join(path, name))
   }
 
   /** Stores a message under the next number. */

@@ -1,0 +1,167 @@
+/**
+ * The authorization server of `deferd sink --oauth`: its files in the folder of the sink, which later sinks use again, and the configuration
+ * to paste. Secrets are in the files only.
+ */
+import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Random } from '../../../system/random.ts'
+import type { AuthorityOptions } from '../../../testkit/authority-options.ts'
+import type { AuthorityProvider } from '../../../testkit/oauth/authority-settings.ts'
+import type { CertificateTerms, MadeCertificate } from '../../../testkit/remote/certificate-maker.ts'
+import { placeText } from '../../../config/values/endpoints.ts'
+import type { SinkAuthority, SinkPlaces, SinkPort } from '../../../testkit/sink.ts'
+
+export interface SinkOauthOptions {
+  readonly provider: AuthorityProvider
+  readonly at: SinkAuthority['at']
+  /** Certificate (PEM) of the client, in place of its secret. */
+  readonly certificate: string | undefined
+}
+
+/** Makes certificates; loaded on demand with the rest of the sink. */
+type MakeCertificate = (terms: CertificateTerms) => MadeCertificate & { readonly subject: string }
+
+export interface SinkOauthDeps {
+  readonly ports: readonly SinkPort[]
+  /** Source of the keys, which cannot be predicted. */
+  readonly random: Random
+  readonly makeCertificate: MakeCertificate
+}
+
+export interface SinkOauth {
+  readonly authority: SinkAuthority
+  /** The text that tells how to use it. */
+  introduction(places: SinkPlaces): string
+}
+
+const TENANT = 'contoso.example'
+const MAILBOX = `app@${TENANT}`
+const CLIENT = 'deferd-sink'
+/** Client for the login of a person: it has no secret. */
+const PUBLIC_CLIENT = 'deferd-sink-device'
+const ACCOUNT = 'relay@deferd-sink.iam.gserviceaccount.com'
+const SCOPES: Readonly<Partial<Record<AuthorityProvider, string>>> = { other: 'smtp' }
+
+/** Prepares the server and writes its files. `folder` is private to the user. */
+export function prepareSinkOauth(
+  { provider, at, certificate }: SinkOauthOptions,
+  folder: string,
+  { ports, random, makeCertificate }: SinkOauthDeps,
+): SinkOauth {
+  const files = new OauthFiles(folder)
+  const seed = Buffer.from(files.keep('oauth-seed', () => randomOctets(random).toString('hex')).trim(), 'hex')
+  const derived = (name: string): Buffer => createHmac('sha256', seed).update(name).digest()
+  const issuer = makeCertificate({ seed: derived('authority of certificates'), subject: 'deferd sink CA', isAuthority: true })
+  files.write('ca.pem', issuer.cert)
+  const secret = derived('client secret').toString('base64url')
+  files.write('client-secret', `${secret}\n`)
+  const names = [...new Set(['localhost', '127.0.0.1', '::1', at.address, ...ports.flatMap((port) => [port.mx, port.at.address])])]
+  const identity = makeCertificate({ seed: derived('certificate'), subject: 'deferd sink', names, issuer })
+  const account = provider === 'google' ? serviceAccount(files) : {}
+  const clients = { [CLIENT]: certificate === undefined ? { secret } : { certificate }, [PUBLIC_CLIENT]: {}, ...account }
+  const options: AuthorityOptions = {
+    provider,
+    host: 'localhost',
+    clients,
+    rotates: true,
+    ...(provider === 'microsoft' ? { tenant: TENANT } : {}),
+  }
+  return {
+    authority: { at, options, seed, identity },
+    introduction: (places) => introduction(places, { provider, files, hasCertificate: certificate !== undefined }),
+  }
+}
+
+const randomOctets = (random: Random): Buffer =>
+  Buffer.from(Array.from({ length: 32 }, (_, i) => Math.floor(random.draw(`octet ${i}`) * 256)))
+
+/** Files of the server; those with secrets have mode 0600. */
+class OauthFiles {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = resolve(folder)
+  }
+
+  path(name: string): string {
+    return join(this.#folder, name)
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(this.path(name), text, { mode: 0o600 })
+  }
+
+  /** The text of a file, which is made when it does not exist. */
+  keep(name: string, make: () => string): string {
+    if (!existsSync(this.path(name))) this.write(name, make())
+    return readFileSync(this.path(name), 'utf8')
+  }
+}
+
+/** A service account with the file that the Google Cloud console would give. */
+function serviceAccount(files: OauthFiles): AuthorityOptions['clients'] {
+  const text = files.keep('service-account.json', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    })
+    const file = { type: 'service_account', private_key_id: 'sink', private_key: privateKey, client_email: ACCOUNT, public_key: publicKey }
+    return `${JSON.stringify(file, null, 2)}\n`
+  })
+  const { public_key: publicKey } = JSON.parse(text) as { readonly public_key: string }
+  return { [ACCOUNT]: { publicKey } }
+}
+
+interface Shown {
+  readonly provider: AuthorityProvider
+  readonly files: OauthFiles
+  readonly hasCertificate: boolean
+}
+
+/** Addresses, and a configuration to paste. */
+function introduction({ ports: [hop], authority }: SinkPlaces, { provider, files, hasCertificate }: Shown): string {
+  if (hop === undefined || authority === null) return ''
+  const { tokenUrl, deviceUrl } = authority
+  const place = placeText(hop)
+    .replace(/^(.*):(\d+)$/, '[$1]:$2')
+    .replace('[[', '[')
+    .replace(']]', ']')
+  files.write('sasl_passwd', `${place} ${MAILBOX}:\n`)
+  const scope = SCOPES[provider]
+  const login =
+    provider === 'google'
+      ? ['grant = "service_account"', `service_account_file = "${files.path('service-account.json')}"`]
+      : [
+          'grant = "client_credentials"',
+          `client_id = "${CLIENT}"`,
+          hasCertificate
+            ? 'client_certificate_file = "FILE with the certificate and its key"'
+            : `client_secret_file = "${files.path('client-secret')}"`,
+        ]
+  return [
+    `the authorization server listens on ${tokenUrl}`,
+    `Configuration to paste; mail from ${MAILBOX}:`,
+    '',
+    `relayhost = "${place}"`,
+    'smtp_tls_security_level = "secure"',
+    `smtp_tls_CAfile = "${files.path('ca.pem')}"`,
+    'smtp_sasl_oauth = "sink"',
+    `smtp_sasl_password_maps = "${files.path('sasl_passwd')}"`,
+    '',
+    '[oauth.sink]',
+    `provider = "${provider}"`,
+    ...login,
+    ...(provider === 'microsoft' ? [`tenant = "${TENANT}"`] : []),
+    ...(scope === undefined ? [] : [`scope = "${scope}"`]),
+    `token_url = "${tokenUrl}"`,
+    `ca_file = "${files.path('ca.pem')}"`,
+    '',
+    `For the login of a person: grant = "refresh_token", client_id = "${PUBLIC_CLIENT}", device_url = "${deviceUrl}",`,
+    `refresh_token_file = "FILE", no secret; then deferd oauth login sink. The page of the server approves the code.`,
+    '',
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
+}
