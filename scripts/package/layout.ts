@@ -82,7 +82,15 @@ const operation = (read: RelaySources['read']): readonly Entry[] => [
   text('usr/share/lintian/overrides/deferd', read('scripts/package/debian/deferd.lintian-overrides')),
 ]
 
-const EXAMPLES = ['contrib/systemd/deferd.socket', 'contrib/prometheus/deferd-alerts.yml', 'contrib/grafana/deferd.json']
+const EXAMPLES = [
+  'contrib/systemd/deferd.socket',
+  'contrib/prometheus/deferd-alerts.yml',
+  'contrib/grafana/deferd.json',
+  'contrib/oauth/live-tenant.sh',
+  'examples/microsoft-365.toml',
+  'examples/printer-to-microsoft-365.toml',
+  'examples/google.toml',
+]
 
 const documentation = ({ manPages, pages, read }: RelaySources): readonly Entry[] => [
   ...manPages.map((page) => text(`usr/share/${page.replace(/^man\//, 'man/man1/')}.gz`, gzipped(read(page)))),

@@ -1,15 +1,17 @@
 /**
- * Seven newcomers run only fenced blocks of the pages, in their order. A block that needs anything that the pages do not say fails
+ * Newcomers run only fenced blocks of the pages, in their order. A block that needs anything that the pages do not say fails
  * here. Every command of the pages is run by a newcomer, or is in the list of those left out.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { blocksOf, blockWith } from '../support/fenced-blocks.ts'
 import { commandsIn, leftOut, Newcomer } from '../support/newcomer.ts'
 import { portBelowEphemeral } from '../support/ports.ts'
 
 const OPERATIONS = 'docs/operations.md'
+const M365 = 'docs/microsoft-365.md'
 const SETTINGS = 'docs/choosing-retry-settings.md'
 
 /** Commands that newcomers have run, as on the pages. */
@@ -95,6 +97,40 @@ describe('newcomers', () => {
     newcomer.run(`node -e "import('nodemailer').then(({ createTransport }) =>
       createTransport({ port: ${port} }).sendMail({ from: 'a@x.example', to: 'b@y.example', subject: 'shown' }))"`)
     expect(newcomer.run(show).out).toContain('Subject: shown')
+  })
+
+  test('an administrator rehearses the way of a printer to Microsoft 365', async () => {
+    const [sink = ''] = commandsIn(blockWith(M365, 'deferd sink --oauth').text)
+    const shown = await newcomer.start(sink, 'approves the code', ' --listen 127.0.0.1:0 --oauth-listen 127.0.0.1:0')
+    const shownAs = (name: string) => new RegExp(`^${name} = "(.*)"$`, 'm').exec(shown)?.[1] ?? ''
+    const [hop, ca] = [shownAs('relayhost'), shownAs('ca_file')]
+    const port = await portBelowEphemeral()
+    const example = newcomer
+      .read('examples/printer-to-microsoft-365.toml')
+      .replaceAll('[smtp.office365.com]:587', hop)
+      .replace('11111111-2222-3333-4444-555555555555', shownAs('client_id'))
+      .replace('10.0.0.5:587', `127.0.0.1:${port}`)
+      .replace('10.0.0.5:465', '127.0.0.1:0')
+      .replace('[oauth.m365]', `$&\nca_file = "${ca}"\ntoken_url = "${shownAs('token_url')}"`)
+    newcomer.configure(`smtp_tls_CAfile = "${ca}"\n${example}`)
+    newcomer.write('passwords', `${hop} scanner@contoso.example:\n`)
+    newcomer.write('m365.secret', newcomer.read('m365-sink/client-secret'))
+    newcomer.write('relay.pem', `${CERTIFICATE}${KEY}`)
+    newcomer.write('password.txt', 'correct horse battery\n')
+    newcomer.runBlock(blockWith(M365, 'user add scanner').text.replaceAll(/^cat .*$/gm, ''))
+    const commands = commandsIn(blockWith(M365, 'sink show --keep').text)
+    const [checks, rest] = [commands.slice(0, 2), commands.slice(3)]
+    newcomer.runBlock(checks.join('\n'))
+    await newcomer.start(commands[2] ?? '', READY)
+    newcomer.run(`node -e "import('nodemailer').then(({ createTransport }) =>
+      createTransport({ port: ${port}, requireTLS: true, tls: { rejectUnauthorized: false }, auth: { user: 'scanner', pass: 'correct horse battery' } })
+        .sendMail({ from: 'scan@device.lan', to: 'you@example.org', subject: 'scanned' }))"`)
+    await expect.poll(() => newcomer.has('m365-sink/1.eml'), { timeout: 30_000 }).toBe(true)
+    const [send = '', ...looks] = rest
+    for (const command of [send, send.replace('DEFERD_CONFIG=deferd.toml ', '')]) newcomer.run(command)
+    const [history, scanned] = looks.map((command) => newcomer.run(command).out)
+    expect(history).toContain('delivered')
+    expect(scanned).toMatch(/^From: scanner@contoso\.example$[^]*^Subject: scanned$/m)
   })
 
   test('a reliability engineer compares settings', () => {

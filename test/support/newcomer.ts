@@ -3,7 +3,7 @@
  * system are left out, and listed in `LEFT_OUT`. The home of the newcomer has no configuration except what the pages say.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,10 +19,13 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm run package$/, 'test/packages builds and installs the packages'],
   [/^npm (?:run|test)\b/, 'the suites and the benchmark themselves'],
   [/^NODE_OPTIONS=\S+ npx jest$/, 'jest is no dependency'],
-  [/^sudo (?:npm|apt|runc|useradd|install|cp|systemctl|dpkg-divert|ln|rm|chown)\b/, 'changes the system'],
+  [/^sudo (?:npm|apt|runc|useradd|install|cp|systemctl|dpkg-divert|ln|rm|chown|openssl|sh contrib)\b/, 'changes the system'],
   [/^printf .*\| sudo install\b/, 'changes the system'],
+  [/^sudo deferd oauth /, 'the newcomer runs the same without sudo, in a folder of its own'],
+  [/^deferd oauth /, 'test/cli has the commands'],
   [/^sudo deferd check --user deferd\b/, 'needs the user deferd and the smarthost; test/cli/check-connect.test.ts'],
   [/^journalctl\b/, 'needs the journal of systemd'],
+  [/^deferd sink --oauth(?: google| --oauth-certificate \S+)?$/, 'ports may be in use; test/testkit/sink.test.ts runs these options'],
   [/^deferd sink --(?:script|listen)\b/, 'needs faults.toml; test/testkit/sink.test.ts runs these options'],
   [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],
   [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
@@ -65,7 +68,7 @@ export class Newcomer {
   /** Adds each command that it runs, as on the page, to `ran`. Its relay listens on `port`. */
   constructor(ran: Set<string>, port: number) {
     this.#ran = ran
-    for (const name of ['bin', 'src', 'migrations', 'examples', 'docs', 'node_modules', 'package.json'])
+    for (const name of ['bin', 'src', 'migrations', 'examples', 'contrib', 'docs', 'node_modules', 'package.json'])
       symlinkSync(join(repository, name), join(this.folder, name))
     const programs = join(this.folder, '.programs')
     mkdirSync(programs)
@@ -121,6 +124,15 @@ export class Newcomer {
   runBlock(text: string, replace: Readonly<Record<string, string>> = {}): readonly Result[] {
     const commands = commandsIn(text).filter((command) => !leftOut(command))
     return commands.map((command) => this.run(command, replace))
+  }
+
+  has(name: string): boolean {
+    return existsSync(join(this.folder, name))
+  }
+
+  /** The text of a file of the checkout or of the newcomer. */
+  read(name: string): string {
+    return readFileSync(join(this.folder, name), 'utf8')
   }
 
   /** Starts a command of a page, with an addition, and resolves with its output once that has the text. */
