@@ -21,7 +21,7 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^NODE_OPTIONS=\S+ npx jest$/, 'jest is no dependency'],
   [/^sudo (?:npm|apt|runc|useradd|install|cp|systemctl|dpkg-divert|ln|rm|chown|openssl|sh contrib)\b/, 'changes the system'],
   [/^printf .*\| sudo install\b/, 'changes the system'],
-  [/^sudo deferd oauth /, 'the newcomer runs the same without sudo, in a folder of its own'],
+  [/^sudo deferd (?:oauth|queue flush) /, 'the newcomers run the same without sudo, in a folder of their own'],
   [/^deferd oauth /, 'test/cli has the commands'],
   [/^sudo deferd check --user deferd\b/, 'needs the user deferd and the smarthost; test/cli/check-connect.test.ts'],
   [/^journalctl\b/, 'needs the journal of systemd'],

@@ -235,3 +235,22 @@ test('with --oauth, the command prints a configuration whose token the ports req
   again.stop()
   await again.done
 })
+
+test('with --oauth google, the configuration has a service account, and no device login, which Google does not have for mail', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-sink-'))
+  const { printed, stop, done } = runCommand([
+    '--oauth',
+    'google',
+    '--listen',
+    '127.0.0.1:0',
+    '--oauth-listen',
+    '127.0.0.1:0',
+    '--keep',
+    folder,
+  ])
+  await expect.poll(() => printed.stderr, { timeout: 10_000 }).toContain('ca_file = ')
+  expect(printed.stderr).toContain(`service_account_file = "${join(folder, 'service-account.json')}"`)
+  expect(printed.stderr).not.toContain('device')
+  stop()
+  await done
+})
