@@ -98,6 +98,8 @@ async function abortable<T>(connection: ClientConnection, signal: AbortSignal, a
   }
 }
 
+const NO_PASSWORD = 'the login has no password: write one, or name the [oauth.NAME] table of its access token in smtp_sasl_oauth'
+
 /** Checks what mail requires of the session (TLS, no loop), then logs in. Resolves with the failure, if any. */
 async function prepareForMail(
   connection: ClientConnection,
@@ -107,6 +109,7 @@ async function prepareForMail(
   if (tls.required && !connection.secure) return { kind: 'tls-not-offered' }
   // When the EHLO reply lacks AUTH, mail is sent without a login (Postfix smtp_sasl_proto.c).
   if (credentials === undefined || !connection.extensions.has('AUTH')) return undefined
+  if (credentials.password === '' && credentials.tokens === undefined) return { kind: 'auth-unavailable', why: NO_PASSWORD }
   const mechanism = chooseMechanism(connection.mechanisms, credentials, connection.secure)
   if (mechanism === undefined) return { kind: 'auth-unavailable', why: 'no mechanism available' }
   return logIn(connection, credentials, mechanism)

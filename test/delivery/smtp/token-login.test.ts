@@ -62,6 +62,22 @@ describe('the mechanism', () => {
     expect(endless.authLines.slice(1)).toEqual(['', '*'])
   })
 
+  test.each(['PLAIN LOGIN XOAUTH2', 'XOAUTH2'])(
+    'an empty password without a table is not sent where the server offers %s, and the reason says what to do',
+    async (mechanisms) => {
+      const hop = new TokenHop({ mechanisms, config: ['smtp_sasl_oauth_token_command='] })
+      expect((await hop.deliver()).of()).toMatchObject({
+        outcome: 'deferred',
+        status: '4.7.0',
+        stage: 'auth',
+        reason: expect.stringMatching(
+          /: the login has no password: write one, or name the \[oauth\.NAME\] table of its access token in smtp_sasl_oauth$/,
+        ),
+      })
+      expect(hop.authLines).toEqual([])
+    },
+  )
+
   test.each(['OAUTHBEARER', 'XOAUTH2'])('%s is not used without TLS', async (mechanism) => {
     const config = ['smtp_tls_security_level=none']
     const hop = new TokenHop({ mechanisms: mechanism, config })
