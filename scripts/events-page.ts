@@ -73,6 +73,12 @@ export const EVENT_EXAMPLES: { readonly [T in EventType]: EventData[T] } = {
   'destination.revived': { destination: 'example.net' },
   'destination.suspended': { destination: 'example.net', by: 'root', until: 1_795_398_000, text: 'maintenance of the provider' },
   'destination.resumed': { destination: 'example.net', by: 'root' },
+  'oauth.failed': {
+    oauth: 'm365',
+    user: null,
+    result: 'refused',
+    text: 'invalid_client (AADSTS7000222): the client secret has expired: create a new one, write it to /etc/deferd/m365.secret, and reload',
+  },
   'store.trouble': { text: 'database or disk is full' },
   'store.recovered': {},
   'events.lost': { from: 1201, to: 1350, count: 97 },

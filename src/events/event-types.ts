@@ -94,6 +94,12 @@ export interface EventData {
     readonly text: string | null
   }
   readonly 'destination.resumed': { readonly destination: string; readonly by: string }
+  readonly 'oauth.failed': {
+    readonly oauth: string
+    readonly user: string | null
+    readonly result: 'temporary' | 'refused'
+    readonly text: string
+  }
   readonly 'store.trouble': { readonly text: string }
   readonly 'store.recovered': Readonly<Record<string, never>>
   /** Events that were deleted before the subscription had them: the first and last number, and how many it had asked for. */
@@ -159,6 +165,7 @@ export const EVENT_MEMBERS = {
   'destination.revived': ['destination'],
   'destination.suspended': ['destination', 'by', 'until', 'text'],
   'destination.resumed': ['destination', 'by'],
+  'oauth.failed': ['oauth', 'user', 'result', 'text'],
   'store.trouble': ['text'],
   'store.recovered': [],
   'events.lost': ['from', 'to', 'count'],
@@ -186,6 +193,8 @@ export const EVENT_MEANINGS: Readonly<Record<EventType, string>> = {
   'destination.revived': 'a dead destination is open again',
   'destination.suspended': 'an operator suspended a destination',
   'destination.resumed': 'a suspended destination is open again',
+  'oauth.failed':
+    'mail of a table `[oauth.NAME]` has no access token, or the authority refuses another one; once until a token comes, on each node',
   'store.trouble': 'the queue could not be written; mail was refused meanwhile',
   'store.recovered': 'the queue can be written again',
   'events.lost': 'events were deleted before the subscription had them, because of `event_retention` or `event_limit`',

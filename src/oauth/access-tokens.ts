@@ -1,7 +1,7 @@
 /** The access tokens of all `[oauth.NAME]` tables, by table and login. They outlive a reload, unless it changes their table. */
 import { errorMessage } from '../system/caught-error.ts'
-import type { Clock, Duration } from '../system/clock.ts'
-import { LoginTokens } from './login-tokens.ts'
+import type { Clock } from '../system/clock.ts'
+import { LoginTokens, type LoginState } from './login-tokens.ts'
 import { identityOf, type OauthClient } from './oauth-client.ts'
 import type { TokenAnswer } from './token-answer.ts'
 import { ANY_USER, tokenRequests, type RequestToken, type TokenRequestDeps } from './token-requests.ts'
@@ -13,19 +13,15 @@ export type OauthClients = ReadonlyMap<string, OauthClient>
 export interface AccessTokensDeps {
   readonly clock: Clock
   readonly request: RequestToken
-  /** Called with the outcome of each request. */
-  readonly answered?: ((name: string, answer: TokenAnswer) => void) | undefined
+  /** Called with the outcome of each request, and the state after it. */
+  readonly answered?: ((answer: TokenAnswer, state: TokenState) => void) | undefined
 }
 
 /** A token, or its absence, for status and metrics. */
-export interface TokenState {
+export interface TokenState extends LoginState {
   readonly name: string
   /** Empty where the token is not that of a single user. */
   readonly user: string
-  /** Time until the end of the token; null without one. */
-  readonly left: Duration | null
-  /** Why the last request failed, and what to do; null when it did not. */
-  readonly problem: string | null
 }
 
 interface Login {
@@ -85,7 +81,7 @@ export class AccessTokens {
   }
 
   states(): readonly TokenState[] {
-    return [...this.#logins.values()].map(({ name, user, tokens }) => ({ name, user, left: tokens.left, problem: tokens.problem }))
+    return [...this.#logins.values()].flatMap((login) => stateOf(login) ?? [])
   }
 
   /** Ends the renewals. */
@@ -101,24 +97,30 @@ export class AccessTokens {
     const key = JSON.stringify([name, owner])
     const known = this.#logins.get(key)
     if (known !== undefined) return known.tokens
-    const tokens = this.#loginOf(name, owner, client)
-    this.#logins.set(key, { name, user: owner, tokens })
-    return tokens
+    const login = this.#newLogin(name, owner, client)
+    this.#logins.set(key, login)
+    return login.tokens
   }
 
-  #loginOf(name: string, user: string, first: OauthClient): LoginTokens {
+  #newLogin(name: string, user: string, first: OauthClient): Login {
     const { clock, request, answered } = this.#deps
     const client = (): OauthClient => this.#clients.get(name) ?? first
-    return new LoginTokens({
+    const tokens: LoginTokens = new LoginTokens({
       clock,
       client,
-      request: async (old) => {
-        const answer = await request(client(), user, old)
-        answered?.(name, answer)
-        return answer
+      request: (old) => request(client(), user, old),
+      answered: (answer) => {
+        const state = stateOf({ name, user, tokens })
+        if (state !== null) answered?.(answer, state)
       },
     })
+    return { name, user, tokens }
   }
+}
+
+function stateOf({ name, user, tokens }: Login): TokenState | null {
+  const { state } = tokens
+  return state === null ? null : { name, user, ...state }
 }
 
 /** True when the token depends on the user; other grants give one for all users. */

@@ -2,7 +2,7 @@
  * The access token of one login: one request at a time, which all callers share; renewed before its end while it is used.
  */
 import { errorMessage } from '../system/caught-error.ts'
-import type { Clock, Duration, Timer } from '../system/clock.ts'
+import type { Clock, Duration, Instant, Timer } from '../system/clock.ts'
 import { adviceFor } from './advice.ts'
 import type { OauthClient } from './oauth-client.ts'
 import type { TokenAnswer } from './token-answer.ts'
@@ -13,6 +13,18 @@ export interface LoginTokensDeps {
   /** The client as of the last reload. */
   readonly client: () => OauthClient
   readonly request: (old: string | null) => Promise<TokenAnswer>
+  /** Called with the outcome of each request, after it has its effect; not after `close`. */
+  readonly answered?: ((answer: TokenAnswer) => void) | undefined
+}
+
+/** State of the token of a login. */
+export interface LoginState {
+  /** Time until the end of the token; null without one. */
+  readonly left: Duration | null
+  /** Why the last request failed, and what to do; null when it did not. */
+  readonly problem: string | null
+  /** Time of the first failure since which mail cannot rely on the login: no token can be used, or the authority refuses another one. Else null. */
+  readonly failedSince: Instant | null
 }
 
 interface Token {
@@ -35,6 +47,7 @@ export class LoginTokens {
   #failure: Failure | null = null
   /** Number of failures in a row. */
   #failures = 0
+  #failedSince: Instant | null = null
   #running: Promise<void> | null = null
   #replacedAt: Duration | null = null
   #usedAt: Duration
@@ -80,14 +93,17 @@ export class LoginTokens {
     return `${answer.why}: ${adviceFor(this.#deps.client().table, answer)}`
   }
 
-  /** Time until the end of the token; null without one. */
-  get left(): Duration | null {
-    return this.#token === null ? null : Math.max(0, this.#token.end - this.#now())
+  /** The state; null when the token has ended and was not used for so long that it is not renewed. */
+  get state(): LoginState | null {
+    const now = this.#now()
+    if (this.#usable() === null && isIdle(this.#usedAt, now)) return null
+    const left = this.#token === null ? null : Math.max(0, this.#token.end - now)
+    return { left, problem: this.problem, failedSince: this.#failedSince }
   }
 
-  /** Lets the next call ask the authority, whatever it has answered before. */
+  /** Lets the next call ask the authority, whatever it has answered before. The failure is shown until a request succeeds. */
   retry(): void {
-    this.#failure = null
+    if (this.#failure !== null) this.#failure = { ...this.#failure, until: this.#now() }
     this.#failures = 0
   }
 
@@ -116,15 +132,23 @@ export class LoginTokens {
 
   async #ask(): Promise<void> {
     const answer = await this.#answer()
+    this.#take(answer)
+    if (!this.#isClosed) this.#deps.answered?.(answer)
+  }
+
+  #take(answer: TokenAnswer): void {
     const now = this.#now()
     if (answer.kind === 'token') {
       this.#token = { text: answer.token, until: now + usableTime(answer.lifetime), end: now + answer.lifetime }
-      this.retry()
+      this.#failure = null
+      this.#failures = 0
+      this.#failedSince = null
       return this.#askAgainAfter(renewalTime(answer.lifetime))
     }
     this.#failures++
     const pause = pauseAfter(answer.kind, this.#failures)
     this.#failure = { answer, until: now + pause }
+    if (answer.kind === 'refused' || this.#usable() === null) this.#failedSince ??= this.#deps.clock.now()
     this.#askAgainAfter(pause)
   }
 

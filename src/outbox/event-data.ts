@@ -19,6 +19,7 @@ const TYPES = {
   revived: 'destination.revived',
   suspended: 'destination.suspended',
   resumed: 'destination.resumed',
+  'oauth-failed': 'oauth.failed',
   'store-unavailable': 'store.trouble',
   'store-recovered': 'store.recovered',
 } as const satisfies Partial<Record<QueueEvent['kind'], EventType>>

@@ -28,6 +28,8 @@ function conditionJson(item: AttentionItem, offset: Duration): readonly Attentio
       return []
     case 'store-unavailable':
       return [{ ...EMPTY, kind: item.kind, text: item.why, since: epochSeconds(item.since - offset) }]
+    case 'oauth-failed':
+      return [{ ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: epochSeconds(item.since - offset) }]
     case 'corrupt-messages':
       return [{ ...EMPTY, kind: item.kind, count: item.messages }]
     case 'expiring-recipients':

@@ -2,6 +2,7 @@
 import { hintOf } from '../mail/login-refusal.ts'
 import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
 import { healthOf } from './destination-state.ts'
+import { tokenStateJson } from './oauth-json.ts'
 import { subscriptionJson } from './subscription-json.ts'
 import { epochSeconds } from './text.ts'
 
@@ -36,6 +37,7 @@ export const statusJson = ({
   closed,
   largest,
   subscriptions,
+  tokens,
   balance,
 }: QueueStatus) => ({
   time: epochSeconds(at),
@@ -54,6 +56,7 @@ export const statusJson = ({
   closed_destinations: closed.map(destinationJson),
   largest_destinations: largest.map(destinationJson),
   subscriptions: subscriptions.map((one) => subscriptionJson(one)),
+  oauth: tokens.map((one) => ({ oauth: one.name, ...tokenStateJson(one) })),
   balance,
 })
 

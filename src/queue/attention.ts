@@ -1,5 +1,6 @@
 /** Conditions that need an operator's attention, from facts that are at hand. The list is bounded. */
 import type { DestinationName } from '../mail/message.ts'
+import type { TokenState } from '../oauth/access-tokens.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { Instant } from '../system/clock.ts'
@@ -25,6 +26,13 @@ export type AttentionItem =
       /** Time when it ends by itself; null for never. */
       readonly until: Instant | null
     }
+  /** Logins at next hops without an access token, or whose authority refuses another one: mail waits, or soon will. */
+  | {
+      readonly kind: 'oauth-failed'
+      readonly count: number
+      /** `m365: invalid_client: …` */ readonly why: string
+      readonly since: Instant
+    }
   | { readonly kind: 'corrupt-messages'; readonly messages: number }
   /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
   | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
@@ -41,6 +49,7 @@ export interface AttentionFacts {
   /** Why the store cannot commit, and since when; null while it can. */
   readonly storeUnavailable: { readonly why: string; readonly since: Instant } | null
   readonly destinations: readonly LiveDestination[]
+  readonly tokens: readonly TokenState[]
   readonly tally: Pick<QueueTally, 'queues' | 'waiting'>
   /** Recipients whose lifetime ends within `within` ms. */
   readonly expiring: Bounded & { readonly within: number }
@@ -55,6 +64,7 @@ const DESTINATIONS = 40
 export function attentionOf({
   storeUnavailable,
   destinations,
+  tokens,
   tally,
   expiring,
   noticesDue,
@@ -65,12 +75,22 @@ export function attentionOf({
   const corrupt = tally.queues.find(({ queue }) => queue === 'corrupt')?.messages ?? 0
   return [
     ...(storeUnavailable === null ? [] : [{ kind: 'store-unavailable' as const, ...storeUnavailable }]),
+    ...tokenItem(tokens),
     ...closed.toSorted((a, b) => b.waiting - a.waiting).slice(0, DESTINATIONS),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
     ...(noticesDue.count === 0 ? [] : [{ kind: 'notices-due' as const, messages: noticesDue.count, isAtLeast: noticesDue.isAtLeast }]),
     ...(warnings === null ? [] : [{ kind: 'warnings' as const, ...warnings }]),
   ]
+}
+
+/** The entry of the failed logins, as a list: empty for none. It has the cause of the one that failed first. */
+function tokenItem(tokens: readonly TokenState[]): readonly AttentionItem[] {
+  const failed = tokens.flatMap(({ name, problem, failedSince }) =>
+    failedSince === null ? [] : [{ why: `${name}: ${problem ?? ''}`, since: failedSince }],
+  )
+  const [first] = failed.toSorted((a, b) => a.since - b.since)
+  return first === undefined ? [] : [{ kind: 'oauth-failed', count: failed.length, ...first }]
 }
 
 type Closed = Extract<AttentionItem, { readonly kind: 'dead-destination' | 'suspended-destination' }>

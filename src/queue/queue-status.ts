@@ -3,6 +3,7 @@
  * views are made from it. Pure.
  */
 import type { DestinationName } from '../mail/message.ts'
+import type { TokenState } from '../oauth/access-tokens.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
@@ -20,6 +21,8 @@ export interface LiveStatus {
   readonly tally: QueueTally
   readonly rates: Rates
   readonly destinations: readonly LiveDestination[]
+  /** Access tokens for next hops; absent in the answer of an earlier version. */
+  readonly tokens?: readonly TokenState[] | undefined
   /** Recent attempts at the destinations with the most waiting recipients. */
   readonly recent: readonly (RecentAttempts & { readonly destination: DestinationName })[]
 }
@@ -47,6 +50,8 @@ export interface QueueStatus {
   readonly largest: readonly StatusDestination[]
   /** Subscriptions to events, by name. */
   readonly subscriptions: readonly SubscriptionView[]
+  /** Access tokens for next hops, by table and user; empty when no daemon runs. */
+  readonly tokens: readonly TokenState[]
   readonly balance: Balance
 }
 
@@ -129,8 +134,21 @@ export function statusOf({
     closed: [...closedLoads.keys()].map(named).toSorted((a, b) => b.waiting - a.waiting),
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
     subscriptions,
+    tokens: live?.tokens?.toSorted(byTable) ?? [],
     balance: balanceOf(tally),
   }
+}
+
+const byTable = (a: TokenState, b: TokenState): number => (a.name === b.name ? compare(a.user, b.user) : compare(a.name, b.name))
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+/** One state of each login on several nodes: one that fails, else the token that ends first. */
+function mergedTokens(all: readonly TokenState[]): readonly TokenState[] {
+  const urgency = ({ failedSince, left }: TokenState): number => (failedSince === null ? (left ?? 0) : -1)
+  const worst = new Map<string, TokenState>()
+  for (const one of all.toSorted((a, b) => urgency(b) - urgency(a))) worst.set(JSON.stringify([one.name, one.user]), one)
+  return [...worst.values()]
 }
 
 const isClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null
@@ -149,6 +167,7 @@ export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
     tally: first.tally,
     rates: { last10s: rates('last10s'), last5min: rates('last5min') },
     destinations: all.flatMap(({ destinations }) => destinations),
+    tokens: mergedTokens(all.flatMap(({ tokens = [] }) => tokens)),
     recent: ownRecent,
   }
 }

@@ -1,7 +1,7 @@
 /** Events of the queue, as plain values. The log, the metrics and the test kit use them. */
 import type { SigningResult } from '../dkim/message-signing.ts'
 import type { ActionName } from '../checks/action.ts'
-import type { Instant } from '../system/clock.ts'
+import type { Duration, Instant } from '../system/clock.ts'
 import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
@@ -150,6 +150,23 @@ export type QueueEvent =
   | ({ readonly kind: 'tls-established'; /** `mx.example[192.0.2.1]:25` */ readonly relay: string } & TlsConnection)
   /** A host did not meet the TLS policy of a domain. With `enforced`, no mail was sent to it. */
   | ({ readonly kind: 'tls-policy-failed' } & TlsPolicyFailure)
+  /** An authority gave an access token of a table `[oauth.NAME]`. */
+  | {
+      readonly kind: 'oauth-token'
+      readonly oauth: string
+      /** Null where the token is not that of a single user. */
+      readonly user: string | null
+      readonly lifetime: Duration
+    }
+  /** A request for an access token failed: for now, or because the authority refuses it. */
+  | {
+      readonly kind: 'oauth-failed'
+      readonly oauth: string
+      readonly user: string | null
+      readonly result: 'temporary' | 'refused'
+      /** Cause, and what to do. */
+      readonly text: string
+    }
   // destinations
   | {
       readonly kind: 'window'

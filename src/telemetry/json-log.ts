@@ -132,6 +132,18 @@ export const RECORDS = {
     about: 'a host did not meet the TLS policy of a domain; with `enforced`, no mail was sent to it',
     members: ['domain', 'policy', 'enforced', 'relay', 'reason'],
   },
+  'oauth-token': {
+    level: 'info',
+    about:
+      'an access token of a table `[oauth.NAME]` came, with its `lifetime`; `user` is null where one token serves all users of the table',
+    members: ['oauth', 'user', 'lifetime'],
+  },
+  'oauth-failed': {
+    level: 'warn',
+    about:
+      'a request for an access token failed: `result` is `temporary`, or `refused` when the authority refuses it until something is changed',
+    members: ['oauth', 'user', 'result', 'text'],
+  },
   died: { level: 'warn', about: 'a destination is dead: it is not tried until then', members: ['destination', 'until', 'text'] },
   revived: { level: 'info', about: 'a dead destination answered and is open; not written when a flush opens it', members: ['destination'] },
   suspended: { level: 'info', about: 'an operator suspended a destination', members: ['destination', 'by', 'until', 'text'] },
@@ -339,6 +351,12 @@ export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred'
     case 'tls-policy-failed': {
       const { kind: _, ...members } = event
       return members satisfies Members<'tls-policy-failed'>
+    }
+    case 'oauth-token':
+      return { oauth: event.oauth, user: event.user, lifetime: seconds(event.lifetime) } satisfies Members<'oauth-token'>
+    case 'oauth-failed': {
+      const { kind: _, ...members } = event
+      return members satisfies Members<'oauth-failed'>
     }
     case 'died':
       return { destination: event.destination, until: seconds(event.until), text: event.siteStatus.reason } satisfies Members<'died'>

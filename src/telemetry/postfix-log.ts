@@ -275,6 +275,9 @@ export function postfixLines(event: QueueEvent, options: LineOptions = {}): read
       return nodeLines(event)
     case 'signed':
       return []
+    case 'oauth-token':
+    case 'oauth-failed':
+      return tokenLines(event)
     case 'window':
     case 'died':
     case 'revived':
@@ -285,6 +288,14 @@ export function postfixLines(event: QueueEvent, options: LineOptions = {}): read
     case 'note':
       return ownLines(event)
   }
+}
+
+/** Lines about access tokens, of the client that logs in with them. */
+function tokenLines(event: Of<'oauth-token' | 'oauth-failed'>): readonly LogLine[] {
+  const whose = event.user === null ? `oauth=${event.oauth}` : `oauth=${event.oauth}, user=${event.user}`
+  return event.kind === 'oauth-token'
+    ? line('smtp', `${whose}: access token for ${Math.round(event.lifetime / 1000)} s`)
+    : line('smtp', `warning: ${whose}: no access token: ${event.text}`)
 }
 
 type OwnEvent = Of<'window' | 'died' | 'revived' | 'suspended' | 'resumed' | 'store-unavailable' | 'store-recovered' | 'note'>

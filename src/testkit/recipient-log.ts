@@ -105,6 +105,8 @@ export class RecipientLog {
       case 'fenced':
       case 'commit-in-doubt':
       case 'mail-lost':
+      case 'oauth-token':
+      case 'oauth-failed':
       case 'store-unavailable':
       case 'store-recovered':
       case 'note':

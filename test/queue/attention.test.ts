@@ -22,6 +22,7 @@ const open: LiveDestination = {
 const CALM: AttentionFacts = {
   storeUnavailable: null,
   destinations: [open],
+  tokens: [{ name: 'm365', user: '', left: 3_600_000, problem: null, failedSince: null }],
   tally: { queues: [], waiting: [] },
   expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
   noticesDue: { count: 0, isAtLeast: false },
@@ -40,6 +41,12 @@ test('each condition is one entry, the store first', () => {
       { ...open, destination: 'dead.example', state: 'dead', deadUntil: T0 + 1 },
       { ...open, destination: 'shut.example', state: 'suspended', suspension },
     ],
+    tokens: [
+      { name: 'm365', user: '', left: null, problem: 'invalid_client: correct it', failedSince: T0 + 1 },
+      { name: 'google', user: 'ann@us.example', left: null, problem: 'no answer within 30 s: wait', failedSince: T0 },
+      // A renewal failed, and the token is still used.
+      { name: 'own', user: '', left: 300_000, problem: 'no answer within 30 s: wait', failedSince: null },
+    ],
     tally: {
       queues: [{ queue: 'corrupt', messages: 2, recipients: 2, oldestArrival: T0 }],
       waiting: [{ destination: 'shut.example', recipients: 9 }],
@@ -50,6 +57,7 @@ test('each condition is one entry, the store first', () => {
   })
   expect(items).toEqual([
     { kind: 'store-unavailable', why: 'the disk is full', since: T0 },
+    { kind: 'oauth-failed', count: 2, why: 'google: no answer within 30 s: wait', since: T0 },
     { kind: 'suspended-destination', destination: 'shut.example', waiting: 9, ...suspension },
     { kind: 'dead-destination', destination: 'dead.example', waiting: 3, until: T0 + 1 },
     { kind: 'corrupt-messages', messages: 2 },

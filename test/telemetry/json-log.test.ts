@@ -52,6 +52,8 @@ const events: readonly QueueEvent[] = [
   { kind: 'operated', queueId: 'x', operation: 'hold', by: 'root' },
   { kind: 'tls-established', relay: 'x', trust: 'Trusted', reused: false, protocol: 'TLSv1.3', cipher: 'x', bits: 256 },
   { kind: 'tls-policy-failed', domain: 'x', policy: 'sts', enforced: true, relay: 'x', reason: 'x' },
+  { kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 3_599_000 },
+  { kind: 'oauth-failed', oauth: 'm365', user: null, result: 'refused', text: 'x' },
   { kind: 'died', destination: 'x', until: 0, siteStatus: { status: '4.4.1', reason: 'x', stage: 'connect' } },
   { kind: 'revived', destination: 'x', answered: true },
   { kind: 'suspended', destination: 'x', by: 'root', until: 7_200_000, reason: 'why' },

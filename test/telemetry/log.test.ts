@@ -262,6 +262,11 @@ describe('lines in Postfix’s format', () => {
     ],
     [{ kind: 'resumed', destination: 'far.example', by: 'root' }, 'qmgr[42]: destination far.example was resumed by root'],
     [{ kind: 'store-unavailable', why: 'disk full' }, 'master[42]: error: store unavailable, mail is refused and not delivered: disk full'],
+    [{ kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 3_599_000 }, 'smtp[42]: oauth=m365: access token for 3599 s'],
+    [
+      { kind: 'oauth-failed', oauth: 'google', user: 'ann@us.example', result: 'refused', text: 'invalid_grant: log in' },
+      'smtp[42]: warning: oauth=google, user=ann@us.example: no access token: invalid_grant: log in',
+    ],
     [{ kind: 'store-recovered' }, 'master[42]: store available again'],
     [{ kind: 'note', level: 'warning', text: 'look out' }, 'master[42]: warning: look out'],
     [{ kind: 'note', level: 'info', text: 'all is well' }, 'master[42]: all is well'],

@@ -4,6 +4,7 @@ import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { FAILURE_CLASSES } from '../../src/mail/failure-class.ts'
 import { recipientId, type Message } from '../../src/mail/message.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
+import type { TokenState } from '../../src/oauth/access-tokens.ts'
 import type { MetricSources } from '../../src/telemetry/metrics/gauges.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import type { QueueTally } from '../../src/store/queue-tally.ts'
@@ -45,6 +46,32 @@ async function samples(metrics: ReturnType<typeof open>, name: string): Promise<
     lines.map((line) => [line.slice(name.length, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
   )
 }
+
+describe('access tokens', () => {
+  test('requests are counted by result, from 0 on for all results of a table', async () => {
+    const metrics = open()
+    metrics.listen({ kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 1_000 }, NOW)
+    metrics.listen({ kind: 'oauth-failed', oauth: 'm365', user: 'ann@us.example', result: 'refused', text: 'x' }, NOW)
+    expect(await samples(metrics, 'deferd_oauth_requests_total')).toEqual({
+      '{oauth="m365",result="token"}': 1,
+      '{oauth="m365",result="temporary"}': 0,
+      '{oauth="m365",result="refused"}': 1,
+    })
+  })
+
+  test('the time left is that of the user with least, and 0 without a token', async () => {
+    const state = { user: '', problem: null, failedSince: null }
+    let tokens: readonly TokenState[] = [
+      { ...state, name: 'google', user: 'ann@us.example', left: 60_000 },
+      { ...state, name: 'google', user: 'bob@us.example', left: 90_000 },
+      { ...state, name: 'm365', left: null },
+    ]
+    const metrics = open({ tokens: () => tokens })
+    expect(await samples(metrics, 'deferd_oauth_token_seconds')).toEqual({ '{oauth="google"}': 60, '{oauth="m365"}': 0 })
+    tokens = []
+    expect(await samples(metrics, 'deferd_oauth_token_seconds')).toEqual({})
+  })
+})
 
 describe('counters', () => {
   const attempted: QueueEvent = {

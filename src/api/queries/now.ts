@@ -58,6 +58,7 @@ function seen(now: NowJson, visible: Visible): NowJson {
     ...now,
     oldest: null,
     subscriptions: [],
+    oauth: [],
     attention: [],
     ages: null,
     closed_destinations: now.closed_destinations.filter(isShown),

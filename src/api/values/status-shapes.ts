@@ -38,7 +38,7 @@ export const now = z
     attention: z
       .array(
         z.object({
-          kind: z.enum(['store-unavailable', 'corrupt-messages', 'expiring-recipients', 'notices-due', 'warnings']),
+          kind: z.enum(['store-unavailable', 'oauth-failed', 'corrupt-messages', 'expiring-recipients', 'notices-due', 'warnings']),
           count: count.nullable(),
           at_least: z.boolean().describe('true when the count stopped at its limit'),
           within: z.number().nullable().describe('seconds'),
@@ -50,6 +50,16 @@ export const now = z
     closed_destinations: z.array(statusDestination),
     largest_destinations: z.array(statusDestination),
     subscriptions: z.array(subscription).describe('empty for a token of some destinations'),
+    oauth: z
+      .array(
+        z.object({
+          oauth: z.string().describe('name of the table `[oauth.NAME]`'),
+          user: textOrNull.describe('null where one token serves all users'),
+          left: z.int().nullable().describe('seconds until the end of the token; null without one'),
+          problem: textOrNull.describe('why the last request failed, and what to do'),
+        }),
+      )
+      .describe('access tokens for next hops that are in use; empty for a token of some destinations'),
     balance: z.record(z.string(), z.number()),
   })
   .meta({ id: 'Now' })

@@ -1,5 +1,6 @@
 /** The status of a queue as one screen. */
 import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts'
+import type { TokenState } from '../../oauth/access-tokens.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -126,6 +127,24 @@ function subscriptionTable({ subscriptions, at }: QueueStatus, display: Display)
   return ['', painted(title, 'heading', display), ...shown.flatMap((one) => subscriptionLines(one, at, display)), ...more]
 }
 
+/** `token of m365 for 42 min`, or why there is none. */
+function tokenLines({ name, user, left, problem }: TokenState, { width }: Display): readonly string[] {
+  const whose = user === '' ? name : `${name}, ${user}`
+  const text = left === null || left === 0 ? `no token of ${whose}` : `token of ${whose} for ${span(left)}`
+  const [first = '', ...rest] = wrapped(maskControls(problem === null ? text : `${text}: ${problem}`), width - 2)
+  return [first, ...rest.map((line) => `  ${line}`)]
+}
+
+function tokenTable({ tokens }: QueueStatus, display: Display): readonly string[] {
+  if (tokens.length === 0) return []
+  const lines = tokens.slice(0, SHOWN).flatMap((one) => {
+    const shown = tokenLines(one, display)
+    return one.failedSince === null ? shown : shown.map((line) => painted(line, roleOfDestination.dead, display))
+  })
+  const more = tokens.length > SHOWN ? [`and ${grouped(tokens.length - SHOWN)} more: deferd oauth list`] : []
+  return ['', painted('ACCESS TOKENS', 'heading', display), ...lines, ...more]
+}
+
 /** The screen, of at most the width of the display. */
 export function statusScreen(
   status: QueueStatus,
@@ -144,6 +163,7 @@ export function statusScreen(
     ...destinationTable('DEAD AND SUSPENDED', closed, at, display),
     ...destinationTable(closed.length === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS', open, at, display),
     ...subscriptionTable(status, display),
+    ...tokenTable(status, display),
     ...balanceLines(status, width),
   ]
   return `${lines.join('\n')}\n`

@@ -1,6 +1,7 @@
 /** State of a running relay for commands, the page and the API: counts of the queue, rates, destinations, and what needs attention. */
 import { HOUR, type Clock, type Duration } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
+import type { TokenState } from '../../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../../queue/attention.ts'
 import { LARGEST, type LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestinations } from '../../queue/scheduler/live-destinations.ts'
@@ -24,6 +25,7 @@ interface RelayStatusDeps {
   /** Events of the relay from its beginning. */
   readonly events: Events
   readonly destinations: () => LiveDestinations
+  readonly tokens: () => readonly TokenState[]
 }
 
 export class RelayStatus {
@@ -45,7 +47,7 @@ export class RelayStatus {
   async all(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
-    return { version: VERSION, tally, rates: this.#meter.rates(), destinations: this.#deps.destinations().all(), recent }
+    return { ...this.#own(), tally, destinations: this.#deps.destinations().all(), recent }
   }
 
   /** The same, with the destinations only that have the most waiting mail. Its cost does not grow with their number. */
@@ -54,7 +56,11 @@ export class RelayStatus {
     const names = tally.waiting.map(({ destination }) => destination)
     const destinations = names.flatMap((name) => this.#deps.destinations().status(name) ?? [])
     const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
-    return { version: VERSION, tally, rates: this.#meter.rates(), destinations, recent }
+    return { ...this.#own(), tally, destinations, recent }
+  }
+
+  #own(): Pick<LiveStatus, 'version' | 'rates' | 'tokens'> {
+    return { version: VERSION, rates: this.#meter.rates(), tokens: this.#deps.tokens() }
   }
 
   /** Outcomes of the last attempts at a destination. */
@@ -64,7 +70,7 @@ export class RelayStatus {
 
   /** Conditions that need an operator's attention, at the destinations of this node. */
   async attention(reader: Pick<QueueReader, 'expiring'>): Promise<readonly AttentionItem[]> {
-    const { clock, store, destinations } = this.#deps
+    const { clock, store, destinations, tokens } = this.#deps
     const now = clock.now()
     const [tally, expiring, due] = await Promise.all([
       this.#tally(),
@@ -74,6 +80,7 @@ export class RelayStatus {
     return attentionOf({
       storeUnavailable: this.#troubles.storeUnavailable,
       destinations: destinations().all(),
+      tokens: tokens(),
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
       noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },

@@ -17,9 +17,9 @@ import type { Signing } from '../../system/signing.ts'
 import type { Random } from '../../system/random.ts'
 import { AccessTokens } from '../../oauth/access-tokens.ts'
 import { sharedGrantsIn } from '../../oauth/shared-grant.ts'
-import type { TokenAnswer } from '../../oauth/token-answer.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { StoreTroubles } from '../../outbox/store-troubles.ts'
+import { TokenReports } from '../../outbox/token-reports.ts'
 import type { Acceptor } from '../../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../../queue/intake/maildrop.ts'
@@ -77,6 +77,7 @@ export class Relay {
   readonly #tlsReports: TlsReports
   /** Access tokens for next hops. They outlive a reload. */
   readonly accessTokens: AccessTokens
+  readonly #tokenReports: TokenReports
   /** Makes the events that programs get. */
   readonly recorder: EventRecorder
   readonly status: RelayStatus
@@ -95,7 +96,13 @@ export class Relay {
     this.#providers = deps.providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
     this.sts = this.#openStsPolicies(deps)
-    this.status = new RelayStatus({ store, clock, events, destinations: () => this.scheduler.destinations })
+    this.status = new RelayStatus({
+      store,
+      clock,
+      events,
+      destinations: () => this.scheduler.destinations,
+      tokens: () => this.accessTokens.states(),
+    })
     const recorder = (this.recorder = new EventRecorder(clock))
     const troubles = new StoreTroubles(store, recorder, () => clock.now())
     const storeHealth = new StoreHealth({
@@ -165,6 +172,7 @@ export class Relay {
       closed: (destination) => this.scheduler.destinations.isClosed(destination),
     })
     this.#tlsReports = this.#openTlsReports(deps)
+    this.#tokenReports = new TokenReports({ store, recorder, events })
     this.accessTokens = this.#openAccessTokens(deps)
     this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry, settings: () => this.#rules.notices })
     this.#rules = this.#compile(deps)
@@ -261,10 +269,8 @@ export class Relay {
     })
   }
 
-  #openAccessTokens({ net, clock, random, store, events, secrets }: RelayDeps): AccessTokens {
-    const answered = (name: string, answer: TokenAnswer): void => {
-      if (answer.kind !== 'token') events.emit({ kind: 'note', level: 'warning', text: `oauth=${name}: no access token: ${answer.why}` })
-    }
+  #openAccessTokens({ net, clock, random, store, secrets }: RelayDeps): AccessTokens {
+    const { answered } = this.#tokenReports
     return AccessTokens.open({ net, clock, random, grants: sharedGrantsIn(store), answered }, secrets?.oauth)
   }
 
@@ -365,6 +371,7 @@ export class Relay {
     await this.#tlsReports.close()
     this.sts?.close()
     this.accessTokens.close()
+    await this.#tokenReports.settled()
     await this.#rules.agent.close()
     await this.matching.close()
   }

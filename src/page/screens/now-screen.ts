@@ -33,6 +33,11 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
   switch (one.kind) {
     case 'store-unavailable':
       return [html`Mail is neither accepted nor delivered: ${one.text}`, null]
+    case 'oauth-failed':
+      return [
+        html`${plural(figure, 'login')} at next hops without an access token: ${one.text}`,
+        linkTo(view, 'messages', { queue: 'deferred' }),
+      ]
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':

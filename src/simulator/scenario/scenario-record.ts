@@ -116,6 +116,8 @@ export class ScenarioRecord {
       case 'fenced':
       case 'commit-in-doubt':
       case 'mail-lost':
+      case 'oauth-token':
+      case 'oauth-failed':
       case 'store-unavailable':
       case 'store-recovered':
       case 'note':

@@ -50,6 +50,11 @@ function counters(set: MetricSet) {
       'Hosts that did not meet the TLS policy of a domain, by policy (sts, dane) and mode (enforce; testing: mail was sent).',
       ['policy', 'mode'],
     ),
+    tokenRequests: set.counter(
+      'oauth_requests_total',
+      'Requests for access tokens, by table and result (token; temporary: it is asked again; refused: something must be changed).',
+      ['oauth', 'result'],
+    ),
     signatures: set.counter('dkim_signatures_total', 'DKIM signatures of accepted messages and notices, by signing domain and algorithm.', [
       'domain',
       'algorithm',
@@ -94,6 +99,13 @@ function countAttempts(count: Counters, { request, result, attempts }: Extract<Q
   }
 }
 
+const RESULTS = ['token', 'temporary', 'refused'] as const
+
+/** Counts a request for an access token. The first one of a table begins the series of all results. */
+function countRequest({ tokenRequests }: Counters, oauth: string, result: (typeof RESULTS)[number]): void {
+  for (const one of RESULTS) tokenRequests.inc({ oauth, result: one }, one === result ? 1 : 0)
+}
+
 /** Creates the counters. The result counts an event. */
 export function openCounters(set: MetricSet): Listen {
   const count = counters(set)
@@ -131,6 +143,10 @@ export function openCounters(set: MetricSet): Listen {
         return count.deaths.inc()
       case 'tls-policy-failed':
         return count.policyFailures.inc({ policy: event.policy, mode: event.enforced ? 'enforce' : 'testing' })
+      case 'oauth-token':
+        return countRequest(count, event.oauth, 'token')
+      case 'oauth-failed':
+        return countRequest(count, event.oauth, event.result)
       case 'signed': {
         if (event.unsigned !== null) return count.unsigned.inc({ reason: event.unsigned })
         for (const algorithm of event.algorithms) count.signatures.inc({ domain: event.domain, algorithm })

@@ -4,6 +4,7 @@
  */
 import { withTimeout, type Clock, type Duration } from '../../system/clock.ts'
 import type { QueueName } from '../../mail/message.ts'
+import type { TokenState } from '../../oauth/access-tokens.ts'
 import type { DestinationState, LiveDestination } from '../../store/destination-status.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
@@ -26,6 +27,8 @@ export interface MetricSources {
   readonly database?: () => DatabaseState | null
   /** Time for which the reader or the writer of the store has had a call and has answered none; 0 when it answers, as when absent. */
   readonly silence?: (side: SideName) => Duration
+  /** Access tokens for next hops; none when absent. */
+  readonly tokens?: () => readonly TokenState[]
   /** The subscriptions to events, with times of the clock. */
   readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
 }
@@ -177,6 +180,20 @@ function sideGauges(set: MetricSet, { silence }: MetricSources): () => void {
   }
 }
 
+function tokenGauges(set: MetricSet, { tokens }: MetricSources): () => void {
+  const left = set.gauge(
+    'oauth_token_seconds',
+    'Time until the end of the access token of a table, of the user with least; 0 without one. A token that is not used for a day is left out when it has ended.',
+    ['oauth'],
+  )
+  return () => {
+    left.reset()
+    const least = new Map<string, Duration>()
+    for (const one of tokens?.() ?? []) least.set(one.name, Math.min(one.left ?? 0, least.get(one.name) ?? Infinity))
+    for (const [oauth, time] of least) left.set({ oauth }, time / 1000)
+  }
+}
+
 function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSources): () => Promise<void> {
   const lag = set.gauge('event_lag_seconds', 'Age of the oldest event that a subscription has not had; 0 when it has had all.', [
     'subscription',
@@ -203,7 +220,7 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
 
 /** Creates the gauges. The result reads their sources. */
 export function openGauges(set: MetricSet, sources: MetricSources): () => Promise<void> {
-  const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, sideGauges, subscriptionGauges]
+  const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, sideGauges, tokenGauges, subscriptionGauges]
   const all: readonly (() => void | Promise<void>)[] = parts.map((open) => open(set, sources))
   return async () => {
     for (const read of all) await read()

@@ -1,0 +1,57 @@
+/** Reports requests for access tokens: each one to the log and the metrics, and to programs the first failure that mail feels. */
+import type { TokenState } from '../oauth/access-tokens.ts'
+import type { TokenAnswer } from '../oauth/token-answer.ts'
+import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { TaskSet } from '../system/task-set.ts'
+import type { Events, QueueEvent } from '../telemetry/events.ts'
+import type { EventRecorder } from './event-recorder.ts'
+
+export interface TokenReportsDeps {
+  readonly store: Pick<QueueStore, 'recordEvents'>
+  readonly recorder: EventRecorder
+  readonly events: Events
+}
+
+export class TokenReports {
+  readonly #deps: TokenReportsDeps
+  /** Logins whose failure programs have been told, or are being told. */
+  readonly #told = new Set<string>()
+  readonly #tasks = new TaskSet((error) => {
+    throw error
+  })
+
+  constructor(deps: TokenReportsDeps) {
+    this.#deps = deps
+  }
+
+  /** Called with the answer to each request, and the state after it. */
+  readonly answered = (answer: TokenAnswer, { name, user, problem, failedSince }: TokenState): void => {
+    const about = { oauth: name, user: user === '' ? null : user }
+    const login = JSON.stringify([name, user])
+    if (answer.kind === 'token') {
+      this.#told.delete(login)
+      return this.#deps.events.emit({ kind: 'oauth-token', ...about, lifetime: answer.lifetime })
+    }
+    const failed = { kind: 'oauth-failed', ...about, result: answer.kind, text: problem ?? answer.why } as const
+    this.#deps.events.emit(failed)
+    if (failedSince !== null && !this.#told.has(login)) this.#tasks.add(this.#tell(login, failed))
+  }
+
+  /** Resolves when all events are stored. */
+  settled(): Promise<void> {
+    return this.#tasks.settled()
+  }
+
+  /** Records the event; when the store is not available, the next failure is told instead. */
+  async #tell(login: string, failed: Extract<QueueEvent, { readonly kind: 'oauth-failed' }>): Promise<void> {
+    const events = this.#deps.recorder.of(failed)
+    this.#told.add(login)
+    if (events === undefined) return
+    try {
+      await this.#deps.store.recordEvents(events)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      this.#told.delete(login)
+    }
+  }
+}
