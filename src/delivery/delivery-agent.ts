@@ -49,6 +49,8 @@ export interface AttemptResult {
   readonly siteStatus?: DeliveryStatus | undefined
   /** Login failure at the last host tried; absent when the login succeeded or none was needed. */
   readonly login?: LoginFailure | undefined
+  /** Name of the `[oauth.NAME]` table of the login at the last host tried; absent for another login, or none. */
+  readonly oauth?: string | undefined
   /** `mx.example[192.0.2.1]:25`; null when no connection was made. */
   readonly relay: string | null
   /** Number of deliveries over this connection, including this one. */

@@ -26,10 +26,14 @@ export interface AuthorityDeps {
 const LIMIT: Duration = 30 * SECOND
 const LARGEST = 64 * 1024
 
-/** `ca` replaces the trusted CA certificates, which are those of Node, of NODE_EXTRA_CA_CERTS and of the system. */
-export const askAuthority =
-  (deps: AuthorityDeps, ca: string | null): AskAuthority =>
-  (text, form) => {
+/**
+ * `ca` replaces the trusted CA certificates, which are those of Node, of NODE_EXTRA_CA_CERTS and of the system. The result keeps the TLS context
+ * of its first request.
+ */
+export function askAuthority(deps: AuthorityDeps, ca: string | null): AskAuthority {
+  let own: SecureContext | undefined
+  const context = (): SecureContext => (ca === null ? systemContext() : (own ??= contextOf(ca)))
+  return (text, form) => {
     const url = new URL(text)
     return new Promise((resolve) => {
       const end = (reply: AuthorityReply): void => {
@@ -41,7 +45,7 @@ export const askAuthority =
       const body = form.toString()
       const asked = requestTo(url, {
         createConnection: (_, connected) => {
-          open(url, ca, deps).then(
+          open(url, context, deps).then(
             (socket) => connected(null, socket),
             (error: unknown) => connected(error as Error, undefined as never),
           )
@@ -61,6 +65,7 @@ export const askAuthority =
       asked.end(body)
     })
   }
+}
 
 async function read(response: IncomingMessage): Promise<AuthorityReply> {
   const chunks: Buffer[] = []
@@ -73,23 +78,18 @@ async function read(response: IncomingMessage): Promise<AuthorityReply> {
   return { kind: 'reply', status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') }
 }
 
-async function open(url: URL, ca: string | null, { net, clock }: AuthorityDeps): Promise<Socket> {
+async function open(url: URL, context: () => SecureContext, { net, clock }: AuthorityDeps): Promise<Socket> {
   const isTls = url.protocol === 'https:'
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
   const end = clock.monotonic() + LIMIT
   const server = { host: hostOf(url), port, names: 'system', allowPrivate: true, remedy: '', end } as const
   const socket = await connectToServer(server, { net, clock })
-  return isTls ? startTls(socket, server, clock, { secureContext: contextOf(ca), minVersion: 'TLSv1.2' }) : socket
+  return isTls ? startTls(socket, server, clock, { secureContext: context(), minVersion: 'TLSv1.2' }) : socket
 }
 
-/** Contexts by `ca`. That of the system has some hundred certificates, which take some 10 ms to parse. */
-const contexts = new Map<string | null, SecureContext>()
+const contextOf = (ca: string | readonly string[]): SecureContext => createSecureContext({ ca: [ca].flat(), minVersion: 'TLSv1.2' })
 
-function contextOf(ca: string | null): SecureContext {
-  const known = contexts.get(ca)
-  if (known !== undefined) return known
-  const trusted = ca ?? [...new Set([...getCACertificates('default'), ...getCACertificates('system')])]
-  const context = createSecureContext({ ca: trusted, minVersion: 'TLSv1.2' })
-  contexts.set(ca, context)
-  return context
-}
+/** The context without a `ca`, for all authorities: it has some hundred certificates, which take some 10 ms to parse. */
+const systemContext = (): SecureContext =>
+  (ofSystem ??= contextOf([...new Set([...getCACertificates('default'), ...getCACertificates('system')])]))
+let ofSystem: SecureContext | undefined

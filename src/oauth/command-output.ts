@@ -1,6 +1,5 @@
 /** The output of a command that prints an access token. Pure. */
-import { SECOND } from '../system/clock.ts'
-import { DEFAULT_LIFETIME, isAccessToken, type TokenAnswer } from './token-answer.ts'
+import { DEFAULT_LIFETIME, isAccessToken, LONGEST_LIFETIME, secondsOf, type TokenAnswer } from './token-answer.ts'
 
 /** Parses the token and, in a second line, its lifetime in seconds. A reason does not repeat the output. */
 export function commandOutput(output: string): TokenAnswer {
@@ -9,5 +8,5 @@ export function commandOutput(output: string): TokenAnswer {
   if (seconds !== '' && !/^\d{1,9}$/.test(seconds)) {
     return { kind: 'temporary', why: 'the second line of its output is no lifetime in seconds' }
   }
-  return { kind: 'token', token, lifetime: seconds === '' ? DEFAULT_LIFETIME : Number(seconds) * SECOND }
+  return { kind: 'token', token, lifetime: secondsOf(seconds, LONGEST_LIFETIME) ?? DEFAULT_LIFETIME }
 }

@@ -6,7 +6,7 @@ import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../system/cloc
 import type { AskAuthority, AuthorityReply } from './authority.ts'
 import { proofFields } from './grant-request.ts'
 import type { OauthClient } from './oauth-client.ts'
-import { jsonObject, tokenAnswer, type TokenAnswer } from './token-answer.ts'
+import { jsonObject, secondsOf, tokenAnswer, type TokenAnswer } from './token-answer.ts'
 
 /** Answer of the device endpoint: texts for the person, and the code with which the client polls. */
 export interface DeviceCode {
@@ -77,8 +77,8 @@ const LONGEST_LIFETIME: Duration = 60 * MINUTE
 const isShowable = (value: unknown): value is string => typeof value === 'string' && /^[\x21-\x7e]{1,500}$/.test(value)
 const isPage = (value: unknown): value is string => isShowable(value) && /^https?:\/\//.test(value)
 const between = (value: unknown, most: Duration, otherwise: Duration): Duration => {
-  const time = typeof value === 'number' || typeof value === 'string' ? Number(value) * SECOND : Number.NaN
-  return time > 0 ? Math.min(Math.ceil(time), most) : otherwise
+  const time = secondsOf(value, most) ?? 0
+  return time > 0 ? time : otherwise
 }
 
 /** The meaning of an answer to `deviceRequest` (RFC 8628 §3.2). Google has `verification_url`. */

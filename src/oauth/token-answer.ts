@@ -1,5 +1,5 @@
 /** The meaning of an answer of an authority (RFC 6749 §5), also of its device endpoint (RFC 8628 §3.5). Pure. */
-import { SECOND, type Duration } from '../system/clock.ts'
+import { HOUR, SECOND, type Duration } from '../system/clock.ts'
 import type { AuthorityReply } from './authority.ts'
 
 export type TokenAnswer =
@@ -15,8 +15,16 @@ export type TokenAnswer =
   /** A refusal of the request. `error` is its code (RFC 6749 §5.2); `why` is this code with the AADSTS number, if there is one. */
   | { readonly kind: 'refused'; readonly error: string; readonly why: string }
 
-/** Lifetime of a token whose answer states none. */
+/** Lifetime of a token whose answer states none, or none that is a number. */
 export const DEFAULT_LIFETIME: Duration = 300 * SECOND
+/** A longer lifetime is taken for this one: a token is renewed each day, and no timer has a time that it cannot wait for. */
+export const LONGEST_LIFETIME: Duration = 24 * HOUR
+
+/** A member in seconds, as a number or its digits, of at most `most`; null for any other value. */
+export function secondsOf(value: unknown, most: Duration): Duration | null {
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value))
+  return isNumber ? Math.min(Math.ceil(Number(value) * SECOND), most) : null
+}
 
 /** The syntax of an access token in an Authorization field (RFC 6750 §2.1). */
 export const isAccessToken = (text: string): boolean => /^[\w.~+/-]+=*$/.test(text)
@@ -42,10 +50,9 @@ function tokenOf({
   expires_in: given,
   refresh_token: refreshToken,
 }: Fields): TokenAnswer {
-  const lifetime = given === undefined ? DEFAULT_LIFETIME : Number(given) * SECOND
-  if (typeof token !== 'string' || !isAccessToken(token) || !(lifetime > 0)) {
-    return { kind: 'temporary', why: 'status 200 without a token' }
-  }
+  const lifetime = secondsOf(given, LONGEST_LIFETIME) ?? DEFAULT_LIFETIME
+  if (typeof token !== 'string' || !isAccessToken(token)) return { kind: 'temporary', why: 'status 200 without a token' }
+  if (lifetime <= 0) return { kind: 'temporary', why: 'status 200 with a token that has ended (expires_in)' }
   if (String(type).toLowerCase() !== 'bearer') return { kind: 'temporary', why: 'status 200 with a token that is not of the type Bearer' }
   const replaced = typeof refreshToken === 'string' && refreshToken !== '' ? { refreshToken } : {}
   return { kind: 'token', token, lifetime, ...replaced }

@@ -3,7 +3,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import type { Clock } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { Random } from '../system/random.ts'
-import { askAuthority } from './authority.ts'
+import { askAuthority, type AskAuthority } from './authority.ts'
 import { commandOutput } from './command-output.ts'
 import { grantRequest } from './grant-request.ts'
 import type { OauthClient } from './oauth-client.ts'
@@ -31,9 +31,16 @@ const ID_DIGITS = 32
 export function tokenRequests({ net, clock, random, grants }: TokenRequestDeps): RequestToken {
   const draw = random.stream('ids of client assertions')
   const id = (): string => Array.from({ length: ID_DIGITS }, () => Math.floor(draw() * 16).toString(16)).join('')
+  // A reload replaces the clients, and so their TLS contexts.
+  const authorities = new WeakMap<OauthClient, AskAuthority>()
+  const authorityOf = (client: OauthClient): AskAuthority => {
+    const asked = authorities.get(client) ?? askAuthority({ net, clock }, client.ca)
+    authorities.set(client, asked)
+    return asked
+  }
   const ask = async (client: OauthClient, user: string, refreshToken?: string): Promise<TokenAnswer> => {
     const form = grantRequest(client, { now: clock.now() - clock.wallOffset(), id: id(), user, refreshToken })
-    return tokenAnswer(await askAuthority({ net, clock }, client.ca)(client.table.tokenUrl, form))
+    return tokenAnswer(await authorityOf(client)(client.table.tokenUrl, form))
   }
   const renew = grants === undefined ? undefined : sharedRenewals(grants, clock, ask)
   return async (client, user, old) => {

@@ -82,7 +82,7 @@ export const RECORDS = {
   attempted: {
     level: 'info',
     about:
-      'a delivery attempt ended; one record for each recipient; `class` is that of a failure (docs/deliverability.md), null when delivered; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it; `hint` says what to do about a refusal that concerns the login',
+      'a delivery attempt ended; one record for each recipient; `class` is that of a failure (docs/deliverability.md), null when delivered; `tls` is as in the format `postfix`, null when no host was chosen; `login` is `refused` or `missing` when a configured next hop accepts no mail for lack of it; `oauth` is the table of the login where an access token takes the place of a password; `hint` says what to do about a refusal that concerns the login',
     members: [
       'queue_id',
       'sender',
@@ -100,6 +100,7 @@ export const RECORDS = {
       'reason',
       'login',
       'tls',
+      'oauth',
       'hint',
     ],
   },
@@ -220,12 +221,13 @@ export const attemptMembers = (
     reason: status.reason,
     login: login ?? null,
     tls: status.tls === undefined ? null : tlsFeature(status.tls),
-  }) satisfies Omit<Members<'attempted'>, 'hint'>
+  }) satisfies Omit<Members<'attempted'>, 'oauth' | 'hint'>
 
 function attempts({ request, result, attempts: records }: Of<'attempted'>): readonly Members<'attempted'>[] {
   const addresses = new Map(request.recipients.map(({ id, address }) => [id, address]))
   return records.map((record) => ({
     ...attemptMembers(request, addresses.get(record.recipient) ?? '', record, result),
+    oauth: result.oauth ?? null,
     hint: record.outcome === 'delivered' ? null : hintOf(record.status),
   }))
 }

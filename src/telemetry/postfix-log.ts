@@ -177,8 +177,9 @@ function attempted({ request, result, attempts }: Of<'attempted'>, { tlsStatus =
     const times = `delay=${formatDelay(at - request.message.arrivedAt)}, delays=${delays.map(formatDelay).join('/')}`
     const soft = result.outcomes.get(attempt.recipient)?.softBounce === true && outcome === 'deferred'
     const tls = !tlsStatus || status.tls === undefined ? '' : `tls=${tlsFeature(status.tls)}, `
+    const oauth = result.oauth === undefined ? '' : `oauth=${result.oauth}, `
     const verdict = `dsn=${status.status}, status=${soft ? 'SOFTBOUNCE' : STATUS[outcome]} (${textOf(outcome, status)})`
-    const text = `${queueIdOf(request.message)}: ${to}, relay=${relay ?? 'none'}${use}, ${times}, ${tls}${verdict}`
+    const text = `${queueIdOf(request.message)}: ${to}, relay=${relay ?? 'none'}${use}, ${times}, ${tls}${oauth}${verdict}`
     return { program: agentOf(request, attempt), text }
   })
   return [...lines, ...warning]

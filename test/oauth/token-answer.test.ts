@@ -19,6 +19,33 @@ test.each<[string, number, unknown, TokenAnswer]>([
     { kind: 'token', token: 'a', lifetime: 60_000 },
   ],
   ['no lifetime', 200, { access_token: 'a' }, { kind: 'token', token: 'a', lifetime: 300_000 }],
+  ...[null, true, 'soon', '', '0x10', 'Infinity', [60], { seconds: 60 }].map(
+    (given) =>
+      [
+        `the lifetime ${JSON.stringify(given)}, which is no number`,
+        200,
+        { access_token: 'a', expires_in: given },
+        { kind: 'token', token: 'a', lifetime: 300_000 },
+      ] satisfies [string, number, unknown, TokenAnswer],
+  ),
+  ...[1e12, '1000000000000', 1e300, 86_401].map(
+    (given) =>
+      [
+        `the lifetime ${given}, longer than a day`,
+        200,
+        { access_token: 'a', expires_in: given },
+        { kind: 'token', token: 'a', lifetime: 86_400_000 },
+      ] satisfies [string, number, unknown, TokenAnswer],
+  ),
+  ...[0, -1, '-3600', -1e12].map(
+    (given) =>
+      [
+        `the lifetime ${given}, which has ended`,
+        200,
+        { access_token: 'a', expires_in: given },
+        { kind: 'temporary', why: 'status 200 with a token that has ended (expires_in)' },
+      ] satisfies [string, number, unknown, TokenAnswer],
+  ),
   [
     'a new refresh token',
     200,

@@ -48,6 +48,7 @@ interface Tried {
   readonly message?: Message
   readonly forcedExpire?: boolean
   readonly login?: 'refused' | 'missing'
+  readonly oauth?: string
 }
 
 function attempted(tried: Tried): QueueEvent {
@@ -77,6 +78,7 @@ function attempted(tried: Tried): QueueEvent {
       relay,
       connectionUse: tried.connectionUse ?? 1,
       login: tried.login,
+      oauth: tried.oauth,
       siteStatus: tried.login === undefined || tried.status === undefined ? undefined : status,
       times: { startedAt: START + 600, transmittingAt: START + 1100, endedAt: at },
     },
@@ -106,6 +108,10 @@ describe('lines in Postfix’s format', () => {
       'delays=0.5/0.1/0.5/0.25, tls=may:none, dsn=4.2.1, status=deferred (',
     )
     expect(said(attempted({}))[0]).toContain('delays=0.5/0.1/0.5/0.25, dsn=4.2.1, status=deferred (')
+  })
+
+  test('have oauth= before dsn=, where an access token logs in', () => {
+    expect(said(attempted({ oauth: 'm365', status: { tls: IN_CLEAR } }))[0]).toContain(', tls=may:none, oauth=m365, dsn=4.2.1, status=')
   })
 
   test('have no tls= with smtp_log_tls_feature_status = no', () => {
@@ -418,8 +424,10 @@ describe('records in JSON', () => {
       reason: 'host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy',
       login: null,
       tls: null,
+      oauth: null,
       hint: null,
     })
+    expect(JSON.parse(logged([attempted({ oauth: 'm365' })], 'json')[0] ?? '')).toMatchObject({ oauth: 'm365' })
   })
 
   test('have what has to be done about a refused login', () => {

@@ -77,6 +77,7 @@ export class Attempt {
   #mayNotBegin = false
   #relay: string | null = null
   #connectionUse = 1
+  #oauth: string | undefined
   #transmittingAt: Instant | undefined
   #possiblySent = false
   #unreadable: string | undefined
@@ -108,6 +109,7 @@ export class Attempt {
       ...this.#outcomes.close(),
       relay: this.#relay,
       connectionUse: this.#connectionUse,
+      oauth: this.#oauth,
       times: { startedAt: this.#startedAt, transmittingAt: this.#transmittingAt ?? endedAt, endedAt },
       ...(this.#possiblySent ? { possiblySent: true } : {}),
       ...(this.#unreadable === undefined ? {} : { unreadable: this.#unreadable }),
@@ -227,7 +229,8 @@ export class Attempt {
 
   #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>): void {
     this.#deps.rehearsal?.tried(host, session, true)
-    const { failure } = session
+    const { failure, oauth } = session
+    this.#oauth = oauth
     const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
     const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))
     this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
@@ -275,6 +278,7 @@ export class Attempt {
     this.#relay = relayName(session.peer)
     this.#usedHosts.add(this.#relay)
     this.#connectionUse = session.uses
+    this.#oauth = session.oauth
     this.#transmittingAt = transcript.mailAt ?? this.#transmittingAt
     this.#possiblySent ||= transcript.possiblySent
     if (transcript.unreadable?.lasting === true) this.#unreadable = transcript.unreadable.why

@@ -20,6 +20,7 @@ export interface FailedSession {
   readonly tls: TlsFacts
   /** The TLS connection of a session that failed after its handshake. */
   readonly tlsConnection?: TlsConnection | undefined
+  readonly oauth?: string | undefined
 }
 
 export class SmtpSession {
@@ -27,6 +28,8 @@ export class SmtpSession {
   readonly tls: TlsFacts
   /** The TLS connection; absent without TLS. */
   readonly tlsConnection: TlsConnection | undefined
+  /** Name of the `[oauth.NAME]` table whose access token the server gets; undefined for another login, or none. */
+  readonly oauth: string | undefined
   /** Time when the connection was opened, on the monotonic clock. */
   readonly openedAt: Duration
   readonly #connection: ClientConnection
@@ -38,6 +41,7 @@ export class SmtpSession {
     this.peer = options.peer
     this.tlsConnection = connection.tlsConnection
     this.tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection })
+    this.oauth = tableOf(connection, options)
     this.openedAt = options.clock.monotonic()
   }
 
@@ -48,7 +52,7 @@ export class SmtpSession {
     if (failure === undefined) return new SmtpSession(connection, options)
     connection.drop()
     const tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection, failure })
-    return { failure, tls, tlsConnection: connection.tlsConnection }
+    return { failure, tls, tlsConnection: connection.tlsConnection, oauth: tableOf(connection, options) }
   }
 
   transact(mail: Omit<Mail, 'reset'>, endBy: Duration, signal: AbortSignal): Promise<Transcript> {
@@ -86,6 +90,10 @@ export class SmtpSession {
     this.#connection.sendQuit()
   }
 }
+
+/** The table of the login that a server asks for. */
+const tableOf = ({ extensions }: ClientConnection, { credentials }: SessionOptions): string | undefined =>
+  extensions.has('AUTH') ? credentials?.oauth : undefined
 
 async function abortable<T>(connection: ClientConnection, signal: AbortSignal, action: () => Promise<T>): Promise<T> {
   const abort = () => connection.dialogue.fail({ kind: 'aborted', stage: connection.dialogue.stage })

@@ -16,10 +16,11 @@ A start, a reload and a stop are lines of \`master\`: \`daemon started -- versio
 
 Under systemd the log is in the journal. Its lines of the format \`postfix\` have no time and no host, because the journal adds
 them: \`Nov 20 10:00:00 relay deferd[42]: deferd/smtp[42]: …\`. pflogsumm reads them with both names. pflogsumm 1.1.5, of Debian 12, does not
-count lines with the \`tls=\` of Postfix 3.11: leave it out with sed, or with \`smtp_log_tls_feature_status = "no"\`:
+count lines with the \`tls=\` of Postfix 3.11, nor those with \`oauth=\`: leave both out with sed, or \`tls=\` with
+\`smtp_log_tls_feature_status = "no"\`:
 
 \`\`\`
-journalctl -u deferd --since yesterday | sed -E 's/, tls=[^,]+,/,/' | pflogsumm --syslog-name='deferd\\[[0-9]+\\]: deferd'
+journalctl -u deferd --since yesterday | sed -E 's/, (tls|oauth)=[^,]+//g' | pflogsumm --syslog-name='deferd\\[[0-9]+\\]: deferd'
 \`\`\`
 
 \`log_format = "postfix"\` (default) writes Postfix’s log lines, so that pflogsumm, log shippers and dashboards for Postfix
@@ -35,7 +36,7 @@ Members and events are added, never removed or renamed.
 
 const METRICS = `
 \`delays\` are the four parts of an attempt, as in Postfix: before the queue manager, in the queue manager, connection setup,
-transmission. \`tls\` tells what became of TLS, in the log as \`tls=\`; [tls.md](tls.md) has its values. \`outcome\` is \`delivered\`, \`deferred\`, \`bounced\` or \`expired\`.
+transmission. \`tls\` tells what became of TLS, in the log as \`tls=\`; [tls.md](tls.md) has its values. \`oauth\` is the table \`[oauth.NAME]\` whose access token logs in, in the log as \`oauth=\` before \`dsn=\`. \`outcome\` is \`delivered\`, \`deferred\`, \`bounced\` or \`expired\`.
 
 ## Metrics
 

@@ -16,6 +16,15 @@ describe('the mechanism', () => {
     expect(hop.requests).toBe(1)
   })
 
+  test.each([
+    ['a login with a token', {}, 'command'],
+    ['a refused login with a token', { script: { auth: '535 5.7.3 no' } }, 'command'],
+    ['a login with a password', { password: 'correct horse' }, undefined],
+    ['a server that asks for no login', { script: { ehlo: '250-hop\r\n250 STARTTLS' } }, undefined],
+  ])('of %s: the result has the table of the token', async (_case, options, table) => {
+    expect((await new TokenHop(options).deliver()).oauth).toBe(table)
+  })
+
   test('OAUTHBEARER has host and port too', async () => {
     const hop = new TokenHop(bearerOnly)
     expect((await hop.deliver()).of().outcome).toBe('delivered')
