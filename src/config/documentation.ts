@@ -97,7 +97,7 @@ cannot tell.
 
 A next hop that wants OAuth 2 (RFC 6749) instead of a password gets access tokens by an \`[oauth.NAME]\` table. A login of \`smtp_sasl_password_maps\` uses it
 when its password is empty (\`[smtp.office365.com]:587 relay@contoso.example:\`) and \`smtp_sasl_oauth\` names the table, or when it names the table itself
-(\`relay@contoso.example:oauth=m365\`).
+(\`relay@contoso.example:oauth=m365\`). Guides: [Microsoft 365](microsoft-365.md), [Google](google.md).
 
 | member | |
 | --- | --- |

@@ -8,7 +8,7 @@
  * and after its refusal a person logs in anew (`deferd oauth login`).
  */
 import { errorMessage } from '../system/caught-error.ts'
-import { DAY, SECOND, sleep, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { SECOND, sleep, type Clock, type Duration, type Instant } from '../system/clock.ts'
 import { candidatesOf, usableToken, type Candidate, type ChainFacts } from './grant-chain.ts'
 import { sha256 } from './oauth-client.ts'
 import type { SharedGrant, SharedGrants } from './shared-grant.ts'
@@ -38,8 +38,6 @@ const CLAIM: Duration = 75 * SECOND
 /** Time for which a node waits for the answer that another one has asked for: until the claim of a node that is gone has ended. */
 const PATIENCE: Duration = 90 * SECOND
 const PAUSE: Duration = SECOND
-/** Limit of the lifetime that an authority may state, so that its end is an instant. */
-const LONGEST_LIFETIME: Duration = 365 * DAY
 
 /** Error of RFC 6749 §5.2 for a refresh token that is expired, revoked or replaced. */
 const INVALID_GRANT = 'invalid_grant'
@@ -158,7 +156,7 @@ const NO_TOKEN: TokenAnswer = { kind: 'refused', error: 'no_refresh_token', why:
 const successor = (kept: SharedGrant | null, answer: Token, by: Candidate, asked: Instant): SharedGrant => ({
   refreshToken: answer.refreshToken ?? by.refreshToken,
   accessToken: answer.token,
-  expiresAt: asked + Math.floor(Math.min(answer.lifetime, LONGEST_LIFETIME)),
+  expiresAt: asked + Math.floor(answer.lifetime),
   generation: (kept?.generation ?? 0) + 1,
   origin: by.origin,
 })

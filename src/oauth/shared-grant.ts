@@ -26,7 +26,7 @@ export interface KeptGrant extends SharedGrant {
 
 export interface SharedGrants {
   read(name: string, user: string): Promise<SharedGrant | null>
-  /** Takes the right to ask the authority until `until`; false while another node has it. Ends with replace, release, or at its time. */
+  /** Takes the right to ask the authority until `until`; false while another node has it. Ends with replace, release, at its time, or with the owner of a queue of one node. */
   claim(name: string, user: string, at: { readonly now: Instant; readonly until: Instant }): Promise<boolean>
   /** Stores a new generation durably (synced before it resolves) and ends the claim; false when `generation` of the row is not grant.generation - 1. */
   replace(name: string, user: string, grant: SharedGrant): Promise<boolean>

@@ -54,7 +54,7 @@ export interface SinkAuthority {
 export interface SinkPlaces {
   readonly ports: readonly Endpoint[]
   /** Null without an authorization server. */
-  readonly authority: { readonly tokenUrl: string; readonly deviceUrl: string } | null
+  readonly authority: Authority | null
 }
 
 /** Totals of a sink: replies by code, actions by the name of their rule. */

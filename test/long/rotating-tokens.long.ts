@@ -1,4 +1,4 @@
-/** SIGKILL between the answer of an authority and the use of a rotated refresh token, with a queue on disk. */
+/** SIGKILL between the answer of an authority and the use of a rotated refresh token, with a queue on disk: of the renewal alone, and of daemons. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,6 +11,8 @@ import { MINUTE } from '../../src/system/clock.ts'
 import { mulberry32 } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { RotatingAuthority } from '../oauth/rotating-authority.ts'
+import { printFigures } from '../support/figures.ts'
+import { killedRenewals } from '../support/killed-renewals.ts'
 
 const KILLS = 100
 const PROCESS = new URL('../support/renewing-process.ts', import.meta.url)
@@ -53,3 +55,13 @@ test(`${KILLS} processes are killed while they renew a token: no login is lost`,
   console.log(`${authority.requests.length} answers, of which ${lost} were lost; ${uses} uses`)
   expect(lost).toBeGreaterThan(5)
 })
+
+test(
+  `${KILLS} daemons are killed after the answer to a renewal: no login is lost, and all mail arrives`,
+  { timeout: 30 * MINUTE },
+  async () => {
+    const { answers, lost } = await killedRenewals({ kills: KILLS, seed: 7 })
+    printFigures('SIGKILL after the answer of an authority', { kills: KILLS, answers, 'answers lost by a kill': lost, 'logins lost': 0 })
+    expect(lost).toBeGreaterThan(5)
+  },
+)

@@ -55,13 +55,21 @@ export class DaemonFolder {
     this.path = mkdtempSync(join(tmpdir(), 'deferd-start-'))
   }
 
-  /** Runs `deferd COMMAND…` with settings. `program` is another bin/deferd.js. */
+  /**
+   * Runs `deferd COMMAND…` with settings. `program` is another bin/deferd.js. With `isConfigured`, a configuration file has what the settings have
+   * otherwise.
+   */
   run(
     command: readonly string[],
     settings: Readonly<Record<string, string>> = {},
-    { program = PROGRAM, ...options }: Pick<SpawnOptions, 'uid' | 'gid' | 'env'> & { readonly program?: string } = {},
+    {
+      program = PROGRAM,
+      isConfigured = false,
+      ...options
+    }: Pick<SpawnOptions, 'uid' | 'gid' | 'env'> & { readonly program?: string; readonly isConfigured?: boolean } = {},
   ) {
-    const given = { queue_directory: join(this.path, 'queue'), smtpd_listen: '127.0.0.1:0', relayhost: '[127.0.0.1]:9', ...settings }
+    const usual = { queue_directory: join(this.path, 'queue'), smtpd_listen: '127.0.0.1:0', relayhost: '[127.0.0.1]:9' }
+    const given = isConfigured ? settings : { ...usual, ...settings }
     const overrides = Object.entries(given).flatMap(([name, value]) => ['-o', `${name}=${value}`])
     return this.#started(new StartedProcess(program, [...command, ...overrides], { cwd: this.path, ...options }))
   }

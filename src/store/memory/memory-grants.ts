@@ -38,6 +38,11 @@ export class MemoryGrants implements Held {
     this.#row(name, user).claimedUntil = 0
   }
 
+  /** Ends the claims of an owner that has ended. */
+  endClaims(): void {
+    for (const row of this.#rows.values()) row.claimedUntil = 0
+  }
+
   /** Takes the grant of another queue. */
   take(grant: KeptGrant): void {
     const row = this.#row(grant.name, grant.user)

@@ -16,6 +16,7 @@ export interface RecoveryReport {
 export function recover(queue: MemoryQueue): RecoveryReport {
   const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, isLeased, STARTS_UNTIL_CORRUPT))
   endAbandoned(queue, () => true)
+  queue.grants.endClaims()
   return { quarantined, swept: sweep(queue, () => true) }
 }
 

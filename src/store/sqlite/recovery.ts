@@ -1,10 +1,11 @@
 /**
- * Recovers the queue that its last owner has left: ends the leases and the running operations, quarantines mail that was in delivery during three crashes,
+ * Recovers the queue that its last owner has left: ends the leases, the running operations and the claims of refresh tokens, quarantines mail that was in delivery during three crashes,
  * deletes contents that belong to no message, and continues ids above the highest used id.
  */
 import type { Database } from 'better-sqlite3'
 import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
 import { endAbandoned } from './audit/audit-rows.ts'
+import { endClaims } from './audit/grant-rows.ts'
 import { Checkpoints } from './file/checkpoints.ts'
 import type { Repair } from './file/repair.ts'
 import { changeRows, type Corrupt, type Quarantined } from './quarantine.ts'
@@ -36,6 +37,7 @@ export function recover(
     endLeases(db, corrupt)
     events.write()
     endAbandoned(db)
+    endClaims(db)
     skipUsedIds(db)
   }).immediate()
   return { quarantined: corrupt.takeQuarantined(), swept: sweep(db) }

@@ -24,6 +24,7 @@ const take = `
   insert into oauth_token ${COLUMNS} values (${VALUES})
   ${UPSERT} where generation = 0 or (origin = excluded.origin and generation < excluded.generation)`
 const release = 'update oauth_token set claimed_until = 0 where name = ? and user = ?'
+const releaseAll = 'update oauth_token set claimed_until = 0 where claimed_until > 0'
 
 export class GrantRows {
   readonly #read
@@ -60,5 +61,8 @@ export class GrantRows {
     this.#take.run(grant)
   }
 }
+
+/** Ends the claims of an owner that has ended. */
+export const endClaims = (db: Database): void => void db.prepare<[]>(releaseAll).run()
 
 export const sharedGrants = (db: Database): KeptGrant[] => db.prepare<[], KeptGrant>(allGrants).all()
