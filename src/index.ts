@@ -12,6 +12,7 @@ export type { PatternSource, TableSource } from './config/values/lookup-tables.t
 export type { DkimKeyName, DkimTable } from './config/values/dkim-tables.ts'
 export type { EventsTable } from './config/values/event-tables.ts'
 export type { EventFilter } from './events/event-filter.ts'
+export type { OauthGrant, OauthProvider, OauthTable } from './config/values/oauth-table.ts'
 export type { Problem } from './config/values/problem.ts'
 export type { DefaultFiles } from './config/values/sources.ts'
 export type { ActionName } from './checks/action.ts'

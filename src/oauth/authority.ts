@@ -4,7 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
+// As a namespace: an old Node, which `system/supported-node` names, has no getCACertificates to import.
+import * as tls from 'node:tls'
 import { errorMessage } from '../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
@@ -31,8 +32,8 @@ const LARGEST = 64 * 1024
  * of its first request.
  */
 export function askAuthority(deps: AuthorityDeps, ca: string | null): AskAuthority {
-  let own: SecureContext | undefined
-  const context = (): SecureContext => (ca === null ? systemContext() : (own ??= contextOf(ca)))
+  let own: tls.SecureContext | undefined
+  const context = (): tls.SecureContext => (ca === null ? systemContext() : (own ??= contextOf(ca)))
   return (text, form) => {
     const url = new URL(text)
     return new Promise((resolve) => {
@@ -78,7 +79,7 @@ async function read(response: IncomingMessage): Promise<AuthorityReply> {
   return { kind: 'reply', status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') }
 }
 
-async function open(url: URL, context: () => SecureContext, { net, clock }: AuthorityDeps): Promise<Socket> {
+async function open(url: URL, context: () => tls.SecureContext, { net, clock }: AuthorityDeps): Promise<Socket> {
   const isTls = url.protocol === 'https:'
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
   const end = clock.monotonic() + LIMIT
@@ -87,9 +88,9 @@ async function open(url: URL, context: () => SecureContext, { net, clock }: Auth
   return isTls ? startTls(socket, server, clock, { secureContext: context(), minVersion: 'TLSv1.2' }) : socket
 }
 
-const contextOf = (ca: string | readonly string[]): SecureContext => createSecureContext({ ca: [ca].flat(), minVersion: 'TLSv1.2' })
+const contextOf = (ca: string | readonly string[]): tls.SecureContext => tls.createSecureContext({ ca: [ca].flat(), minVersion: 'TLSv1.2' })
 
 /** The context without a `ca`, for all authorities: it has some hundred certificates, which take some 10 ms to parse. */
-const systemContext = (): SecureContext =>
-  (ofSystem ??= contextOf([...new Set([...getCACertificates('default'), ...getCACertificates('system')])]))
-let ofSystem: SecureContext | undefined
+const systemContext = (): tls.SecureContext =>
+  (ofSystem ??= contextOf([...new Set([...tls.getCACertificates('default'), ...tls.getCACertificates('system')])]))
+let ofSystem: tls.SecureContext | undefined

@@ -3,7 +3,9 @@
 export const PROVIDERS = ['microsoft', 'google', 'other', 'command'] as const
 export const GRANTS = ['client_credentials', 'refresh_token', 'service_account'] as const
 
+/** Kind of an authorization server; `command` for a shell command instead. */
 export type OauthProvider = (typeof PROVIDERS)[number]
+/** Grant by which tokens are requested (RFC 6749 §1.3, RFC 7523). */
 export type OauthGrant = (typeof GRANTS)[number] | 'command'
 
 /** An `[oauth.NAME]` table, without the contents of its files. A text is empty where the table has none. */
