@@ -3,7 +3,8 @@ import { errorMessage } from '../system/caught-error.ts'
 import type { Clock } from '../system/clock.ts'
 import { LoginTokens, type LoginState } from './login-tokens.ts'
 import { identityOf, type OauthClient } from './oauth-client.ts'
-import type { TokenAnswer } from './token-answer.ts'
+import { UNKNOWN_TABLE } from './advice.ts'
+import type { TokenAnswer, TokenFailure } from './token-answer.ts'
 import { ANY_USER, tokenRequests, type RequestToken, type TokenRequestDeps } from './token-requests.ts'
 import type { TokenSource } from './token-source.ts'
 
@@ -64,6 +65,13 @@ export class AccessTokens {
     } catch (cause) {
       throw new Error(`oauth.${name}: ${errorMessage(cause)}`, { cause })
     }
+  }
+
+  /** Asks the authority for another token at once. Returns the failure, if any. */
+  async renew(name: string, user: string): Promise<TokenFailure | null> {
+    const tokens = this.#login(name, user)
+    if (tokens !== null) return tokens.renew()
+    return { kind: 'refused', error: UNKNOWN_TABLE, why: 'the running daemon has no such table' }
   }
 
   /** Takes the clients of a reload. Tokens of unchanged tables stay, and the next request is made at once with the new secrets. */

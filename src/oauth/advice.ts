@@ -1,14 +1,22 @@
 /** Sentences for the operator about a token that an authority did not give. Pure. */
 import { secretVariable, type OauthTable } from '../config/values/oauth-table.ts'
-import type { TokenAnswer } from './token-answer.ts'
+import type { TokenFailure } from './token-answer.ts'
 
-type Failure = Exclude<TokenAnswer, { readonly kind: 'token' }>
+/** Error of a request to a daemon whose configuration has no such table. */
+export const UNKNOWN_TABLE = 'unknown_table'
 
 const RELOAD = 'and reload'
 
 const secretOf = ({ name, clientSecretFile }: OauthTable): string => clientSecretFile || secretVariable(name)
 
-const login = ({ name }: OauthTable): string => `run deferd oauth login ${name}, ${RELOAD}`
+/** How the refresh token of a table is renewed. `deferd oauth login` reloads the daemon. */
+export const loginAdvice = ({ name, deviceUrl, refreshTokenFile }: Pick<OauthTable, 'name' | 'deviceUrl' | 'refreshTokenFile'>): string =>
+  deviceUrl === '' ? `write a refresh token to ${refreshTokenFile}, ${RELOAD}` : `run deferd oauth login ${name}`
+
+const noConsent = (table: OauthTable): string =>
+  table.grant === 'client_credentials'
+    ? 'let an administrator grant consent for SMTP.SendAsApp to the application'
+    : `the application has no consent for SMTP.Send: ${loginAdvice(table)}, and accept, or let an administrator grant it`
 
 /** Advice for errors of Microsoft, by their AADSTS number (learn.microsoft.com, "Microsoft Entra authentication and authorization error codes"). */
 const OF_MICROSOFT: Readonly<Record<string, (table: OauthTable) => string>> = {
@@ -20,16 +28,22 @@ const OF_MICROSOFT: Readonly<Record<string, (table: OauthTable) => string>> = {
   AADSTS700027: ({ clientCertificateFile }) =>
     `add the certificate of ${clientCertificateFile} to the application, or use another one, ${RELOAD}`,
   AADSTS1002012: () => `client credentials need the scope https://outlook.office365.com/.default: correct scope, ${RELOAD}`,
+  AADSTS700024: () => 'the clock of this machine differs from that of the authority: correct it (timedatectl)',
+  AADSTS65001: noConsent,
+  AADSTS65004: noConsent,
+  AADSTS90094: noConsent,
+  AADSTS500011: () => `the tenant does not know the resource of scope: correct scope, or use a tenant with Exchange Online, ${RELOAD}`,
   AADSTS7000218: () => `the application wants a client secret: set client_secret_file, or allow public client flows, ${RELOAD}`,
 }
 
 /** Advice for error codes (RFC 6749 §5.2). */
 const OF_CODE: Readonly<Record<string, (table: OauthTable) => string>> = {
-  no_refresh_token: login,
+  no_refresh_token: loginAdvice,
+  [UNKNOWN_TABLE]: () => 'reload the daemon, so that it reads its configuration again',
   invalid_client: () => `correct client_id or the secret of the application, ${RELOAD}`,
   invalid_grant: (table) =>
     table.grant === 'refresh_token'
-      ? `the login has ended: ${login(table)}`
+      ? `the login has ended: ${loginAdvice(table)}`
       : `the authority does not accept the key of the account or the clock of this machine: check both, ${RELOAD}`,
   unauthorized_client: ({ grant }) =>
     grant === 'service_account'
@@ -40,7 +54,7 @@ const OF_CODE: Readonly<Record<string, (table: OauthTable) => string>> = {
 }
 
 /** The sentence of a failure that says what to do. */
-export function adviceFor(table: OauthTable, failure: Failure): string {
+export function adviceFor(table: OauthTable, failure: TokenFailure): string {
   if (failure.kind === 'temporary') {
     return table.grant === 'command' ? 'try the command by hand' : `it is asked again; if this lasts, check the network and token_url`
   }

@@ -3,6 +3,7 @@
  * client polls for the token meanwhile. The steps are pure; `deviceLogin` runs them.
  */
 import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
+import { adviceFor } from './advice.ts'
 import type { AskAuthority, AuthorityReply } from './authority.ts'
 import { proofFields } from './grant-request.ts'
 import type { OauthClient } from './oauth-client.ts'
@@ -172,7 +173,8 @@ export async function deviceLogin(client: OauthClient, deps: DeviceLoginDeps): P
   const { deviceUrl, tokenUrl } = client.table
   const first = deviceAnswer(await ask(deviceUrl, deviceRequest(client, facts())))
   if (first.kind === 'temporary') return failed('unreachable', `no code from the authority: ${first.why}; check the network, then repeat`)
-  if (first.kind === 'refused') return failed('refused', `the authority gives no code: ${first.why}`)
+  if (first.kind === 'refused')
+    return failed('refused', `the authority gives no code: ${first.why}: ${adviceFor(client.table, first)}, then repeat the command`)
   const { code } = first
   const end = clock.monotonic() + code.lifetime
   await show(code)
@@ -182,7 +184,10 @@ export async function deviceLogin(client: OauthClient, deps: DeviceLoginDeps): P
     await sleep(clock, Math.min(polling.wait, rest), signal)
     if (signal?.aborted === true) return failed('stopped', 'the login was interrupted')
     if (clock.monotonic() >= end) return EXPIRED
-    const step = stepAfter(tokenAnswer(await ask(tokenUrl, deviceTokenRequest(client, code, facts()))), polling)
+    const answer = tokenAnswer(await ask(tokenUrl, deviceTokenRequest(client, code, facts())))
+    const step = stepAfter(answer, polling)
+    if (step.kind === 'failed' && step.reason === 'refused' && answer.kind === 'refused')
+      return failed('refused', `${step.why}: ${adviceFor(client.table, answer)}, then repeat the command`)
     if (step.kind !== 'poll') return step
     polling = step.polling
   }

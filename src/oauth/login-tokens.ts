@@ -5,7 +5,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import type { Clock, Duration, Instant, Timer } from '../system/clock.ts'
 import { adviceFor } from './advice.ts'
 import type { OauthClient } from './oauth-client.ts'
-import type { TokenAnswer } from './token-answer.ts'
+import type { TokenAnswer, TokenFailure } from './token-answer.ts'
 import { isIdle, mayReplace, pauseAfter, renewalTime, usableTime } from './token-schedule.ts'
 
 export interface LoginTokensDeps {
@@ -36,7 +36,7 @@ interface Token {
 }
 
 interface Failure {
-  readonly answer: Exclude<TokenAnswer, { readonly kind: 'token' }>
+  readonly answer: TokenFailure
   /** Time of the next request, on the monotonic clock. */
   readonly until: Duration
 }
@@ -105,6 +105,13 @@ export class LoginTokens {
   retry(): void {
     if (this.#failure !== null) this.#failure = { ...this.#failure, until: this.#now() }
     this.#failures = 0
+  }
+
+  /** Asks for another token at once, whatever the authority has answered before. Returns the failure, if any. */
+  async renew(): Promise<TokenFailure | null> {
+    if (this.#running !== null) await this.#running
+    await this.#request()
+    return this.#failure?.answer ?? null
   }
 
   close(): void {

@@ -43,7 +43,7 @@ export interface GrantStore {
 
 /** Method of QueueReader for grants. */
 export interface GrantReader {
-  /** All grants, ordered by name and user. They have secrets: for moves of the queue only. */
+  /** All grants, ordered by name and user. They have secrets: for moves of the queue, and for `deferd oauth`, which prints none. */
   sharedGrants(): Promise<readonly KeptGrant[]>
 }
 

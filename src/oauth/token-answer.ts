@@ -15,6 +15,8 @@ export type TokenAnswer =
   /** A refusal of the request. `error` is its code (RFC 6749 §5.2); `why` is this code with the AADSTS number, if there is one. */
   | { readonly kind: 'refused'; readonly error: string; readonly why: string }
 
+export type TokenFailure = Exclude<TokenAnswer, { readonly kind: 'token' }>
+
 /** Lifetime of a token whose answer states none, or none that is a number. */
 export const DEFAULT_LIFETIME: Duration = 300 * SECOND
 /** A longer lifetime is taken for this one: a token is renewed each day, and no timer has a time that it cannot wait for. */

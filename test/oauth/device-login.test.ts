@@ -122,10 +122,13 @@ test('other refusals end the login, with their code and number alone', async () 
   expect(late.result).toEqual({
     kind: 'failed',
     reason: 'refused',
-    why: 'the authority refuses the login: invalid_client (AADSTS70016)',
+    why: 'the authority refuses the login: invalid_client (AADSTS70016): correct client_id or the secret of the application, and reload, then repeat the command',
   })
   const early = await logIn([refusal('unauthorized_client')])
-  expect(early.result).toMatchObject({ reason: 'refused', why: 'the authority gives no code: unauthorized_client (AADSTS70016)' })
+  expect(early.result).toMatchObject({
+    reason: 'refused',
+    why: 'the authority gives no code: unauthorized_client (AADSTS70016): allow the application this grant, and reload, then repeat the command',
+  })
   expect(early.polls).toHaveLength(1)
 })
 

@@ -124,5 +124,5 @@ test.each([
 
 test('the end of a login names the command for the next one', () => {
   const { client_secret_file: _, ...login } = { ...M365, grant: 'refresh_token', refresh_token_file: '/r' }
-  expect(adviceFor(oauthTable(login), refused('invalid_grant'))).toBe('the login has ended: run deferd oauth login m365, and reload')
+  expect(adviceFor(oauthTable(login), refused('invalid_grant'))).toBe('the login has ended: run deferd oauth login m365')
 })
