@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { unbracket } from '../mail/address.ts'
 import { parseDomain } from '../mail/address-path.ts'
 import type { TableSource } from './values/lookup-tables.ts'
+import { formatNextHop, type NextHop } from './values/next-hop.ts'
 import type { Config } from './options.ts'
 import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
 import { destinationOf, LMTP_PORT, parseNextHops, parseTransport, splitHops, type Transport } from './transport-map.ts'
@@ -94,6 +95,21 @@ function transportsOf(config: Config): readonly Transport[] | null {
     ...valuesOf(sender_dependent_relayhost_maps).map((text) => smtp(parseSenderRelayhost(text, config))),
     ...valuesOf(sender_dependent_default_transport_maps).map((text) => parseSenderTransport(text, config) ?? smtp(null)),
   ]
+}
+
+export interface ConfiguredHops {
+  readonly hops: readonly NextHop[]
+  /** False when routes are in files or made from patterns: their next hops are not among these. */
+  readonly areAll: boolean
+}
+
+/** The next hops of relayhost and of the routes that the configuration contains. */
+export function configuredHops(config: Config): ConfiguredHops {
+  const relayhost = parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)
+  const transports = transportsOf(config)
+  const others = (transports ?? []).flatMap((transport) => ('nexthops' in transport && transport.kind === 'smtp' ? transport.nexthops : []))
+  const hops = new Map([...relayhost, ...others].map((hop) => [formatNextHop(hop, 0), hop]))
+  return { hops: [...hops.values()], areAll: transports !== null }
 }
 
 /**

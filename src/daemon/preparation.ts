@@ -17,7 +17,6 @@ import { parseNextHops } from '../config/transport-map.ts'
 import { loadDkimKeys } from '../dkim/keys.ts'
 import { daneWarnings } from '../delivery/dane/dane-warnings.ts'
 import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
-import type { OauthClients } from '../oauth/access-tokens.ts'
 import { readOauthClients } from '../oauth/oauth-client.ts'
 import { checkNodemailer } from '../delivery/smtp/client-connection.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
@@ -35,6 +34,7 @@ import { adminCertificate } from './admin/admin.ts'
 import { controlPath } from './admin/socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
+import { oauthWarnings } from './oauth-warnings.ts'
 import type { RelaySettings } from './relay/rules.ts'
 import { tokenCommand } from './token-command.ts'
 
@@ -141,8 +141,8 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
   steps.warn('secrets', ...readableSecrets(config))
   const oauth = steps.take('logins', 'smtp_sasl_oauth', () => readOauthClients(loaded, tokenCommand))
-  if (oauth !== undefined) steps.warn('logins', ...missingLogins(oauth))
   if (passwords !== undefined) steps.warn('logins', ...relayhostsWithoutLogin(loaded, passwords.text))
+  if (passwords !== undefined && oauth !== undefined) steps.warn('logins', ...oauthWarnings(oauth, config, passwords.text ?? ''))
   steps.warn('next hops', ...wrapperHopsWithoutWrapper(loaded), ...tablesWithoutMail(loaded))
   const tables = steps.take('lookup tables', 'canonical_maps', () => openTables(config))
   const routingTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openRoutingTables(config))
@@ -163,15 +163,6 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }
 }
 
-/** A sentence for each table whose refresh token does not exist yet. */
-const missingLogins = (clients: OauthClients): readonly string[] =>
-  [...clients.values()]
-    .filter(({ table, refreshToken }) => table.refreshTokenFile !== '' && refreshToken === null)
-    .map(
-      ({ table: { name, refreshTokenFile } }) =>
-        `oauth.${name}: ${refreshTokenFile} does not exist: run deferd oauth login ${name}, and reload`,
-    )
-
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */
 const SUBMISSION_PORTS: ReadonlySet<number> = new Set([465, 587])
 
@@ -184,7 +175,8 @@ function relayhostsWithoutLogin({ config }: LoadedConfig, passwords: string | un
     if (hop === undefined || bySender || logins.find(hop, '', config) !== undefined) return []
     if (passwords === undefined && !SUBMISSION_PORTS.has(hop.port)) return []
     const remedy = passwords === undefined ? 'set smtp_sasl_password_maps to a file with' : 'add to smtp_sasl_password_maps'
-    return [`relayhost ${text} has no credentials: ${remedy} the line "${text} USER:PASSWORD"`]
+    const password = config.smtp_sasl_oauth === '' ? 'PASSWORD' : ''
+    return [`relayhost ${text} has no credentials: ${remedy} the line "${text} USER:${password}"`]
   })
 }
 

@@ -51,7 +51,7 @@ describe('the secrets of a table', () => {
     const missing = { ...LOGIN, refresh_token_file: join(folder, 'missing') }
     expect(read(missing)?.refreshToken).toBeNull()
     expect(prepareFiles(load({ x: missing })).warnings.map(({ text }) => text)).toContain(
-      `oauth.x: ${join(folder, 'missing')} does not exist: run deferd oauth login x, and reload`,
+      `oauth.x: ${join(folder, 'missing')} does not exist: run deferd oauth login x`,
     )
   })
 

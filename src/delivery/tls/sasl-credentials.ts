@@ -42,6 +42,23 @@ function parseLogin(login: string): { readonly user: string; readonly password: 
   return { user, password, oauth: /^oauth=([\w-]+)$/.exec(password)?.[1] }
 }
 
+/** A line of a password file, without its password. */
+export interface LoginLine {
+  /** Next hop, or sender. */
+  readonly key: string
+  readonly user: string
+  /** Table that the line names; null for a password that is not empty, undefined for an empty one. */
+  readonly oauth: string | null | undefined
+}
+
+export const loginLines = (text: string): readonly LoginLine[] =>
+  text.split(/\r?\n/).flatMap((line) => {
+    const [key, login] = parseLine(line) ?? []
+    if (key === undefined || login === undefined) return []
+    const { user, password, oauth } = parseLogin(login)
+    return [{ key, user, oauth: oauth ?? (password === '' ? undefined : null) }]
+  })
+
 /** Problems of the lines of a password file, each with its line number. The texts contain no password. */
 export function malformedLogins(text: string, tables: Config['oauth']): readonly string[] {
   return text.split(/\r?\n/).flatMap((line, i) => {
@@ -84,11 +101,17 @@ export class SaslCredentials {
     const login = this.#ofSender(sender) ?? this.#ofHop(hop)
     if (login === undefined) return undefined
     const { user, password, oauth = password === '' ? smtp_sasl_oauth : '' } = parseLogin(login)
-    const token = { tokens: this.#tokens(oauth), oauth, prefersBearer: this.#config.oauth.get(oauth)?.provider === 'other' }
+    return oauth === '' ? { user, password, ...this.#terms } : this.withToken(user, oauth)
+  }
+
+  /** The login of a user with an access token of a table, whatever the file has. */
+  withToken(user: string, oauth: string): Credentials {
+    const prefersBearer = this.#config.oauth.get(oauth)?.provider === 'other'
+    return { user, password: '', tokens: this.#tokens(oauth), oauth, prefersBearer, ...this.#terms }
+  }
+
+  get #terms(): Pick<Credentials, 'mechanisms' | 'plaintext'> {
     return {
-      user,
-      password,
-      ...(oauth === '' ? {} : token),
       mechanisms: this.#config.smtp_sasl_mechanism_filter.map((name) => name.toUpperCase()),
       plaintext: !this.#config.smtp_sasl_security_options.includes('noplaintext'),
     }
@@ -100,10 +123,14 @@ export class SaslCredentials {
   }
 
   #ofHop(hop: NextHop): string | undefined {
-    const keys = [formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
-    return keys.map((key) => this.#logins.get(key)).find((login) => login !== undefined)
+    return keysOf(hop)
+      .map((key) => this.#logins.get(key))
+      .find((login) => login !== undefined)
   }
 }
+
+/** Keys of a next hop, in the order in which they are tried. */
+export const keysOf = (hop: NextHop): readonly string[] => [formatNextHop(hop, 0), formatNextHop(hop, hop.port), `[${hop.host}]`, hop.host]
 
 /** Mechanisms that send an access token, the preferred one first. */
 const TOKEN_MECHANISMS = ['XOAUTH2', 'OAUTHBEARER']
