@@ -81,6 +81,7 @@ const LAYERS = [
   'cli/queue-client',
   'cli/dkim',
   'cli/tls',
+  'cli/oauth',
   'cli/domain-check',
   'cli/commands/simulate',
   'cli/commands/audit',

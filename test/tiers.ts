@@ -17,6 +17,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/telemetry/contrib.test.ts',
   'test/cli/commands/{webhook,page-and-token}.test.ts',
   'test/cli/{broken-configurations,hostile-text}.test.ts',
+  'test/cli/oauth/{oauth-list,oauth-login,token-command}.test.ts',
   'test/docs/newcomers.test.ts',
   'test/public-types.test.ts',
   // Many seeds, many states, long spans of virtual time.

@@ -88,7 +88,7 @@ send() {
 printf '# deferd and OAuth at a live tenant\n\n%s, %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(uname -srm)"
 step 'version' "$deferd" --version
 step 'table' "$deferd" oauth show "$oauth"
-step 'token and login' "$deferd" oauth test "$oauth" --user "$from"
+step 'token and login' "$deferd" oauth test "$oauth" "$from"
 step 'check' "$deferd" check --connect
 send 'first mail' "$from"
 [ $notice = no ] || send 'null sender' '<>'

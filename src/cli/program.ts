@@ -56,6 +56,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['access', async (program, { shell }) => (await import('./commands/access.ts')).addAccess(program, shell)],
   ['dkim', async (program, { shell, end }) => (await import('./dkim/dkim.ts')).addDkim(program, shell, end)],
   ['tls', async (program, { shell }) => (await import('./tls/tls.ts')).addTls(program, shell)],
+  ['oauth', async (program, { shell, end }) => (await import('./oauth/oauth.ts')).addOauth(program, shell, end)],
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],

@@ -113,6 +113,9 @@ has \`tenant\`, or the \`token_url\` of another cloud. Secrets are read from the
 reported. A new secret is used at the next request, and tables that are as before keep their tokens. \`smtp_sasl_oauth_token_command\` stands for the table
 \`[oauth.command]\` with \`provider = "command"\`.
 
+\`deferd oauth test NAME\` requests a token, logs in with it and names what is missing; \`deferd oauth login NAME\` writes the \`refresh_token_file\` of a table
+with a \`device_url\`; \`deferd oauth list\` has the tables with their uses and tokens ([commands](commands.md#deferd-oauth)). A table that no login uses is reported.
+
 ## Parameters
 
 Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.

@@ -51,6 +51,7 @@ import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
 import { Relay } from './relay/relay.ts'
 import type { RelaySettings } from './relay/rules.ts'
+import { oauthRequests } from './oauth-requests.ts'
 import { subscriptionRequests } from './subscription-requests.ts'
 
 /** This process as one of the nodes that share the queue. */
@@ -284,7 +285,11 @@ export class Opening {
     })
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
-    const routes = [...accountRequests({ admin, store, clock }), ...subscriptionRequests(subscriptions)]
+    const routes = [
+      ...accountRequests({ admin, store, clock }),
+      ...subscriptionRequests(subscriptions),
+      ...oauthRequests(relay.accessTokens),
+    ]
     const removeStsPolicy = async (removal: PolicyRemoval): Promise<boolean> => {
       const isRemoved = await removePolicy(removal, { store, clock })
       relay.sts?.forget(removal.domain)

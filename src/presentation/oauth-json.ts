@@ -1,12 +1,56 @@
-/** An access token of an `[oauth.NAME]` table as JSON, and in words. No member has a secret. */
+/** An `[oauth.NAME]` table, its tokens and their tests as JSON. No member has a secret; paths of files are shown. */
+import type { OauthTable } from '../config/values/oauth-table.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
-import { SECOND } from '../system/clock.ts'
+import type { TokenClaims } from '../oauth/token-claims.ts'
+import { SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { epochSeconds } from './text.ts'
 
+const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
 const textOrNull = (text: string): string | null => (text === '' ? null : text)
+
+/** The settings of a table. */
+export const oauthSettingsJson = (table: OauthTable) => ({
+  token_url: textOrNull(table.tokenUrl),
+  device_url: textOrNull(table.deviceUrl),
+  scope: textOrNull(table.scope),
+  audience: textOrNull(table.audience),
+  client_id: textOrNull(table.clientId),
+  client_secret_file: textOrNull(table.clientSecretFile),
+  client_certificate_file: textOrNull(table.clientCertificateFile),
+  refresh_token_file: textOrNull(table.refreshTokenFile),
+  service_account_file: textOrNull(table.serviceAccountFile),
+  ca_file: textOrNull(table.caFile),
+  command: textOrNull(table.command),
+})
 
 /** A token of a running daemon. `user` is null where one token serves all users. */
 export const tokenStateJson = ({ user, left, problem }: TokenState) => ({
   user: textOrNull(user),
   left: left === null ? null : Math.floor(left / SECOND),
   problem,
+})
+
+/** `tokens` are those of the running daemon; null when none runs. */
+export const oauthJson = ({ name, provider, grant }: OauthTable, usedBy: readonly string[], tokens: readonly TokenState[] | null) => ({
+  name,
+  provider,
+  grant,
+  used_by: usedBy,
+  tokens: tokens?.filter((one) => one.name === name).map(tokenStateJson) ?? null,
+})
+
+/** A token by its claims; all members but `lifetime` are null for an opaque one. */
+export const tokenJson = (claims: TokenClaims | null, lifetime: Duration) => ({
+  lifetime: Math.floor(lifetime / SECOND),
+  opaque: claims === null,
+  issuer: claims?.issuer ?? null,
+  audience: claims?.audience ?? null,
+  roles: claims?.roles ?? null,
+  scopes: claims?.scopes ?? null,
+  tenant: claims?.tenant ?? null,
+  app_id: claims?.application ?? null,
+  object_id: claims?.object ?? null,
+  user: claims?.user ?? null,
+  issue_time: seconds(claims?.issuedAt ?? null),
+  expire_time: seconds(claims?.expiresAt ?? null),
 })

@@ -18,7 +18,7 @@ test('--dry-run prints the commands and runs none', () => {
   expect([...stdout.matchAll(/^ {4}\/nowhere (.*)$/gm)].map((match) => match[1])).toEqual([
     '--version',
     'oauth show m365',
-    'oauth test m365 --user a@contoso.example',
+    'oauth test m365 a@contoso.example',
     'check --connect',
     "sendmail -v -f 'a@contoso.example' b@example.org",
     "sendmail -v -f '<>' b@example.org",

@@ -23,34 +23,20 @@ import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { addCheckDomain } from '../domain-check/check-domain.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { EX } from '../shell/exit.ts'
+import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
+import { oauthCertificates } from '../oauth/oauth-findings.ts'
+import { connectFindings, isOfConnection } from './check-connect.ts'
 import type { Shell } from '../shell/shell.ts'
 import { Account } from '../../daemon/account.ts'
-import type { RelaySettings } from '../../daemon/relay/rules.ts'
-import { parseNextHops } from '../../config/transport-map.ts'
-import type { TokensOf } from '../../delivery/tls/sasl-credentials.ts'
-import { AccessTokens } from '../../oauth/access-tokens.ts'
-import { systemRandom } from '../../system/system-random.ts'
-import { tryNextHop } from '../../delivery/smtp/next-hop-trial.ts'
-import { systemClock } from '../../system/system-clock.ts'
 import { PARTS, prepare, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/sqlite/file/database.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
 import { maskControls, jsonLine, plural, span } from '../../presentation/text.ts'
 
-interface Finding {
-  readonly what: string
-  readonly verdict: 'ok' | 'warning' | 'error'
-  readonly text: string
-}
-
 /** Depth of the check of the queue. */
 type Depth = 'quick' | 'full' | 'repair'
 
 type Check = (shell: Shell, loaded: LoadedConfig, depth: Depth) => Promise<Finding | null> | Finding | null
-
-const ok = (what: string, text: string): Finding => ({ what, verdict: 'ok', text })
-const warning = (what: string, text: string): Finding => ({ what, verdict: 'warning', text })
-const error = (what: string, text: string): Finding => ({ what, verdict: 'error', text })
 
 /** Remaining validity below which a certificate gets a warning. */
 const SOON = 21 * DAY
@@ -257,28 +243,14 @@ async function* findings(subject: Subject, { user, connect }: CheckOptions): Asy
   const preparation = prepare(loaded, account)
   const prepared = preparationFindings(preparation, loaded, shell.clock.now())
   yield* prepared
+  yield* oauthCertificates(loaded.config, shell.clock.now())
   const folderIsUsable = !prepared.some(({ what, verdict }) => what === 'queue folder' && verdict === 'error')
   for (const entry of folderIsUsable ? CHECKS : CHECKS.filter(([what]) => what === 'names')) {
     const finding = await lookAt(entry, subject)
     if (finding !== null) yield finding
   }
-  if (connect === true && preparation.kind === 'ready') yield* connectFindings(loaded, preparation.settings)
+  if (connect === true && preparation.kind === 'ready') yield* connectFindings(shell, loaded, preparation.settings)
 }
-
-/** Connects to the relay hosts without sending mail. */
-async function* connectFindings({ config }: LoadedConfig, settings: RelaySettings): AsyncGenerator<Finding> {
-  const { SystemNet } = await import('../../system/system-net.ts')
-  const deps = { config, secrets: settings.secrets ?? {}, net: new SystemNet({ dnsServers: config.dns_servers }), clock: systemClock }
-  const accessTokens = AccessTokens.open({ ...deps, random: systemRandom }, settings.secrets?.oauth)
-  const tokens: TokensOf = (name) => accessTokens.of(name)
-  if (config.relayhost.length === 0) yield warning(RELAYHOST, 'no relayhost is configured, so that there is nothing to connect to')
-  for (const hop of parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true)) {
-    for (const { ok: works, text } of await tryNextHop(hop, { ...deps, tokens })) yield works ? ok(RELAYHOST, text) : error(RELAYHOST, text)
-  }
-  accessTokens.close()
-}
-
-const RELAYHOST = 'relayhost'
 
 interface CheckOptions {
   readonly connect?: true
@@ -293,20 +265,20 @@ export function addCheck(program: Command, shell: Shell, end: (code: number) => 
     .option('--json', 'one JSON object per check')
     .option('--full', 'check every page, index, row and content of the queue')
     .option('--repair', 'the same, and rebuild a damaged queue from its readable pages; needs a stopped daemon')
-    .option('--connect', 'connect to each relayhost, start TLS and log in, without sending mail')
+    .option('--connect', 'connect to each relayhost and to each next hop with access tokens, start TLS and log in, without sending mail')
     .option('--user <name>', 'user that deferd start --user gets')
     .addHelpText(
       'after',
       `
 Takes the steps of deferd start up to the opening of the queue and of the ports, as the same user, with the same sentences and
-exit codes; it changes nothing, and a running daemon is no obstacle. Exit code 78 when a check fails, 69 when a relayhost fails
-with --connect, 0 otherwise; a warning is not a failure.`,
+exit codes; it changes nothing, and a running daemon is no obstacle. With --connect, a token is requested by each [oauth.NAME] table in use, as by
+deferd oauth test. Exit code 78 when a check fails, 69 when a relayhost or an access token fails with --connect, 0 otherwise; a warning is not a failure.`,
     )
     .action(async (options: CheckOptions, called: Command) => {
       const loaded = await configOf(shell, called)
       const depth = options.repair === true ? 'repair' : options.full === true ? 'full' : 'quick'
       for await (const finding of findings({ shell, loaded, depth }, options)) {
-        if (finding.verdict === 'error') end(finding.what === RELAYHOST ? EX.unavailable : EX.config)
+        if (finding.verdict === 'error') end(isOfConnection(finding) ? EX.unavailable : EX.config)
         await shell.stdout.write(
           options.json === true
             ? jsonLine(finding)

@@ -5,6 +5,9 @@ import { errorCode } from '../../system/caught-error.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
 import { VERSION } from '../../system/version.ts'
 import { controlPath } from '../../daemon/admin/socket-path.ts'
+import type { RenewalReply } from '../../daemon/oauth-requests.ts'
+import type { OauthClient } from '../../oauth/oauth-client.ts'
+import type { TokenFailure } from '../../oauth/token-answer.ts'
 import type { AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { AuditId } from '../../store/audit-log.ts'
 import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
@@ -38,6 +41,9 @@ const QUERY_LIMIT = 5_000
 const STATUS_LIMIT: Duration = 30_000
 /** Time without data, in ms, after which an operation is abandoned. */
 const OPERATION_LIMIT = 60_000
+
+/** Time without data, in ms, after which a token request is abandoned: the daemon waits for another node for 90 s, then asks. */
+const RENEWAL_LIMIT: Duration = 240_000
 
 /** The daemon does not answer, although the kernel accepts connections for it (EX_TEMPFAIL). */
 class DaemonSilent extends CommandError {
@@ -162,6 +168,10 @@ class DaemonClient implements QueueClient {
 
   async removeStsPolicy(removal: PolicyRemoval): Promise<boolean> {
     return ((await this.#json('POST', '/tls/forget', removal)) as { readonly removed: boolean }).removed
+  }
+
+  async renewGrant({ table }: OauthClient): Promise<TokenFailure | null> {
+    return ((await this.#json('POST', '/oauth/renew', { name: table.name }, RENEWAL_LIMIT)) as RenewalReply).failure
   }
 
   async destinations(): Promise<readonly LiveDestination[]> {

@@ -8,6 +8,7 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { removePolicy } from '../../delivery/sts/policy-removal.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
+import { sharedGrantsIn } from '../../oauth/shared-grant.ts'
 import { Operations } from '../../queue/operations.ts'
 import { storedScheduler, type OtherNodes } from '../../queue/stored-scheduler.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
@@ -63,6 +64,10 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     addAccess: (entry) => access.add(entry),
     removeAccess: (subject, key, who) => access.remove(subject, key, who),
     removeStsPolicy: (removal) => removePolicy(removal, records),
+    renewGrant: async (client) => {
+      const { renewGrant } = await import('./grant-renewal.ts')
+      return renewGrant(client, { grants: sharedGrantsIn(store), clock, config })
+    },
     destinations: () => Promise.resolve(null),
     close,
   }

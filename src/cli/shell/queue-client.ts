@@ -2,6 +2,8 @@
 import type { NewToken } from '../../admin/token-changes.ts'
 import type { AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
+import type { OauthClient } from '../../oauth/oauth-client.ts'
+import type { TokenFailure } from '../../oauth/token-answer.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
@@ -44,5 +46,7 @@ export interface QueueClient {
   changeSecret(request: NewSecretRequest): Promise<void>
   /** Has events sent again, and returns how many. Rejects with the exit code 65 for an unknown name. */
   replayEvents(request: ReplayRequest): Promise<number>
+  /** Asks the authority for an access token by the refresh token that the queue keeps, and stores the answer. Returns the failure; null without one. */
+  renewGrant(client: OauthClient): Promise<TokenFailure | null>
   close(): Promise<void>
 }

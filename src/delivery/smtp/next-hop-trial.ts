@@ -1,6 +1,7 @@
 /**
  * Tries a configured next hop without mail: finds its hosts, connects, starts TLS and logs in as a delivery would, then sends QUIT.
- * For `deferd check --connect`.
+ * For `deferd check --connect` and
+ * `deferd oauth test`.
  */
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
@@ -10,9 +11,10 @@ import type { Net } from '../../system/net.ts'
 import { verdictOfFailure } from '../classify.ts'
 import { HostFinder, QUERIES_PER_HOP } from '../routing/host-finder.ts'
 import type { Host } from '../routing/host-order.ts'
-import { SaslCredentials, type TokensOf } from '../tls/sasl-credentials.ts'
+import { SaslCredentials, type Credentials, type TokensOf } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { systemErrorText } from './error-text.ts'
 import type { SessionFailure } from '../transcript.ts'
 import { termsOfHost } from './hop-policy.ts'
@@ -30,12 +32,18 @@ export interface TrialDeps {
   readonly clock: Clock
   /** Access tokens; required when the configuration has `[oauth.NAME]` tables. */
   readonly tokens?: TokensOf | undefined
+  /** Login in place of that of the configuration. */
+  readonly credentials?: Credentials | undefined
 }
 
 /** Result with one host, or with the next hop as a whole when no host was found. */
 export interface Trial {
   readonly ok: boolean
   readonly text: string
+  /** User who is logged in; null for none. */
+  readonly user: string | null
+  /** Status of the failure; null without one. */
+  readonly status: DeliveryStatus | null
 }
 
 /** Tries each host of the next hop. */
@@ -43,7 +51,7 @@ export async function tryNextHop(hop: NextHop, deps: TrialDeps): Promise<readonl
   const { config, net } = deps
   // The order of equal preferences does not matter, because all hosts are tried.
   const search = await new HostFinder({ net, config, draw: () => 0 }).find(hop, config.smtp_mx_address_limit, { left: QUERIES_PER_HOP })
-  if (search.kind === 'failed') return [{ ok: false, text: search.reason }]
+  if (search.kind === 'failed') return [{ ok: false, text: search.reason, user: null, status: null }]
   const trials: Trial[] = []
   for (const host of search.hosts) trials.push(await tryHost(host, hop, deps))
   return trials
@@ -59,18 +67,24 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
     const policy = { softBounce: false, skip5xxGreeting: true, softAuth: true, configured: true, tlsOptional: !found.terms.required }
     const { status } = verdictOfFailure(failure, host, { ...policy, domain: hop.host, best: true })
     const hint = hintOf(status)
-    return { ok: false, text: hint === null ? status.reason : `${status.reason}. ${hint}` }
+    return { ok: false, text: hint === null ? status.reason : `${status.reason}. ${hint}`, user: null, status }
   }
   if ('failure' in found) return refusal(found.failure)
   const tls = found.terms
-  const credentials = new SaslCredentials(secrets.passwords ?? '', config, deps.tokens).find(hop, '', settings)
+  const credentials = deps.credentials ?? new SaslCredentials(secrets.passwords ?? '', config, deps.tokens).find(hop, '', settings)
   const first = await connect(host, { ...deps, settings, tls, credentials })
   const anchored = 'failure' in first && first.failure.kind === 'anchor' ? tls.anchored?.(first.failure.pem) : undefined
   const session = anchored === undefined ? first : await connect(host, { ...deps, settings, tls: anchored, credentials })
   if ('failure' in session) return refusal(session.failure)
   session.quit()
-  const login = credentials === undefined ? 'no login' : session.authenticated ? `logged in as ${credentials.user}` : 'AUTH is not offered'
-  return { ok: true, text: `${host.name}[${host.address}]:${host.port}: ${session.secure ? 'TLS' : 'no TLS'}, ${login}` }
+  const user = credentials !== undefined && session.authenticated ? credentials.user : null
+  const login = credentials === undefined ? 'no login' : user === null ? 'AUTH is not offered' : `logged in as ${user}`
+  return {
+    ok: true,
+    text: `${host.name}[${host.address}]:${host.port}: ${session.secure ? 'TLS' : 'no TLS'}, ${login}`,
+    user,
+    status: null,
+  }
 }
 
 type ConnectDeps = TrialDeps & Pick<Parameters<typeof SmtpSession.open>[1], 'settings' | 'tls' | 'credentials'>

@@ -1,0 +1,138 @@
+/** `deferd oauth list` and `deferd oauth show`: the `[oauth.NAME]` tables, without secrets. */
+import type { Command } from 'commander'
+import type { LoadedConfig } from '../../config/load.ts'
+import { secretVariable, type OauthTable } from '../../config/values/oauth-table.ts'
+import { readPasswords } from '../../daemon/delivery-secrets.ts'
+import { oauthPlaces } from '../../delivery/tls/oauth-uses.ts'
+import type { TokenState } from '../../oauth/access-tokens.ts'
+import { tokenClaims } from '../../oauth/token-claims.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import type { Instant } from '../../system/clock.ts'
+import { oauthJson, oauthSettingsJson } from '../../presentation/oauth-json.ts'
+import { epochSeconds, jsonLine, localTime, maskControls, relative, span } from '../../presentation/text.ts'
+import { tableHeading, tableRow } from '../render/table.ts'
+import { configOf } from '../shell/config-options.ts'
+import { displayOf } from '../shell/display.ts'
+import type { Shell } from '../shell/shell.ts'
+import { tableNamed } from './configured-tables.ts'
+import { keptGrant } from './obtained-token.ts'
+import { certificateOf, filesOf } from './table-files.ts'
+
+interface Options {
+  readonly json?: true
+}
+
+/** Facts beside the configuration. */
+interface Surroundings {
+  /** Text of smtp_sasl_password_maps; empty when it cannot be read. */
+  readonly passwords: string
+  /** Tokens of the running daemon; null when none runs, or the user may not ask it. */
+  readonly tokens: readonly TokenState[] | null
+}
+
+/** Reports what cannot be read on standard error: a list is useful without it. */
+async function surroundings(shell: Shell, { config }: LoadedConfig): Promise<Surroundings> {
+  const attempt = async <T>(what: string, read: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read()
+    } catch (error) {
+      await shell.stderr.write(`deferd: warning: ${what} left out: ${maskControls(errorMessage(error))}\n`)
+      return undefined
+    }
+  }
+  const passwords = (await attempt('logins', () => readPasswords(config))) ?? ''
+  const live = await attempt('tokens of the daemon', () => shell.liveStatus(config))
+  return { passwords, tokens: live?.tokens ?? null }
+}
+
+function stateText(name: string, tokens: Surroundings['tokens']): string {
+  if (tokens === null) return '-'
+  const own = tokens.filter((one) => one.name === name)
+  if (own.length === 0) return 'none yet'
+  return own
+    .map(({ user, left, problem }) => `${user === '' ? '' : `${user}: `}${problem ?? (left === null ? 'none' : `for ${span(left, 1)}`)}`)
+    .join('; ')
+}
+
+const HEADINGS = ['NAME', 'PROVIDER', 'GRANT', 'USED BY', 'TOKEN']
+
+export async function listTables(shell: Shell, { json }: Options, command: Command): Promise<void> {
+  const loaded = await configOf(shell, command)
+  const { config } = loaded
+  const { passwords, tokens } = await surroundings(shell, loaded)
+  const tables = [...config.oauth.values()]
+  const placesOf = ({ name }: OauthTable): readonly string[] => oauthPlaces(name, config, passwords)
+  if (json === true) return shell.stdout.write(tables.map((table) => jsonLine(oauthJson(table, placesOf(table), tokens))).join(''))
+  if (tables.length === 0) return shell.stdout.write('The configuration has no [oauth.NAME] tables.\n')
+  const rows = tables.map((table) => [
+    table.name,
+    table.provider,
+    table.grant,
+    placesOf(table).join(', ') || 'nothing',
+    stateText(table.name, tokens),
+  ])
+  const columns = HEADINGS.map((heading, i) => ({ heading, width: Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)) }))
+  const display = displayOf(shell)
+  return shell.stdout.write(
+    [tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))].map((line) => `${line}\n`).join(''),
+  )
+}
+
+/** The refresh token that the queue keeps, without it. */
+interface KeptLogin {
+  /** User of its last access token; null for an opaque one. */
+  readonly user: string | null
+  readonly generation: number
+  readonly expiresAt: Instant
+}
+
+async function keptLogin(shell: Shell, { config }: LoadedConfig, { name, grant }: OauthTable): Promise<KeptLogin | null> {
+  const kept = grant === 'refresh_token' ? await keptGrant(name, { shell, config }) : null
+  if (kept === null) return null
+  const { accessToken, generation, expiresAt } = kept
+  return { user: accessToken === null ? null : (tokenClaims(accessToken)?.user ?? null), generation, expiresAt }
+}
+
+export async function showTable(shell: Shell, name: string, { json }: Options, command: Command): Promise<void> {
+  const loaded = await configOf(shell, command)
+  const table = tableNamed(name, loaded.config)
+  const { passwords, tokens } = await surroundings(shell, loaded)
+  const places = oauthPlaces(name, loaded.config, passwords)
+  const login = await keptLogin(shell, loaded, table)
+  const certificate = certificateOf(table)
+  const environment = loaded.oauthSecrets.has(secretVariable(name)) ? secretVariable(name) : null
+  if (json === true) {
+    await shell.stdout.write(
+      jsonLine({
+        ...oauthJson(table, places, tokens),
+        ...oauthSettingsJson(table),
+        client_secret_variable: environment,
+        files: filesOf(table),
+        certificate: certificate === null ? null : { subject: certificate.subject, expire_time: epochSeconds(certificate.expiresAt) },
+        login: login === null ? null : { user: login.user, generation: login.generation, expire_time: epochSeconds(login.expiresAt) },
+      }),
+    )
+    return
+  }
+  const { clock } = shell
+  const at = (instant: Instant): string => `${localTime(instant, clock)} (${relative(instant, clock.now())})`
+  const problems = new Map(filesOf(table).map(({ member, problem }) => [member, problem]))
+  const settings = Object.entries(oauthSettingsJson(table)).flatMap(([member, value]) => {
+    const problem = problems.get(member) ?? null
+    return value === null ? [] : [[member, problem === null ? value : `${value}, which ${problem}`] as const]
+  })
+  const facts: readonly (readonly [string, string])[] = [
+    ['provider', table.provider],
+    ['grant', table.grant],
+    ...settings,
+    ...(environment === null ? [] : [['client secret', `in ${environment}`] as const]),
+    ...(certificate === null ? [] : [['certificate', `${certificate.subject}, ends ${at(certificate.expiresAt)}`] as const]),
+    ...(login === null
+      ? []
+      : [['login', `${login.user ?? 'unknown user'}, ${login.generation}. token, ends ${at(login.expiresAt)}`] as const]),
+    ['used by', places.join(', ') || 'nothing'],
+    ['token', stateText(name, tokens)],
+  ]
+  const lines = [`oauth.${name}`, ...facts.map(([label, value]) => `  ${label.padEnd(24)}${value}`)]
+  await shell.stdout.write(lines.map((line) => `${maskControls(line)}\n`).join(''))
+}

@@ -1,0 +1,57 @@
+/** The files of an `[oauth.NAME]` table, without their contents. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import type { OauthTable } from '../../config/values/oauth-table.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import type { Instant } from '../../system/clock.ts'
+
+export interface TableFile {
+  /** Member that names the file. */
+  readonly member: string
+  readonly path: string
+  /** Why the file cannot be used, or should not be as it is; null for neither. */
+  readonly problem: string | null
+}
+
+/** Bits of the mode with which others than the owner read a file. */
+const OTHERS_READ = 0o044
+
+export function filesOf(table: OauthTable): readonly TableFile[] {
+  const secret = [
+    ['client_secret_file', table.clientSecretFile],
+    ['client_certificate_file', table.clientCertificateFile],
+    ['refresh_token_file', table.refreshTokenFile],
+    ['service_account_file', table.serviceAccountFile],
+  ] as const
+  const files = [
+    ...secret.map(([member, path]) => ({ member, path, isSecret: true })),
+    { member: 'ca_file', path: table.caFile, isSecret: false },
+  ]
+  return files.filter(({ path }) => path !== '').map(({ member, path, isSecret }) => ({ member, path, problem: problemOf(path, isSecret) }))
+}
+
+function problemOf(path: string, isSecret: boolean): string | null {
+  try {
+    const file = statSync(path, { throwIfNoEntry: false })
+    if (file === undefined) return 'does not exist'
+    return isSecret && (file.mode & OTHERS_READ) !== 0 ? `is readable by others than its owner: chmod 600 ${path}` : null
+  } catch (error) {
+    return errorMessage(error)
+  }
+}
+
+export interface CertificateFacts {
+  readonly subject: string
+  readonly expiresAt: Instant
+}
+
+/** The first certificate of a file; null when there is none, which `clientOf` reports. */
+export function certificateOf({ clientCertificateFile: path }: OauthTable): CertificateFacts | null {
+  if (path === '') return null
+  try {
+    const { subject, validToDate } = new X509Certificate(readFileSync(path))
+    return { subject: subject.replaceAll('\n', ', '), expiresAt: validToDate.getTime() }
+  } catch {
+    return null
+  }
+}
