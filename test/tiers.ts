@@ -35,6 +35,6 @@ export const PROCESS_TIER: readonly string[] = [
   'test/queue/{memory,queue-move,subscription-move}.test.ts',
   'test/store/sqlite/{claim-cost,damaged-copies,durability,foreign-schema,power-cut,power-cut-replay,random-schedules}.test.ts',
   'test/store/memory/random-schedules.test.ts',
-  'test/stories/{features-on-both-stores,notices-over-smtp,oauth-of-two-nodes,on-call,outage-recovery,plan-matches-queue,slow-destination}.test.ts',
+  'test/stories/{access-tokens,features-on-both-stores,notices-over-smtp,oauth-of-two-nodes,on-call,outage-recovery,plan-matches-queue,slow-destination}.test.ts',
   'test/stories/{tls-policies-over-a-month,tls-reports-of-a-day}.test.ts',
 ]

@@ -3,22 +3,20 @@
  * Config, or a ConfigError with all problems and their positions. An invalid value is never replaced by a default.
  */
 import { hostname as machineName } from 'node:os'
-import { withoutPassword } from './values/database-url.ts'
 import { readDkimTable } from './values/dkim-tables.ts'
-import { readEventsTable, shownValue } from './values/event-tables.ts'
+import { readEventsTable } from './values/event-tables.ts'
 import { headingMistake } from './destination-headings.ts'
-import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { noteUnknownOauth, readOauthTables } from './oauth-tables.ts'
 import { readProviderTable } from './provider-tables.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
-import { tables } from './values/lookup-tables.ts'
 import { COMMAND_TABLE } from './values/oauth-table.ts'
 import { OPTIONS, type Config, type OptionName } from './options.ts'
 import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
-import { withUnit, type TimeUnit } from './values/values.ts'
+import { readTransportMaps, readTransportTables } from './transport-tables.ts'
+import { writtenAs, writtenTables, type WrittenTables } from './written-config.ts'
 import {
   fileIgnoredForRoot,
   findFile,
@@ -27,7 +25,6 @@ import {
   addOverrides,
   addTables,
   type ConfigSources,
-  type RawValue,
   type RawSettings,
 } from './values/sources.ts'
 
@@ -35,7 +32,7 @@ export { ConfigError } from './values/problem.ts'
 export type { ConfigSources } from './values/sources.ts'
 
 /** A configuration and the sources of its values. */
-export interface LoadedConfig {
+export interface LoadedConfig extends WrittenTables {
   readonly config: Config
   /** Names of the parameters that the file, the environment or the command line sets. */
   readonly given: ReadonlySet<string>
@@ -47,18 +44,6 @@ export interface LoadedConfig {
   readonly ignoredFile: string | null
   /** All parameters in the syntax of the file, with `$name` expanded. */
   readonly written: ReadonlyMap<OptionName, string>
-  /** transport_maps in the syntax of the file, where it is no TOML table; empty otherwise. */
-  readonly writtenTransports: string
-  /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
-  readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[provider.NAME]` tables in the syntax of the file, by name. */
-  readonly writtenProviders: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
-  readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[events.NAME]` tables in the syntax of the file, without secrets and the paths of URLs, by name. */
-  readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[oauth.NAME]` tables in the syntax of the file, by name. */
-  readonly writtenOauth: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** Client secrets of the environment, by variable (secretVariable). Nothing prints them. */
   readonly oauthSecrets: ReadonlyMap<string, string>
   /** Values that were replaced, each with its position and the reason. */
@@ -66,24 +51,6 @@ export interface LoadedConfig {
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set()
-
-function readTransportMaps(raw: RawSettings, problems: Problem[]): Config['transport_maps'] {
-  const maps = new Map<string, string>()
-  for (const [key, { value, where }] of raw.transportMaps) {
-    if (typeof value === 'string') maps.set(key.toLowerCase(), value)
-    else problems.push({ where, text: `transport_maps."${key}": expected "transport:nexthop"` })
-  }
-  return maps
-}
-
-/** The lookup tables of transport_maps where it is a text or a list. */
-function readTransportTables({ transportTables: given }: RawSettings, problems: Problem[]): Config['transport_tables'] {
-  if (given === null) return []
-  const reading = tables(given.value)
-  if ('value' in reading) return reading.value
-  problems.push({ where: given.where, text: `transport_maps: ${reading.wrong}` })
-  return []
-}
 
 function collect(sources: ConfigSources, raw: RawSettings, problems: Problem[]): string | null {
   const file = findFile(sources)
@@ -258,12 +225,7 @@ function interpret(
     file: facts.file,
     ignoredFile: facts.ignoredFile,
     written,
-    writtenTransports: raw.transportTables === null ? '' : asText(raw.transportTables.value),
-    writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
-    writtenProviders: new Map([...raw.providers].map(([name, table]) => [name, writeTable(table, expansion)])),
-    writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
-    writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeEvents(table)])),
-    writtenOauth: new Map([...raw.oauth].map(([name, table]) => [name, writeRaw(table)])),
+    ...writtenTables(raw, expansion),
     oauthSecrets: raw.oauthSecrets,
     warnings: queueTimes.warnings,
   }
@@ -293,24 +255,3 @@ function defaultOf(name: OptionName): unknown {
   const reading = OPTIONS[name].kind(OPTIONS[name].default)
   return 'value' in reading ? reading.value : undefined
 }
-
-/** A value as `deferd config` prints it. Times have their unit, and passwords are masked. */
-function writtenAs(name: OptionName, text: string): string {
-  if (name === 'queue_database') return withoutPassword(text)
-  const { unit } = OPTIONS[name].kind as { readonly unit?: TimeUnit }
-  return unit === undefined ? text : withUnit(text, unit)
-}
-
-const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion): ReadonlyMap<string, string> =>
-  new Map(
-    [...table].map(([name, given]) => {
-      const option = globalNameOf(name as SettingName)
-      return [name, isOption(option) ? writtenAs(option, asText(expansion.expand(given))) : asText(given.value)]
-    }),
-  )
-
-const writeEvents = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, { value }]) => [name, shownValue(name, asText(value))]))
-
-const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
-  new Map([...table].map(([name, { value }]) => [name, asText(value)]))

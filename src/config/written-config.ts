@@ -1,0 +1,54 @@
+/** The configuration in the syntax of the file, as `deferd config` prints it: with units and expanded references, without secrets. */
+import { globalNameOf, type SettingName } from './destination-settings.ts'
+import { asText, isOption, type Expansion } from './expansion.ts'
+import { OPTIONS, type OptionName } from './options.ts'
+import { withoutPassword } from './values/database-url.ts'
+import { shownValue } from './values/event-tables.ts'
+import type { RawSettings, RawValue } from './values/sources.ts'
+import { withUnit, type TimeUnit } from './values/values.ts'
+
+/** The tables in the syntax of the file. */
+export interface WrittenTables {
+  /** transport_maps in the syntax of the file, where it is no TOML table; empty otherwise. */
+  readonly writtenTransports: string
+  /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
+  readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[provider.NAME]` tables in the syntax of the file, by name. */
+  readonly writtenProviders: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
+  readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[events.NAME]` tables in the syntax of the file, without secrets and the paths of URLs, by name. */
+  readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[oauth.NAME]` tables in the syntax of the file, by name. */
+  readonly writtenOauth: ReadonlyMap<string, ReadonlyMap<string, string>>
+}
+
+export const writtenTables = (raw: RawSettings, expansion: Expansion): WrittenTables => ({
+  writtenTransports: raw.transportTables === null ? '' : asText(raw.transportTables.value),
+  writtenTables: new Map([...raw.destinations].map(([heading, table]) => [heading, writeTable(table, expansion)])),
+  writtenProviders: new Map([...raw.providers].map(([name, table]) => [name, writeTable(table, expansion)])),
+  writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
+  writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeEvents(table)])),
+  writtenOauth: new Map([...raw.oauth].map(([name, table]) => [name, writeRaw(table)])),
+})
+
+/** A value as `deferd config` prints it. Times have their unit, and passwords are masked. */
+export function writtenAs(name: OptionName, text: string): string {
+  if (name === 'queue_database') return withoutPassword(text)
+  const { unit } = OPTIONS[name].kind as { readonly unit?: TimeUnit }
+  return unit === undefined ? text : withUnit(text, unit)
+}
+
+const writeTable = (table: ReadonlyMap<string, RawValue>, expansion: Expansion): ReadonlyMap<string, string> =>
+  new Map(
+    [...table].map(([name, given]) => {
+      const option = globalNameOf(name as SettingName)
+      return [name, isOption(option) ? writtenAs(option, asText(expansion.expand(given))) : asText(given.value)]
+    }),
+  )
+
+const writeEvents = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
+  new Map([...table].map(([name, { value }]) => [name, shownValue(name, asText(value))]))
+
+const writeRaw = (table: ReadonlyMap<string, RawValue>): ReadonlyMap<string, string> =>
+  new Map([...table].map(([name, { value }]) => [name, asText(value)]))
