@@ -9,7 +9,7 @@ import { tokenClaims } from '../../oauth/token-claims.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { Instant } from '../../system/clock.ts'
 import { oauthJson, oauthSettingsJson } from '../../presentation/oauth-json.ts'
-import { epochSeconds, jsonLine, localTime, maskControls, relative, span } from '../../presentation/text.ts'
+import { epochSeconds, jsonLine, localTime, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
 import { configOf } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
@@ -129,7 +129,7 @@ export async function showTable(shell: Shell, name: string, { json }: Options, c
     ...(certificate === null ? [] : [['certificate', `${certificate.subject}, ends ${at(certificate.expiresAt)}`] as const]),
     ...(login === null
       ? []
-      : [['login', `${login.user ?? 'unknown user'}, ${login.generation}. token, ends ${at(login.expiresAt)}`] as const]),
+      : [['login', `${login.user ?? 'unknown user'}, ${plural(login.generation, 'renewal')}, token ends ${at(login.expiresAt)}`] as const]),
     ['used by', places.join(', ') || 'nothing'],
     ['token', stateText(name, tokens)],
   ]

@@ -1,7 +1,6 @@
 /**
  * Tries a configured next hop without mail: finds its hosts, connects, starts TLS and logs in as a delivery would, then sends QUIT.
- * For `deferd check --connect` and
- * `deferd oauth test`.
+ * For `deferd check --connect` and `deferd oauth test`.
  */
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'

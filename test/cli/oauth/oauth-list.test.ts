@@ -74,6 +74,7 @@ test('a refresh token of a running relay is used by the relay alone: tests ask i
   // One of the relay, and one of each command: none was refused for a token that had been replaced.
   expect(own.authority.requests().map(({ status }) => status)).toEqual([200, 200, 200, 200])
   expect(await own.json('oauth', 'show', 'm365')).toMatchObject({ login: { user: USER, generation: 4 } })
+  expect((await own.run(['oauth', 'show', 'm365'])).out).toMatch(/^ {2}login {19}app@contoso\.example, 4 renewals, token ends /m)
 })
 
 test('show has the settings, the paths of secrets, and never a secret', async () => {
