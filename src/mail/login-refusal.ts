@@ -51,6 +51,12 @@ const ROWS: readonly Row[] = [
   },
   {
     ...REFUSED,
+    code: '7.9',
+    renews: false,
+    hint: 'The server accepts no ordinary password of this account: use [oauth.NAME] and smtp_sasl_oauth, or an application password.',
+  },
+  {
+    ...REFUSED,
     code: '7.3',
     replies: [535],
     renews: true,

@@ -18,6 +18,9 @@ const noConsent = (table: OauthTable): string =>
     ? 'let an administrator grant consent for SMTP.SendAsApp to the application'
     : `the application has no consent for SMTP.Send: ${loginAdvice(table)}, and accept, or let an administrator grant it`
 
+const conditionalAccess = (table: OauthTable): string =>
+  `Conditional Access wants another factor, or forbids this login: let an administrator except the application, then ${loginAdvice(table)}`
+
 /** Advice for errors of Microsoft, by their AADSTS number (learn.microsoft.com, "Microsoft Entra authentication and authorization error codes"). */
 const OF_MICROSOFT: Readonly<Record<string, (table: OauthTable) => string>> = {
   AADSTS7000215: (table) => `write the value of the client secret, not its id, to ${secretOf(table)}, ${RELOAD}`,
@@ -33,6 +36,9 @@ const OF_MICROSOFT: Readonly<Record<string, (table: OauthTable) => string>> = {
   AADSTS65004: noConsent,
   AADSTS90094: noConsent,
   AADSTS500011: () => `the tenant does not know the resource of scope: correct scope, or use a tenant with Exchange Online, ${RELOAD}`,
+  AADSTS50076: conditionalAccess,
+  AADSTS50079: conditionalAccess,
+  AADSTS53003: conditionalAccess,
   AADSTS7000218: () => `the application wants a client secret: set client_secret_file, or allow public client flows, ${RELOAD}`,
 }
 

@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
+import { createTransport } from 'nodemailer'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { blocksOf, blockWith } from '../support/fenced-blocks.ts'
@@ -27,6 +28,15 @@ afterEach(() => newcomer.stop())
 const READY = 'queue directory:'
 
 const smarthost = blockWith(OPERATIONS, 'relayhost = ').text
+
+/** Sends a mail with the arguments of a command of curl, as curl does, which a machine may lack. */
+async function print(curl: string, { port, mail }: { readonly port: number; readonly mail: string }): Promise<void> {
+  const argument = (name: string): string => new RegExp(`--${name} (?:'([^']*)'|(\\S+))`).exec(curl)?.slice(1).join('') ?? ''
+  expect(curl).toMatch(/ --ssl-reqd --insecure .*--upload-file scan\.txt smtp:\/\/127\.0\.0\.1:5587$/)
+  const [user = '', pass = ''] = argument('user').split(':')
+  const transport = createTransport({ port, requireTLS: true, tls: { rejectUnauthorized: false }, auth: { user, pass } })
+  await transport.sendMail({ envelope: { from: argument('mail-from'), to: argument('mail-rcpt') }, raw: mail })
+}
 
 describe('newcomers', () => {
   test('a developer with five minutes sees and understands the first deferred mail', async () => {
@@ -102,35 +112,28 @@ describe('newcomers', () => {
   test('an administrator rehearses the way of a printer to Microsoft 365', async () => {
     const [sink = ''] = commandsIn(blockWith(M365, 'deferd sink --oauth').text)
     const shown = await newcomer.start(sink, 'approves the code', ' --listen 127.0.0.1:0 --oauth-listen 127.0.0.1:0')
-    const shownAs = (name: string) => new RegExp(`^${name} = "(.*)"$`, 'm').exec(shown)?.[1] ?? ''
-    const [hop, ca] = [shownAs('relayhost'), shownAs('ca_file')]
+    const pasted = /^relayhost[^]*?^ca_file = .*$/m.exec(shown)?.[0] ?? ''
     const port = await portBelowEphemeral()
-    const example = newcomer
-      .read('examples/printer-to-microsoft-365.toml')
-      .replaceAll('[smtp.office365.com]:587', hop)
-      .replace('11111111-2222-3333-4444-555555555555', shownAs('client_id'))
-      .replace('10.0.0.5:587', `127.0.0.1:${port}`)
-      .replace('10.0.0.5:465', '127.0.0.1:0')
-      .replace('[oauth.m365]', `$&\nca_file = "${ca}"\ntoken_url = "${shownAs('token_url')}"`)
-    newcomer.configure(`smtp_tls_CAfile = "${ca}"\n${example}`)
-    newcomer.write('passwords', `${hop} scanner@contoso.example:\n`)
-    newcomer.write('m365.secret', newcomer.read('m365-sink/client-secret'))
+    const [first, last] = ['"./m365-queue"', '"127.0.0.1:5587"'].map((part) => blockWith(M365, part).text)
+    newcomer.configure(`${first}\n${pasted}\n\n${last?.replace('5587', String(port))}`)
     newcomer.write('relay.pem', `${CERTIFICATE}${KEY}`)
+    const preparation = commandsIn(blockWith(M365, 'deferd user add scanner\n').text)
     newcomer.write('password.txt', 'correct horse battery\n')
-    newcomer.runBlock(blockWith(M365, 'user add scanner').text.replaceAll(/^cat .*$/gm, ''))
+    newcomer.runBlock(blockWith(M365, 'user add scanner <').text.replaceAll(/^(?:openssl|cat|rm) .*$/gm, ''))
+    // The first two make the certificate.
+    newcomer.runBlock(preparation.slice(2, -1).join('\n'))
+    await newcomer.start(preparation.at(-1) ?? '', READY)
     const commands = commandsIn(blockWith(M365, 'sink show --keep').text)
-    const [checks, rest] = [commands.slice(0, 2), commands.slice(3)]
-    newcomer.runBlock(checks.join('\n'))
-    await newcomer.start(commands[2] ?? '', READY)
-    newcomer.run(`node -e "import('nodemailer').then(({ createTransport }) =>
-      createTransport({ port: ${port}, requireTLS: true, tls: { rejectUnauthorized: false }, auth: { user: 'scanner', pass: 'correct horse battery' } })
-        .sendMail({ from: 'scan@device.lan', to: 'you@example.org', subject: 'scanned' }))"`)
+    newcomer.run(commands.find((command) => command.includes('sendmail -v')) ?? '')
     await expect.poll(() => newcomer.has('m365-sink/1.eml'), { timeout: 30_000 }).toBe(true)
-    const [send = '', ...looks] = rest
-    for (const command of [send, send.replace('DEFERD_CONFIG=deferd.toml ', '')]) newcomer.run(command)
-    const [history, scanned] = looks.map((command) => newcomer.run(command).out)
-    expect(history).toContain('delivered')
-    expect(scanned).toMatch(/^From: scanner@contoso\.example$[^]*^Subject: scanned$/m)
+    newcomer.run(commands.find((command) => command.endsWith('> scan.txt')) ?? '')
+    const printer = commands.find((command) => command.startsWith('curl ')) ?? ''
+    await print(printer, { port, mail: newcomer.read('scan.txt') })
+    await expect.poll(() => newcomer.has('m365-sink/2.eml'), { timeout: 30_000 }).toBe(true)
+    const [history, scanned] = commands.slice(-2).map((command) => newcomer.run(command).out)
+    expect(history?.match(/\bdelivered\b/g)).toHaveLength(2)
+    newcomer.runBlock(commandsIn(blockWith(M365, '| deferd sendmail -v you').text)[0] ?? '')
+    expect(scanned).toMatch(/^From: app@contoso\.example$[^]*^Subject: scanned$/m)
   })
 
   test('a reliability engineer compares settings', () => {

@@ -35,6 +35,7 @@ export const FAILURES = {
   garbage: { kind: 'status', status: 200, body: '<html><title>Sign in to the wireless network</title>' },
   oversized: { kind: 'status', status: 200, body: `{"access_token":"${'x'.repeat(80 * 1024)}"}` },
   wrong_audience: { kind: 'falsified', how: { audience: GRAPH } },
+  no_roles: { kind: 'falsified', how: { roles: [] } },
   no_lifetime: { kind: 'falsified', how: { lifetime: 0 } },
   closed: { kind: 'none', closes: true },
   silent: { kind: 'none', closes: false },

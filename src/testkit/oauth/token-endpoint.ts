@@ -14,6 +14,8 @@ export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 export interface Falsified {
   /** Audience of the token in place of the right one. */
   readonly audience?: string | undefined
+  /** Application permissions of the token in place of those with consent. */
+  readonly roles?: readonly string[] | undefined
   readonly lifetime?: Duration | undefined
 }
 
@@ -159,7 +161,7 @@ export class TokenEndpoint {
   }
 
   #answer(grant: Grant, { now, falsified }: Asked, refreshToken?: string): JsonAnswer {
-    const { lifetime = this.#settings.lifetime, audience = grant.audience } = falsified
+    const { lifetime = this.#settings.lifetime, audience = grant.audience, roles = grant.roles } = falsified
     const seconds = Math.floor(lifetime / SECOND)
     const scope = grant.scope === undefined ? {} : { scope: grant.scope }
     return {
@@ -169,7 +171,7 @@ export class TokenEndpoint {
         expires_in: seconds,
         ...(this.#settings.provider === 'microsoft' ? { ext_expires_in: seconds } : {}),
         ...scope,
-        access_token: this.tokens.issue({ ...grant, audience }, now, lifetime),
+        access_token: this.tokens.issue({ ...grant, audience, roles }, now, lifetime),
         ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
       },
     }

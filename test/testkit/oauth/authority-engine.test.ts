@@ -310,6 +310,7 @@ describe('scripted failures', () => {
       garbage: [200, ''],
       oversized: [200, ''],
       wrong_audience: [200, ''],
+      no_roles: [200, ''],
       no_lifetime: [200, ''],
       closed: ['closed', ''],
       silent: ['silent', ''],
@@ -319,6 +320,8 @@ describe('scripted failures', () => {
     expect(FAILURES.oversized.body.length).toBeGreaterThan(64 * 1024)
     const wrong = engineOf({}, [{ name: 'script', fails: 'wrong_audience' }])
     expect(await wrong.claims(wrong.token(CREDENTIALS)['access_token'])).toMatchObject({ aud: 'https://graph.microsoft.com' })
+    const bare = engineOf({}, [{ name: 'script', fails: 'no_roles' }])
+    expect(await bare.claims(bare.token(CREDENTIALS)['access_token'])).not.toHaveProperty('roles')
     expect(engineOf({}, [{ name: 'script', fails: 'no_lifetime' }]).token(CREDENTIALS)).toMatchObject({ expires_in: 0 })
   })
 
