@@ -96,7 +96,8 @@ step 'tokens' "$deferd" oauth list
 
 [ $dry = no ] || exit 0
 if [ -n "$failed" ]; then
-  printf '\n# FAILED: %s\n' "${failed#, }"
+  printf '\n# FAILED: %s\n\nTo look for: the first error above, in the tables "Errors and cures" of docs/microsoft-365.md or docs/google.md.\n' "${failed#, }"
   exit 1
 fi
 printf '\n# All steps have succeeded.\n'
+printf '\nTo look for: the mail at %s, From: %s, in the inbox and not in the spam folder; its copy in the sent mail of the mailbox.\n' "$to" "$from"

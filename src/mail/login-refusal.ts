@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
     renews: true,
     hint:
       'Wrong user, password or token. An application needs SMTP.SendAsApp with the consent of an administrator, and a service principal ' +
-      '(by the object id of the enterprise application) with FullAccess to the mailbox.',
+      '(by the object id of the enterprise application) with FullAccess to the mailbox. deferd oauth test NAME says what a token lacks.',
   },
   {
     ...REFUSED,
@@ -116,6 +116,9 @@ function isAt(at: Row['at'], stage: Stage): boolean {
 /** The hint for operators about a status; null where there is none. */
 export const hintOf = (status: Pick<DeliveryStatus, 'status' | 'stage' | 'reply'> | null): string | null =>
   (status === null ? undefined : loginRefusal(status))?.hint ?? null
+
+/** A reason, which may be a reply that ends in a period, and a sentence about it. */
+export const reasonWith = (reason: string, sentence: string): string => `${reason.replace(/\.$/, '')}. ${sentence}`
 
 /** The refusal that a reply means; undefined for any other reply. */
 export function loginRefusal({ status, stage, reply }: Pick<DeliveryStatus, 'status' | 'stage' | 'reply'>): LoginRefusal | undefined {

@@ -46,7 +46,10 @@ const OF_MICROSOFT: Readonly<Record<string, (table: OauthTable) => string>> = {
 const OF_CODE: Readonly<Record<string, (table: OauthTable) => string>> = {
   no_refresh_token: loginAdvice,
   [UNKNOWN_TABLE]: () => 'reload the daemon, so that it reads its configuration again',
-  invalid_client: () => `correct client_id or the secret of the application, ${RELOAD}`,
+  invalid_client: ({ grant, serviceAccountFile }) =>
+    grant === 'service_account'
+      ? `there is no such service account: create a key of an existing one, write it to ${serviceAccountFile}, ${RELOAD}`
+      : `correct client_id or the secret of the application, ${RELOAD}`,
   invalid_grant: (table) =>
     table.grant === 'refresh_token'
       ? `the login has ended: ${loginAdvice(table)}`

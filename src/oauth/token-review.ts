@@ -1,6 +1,6 @@
 /** Faults of an access token before a server sees it, and the fault for which a server refuses one that looks right. Pure. */
 import type { OauthTable } from '../config/values/oauth-table.ts'
-import type { LoginRefusal } from '../mail/login-refusal.ts'
+import { reasonWith, type LoginRefusal } from '../mail/login-refusal.ts'
 import { MINUTE, SECOND, type Duration, type Instant } from '../system/clock.ts'
 import { adviceFor, loginAdvice } from './advice.ts'
 import type { TokenFailure } from './token-answer.ts'
@@ -150,7 +150,7 @@ export interface RefusalFacts {
 /** The fault for which a server refuses a login. */
 export function loginFault(table: OauthTable, { user, claims, faults, refusal, reason }: RefusalFacts): Fault {
   if (refusal === undefined) return { kind: 'server', text: reason }
-  const hint = `${reason}. ${refusal.hint}`
+  const hint = reasonWith(reason, refusal.hint)
   if (refusal.kind === 'mailbox') return { kind: 'mailbox', text: `${hint}${mailboxCommand(table, user, claims)}` }
   if (refusal.kind !== 'refused') return { kind: 'refused', text: hint }
   if (!refusal.renews) return { kind: 'smtp-auth-off', text: hint }
@@ -161,7 +161,7 @@ export function loginFault(table: OauthTable, { user, claims, faults, refusal, r
       kind: 'mailbox',
       text: `${reason}. The token has the right scope, so that ${user} has no mailbox that it may use, or the mailbox has another name: correct the user`,
     }
-  return { kind: 'registration', text: `${reason}. ${registration(table, user, claims)}` }
+  return { kind: 'registration', text: reasonWith(reason, registration(table, user, claims)) }
 }
 
 /** The steps in Exchange that a token of an application needs beyond consent, with its ids. */

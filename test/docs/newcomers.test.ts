@@ -132,7 +132,14 @@ describe('newcomers', () => {
     await expect.poll(() => newcomer.has('m365-sink/2.eml'), { timeout: 30_000 }).toBe(true)
     const [history, scanned] = commands.slice(-2).map((command) => newcomer.run(command).out)
     expect(history?.match(/\bdelivered\b/g)).toHaveLength(2)
-    newcomer.runBlock(commandsIn(blockWith(M365, '| deferd sendmail -v you').text)[0] ?? '')
+    expect(newcomer.runBlock(blockWith(M365, '| deferd sendmail -v you').text).at(-1)?.out).toMatch(
+      /^sink +microsoft +client_credentials .* for 59m$/m,
+    )
+    const live = commandsIn(blockWith(M365, 'sh contrib/oauth/live-tenant.sh').text)[0] ?? ''
+    const report = newcomer.run(live, { '--oauth m365': '--oauth sink', 'relay@contoso.example': 'app@contoso.example' }).out
+    expect(report).toMatch(/^# All steps have succeeded\.$[^]*To look for: the mail at you@example\.org, From: app@contoso\.example/m)
+    expect(report).not.toMatch(/eyJ|Bearer/)
+    expect(report).not.toContain(newcomer.read('m365-sink/client-secret').trim())
     expect(scanned).toMatch(/^From: app@contoso\.example$[^]*^Subject: scanned$/m)
   })
 

@@ -104,6 +104,7 @@ test.each([
   ['`invalid_grant` with a service account', 'account', /key of the account or the clock/],
   ['`invalid_grant` with a refresh token', 'googlePerson', /login has ended/],
   ['`invalid_client`', 'googlePerson', /client_id or the secret/],
+  ['`invalid_client`', 'account', /no such service account: .* \/json/],
   ['`admin_policy_enforced`, `access_denied`', 'googlePerson', /\[oauth\.m365\]/],
 ] as const)('%s of Google is printed with the cure', (cell, table, advice) => {
   expect(rowsOf(GOOGLE, 'error or reply').map(([first]) => first)).toContain(cell)

@@ -12,7 +12,7 @@ import { HostFinder, QUERIES_PER_HOP } from '../routing/host-finder.ts'
 import type { Host } from '../routing/host-order.ts'
 import { SaslCredentials, type Credentials, type TokensOf } from '../tls/sasl-credentials.ts'
 import { TlsPolicies } from '../tls/tls-policy.ts'
-import { hintOf } from '../../mail/login-refusal.ts'
+import { hintOf, reasonWith } from '../../mail/login-refusal.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { systemErrorText } from './error-text.ts'
 import type { SessionFailure } from '../transcript.ts'
@@ -66,7 +66,7 @@ async function tryHost(host: Host, hop: NextHop, deps: TrialDeps): Promise<Trial
     const policy = { softBounce: false, skip5xxGreeting: true, softAuth: true, configured: true, tlsOptional: !found.terms.required }
     const { status } = verdictOfFailure(failure, host, { ...policy, domain: hop.host, best: true })
     const hint = hintOf(status)
-    return { ok: false, text: hint === null ? status.reason : `${status.reason}. ${hint}`, user: null, status }
+    return { ok: false, text: hint === null ? status.reason : reasonWith(status.reason, hint), user: null, status }
   }
   if ('failure' in found) return refusal(found.failure)
   const tls = found.terms

@@ -62,10 +62,10 @@ const CASES: Readonly<Record<string, Case>> = {
     text: /cannot be opened: .*Add-MailboxPermission -Identity app@contoso\.example/,
   },
   'SMTP AUTH off for the tenant': {
-    options: { script: rule('535 5.7.139 Authentication unsuccessful, SmtpClientAuthentication is disabled for the Tenant') },
+    options: { script: rule('535 5.7.139 Authentication unsuccessful, SmtpClientAuthentication is disabled for the Tenant.') },
     kind: 'smtp-auth-off',
     code: 77,
-    text: /SMTP AUTH is off for the tenant or the mailbox/,
+    text: /disabled for the Tenant\. SMTP AUTH is off for the tenant or the mailbox/,
   },
   'a wrong secret': {
     options: { script: '[authority.wrong]\nfails = "invalid_client"\n' },
