@@ -1,18 +1,25 @@
 /** Daemons that are killed between the answer of an authority that rotates refresh tokens, and the use of its access token. */
 import { expect } from 'vitest'
 import { seededRandom } from '../../src/system/random.ts'
+import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
 import { openStoreReadOnly } from '../../src/store/sqlite/open-store.ts'
+import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
+import { MINUTE } from '../../src/system/clock.ts'
 import { filesIn, leaks } from './secret-search.ts'
 import { killed, terminated, TokenSite } from './token-site.ts'
 
 const USER = 'app@contoso.example'
 /** Longest time from an answer to the kill, in ms: its arrival, its commit, and the login with its token. */
 const REACH = 60
+/** Time in which an answer arrives and is committed, in ms: half of the kills are in it. */
+const COMMIT = 8
 
 export interface KilledRenewals {
   readonly answers: number
   /** Answers that a kill has cut off before they were stored. */
   readonly lost: number
+  /** Messages that were in delivery at three kills, and wait for an operator. */
+  readonly corrupt: number
 }
 
 export async function killedRenewals({ kills, seed }: { readonly kills: number; readonly seed: number }): Promise<KilledRenewals> {
@@ -33,12 +40,15 @@ export async function killedRenewals({ kills, seed }: { readonly kills: number; 
     sent.push(`to${kill}@far.example`)
     await site.send(sent.at(-1))
     await answered
-    await new Promise((resolve) => void setTimeout(resolve, chance() * REACH))
+    await new Promise((resolve) => void setTimeout(resolve, chance() * (chance() < 0.5 ? COMMIT : REACH)))
     await killed(daemon)
     logs.set(`log ${kill}`, daemon.out + daemon.err)
   }
   const daemon = await site.start()
-  await expect.poll(() => sent.filter((to) => !site.arrived.has(to))).toEqual([])
+  sent.push('last@far.example')
+  await site.send(sent.at(-1))
+  await expect.poll(() => site.arrived.has('last@far.example')).toBe(true)
+  await expect.poll(() => missing(site, sent), { timeout: 2 * MINUTE }).toEqual([])
   expect((await terminated(daemon)).code).toBe(0)
   const requests = site.authority.requests()
   expect(requests.filter(({ status }) => status !== 200)).toEqual([])
@@ -49,5 +59,18 @@ export async function killedRenewals({ kills, seed }: { readonly kills: number; 
   const queue = openStoreReadOnly(site.queueDirectory)
   const [kept] = await queue.reader.sharedGrants()
   await queue.close()
-  return { answers: requests.length, lost: requests.length - (kept?.generation ?? 0) }
+  const corrupt = sent.filter((to) => !site.arrived.has(to)).length
+  return { answers: requests.length, lost: requests.length - (kept?.generation ?? 0), corrupt }
+}
+
+/** Recipients whose mail has neither arrived nor is in the queue corrupt, which takes mail that was in delivery at three kills. */
+function missing({ queueDirectory, arrived }: TokenSite, sent: readonly string[]): readonly string[] {
+  const reader = openReaderEngine(queueDirectory)
+  try {
+    const listed = reader.list({ ...ANY_MESSAGE, queue: 'corrupt' }, { after: 0, limit: 10_000 })
+    const corrupt = new Set(listed.flatMap(({ recipients }) => recipients.map(({ address }) => address)))
+    return sent.filter((to) => !arrived.has(to) && !corrupt.has(to))
+  } finally {
+    reader.close()
+  }
 }
