@@ -114,7 +114,7 @@ reported. A new secret is used at the next request, and tables that are as befor
 \`[oauth.command]\` with \`provider = "command"\`.
 
 \`deferd oauth test NAME\` requests a token, logs in with it and names what is missing; \`deferd oauth login NAME\` writes the \`refresh_token_file\` of a table
-with a \`device_url\`; \`deferd oauth list\` has the tables with their uses and tokens ([commands](commands.md#deferd-oauth)). A table that no login uses is reported.
+with a \`device_url\`; \`deferd oauth list\` has the tables with their uses and tokens ([commands](commands.md#deferd-oauth-list)). A table that no login uses is reported.
 
 ## Parameters
 
