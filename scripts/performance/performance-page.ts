@@ -1,5 +1,5 @@
-/** docs/performance.md: the published results as tables, then the notes. */
-import { formatFigures } from '../bench/figures/figure.ts'
+/** docs/performance.md: the published results as tables, for users. The targets of a run are printed by `npm run bench -- report`. */
+import { formatMeasured } from '../bench/figures/figure.ts'
 import { formatSpread, type Summary } from '../bench/report.ts'
 import type { Spread } from '../bench/statistics.ts'
 import type { Circumstances, Published, PublishedPart, PublishedRelays } from './published.ts'
@@ -7,25 +7,34 @@ import type { Circumstances, Published, PublishedPart, PublishedRelays } from '.
 /** Columns of contestants. */
 const TITLES: Readonly<Record<string, string>> = {
   tree: 'deferd',
-  base: 'deferd at the base commit',
-  'without-store': 'deferd without a store',
-  maps: 'deferd with ten maps',
   haraka: 'Haraka',
   postfix: 'Postfix',
 }
 
 const titleOf = (contestant: string): string => TITLES[contestant] ?? contestant
 
-export function performancePage({ relays, parts }: Published, notes: string): string {
+/** Contestants of the bench that show the cost of a part of deferd. They have no column. */
+const PARTS_OF_DEFERD: ReadonlySet<string> = new Set(['without-store', 'base', 'maps'])
+
+export function performancePage({ relays, parts }: Published): string {
   const subjects = Map.groupBy(parts, ({ subject }) => subject)
-  return [INTRODUCTION, ...relays.map(relaySection), ...[...subjects].map(subjectSection), notes.trim()].join('\n\n').concat('\n')
+  return [INTRODUCTION, ...relays.map((run) => relaySection(besideOthers(run))), ...[...subjects].map(subjectSection)]
+    .join('\n\n')
+    .concat('\n')
 }
 
 const INTRODUCTION = `# Performance
 
 Figures of [the bench](bench.md), which explains the cases and the measures: mail over loopback, client, relay and sink on one machine, in turns. A
 number is the median of the rounds; the smallest and the largest follow in parentheses. Numbers of two machines do not compare, ratios of the
-same round do. \`npm run bench -- report FILE…\` writes this page from the results of a run.`
+same round do. \`npm run bench -- report FILE…\` writes this page from the results of a run. [CPU time](cpu-time.md) tells where it goes, and which
+changes were measured.`
+
+const besideOthers = (run: PublishedRelays): PublishedRelays => ({
+  ...run,
+  contestants: run.contestants.filter(({ name }) => !PARTS_OF_DEFERD.has(name)),
+  omitted: run.omitted.filter(({ name }) => !PARTS_OF_DEFERD.has(name)),
+})
 
 function relaySection(run: PublishedRelays): string {
   const others = run.contestants.map(({ name }) => name).filter((name) => name !== 'tree')
@@ -37,12 +46,11 @@ function relaySection(run: PublishedRelays): string {
       ['column', 'version'],
       run.contestants.map(({ name, about }) => [titleOf(name), about]),
     ),
-    ...(run.goals.length === 0 ? [] : [formatFigures(run.goals)]),
+    ...ratioTable(run),
     'CPU time per message, in ms:',
     measureTable(run, ({ cpu }) => formatSpread(cpu, 3)),
     'Messages per second:',
     measureTable(run, ({ rate }) => formatSpread(rate, 0)),
-    ...ratioTable(run),
     ...optionalTable(run, 'Time from the final dot to 250, p50 and p99 in ms:', ({ accept50, accept99 }) =>
       percentiles(accept50, accept99),
     ),
@@ -122,7 +130,7 @@ function partSection(part: PublishedPart): string {
   const size = part.size === null || part.size === 1 ? '' : ` at ${part.size} of the full size`
   const extent = part.rounds === null ? part.part : `${rounds(part.rounds)}${size}`
   const commit = part.commit === null ? '' : `, commit ${part.commit}`
-  return `${command}, ${extent}${commit}, ${circumstances(part)}\n\n${formatFigures(part.figures)}`
+  return `${command}, ${extent}${commit}, ${circumstances(part)}\n\n${formatMeasured(part.figures)}`
 }
 
 const rounds = (value: number): string => `${value} ${value === 1 ? 'round' : 'rounds'}`

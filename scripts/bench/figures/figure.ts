@@ -36,11 +36,17 @@ export function percentile(values: readonly number[], part: number): number {
 
 const HEAD = ['figure', 'median (smallest–largest)', 'target', 'reached'] as const
 
-/** The figures as a Markdown table. */
-export function formatFigures(figures: readonly Figure[]): string {
-  const rows = [HEAD, ...figures.map((figure) => [nameOf(figure), shown(spreadOf(figure.values)), targetText(figure), reachedText(figure)])]
-  const widths = HEAD.map((_, n) => Math.max(...rows.map((row) => row[n]?.length ?? 0)))
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell, n) => cell.padEnd(widths[n] ?? 0)).join(' | ')} |`
+/** The figures with their targets, as a Markdown table. */
+export const formatFigures = (figures: readonly Figure[]): string => table(figures, HEAD.length)
+
+/** The figures without targets, as a Markdown table. */
+export const formatMeasured = (figures: readonly Figure[]): string => table(figures, 2)
+
+function table(figures: readonly Figure[], columns: number): string {
+  const cells = figures.map((figure) => [nameOf(figure), shown(spreadOf(figure.values)), targetText(figure), reachedText(figure)])
+  const rows = [HEAD, ...cells].map((row) => row.slice(0, columns))
+  const widths = HEAD.slice(0, columns).map((_, n) => Math.max(...rows.map((row) => row[n]?.length ?? 0)))
+  const line = (row: readonly string[]): string => `| ${row.map((cell, n) => cell.padEnd(widths[n] ?? 0)).join(' | ')} |`
   const [head = HEAD, ...body] = rows
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n')
 }
