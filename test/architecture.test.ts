@@ -108,6 +108,13 @@ test('every folder with sources is a layer, and every layer has sources', () => 
   expect([...new Set(files.map((file) => dirname(file)))].toSorted()).toEqual(LAYERS.toSorted())
 })
 
+test('ARCHITECTURE.md has the folders of src in this order', () => {
+  const text = readFileSync(join(root, '../ARCHITECTURE.md'), 'utf8')
+  const table = text.slice(text.indexOf('| layer'), text.indexOf('\n\n', text.indexOf('| layer')))
+  const named = [...table.matchAll(/`([\w-]+)`/g)].map(([, name]) => (name === 'index' ? '.' : name))
+  expect(named).toEqual([...new Set(LAYERS.map((folder) => folder.split('/')[0]))])
+})
+
 test('imports point down or stay in their folder', () => {
   const rising = files.flatMap((file) =>
     importsOf(file)

@@ -53,16 +53,23 @@ describe('the packed files', () => {
 })
 
 describe('the pages for contributors', () => {
-  test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('%s names existing files only', (page) => {
+  const folders = [...read('ARCHITECTURE.md').matchAll(/`(src\/[\w/-]+\/README\.md)`/g)].map(([, path = '']) => path)
+
+  test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', ...folders])('%s names existing files only', (page) => {
     const missing = [...read(page).matchAll(/`([\w./-]+)`/g)].flatMap(([, path = '']) => (isPath(path) && !exists(path) ? [path] : []))
     expect(missing).toEqual([])
   })
 
-  test('ARCHITECTURE.md lists every layer', () => {
-    const table = read('ARCHITECTURE.md').split('\n## ')[1] ?? ''
-    const folders = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
-    const layers = new Set(folders.map((path) => posix.dirname(path)).filter((path) => path !== '.'))
-    expect([...layers].filter((layer) => !table.includes(`\`${layer}\``))).toEqual([])
+  test('ARCHITECTURE.md names the README of every folder that has one', () => {
+    const found = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('README.md'))
+    expect(folders.toSorted()).toEqual(found.map((path) => `src/${path}`).toSorted())
+  })
+
+  test('ARCHITECTURE.md is read in ten minutes: at most 1,000 words, and 80 in a paragraph', () => {
+    const text = read('ARCHITECTURE.md')
+    expect(text.split(/\s+/).length).toBeLessThanOrEqual(1_000)
+    const paragraphs = text.split(/\n\n|\n(?=\d+\. |- )/).filter((paragraph) => !/^(?:\||```)/.test(paragraph))
+    expect(paragraphs.filter((paragraph) => paragraph.split(/\s+/).length > 80)).toEqual([])
   })
 })
 

@@ -42,7 +42,7 @@ const filesUnder = (folder: string, ending: string): readonly string[] =>
     .map((name) => join(folder, name))
 
 const sources = filesUnder('src', '.ts')
-const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...filesUnder('docs', '.md')]
+const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...filesUnder('docs', '.md'), ...filesUnder('src', '.md')]
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 /** `file:line: word` for each of the words in a text, as whole words. */
