@@ -22,8 +22,8 @@ test('the numbers of faults are those of RELIABILITY.md', () => {
       .split('\n')
       .find((line) => line.startsWith(`| ${name} `)) ?? ''
   const [kills, cuts, syncs] = ['SIGKILL', 'power cuts', 'failed syncs'].map((name) => /\| ([\d,]+) /.exec(row(name))?.[1])
-  expect(readme.replaceAll('\n', ' ')).toMatch(
-    new RegExp(`${kills} kills, ${cuts} power cuts and +${syncs} failed syncs: 0 acknowledged messages lost`),
+  expect(readme.replaceAll(/\s+/g, ' ')).toContain(
+    `${kills} kills, ${cuts} simulated power cuts and ${syncs} failed syncs: 0 acknowledged messages lost`,
   )
   expect(row('SIGKILL')).toContain(' 0 lost')
   expect(row('power cuts')).toContain(' 0 with a lost change')
