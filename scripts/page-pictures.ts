@@ -13,7 +13,7 @@ import { queueApi } from '../src/daemon/queue-api.ts'
 import { matchRoute } from '../src/http/route-table.ts'
 import { Page } from '../src/page/web-page.ts'
 import { queueIdOf } from '../src/mail/message.ts'
-import { ANY_MESSAGE } from '../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../src/store/message-conditions.ts'
 import { createObservedWorld, type World } from '../src/testkit/world.ts'
 import { withPalette } from './palette-png.ts'
 

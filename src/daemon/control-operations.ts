@@ -5,7 +5,7 @@ import type { Failure } from '../http/failure-line.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { OPERATIONS, type BulkOperation, type CommandedUndo, type OperationSummary, type Progress } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
-import type { QueueFilter } from '../store/queue-reader.ts'
+import { queueShape, selectionShape } from '../presentation/selection-shape.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 
 /** One line of the response to an operation or an undo. */
@@ -22,31 +22,13 @@ export const PROGRESS_INTERVAL: Duration = 100
 
 const textOrNull = z.string().nullable()
 
-const queueShape = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
-
-const filterShape = z.strictObject({
-  queueId: textOrNull,
-  sender: textOrNull,
-  recipient: textOrNull,
-  destination: textOrNull,
-  queue: queueShape.or(z.literal('trash')).nullable(),
-  arrivedBefore: z.number().nullable(),
-  arrivedAfter: z.number().nullable(),
-  attemptsOver: z.number().nullable(),
-  status: textOrNull,
-  reply: textOrNull,
-} satisfies Record<keyof QueueFilter, z.ZodType>)
-
 /**
  * The shape is strict and no key has a default. A request of another version is refused as a whole instead of being executed in
  * part.
  */
 const operationShape: z.ZodType<BulkOperation> = z.strictObject({
   operation: z.enum(OPERATIONS),
-  selection: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string()) }),
-    z.strictObject({ kind: z.literal('filter'), filter: filterShape, limit: z.number().nullable() }),
-  ]),
+  selection: selectionShape,
   queues: z.array(queueShape).nullable(),
   purge: z.boolean(),
   dryRun: z.boolean(),

@@ -30,7 +30,7 @@ import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
-import { conditionsOf, describedFilter, filterOf, optionsOf, unknownIn } from './screens/filter-text.ts'
+import { bodyOf, conditionsOf, describedFilter, filterOf, optionsOf, unknownIn } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
 import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
 
@@ -81,12 +81,11 @@ function actionOf(query: URLSearchParams, now: number): AskedAction | null {
   const conditions = shaped(conditionShape, written)
   const all = Object.keys(written).length === 0
   const request: DirectRequest = { operation, selection: { kind: 'filter', filter: conditions }, ...(all ? { all } : {}) }
-  const apiFilter = 'attempts_over' in written ? { ...written, attempts_over: Number(written['attempts_over']) } : written
   return {
     asked: askedBy(request, now),
     words: ['queue', operation, ...(all ? ['--all'] : optionsOf(filter))],
     selection: all ? 'all mail in the queue' : describedFilter(filter),
-    body: { operation, selection: { kind: 'filter', filter: apiFilter }, ...(all ? { all } : {}) },
+    body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...(all ? { all } : {}) },
   }
 }
 

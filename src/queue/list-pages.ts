@@ -1,6 +1,7 @@
 /** Reads the queue page by page. At most three pages are in memory: the next ones are read while the caller handles one. */
 import type { MessageId } from '../mail/message.ts'
-import { conditionsIn, type ListedMessage, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+import type { ListedMessage, QueueReader } from '../store/queue-reader.ts'
+import { conditionsIn, type QueueFilter } from '../store/message-conditions.ts'
 
 /** Number of messages per page. Reading a page takes a transaction of about 3 ms. */
 const PAGE = 1_000

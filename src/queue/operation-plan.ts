@@ -1,6 +1,7 @@
 /** Plans of operations: what an operation would change, and whether what an operator was shown still holds. */
 import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
-import { ANY_MESSAGE, type FoundMessage, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../store/message-conditions.ts'
 import type { Clock, Duration, Instant } from '../system/clock.ts'
 import type { BulkOperation, OperationRequest, ShownPlan } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'

@@ -1,7 +1,7 @@
 /** Operations on queued messages, as the command line, the page and the HTTP interface ask for them. */
 import type { MessageId, QueueName } from '../mail/message.ts'
 import type { AuditId, IdempotentRequest } from '../store/audit-log.ts'
-import type { QueueFilter } from '../store/queue-reader.ts'
+import type { QueueFilter } from '../store/message-conditions.ts'
 
 export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'] as const
 /** Operation on queued messages. */

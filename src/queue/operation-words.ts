@@ -3,11 +3,17 @@
  * whoever asked for the operation, and selects the same mail when it is pasted.
  */
 import type { QueueName } from '../mail/message.ts'
-import type { QueueFilter } from '../store/queue-reader.ts'
+import {
+  CONDITION_KEYS,
+  MESSAGE_CONDITIONS,
+  isFiltered,
+  type ConditionKind,
+  type GivenValues,
+  type QueueFilter,
+} from '../store/message-conditions.ts'
 import { SECOND, type Instant } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
-import { isFiltered } from './message-filter.ts'
 import type { OperationName, OperationRequest } from './operation-request.ts'
 
 /** Maximum number of ids in a text. */
@@ -34,38 +40,30 @@ function ageAt(now: Instant, then: Instant): string {
   return formatDuration(age < SECOND ? Math.round(age) : Math.round(age / SECOND) * SECOND)
 }
 
-/** The conditions but those of queue and id. */
-function conditionWords(
-  {
-    queueId: _id,
-    queue: _queue,
-    sender,
-    recipient,
-    destination,
-    arrivedBefore,
-    arrivedAfter,
-    attemptsOver,
-    status,
-    reply,
-    ...rest
-  }: QueueFilter,
-  now: Instant,
-): readonly string[] {
-  // A new condition does not compile before it has its option.
-  const none: Readonly<Record<string, never>> = rest
-  const options = {
-    ...none,
-    sender: sender === '' ? '<>' : sender,
-    recipient,
-    destination,
-    'older-than': arrivedBefore === null ? null : ageAt(now, arrivedBefore),
-    'younger-than': arrivedAfter === null ? null : ageAt(now, arrivedAfter),
-    'attempts-over': attemptsOver,
-    status,
-    reply,
-  }
-  return Object.entries(options).flatMap(([name, value]) => (value === null ? [] : [`--${name}=${value}`]))
+/** The value of a condition in a filter, as its option takes it. */
+const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], now: Instant) => string } = {
+  id: (id) => id,
+  sender: (address) => (address === '' ? '<>' : address),
+  address: (address) => address,
+  destination: (name) => name,
+  queue: (name) => name,
+  age: (arrival, now) => ageAt(now, arrival),
+  count: String,
+  status: (code) => code,
+  text: (text) => text,
 }
+
+function printed<Kind extends ConditionKind>(kind: Kind, value: GivenValues[Kind] | null, now: Instant): string | null {
+  return value === null ? null : PRINTED[kind](value, now)
+}
+
+/** The conditions but those of queue and id, which have words of their own. */
+const conditionWords = (filter: QueueFilter, now: Instant): readonly string[] =>
+  CONDITION_KEYS.filter((key) => key !== 'queueId' && key !== 'queue').flatMap((key) => {
+    const { kind, name } = MESSAGE_CONDITIONS[key]
+    const text = printed(kind, filter[key], now)
+    return text === null ? [] : [`--${name.replaceAll('_', '-')}=${text}`]
+  })
 
 /** The queues to which an operation is limited. The command takes one, and refuses a list rather than to select more. */
 function queueWords({ operation, selection, queues }: WordedOperation): readonly string[] {

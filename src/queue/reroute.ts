@@ -4,7 +4,8 @@
  */
 import type { Instant } from '../system/clock.ts'
 import { isOfAliases, type DestinationName, type Message } from '../mail/message.ts'
-import { ANY_MESSAGE, type QueueReader } from '../store/queue-reader.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { DestinationDue, Move, QueueStore } from '../store/queue-store.ts'
 
 export interface RerouteDeps {

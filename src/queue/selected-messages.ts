@@ -1,7 +1,8 @@
 /** Finds the messages that an operation selects, in rounds. */
 import type { Message, MessageId } from '../mail/message.ts'
 import type { AuditId } from '../store/audit-log.ts'
-import { onClockAhead, type FoundMessage, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
+import { onClockAhead, type QueueFilter } from '../store/message-conditions.ts'
 import type { Clock } from '../system/clock.ts'
 import type { BulkOperation, OperationName, Selection } from './operation-request.ts'
 

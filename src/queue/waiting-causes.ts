@@ -5,7 +5,8 @@
 import { PLACEHOLDER } from '../mail/failure-cause.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { CauseGroups, type CauseGroup } from '../store/cause-groups.ts'
-import { matchesReply, type QueueFilter, type QueueReader } from '../store/queue-reader.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { matchesReply, type QueueFilter } from '../store/message-conditions.ts'
 
 /** A group of recipients with the same cause at one destination. */
 export interface WaitingCause extends CauseGroup {

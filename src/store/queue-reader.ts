@@ -2,9 +2,9 @@
  * The QueueReader port: read-only queries for operators. A reader works beside a running daemon or without one. It reads in short
  * pages and holds at most one page in memory.
  */
-import type { Duration, Instant } from '../system/clock.ts'
-import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { Instant } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
+import type { QueueFilter } from './message-conditions.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
 import type { AccessEntryReader } from './access-entry.ts'
 import type { TokenReader } from './access-token.ts'
@@ -12,78 +12,12 @@ import type { ProviderReader } from './provider-state.ts'
 import type { GrantReader } from '../oauth/shared-grant.ts'
 import type { StsPolicyReader } from './tls/sts-policy.ts'
 import type { AuditReader } from './audit-log.ts'
-import { addressMatcher, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
+import { addressMatcher } from '../patterns/filter-pattern.ts'
 import type { OutboxReader } from './outbox/outbox-store.ts'
 import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
 import type { Traffic, TrafficMinute } from './traffic.ts'
 import type { DestinationName, Message, MessageId, MessageSummary, QueueName, Recipient, RecipientId, FinalState } from '../mail/message.ts'
-
-/**
- * Conditions on messages, all of which must hold. A null key is no condition. Every key is required, so that a layer that omits a
- * key does not compile. An omitted condition would let an operation such as a deletion match all mail.
- */
-export interface QueueFilter {
-  readonly queueId: string | null
-  /** Pattern of the envelope sender. `*` matches any text, here and in `recipient` and `destination`. */
-  readonly sender: string | null
-  readonly recipient: string | null
-  readonly destination: string | null
-  /** Queue of the message. Null matches every queue except the trash. */
-  readonly queue: QueueName | 'trash' | null
-  readonly arrivedBefore: Instant | null
-  readonly arrivedAfter: Instant | null
-  readonly attemptsOver: number | null
-  /** Pattern of the enhanced status code (RFC 3463) of a live recipient's last attempt: `4.7.0`, `4.7.*`. */
-  readonly status: string | null
-  /**
-   * Text to find in the last reply or reason of a live recipient; case-insensitive. A text with `*` is a pattern of the whole reply
-   * or reason.
-   */
-  readonly reply: string | null
-}
-
-/** The filter without conditions: it matches all mail except the trash. */
-export const ANY_MESSAGE: QueueFilter = {
-  queueId: null,
-  sender: null,
-  recipient: null,
-  destination: null,
-  queue: null,
-  arrivedBefore: null,
-  arrivedAfter: null,
-  attemptsOver: null,
-  status: null,
-  reply: null,
-}
-
-/** Returns the filter with its times converted to a clock that is ahead by `offset` ms. */
-export const onClockAhead = (filter: QueueFilter, offset: Duration): QueueFilter => ({
-  ...filter,
-  arrivedBefore: filter.arrivedBefore === null ? null : filter.arrivedBefore + offset,
-  arrivedAfter: filter.arrivedAfter === null ? null : filter.arrivedAfter + offset,
-})
-
-const isKey = (key: string): key is keyof QueueFilter => key in ANY_MESSAGE
-
-/** The destination that a filter names exactly, in lower case; null when the filter names none or has a pattern. */
-export const exactDestination = ({ destination }: QueueFilter): DestinationName | null =>
-  destination === null || destination.includes('*') ? null : destination.toLowerCase()
-
-/** Returns the keys that hold a condition. Throws at an unknown key, because ignoring a condition would match too much mail. */
-export function conditionsIn(filter: QueueFilter): readonly (keyof QueueFilter)[] {
-  const given = Object.entries(filter).filter(([, value]) => value !== null)
-  return given.map(([key]) => {
-    if (isKey(key)) return key
-    throw new Error(`a queue cannot be filtered by ${key}`)
-  })
-}
-
-/** Whether the last status of a recipient meets `text`, the condition `reply` of a filter. */
-export function matchesReply(text: string, { reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): boolean {
-  const matches = patternMatcher(partPattern(text))
-  return matches(reason) || (reply !== undefined && matches(reply))
-}
 
 /** Returns the recipients of a departed message that match sender, recipient and outcome of a filter. The caller checks `since`. */
 export function departedRecipients(

@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { Reply } from '../support/api-server.ts'
 import { ApiWorld } from '../support/api-world.ts'
 

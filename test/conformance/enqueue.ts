@@ -21,7 +21,7 @@ import {
   type Subject,
 } from './mail.ts'
 import { operate } from '../support/operate.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 export function comingIn(subject: () => Subject): void {
   test('the client and its login are kept with the message, also after a requeue and in the history', async () => {

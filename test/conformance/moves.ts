@@ -14,7 +14,7 @@ import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
 import { renumbered, type Arrival, type MovedMessage, type MoveRound, type MoveStore } from '../../src/store/move-store.ts'
 import type { KeptGrant } from '../../src/oauth/shared-grant.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { operate } from '../support/operate.ts'
 import {
   attempt,

@@ -1,7 +1,7 @@
 /** Contract of the reader of a store: listings with the newest message first, bounded recipients, and counts of a filter. Reads only. */
 import { beforeAll, expect, test } from 'vitest'
 import { recipientId } from '../../src/mail/message.ts'
-import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { operate } from '../support/operate.ts'
 import { deferred, delivered, LIFETIME, MIN, ownerOf, queue, T0, type Subject } from './mail.ts'
 

@@ -6,7 +6,7 @@ import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/mail/message.ts'
 import { bounced, claim, deferred, delivered, first, mail, MIN, queue, settleOne, T0, UNKNOWN, ownerOf, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 export function noticesDue(subject: () => Subject): void {
   const bouncedMail = async () => {

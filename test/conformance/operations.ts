@@ -23,7 +23,7 @@ import {
   type Subject,
   ownerOf,
 } from './mail.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 export function operators(subject: () => Subject): void {
   const stateOf = (id: number) => subject().reader.details(formatQueueId(T0, id))

@@ -2,7 +2,8 @@
  * Contract of the reader of a store.
  */
 import { beforeEach, expect, test } from 'vitest'
-import { ANY_MESSAGE, type HistoryFilter, type QueueFilter } from '../../src/store/queue-reader.ts'
+import type { HistoryFilter } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { claim, contentOf, deferred, delivered, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'

@@ -22,7 +22,7 @@ import {
   type Subject,
   ownerOf,
 } from './mail.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 export function outcomes(subject: () => Subject): void {
   test('mail delivered at its first attempt leaves at once, and has a history', async () => {

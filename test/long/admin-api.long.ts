@@ -1,6 +1,6 @@
 /** The admin API at full size: pages while mail moves, plans that were outgrown, deletes of 100,000 messages that are cut, many kills. */
 import { expect, test } from 'vitest'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { cancelledOperation, cutOperation } from '../support/cut-operation.ts'
 import { answeredThenKilled, repeatedUntilAnswered } from '../support/http-kills.ts'

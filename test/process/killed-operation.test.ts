@@ -3,7 +3,7 @@
  * deleted messages.
  */
 import { expect, test } from 'vitest'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { DAY } from '../../src/system/clock.ts'

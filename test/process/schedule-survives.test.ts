@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
 import { KillableRelay } from '../support/killable-relay.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 /** Every live recipient, with the members that a restart must keep. */
 function schedule(directory: string) {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { pages } from '../../src/queue/list-pages.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
-import { ANY_MESSAGE, type ListPage, type QueueReader } from '../../src/store/queue-reader.ts'
+import type { ListPage, QueueReader } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { mail, queue } from '../conformance/mail.ts'
 
 /** A queue with seven messages, whose reader notes the pages that are asked for. */

@@ -3,10 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { Command } from 'commander'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
-import { isFiltered, toFilter } from '../../src/queue/message-filter.ts'
+import { conditionsIn, withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
 import { operationText, operationWords, type WordedOperation } from '../../src/queue/operation-words.ts'
-import { ANY_MESSAGE, type QueueFilter } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, filterOf, isFiltered, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { DAY, HOUR, seconds } from '../../src/system/clock.ts'
 
 const NOW = 1_767_225_600_000
@@ -66,7 +65,7 @@ function filterIn(argv: readonly string[]): { readonly filter: QueueFilter; read
   command.parse(argv, { from: 'user' })
   const { limit = null, ...options } = command.opts<FilterOptions & { readonly all?: true; readonly now?: true }>()
   const [queueId = null] = command.args
-  return { filter: { ...toFilter(options, NOW), queueId }, limit }
+  return { filter: { ...filterOf(conditionsIn(options), NOW), queueId }, limit }
 }
 
 test('bash and the command read the filter that was carried out', () => {
@@ -82,9 +81,9 @@ test('bash and the command read the filter that was carried out', () => {
       recipient: hostile,
       destination: hostile,
       queue: fc.constantFrom('deferred', 'hold', 'corrupt' as const),
-      olderThan: fc.integer({ min: 1, max: 10_000_000 }).map(seconds),
-      youngerThan: fc.integer({ min: 0, max: 999 }),
-      attemptsOver: fc.nat(1_000),
+      older_than: fc.integer({ min: 1, max: 10_000_000 }).map(seconds),
+      younger_than: fc.integer({ min: 0, max: 999 }),
+      attempts_over: fc.nat(1_000),
       status: fc.constantFrom('4.*', '4.7.0'),
       reply: hostile,
     },
@@ -92,7 +91,7 @@ test('bash and the command read the filter that was carried out', () => {
   )
   const wanted = fc.sample(fc.tuple(given, fc.option(fc.integer({ min: 1, max: 1_000 }))), { numRuns: 300, seed: 1 })
   const operations = wanted.map(([conditions, limit]) => {
-    const filter = toFilter(conditions, NOW)
+    const filter = filterOf(conditions, NOW)
     return deleting({ selection: { kind: 'filter', filter, limit }, operation: 'delete' })
   })
   const read = shellArguments(operations.map((operation) => operationText(operation, NOW)))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { waitingCauses } from '../../src/queue/waiting-causes.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { deferred, first, queue, settleOne, T0 } from '../conformance/mail.ts'
 
 /** A queue with one deferred recipient per reply. */

@@ -4,7 +4,7 @@
  */
 import { createTransport } from 'nodemailer'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { ReadFailed, StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
 import { createObservedWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldConfig } from '../../src/testkit/world-options.ts'

@@ -7,7 +7,7 @@ import { HOUR, hours, minutes, seconds } from '../../src/system/clock.ts'
 import { type Behaviour, type ModelledDelivery } from '../support/modelled-remote.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { QueueWorld } from '../support/queue-world.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 const accepts: Behaviour = { kind: 'accepts' }
 const busy: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy' }

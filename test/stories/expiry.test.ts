@@ -7,7 +7,7 @@ import { StoreUnavailable, type QueueStore } from '../../src/store/queue-store.t
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { type Behaviour, type ModelledDelivery } from '../support/modelled-remote.ts'
 import { QueueWorld } from '../support/queue-world.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 const accepts: Behaviour = { kind: 'accepts' }
 const busy: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy' }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Notify } from '../../src/mail/envelope.ts'
 import { postfixLines } from '../../src/telemetry/postfix-log.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 const APP = 'app@us.example'
 

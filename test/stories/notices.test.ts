@@ -7,7 +7,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
 import { type Behaviour, type ModelledDelivery } from '../support/modelled-remote.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 import type { WorldConfig } from '../../src/testkit/world-options.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 const LIFETIME = 432_000
 const FIVE_DAYS = { maximal_queue_lifetime: '5d', bounce_queue_lifetime: '5d', myhostname: 'relay.example', myorigin: 'relay.example' }

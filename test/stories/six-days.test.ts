@@ -3,7 +3,7 @@ import { days, hours, minutes } from '../../src/system/clock.ts'
 import { type ModelledDelivery } from '../support/modelled-remote.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 import { threadTime } from '../support/thread-time.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 const far = ({ destination, at }: ModelledDelivery) => {
   if (destination === 'well.example' || destination === 'us.example') return { kind: 'accepts' } as const

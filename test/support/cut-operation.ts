@@ -1,6 +1,7 @@
 /** Deletes a backlog over HTTP, with a cancellation or SIGKILL on the way; used by the short and the long test. */
 import { expect } from 'vitest'
-import { ANY_MESSAGE, type QueueReader } from '../../src/store/queue-reader.ts'
+import type { QueueReader } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { DAY } from '../../src/system/clock.ts'

@@ -13,7 +13,7 @@ import { queueFile } from '../../src/store/sqlite/file/database.ts'
 import { damagesOf } from '../../src/store/sqlite/file/full-check.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { SchemaChanged } from '../../src/store/errors.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { deferred, delivered, mail, MIN, settleOne, T0 } from '../conformance/mail.ts'
 

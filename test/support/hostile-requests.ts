@@ -1,6 +1,6 @@
 /** Requests that clients with a token make up to stop a relay: patterns, queries, bodies and plans. */
 import { deflateRawSync } from 'node:zlib'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 export type HostileRole = 'viewer' | 'operator' | 'sender' | 'limited'
 

@@ -1,7 +1,7 @@
 /** Daemons that are killed between the answer of an authority that rotates refresh tokens, and the use of its access token. */
 import { expect } from 'vitest'
 import { seededRandom } from '../../src/system/random.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openStoreReadOnly } from '../../src/store/sqlite/open-store.ts'
 import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
 import { MINUTE } from '../../src/system/clock.ts'

@@ -1,7 +1,7 @@
 /** A message to a large number of recipients; used by the short and the long test. */
 import { expect } from 'vitest'
 import { minutes, seconds } from '../../src/system/clock.ts'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { QueueWorld } from './queue-world.ts'
 
 /** Expects delivery in batches of at most 50, and that a small message is delivered before the large one is. */

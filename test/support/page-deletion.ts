@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { DAY } from '../../src/system/clock.ts'

@@ -1,7 +1,8 @@
 /**
  * Compares the tally of a store with counts from a listing of the whole queue.
  */
-import { ANY_MESSAGE, type ListedMessage, type QueueReader } from '../../src/store/queue-reader.ts'
+import type { ListedMessage, QueueReader } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { completeTally, type QueueTally } from '../../src/store/queue-tally.ts'
 

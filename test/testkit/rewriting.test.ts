@@ -1,7 +1,7 @@
 /** Rewritten mail in a world, on both stores. */
 import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
-import { ANY_MESSAGE } from '../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld, type World, type WorldOptions } from '../../src/testkit/index.ts'
 
 async function inWorld(options: WorldOptions, story: (world: World) => Promise<void>): Promise<void> {

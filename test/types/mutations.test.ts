@@ -21,41 +21,45 @@ interface Mutation {
   readonly report: string
 }
 
-/** A key of QueueFilter dropped in one layer: the condition would be ignored there, which matches all mail. */
-const filterKeyDropped = (layer: string, file: string, replace: string, of = ''): Mutation => ({
-  name: `a filter key dropped in ${layer}`,
+/** A key of QueueFilter dropped in an engine: the condition would be ignored there, which matches all mail. */
+const keyDropped = (layer: string, file: string, replace: string): Mutation => ({
+  name: `a condition dropped in ${layer}`,
   file,
   replace,
   by: '',
   judge: 'tsc',
-  report: `Property 'attemptsOver' is missing in type '{ ${of}`,
+  report: "Property 'attemptsOver' is missing in type '{ ",
+})
+
+/** A kind of condition dropped where conditions are made of the table: no condition of the kind could be given there. */
+const kindDropped = (layer: string, file: string, replace: string): Mutation => ({
+  ...keyDropped(layer, file, replace),
+  name: `a kind of condition dropped in ${layer}`,
+  report: "Property 'count' is missing in type '{ ",
 })
 
 const MUTATIONS: readonly Mutation[] = [
-  filterKeyDropped('the filter without conditions', 'store/queue-reader.ts', '  attemptsOver: null,\n'),
-  filterKeyDropped(
+  keyDropped(
     'the SQLite store',
     'store/sqlite/reader-queries.ts',
     "  attemptsOver: { on: 'recipient', sql: 'attempts > :attemptsOver', bind: (attemptsOver) => ({ attemptsOver }) },\n",
   ),
-  filterKeyDropped(
+  keyDropped(
+    'the PostgreSQL store',
+    'store/postgres/reader-queries.ts',
+    "  attemptsOver: { on: 'recipient', sql: (limit, parameters) => `r.attempts > ${parameters.add(limit)}` },\n",
+  ),
+  keyDropped(
     'the memory store',
     'store/memory/memory-reader.ts',
     '  attemptsOver: (limit, { recipient }) => recipient.attempts > limit,\n',
   ),
-  filterKeyDropped('the shape of the control socket', 'daemon/control-operations.ts', '  attemptsOver: z.number().nullable(),\n'),
-  filterKeyDropped(
-    'the options of commands',
-    'cli/queue-client/filters.ts',
-    "    attemptsOver: new Option('--attempts-over <n>', 'more attempts for a recipient than this number').argParser(countArgument),\n",
-    'queueId: null; sender: Option',
-  ),
-  filterKeyDropped(
-    'the filter that commands make of options',
-    'queue/message-filter.ts',
-    '  attemptsOver: options.attemptsOver ?? null,\n',
-    'queueId: null; sender: string',
-  ),
+  keyDropped('the maildrop', 'queue/intake/maildrop-listing.ts', '  attemptsOver: () => false,\n'),
+  kindDropped('the options of commands', 'cli/queue-client/filters.ts', '  count: countArgument,\n'),
+  kindDropped('queries of the API', 'api/values/message-query.ts', '  count: wholeNumber(0, 1_000_000_000),\n'),
+  kindDropped('the control socket and the token of a plan', 'presentation/selection-shape.ts', '  count: z.int(),\n'),
+  kindDropped('the words of the audit log', 'queue/operation-words.ts', '  count: String,\n'),
+  kindDropped('the filter of what was given', 'store/message-conditions.ts', '  count: (count) => count,\n'),
   {
     name: 'a member of events that is not kept',
     file: 'events/event-types.ts',

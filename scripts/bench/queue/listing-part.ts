@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/message-conditions.ts'
 import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'
 import { freePort, greeted, output } from '../child.ts'
 import { ROOT } from '../deferd.ts'

@@ -3,7 +3,7 @@ import { historyJson, type HistoryJson } from '../../presentation/history-json.t
 import { epochSeconds, jsonLines } from '../../presentation/text.ts'
 import type { FinalState, Recipient } from '../../mail/message.ts'
 import { addressPattern } from '../../patterns/filter-pattern.ts'
-import { senderPattern } from '../../queue/message-filter.ts'
+import { senderPattern } from '../../store/message-conditions.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails } from '../../store/queue-reader.ts'
 import { sumOfTraffic, type Traffic, type TrafficMinute } from '../../store/traffic.ts'
 import { HOUR, MINUTE, type Duration, type Instant } from '../../system/clock.ts'

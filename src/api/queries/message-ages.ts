@@ -4,7 +4,8 @@
  */
 import { epochSeconds } from '../../presentation/text.ts'
 import type { MessageId } from '../../mail/message.ts'
-import { ANY_MESSAGE, type QueueReader } from '../../store/queue-reader.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { MINUTE, seconds, withTimeout, type Duration } from '../../system/clock.ts'
 import { wallNow, type QueueView } from './queue-view.ts'
 

@@ -15,7 +15,7 @@ import type { ListedMessage, MessageDetails } from '../../store/queue-reader.ts'
 import { seconds, type Duration } from '../../system/clock.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
-import { filterOf, maySee, type MessageQuery } from '../values/message-query.ts'
+import { visibleFilter, maySee, type MessageQuery } from '../values/message-query.ts'
 import { recordsOf, wallNow, type QueueView } from './queue-view.ts'
 
 /** Maximum number of recipients of a message in a page. */
@@ -84,7 +84,7 @@ export async function messagePage(
   const bounds = { after: from ?? 0, through: through ?? undefined, limit, newestFirst }
   // A client with limited destinations sees some of the recipients only, so all are read.
   const recipients = visible === null ? RECIPIENTS_SHOWN : undefined
-  const listed = await view.reader.list(filterOf(query, visible, now), { ...bounds, recipients })
+  const listed = await view.reader.list(visibleFilter(query, visible, now), { ...bounds, recipients })
   const records = await recordsOf(view)
   const messages: MessagePageEntry[] = []
   for (const [n, one] of listed.entries()) {
@@ -107,7 +107,7 @@ export async function* messageLines(
 ): AsyncGenerator<Uint8Array> {
   const { limit = Infinity, ...conditions } = query
   const now = wallNow(view)
-  const filter = filterOf(conditions, visible, now)
+  const filter = visibleFilter(conditions, visible, now)
   let left = limit
   if (filter.queue === null && visible === null) {
     for await (const batch of submissions(view.loaded().config.queue_directory, filter, now)) {
@@ -144,7 +144,7 @@ export async function messageCount(
   { visible, within = COUNT_WITHIN }: { readonly visible: Visible; readonly within?: Duration },
 ): Promise<MessageCount> {
   const limits = { most: COUNT_MOST, within }
-  const { count, isAtLeast } = await countMatching(view, filterOf(query, visible, wallNow(view)), limits)
+  const { count, isAtLeast } = await countMatching(view, visibleFilter(query, visible, wallNow(view)), limits)
   return { count, at_least: isAtLeast }
 }
 

@@ -1,20 +1,18 @@
 /** The body of a request for an operation, and its meaning. */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
-import { isFiltered, toFilter } from '../../queue/message-filter.ts'
+import { filterOf, isFiltered } from '../../store/message-conditions.ts'
 import { OPERATIONS, type BulkOperation, type Selection } from '../../queue/operation-request.ts'
 import type { Instant } from '../../system/clock.ts'
-import { conditionShape, conditionsOf } from './message-query.ts'
+import { bodyConditionShape } from './message-query.ts'
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
-
-const filterShape = conditionShape.extend({ attempts_over: z.int().min(0).optional(), queue_id: z.string().min(1).max(30).optional() })
 
 const selectionShape = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().min(1).max(30)).min(1) }),
   z.strictObject({
     kind: z.literal('filter'),
-    filter: filterShape,
+    filter: bodyConditionShape,
     limit: z.int().min(1).nullable().optional().describe('at most so many messages, the oldest first'),
     all: z.boolean().optional().describe('required for a filter without conditions'),
   }),
@@ -52,8 +50,7 @@ export function askedBy(request: DirectRequest, now: Instant): Asked {
   if (purge && operation !== 'delete') throw refused('/purge', 'purge is for the operation delete')
   const rest = { operation, queues, purge }
   if (selection.kind === 'ids') return { ...rest, selection }
-  const { queue_id: queueId = null, ...conditions } = selection.filter
-  const filter = { ...toFilter(conditionsOf(conditions), now), queueId }
+  const filter = filterOf(selection.filter, now)
   if (!isFiltered(filter) && !all && selection.all !== true)
     throw refused('/selection/filter', 'an empty filter selects all mail: add a condition, or "all": true')
   const chosen: Selection = { kind: 'filter', filter, limit: selection.limit ?? null }

@@ -9,7 +9,7 @@ import { Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { byteSize, grouped } from '../../presentation/text.ts'
 import { OPERATIONS } from '../../queue/operation-request.ts'
 import type { ShownPlan } from '../../queue/operation-request.ts'
-import type { QueueFilter } from '../../store/queue-reader.ts'
+import { queueShape, selectionShape } from '../../presentation/selection-shape.ts'
 import { errorCode } from '../../system/caught-error.ts'
 import type { Asked } from './operation-request-shape.ts'
 
@@ -29,33 +29,10 @@ const LARGEST = 2 * 1024 * 1024
 /** Maximum number of ids that a plan names. */
 const MOST_IDS = 50_000
 
-/** Texts of a request have up to 1,000 characters; an internationalized domain is longer in its normal form. */
-const textOrNull = z.string().max(4_000).nullable()
-const numberOrNull = z.int().nullable()
-const queue = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
-
 const shape: z.ZodType<Planned> = z.strictObject({
   operation: z.enum(OPERATIONS),
-  selection: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().max(30)) }),
-    z.strictObject({
-      kind: z.literal('filter'),
-      filter: z.strictObject({
-        queueId: textOrNull,
-        sender: textOrNull,
-        recipient: textOrNull,
-        destination: textOrNull,
-        queue: queue.or(z.literal('trash')).nullable(),
-        arrivedBefore: numberOrNull,
-        arrivedAfter: numberOrNull,
-        attemptsOver: numberOrNull,
-        status: textOrNull,
-        reply: textOrNull,
-      } satisfies Record<keyof QueueFilter, z.ZodType>),
-      limit: numberOrNull,
-    }),
-  ]),
-  queues: z.array(queue).nullable(),
+  selection: selectionShape,
+  queues: z.array(queueShape).nullable(),
   purge: z.boolean(),
   through: z.int().min(0),
   matched: z.int().min(0),

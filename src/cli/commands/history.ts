@@ -7,7 +7,7 @@ import { departedRecipients, type HistoryFilter, type MessageDetails, type Queue
 import type { Duration, Instant } from '../../system/clock.ts'
 import { historyJson } from '../../presentation/history-json.ts'
 import { addressPattern } from '../../patterns/filter-pattern.ts'
-import { senderPattern } from '../../queue/message-filter.ts'
+import { senderPattern } from '../../store/message-conditions.ts'
 import { historyHeadings, historyLine, historyValues } from '../render/history-line.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'

@@ -4,8 +4,8 @@
 import { Option, type Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import { isFiltered, toFilter } from '../../queue/message-filter.ts'
-import { withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { filterOf, isFiltered } from '../../store/message-conditions.ts'
+import { conditionsIn, withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { listHeading, type ListForm } from '../render/list-row.ts'
 import type { ListingOrder, Share } from '../queue-client/listing-shares.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
@@ -15,6 +15,7 @@ import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import type { Shell } from '../shell/shell.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import type { Config } from '../../config/options.ts'
+import type { QueueName } from '../../mail/message.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 
@@ -22,8 +23,8 @@ import { jsonLine, plural } from '../../presentation/text.ts'
  * Options of the command. `maildrop` is an additional queue name here: it lists files that are not queued yet, and is not a
  * filter of operations.
  */
-type ListOptions = Omit<FilterOptions, 'queue'> & {
-  readonly queue?: FilterOptions['queue'] | 'maildrop'
+interface ListOptions extends FilterOptions {
+  readonly queue?: QueueName | 'trash' | 'maildrop'
   readonly sort?: Sort
   readonly count?: true
   readonly wide?: true
@@ -87,7 +88,7 @@ async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): 
 export async function printList(shell: Shell, command: Command, { queue, ...options }: ListOptions): Promise<void> {
   const { config } = await configOf(shell, command)
   const now = shell.clock.now()
-  const filter = toFilter(queue === undefined || queue === 'maildrop' ? options : { ...options, queue }, now)
+  const filter = filterOf(conditionsIn(queue === 'maildrop' ? options : { ...options, queue }), now)
   const reader = await shell.openReader(config)
   try {
     const order = { queue, filter, now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }

@@ -3,7 +3,7 @@
  * ids from standard input (`-`), or all messages (ALL).
  */
 import type { OperationName, BulkOperation, Selection } from '../../queue/operation-request.ts'
-import { ANY_MESSAGE } from '../../store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { getopt } from './getopt.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'

@@ -1,16 +1,29 @@
 /** Filter options that select messages. A message must match all given filters. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import type { QueueFilter } from '../../store/queue-reader.ts'
-import type { MessageConditions } from '../../queue/message-filter.ts'
+import {
+  CONDITION_KEYS,
+  MESSAGE_CONDITIONS,
+  type ConditionKind,
+  type GivenConditions,
+  type GivenValues,
+} from '../../store/message-conditions.ts'
 import { STATUS_PATTERN } from '../../patterns/filter-pattern.ts'
 import { countArgument, durationArgument } from '../shell/config-options.ts'
 
-export interface FilterOptions extends MessageConditions {
-  readonly queue?: NonNullable<QueueFilter['queue']>
+export interface FilterOptions {
   readonly limit?: number
 }
 
+/** Queues that a command can name. */
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
+
+/** Maximum length of a text in characters, as in the API. */
+const LONGEST = 1_000
+
+function textArgument(text: string): string {
+  if (text.length <= LONGEST) return text
+  throw new InvalidArgumentError(`Expected at most ${LONGEST} characters.`)
+}
 
 /** An enhanced status code (RFC 3463), or a pattern of one. */
 function statusArgument(text: string): string {
@@ -18,24 +31,38 @@ function statusArgument(text: string): string {
   throw new InvalidArgumentError('Expected a code such as 4.7.0, or a pattern such as 4.7.*.')
 }
 
-/** The option of each condition; null for a condition that has another form on the command line. */
-const optionsFor = (queues: readonly string[]) =>
-  ({
-    queueId: null,
-    sender: new Option('--sender <address>', 'envelope sender; * matches any text, <> is the null sender'),
-    recipient: new Option('--recipient <address>', 'a recipient without a final outcome; * matches any text'),
-    destination: new Option('--destination <name>', 'destination of a recipient, as in `deferd destination list`; * matches any text'),
-    queue: new Option('--queue <name>', 'queue that holds the message').choices(queues),
-    arrivedBefore: new Option('--older-than <time>', 'arrived longer ago than this: 30m, 2h, 1d').argParser(durationArgument),
-    arrivedAfter: new Option('--younger-than <time>', 'arrived less long ago than this: 30m, 2h, 1d').argParser(durationArgument),
-    attemptsOver: new Option('--attempts-over <n>', 'more attempts for a recipient than this number').argParser(countArgument),
-    status: new Option('--status <code>', 'enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text').argParser(
-      statusArgument,
-    ),
-    reply: new Option('--reply <text>', 'text in the last reply or reason of a recipient'),
-  }) satisfies Record<keyof QueueFilter, Option | null>
+/** Parsers of the kinds; null for a choice, and for an id, which commands take as an operand. */
+const PARSERS: { readonly [Kind in ConditionKind]: ((text: string) => GivenValues[Kind]) | null } = {
+  id: null,
+  sender: textArgument,
+  address: textArgument,
+  destination: textArgument,
+  queue: null,
+  age: durationArgument,
+  count: countArgument,
+  status: statusArgument,
+  text: textArgument,
+}
+
+const optionsFor = (queues: readonly string[]): readonly Option[] =>
+  CONDITION_KEYS.flatMap((key) => {
+    const { kind, name, argument, about } = MESSAGE_CONDITIONS[key]
+    if (kind === 'id') return []
+    const option = new Option(`--${name.replaceAll('_', '-')} <${argument}>`, about)
+    const parse: ((text: string) => unknown) | null = PARSERS[kind]
+    return parse === null ? [option.choices(queues)] : [option.argParser<unknown>(parse)]
+  })
 
 export function withFilters(command: Command, queues: readonly string[] = QUEUES): Command {
-  for (const option of Object.values(optionsFor(queues))) if (option !== null) command.addOption(option)
+  for (const option of optionsFor(queues)) command.addOption(option)
   return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
 }
+
+/** The conditions among the options that `withFilters` added, whose values its parsers made. */
+export const conditionsIn = (options: object): GivenConditions =>
+  Object.fromEntries(
+    Object.entries(options).flatMap(([option, value]) => {
+      const name = option.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+      return CONDITION_KEYS.some((key) => MESSAGE_CONDITIONS[key].name === name) ? [[name, value]] : []
+    }),
+  )

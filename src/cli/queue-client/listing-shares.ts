@@ -1,7 +1,8 @@
 /** Formats the lines of a listing in shares. A share is the text of one page of messages. */
 import type { Instant } from '../../system/clock.ts'
 import type { MessageId } from '../../mail/message.ts'
-import type { ListedMessage, QueueFilter, QueueReader } from '../../store/queue-reader.ts'
+import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
+import type { QueueFilter } from '../../store/message-conditions.ts'
 import { listRow, type ListForm } from '../render/list-row.ts'
 import { listingLines } from '../../presentation/message-lines.ts'
 import { pages } from '../../queue/list-pages.ts'

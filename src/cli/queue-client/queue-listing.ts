@@ -2,7 +2,8 @@
  * Lists the queue as text, page by page of messages; the text of a page is a Share. A long listing is formatted by several worker
  * threads, each with its own connection to the database, because formatting takes most of the time.
  */
-import { exactDestination, type QueueFilter, type QueueReader } from '../../store/queue-reader.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { exactDestination, type QueueFilter } from '../../store/message-conditions.ts'
 import { sharesOf, type ListingOrder, type Share } from './listing-shares.ts'
 
 /** Maximum number of messages for which one thread is faster than several. */

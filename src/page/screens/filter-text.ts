@@ -2,20 +2,19 @@
  * The filter of messages in a query: the names are those of the options of `deferd queue list`. The same names select messages in
  * the forms of operations.
  */
+import { CONDITION_KEYS, MESSAGE_CONDITIONS, type ConditionKey } from '../../store/message-conditions.ts'
 import type { Query } from '../markup/links.ts'
 
-export const FILTER_NAMES = [
-  'sender',
-  'recipient',
-  'destination',
-  'queue',
-  'older_than',
-  'younger_than',
-  'attempts_over',
-  'status',
-  'reply',
-] as const
-export type FilterName = (typeof FILTER_NAMES)[number]
+/** The condition of one message has a screen instead of a field. */
+type FilterKey = Exclude<ConditionKey, 'queueId'>
+export type FilterName = (typeof MESSAGE_CONDITIONS)[FilterKey]['name']
+
+const isFilterKey = (key: ConditionKey): key is FilterKey => key !== 'queueId'
+
+/** The conditions, with what a form shows of them. */
+export const FILTER_FIELDS = CONDITION_KEYS.filter(isFilterKey).map((key) => MESSAGE_CONDITIONS[key])
+
+const FILTER_NAMES: readonly FilterName[] = FILTER_FIELDS.map(({ name }) => name)
 
 /** Conditions as the operator entered them; empty for none. */
 export type FilterText = Readonly<Record<FilterName, string>>
@@ -39,20 +38,17 @@ export const conditionsOf = (filter: FilterText): Query & Readonly<Record<string
 export const optionsOf = (filter: FilterText): readonly string[] =>
   FILTER_NAMES.flatMap((name) => (filter[name] === '' ? [] : [`--${name.replaceAll('_', '-')}`, filter[name]]))
 
-const WORDS: Readonly<Record<FilterName, string>> = {
-  sender: 'from',
-  recipient: 'to',
-  destination: 'destination',
-  queue: 'queue',
-  older_than: 'older than',
-  younger_than: 'younger than',
-  attempts_over: 'attempts over',
-  status: 'status',
-  reply: 'reply contains',
-}
-
 /** `from app@example.com, queue deferred`: the conditions for people. */
 export const describedFilter = (filter: FilterText): string =>
-  FILTER_NAMES.filter((name) => filter[name] !== '')
-    .map((name) => `${WORDS[name]} ${filter[name]}`)
+  FILTER_FIELDS.filter(({ name }) => filter[name] !== '')
+    .map(({ name, words }) => `${words} ${filter[name]}`)
     .join(', ')
+
+/** The conditions as a body of the API has them, where numbers are numbers. */
+export const bodyOf = (filter: FilterText): Readonly<Record<string, string | number>> =>
+  Object.fromEntries(
+    FILTER_FIELDS.filter(({ name }) => filter[name] !== '').map(({ name, kind }) => [
+      name,
+      kind === 'count' ? Number(filter[name]) : filter[name],
+    ]),
+  )

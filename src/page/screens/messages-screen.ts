@@ -9,7 +9,7 @@ import { marked, shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { age, byteSize, count, countUpTo, due } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
-import { conditionsOf, describedFilter, isAny, optionsOf, type FilterText } from './filter-text.ts'
+import { conditionsOf, describedFilter, FILTER_FIELDS, isAny, optionsOf, type FilterName, type FilterText } from './filter-text.ts'
 import { senderList, type SendersValue } from './senders-list.ts'
 
 export interface MessagesFacts {
@@ -43,20 +43,21 @@ export const VERBS = [
 ] as const
 
 /** Fields that stay visible; the others are behind “More conditions”. */
+const VISIBLE: ReadonlySet<FilterName> = new Set(['sender', 'recipient', 'destination', 'queue', 'reply'])
+
+const filterField = (filter: FilterText, { name, kind, label, example }: (typeof FILTER_FIELDS)[number]): Html =>
+  kind === 'queue'
+    ? choice(label, name, filter[name], [{ value: '', text: 'any' }, ...QUEUES.map((one) => ({ value: one, text: one }))])
+    : field({ name, label, value: filter[name], example })
+
 const filterForm = (view: View, { filter }: MessagesFacts): Html => {
-  const hasMore = filter.older_than + filter.younger_than + filter.attempts_over + filter.status !== ''
+  const [shown, more] = [true, false].map((visible) => FILTER_FIELDS.filter(({ name }) => VISIBLE.has(name) === visible))
+  const isOpen = more?.some(({ name }) => filter[name] !== '')
   return html`<form class="filter" action="${linkTo(view, 'messages')}" method="get">
-${field({ name: 'sender', label: 'Sender', value: filter.sender, example: '*@example.com' })}
-${field({ name: 'recipient', label: 'Recipient', value: filter.recipient, example: 'ann@example.com' })}
-${field({ name: 'destination', label: 'Destination', value: filter.destination, example: 'example.com' })}
-${choice('Queue', 'queue', filter.queue, [{ value: '', text: 'any' }, ...QUEUES.map((name) => ({ value: name, text: name }))])}
-${field({ name: 'reply', label: 'Reply contains', value: filter.reply, example: '421 4.7.0' })}
+${shown?.map((one) => filterField(filter, one))}
 <p class="buttons"><button type="submit">Show</button>${isAny(filter) ? null : html` <a href="${linkTo(view, 'messages')}">Clear</a>`}</p>
-<details${hasMore ? html` open` : null}><summary>More conditions</summary><div class="more">
-${field({ name: 'older_than', label: 'Older than', value: filter.older_than, example: '2h' })}
-${field({ name: 'younger_than', label: 'Younger than', value: filter.younger_than, example: '1d' })}
-${field({ name: 'attempts_over', label: 'Attempts over', value: filter.attempts_over, example: '5' })}
-${field({ name: 'status', label: 'Status', value: filter.status, example: '4.7.*' })}
+<details${isOpen ? html` open` : null}><summary>More conditions</summary><div class="more">
+${more?.map((one) => filterField(filter, one))}
 </div></details>
 </form>`
 }

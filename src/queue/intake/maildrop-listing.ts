@@ -5,7 +5,7 @@
 import { lstat, open, opendir, rename, unlink } from 'node:fs/promises'
 import type { Instant } from '../../system/clock.ts'
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
-import { conditionsIn, matchesReply, type QueueFilter } from '../../store/queue-reader.ts'
+import { conditionsIn, matchesReply, type QueueFilter } from '../../store/message-conditions.ts'
 import { errorCode } from '../../system/caught-error.ts'
 import { entryNames, isStale, maildropFolder, openEntry, type Entry, type EntryName } from './maildrop-reader.ts'
 

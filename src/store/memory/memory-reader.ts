@@ -30,9 +30,7 @@ import {
   type QueueName,
 } from '../../mail/message.ts'
 import {
-  conditionsIn,
   departedRecipients,
-  matchesReply,
   type DestinationLoad,
   type FoundMessage,
   type HistoryFilter,
@@ -40,10 +38,10 @@ import {
   type ListedMessage,
   type ListPage,
   type MessageDetails,
-  type QueueFilter,
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
+import { conditionsIn, matchesReply, type QueueFilter } from '../message-conditions.ts'
 
 export class MemoryReader implements ReaderEngine {
   readonly #queue: MemoryQueue

@@ -4,16 +4,8 @@
  */
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type RecipientId, type RecipientState } from '../../mail/message.ts'
-import {
-  conditionsIn,
-  exactDestination,
-  type ListedMessage,
-  type ListedRecipient,
-  type ListPage,
-  type QueueFilter,
-  type Survey,
-  type SurveyPage,
-} from '../queue-reader.ts'
+import type { ListedMessage, ListedRecipient, ListPage, Survey, SurveyPage } from '../queue-reader.ts'
+import { conditionsIn, exactDestination, type QueueFilter } from '../message-conditions.ts'
 import { toListedMessage, toListedRecipient } from './listed-rows.ts'
 import { int8s } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'

@@ -15,10 +15,10 @@ import {
   type HistoryPage,
   type ListPage,
   type MessageDetails,
-  type QueueFilter,
   type QueueReader,
   type RecipientAge,
 } from '../queue-reader.ts'
+import type { QueueFilter } from '../message-conditions.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { int8s } from './session/arrays.ts'

@@ -5,7 +5,7 @@
 import type { QueueName } from '../../mail/message.ts'
 import { likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
 import type { Instant } from '../../system/clock.ts'
-import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
+import { conditionsIn, type QueueFilter } from '../message-conditions.ts'
 import { SHARDS } from '../membership/shards.ts'
 import { texts } from './session/arrays.ts'
 import type { Parameter } from './session/database-connection.ts'

@@ -6,15 +6,8 @@
 import type { Statement } from 'better-sqlite3'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageOf, type DestinationName, type MessageId, type Placement, type RecipientId } from '../../mail/message.ts'
-import {
-  exactDestination,
-  type ListedMessage,
-  type ListedRecipient,
-  type ListPage,
-  type QueueFilter,
-  type Survey,
-  type SurveyPage,
-} from '../queue-reader.ts'
+import type { ListedMessage, ListedRecipient, ListPage, Survey, SurveyPage } from '../queue-reader.ts'
+import { exactDestination, type QueueFilter } from '../message-conditions.ts'
 import type { Database } from './file/database.ts'
 import { isForcedToExpire, placementOf, toListedMessage, toListedRecipient, type ListedRecipientRow, type ListedRow } from './rows.ts'
 import * as sql from './reader-queries.ts'

@@ -5,7 +5,7 @@
 
 import type { QueueName } from '../../mail/message.ts'
 import { likeInJson, likePattern, partPattern } from '../../patterns/filter-pattern.ts'
-import { conditionsIn, type QueueFilter } from '../queue-reader.ts'
+import { conditionsIn, type QueueFilter } from '../message-conditions.ts'
 import { messageIdOf, recipientRange } from './queries.ts'
 import { OF_MESSAGE, OF_RECIPIENT } from './rows.ts'
 

@@ -14,12 +14,12 @@ import type {
   ListedMessage,
   ListPage,
   MessageDetails,
-  QueueFilter,
   QueueReader,
   RecipientAge,
   Survey,
   SurveyPage,
 } from '../queue-reader.ts'
+import type { QueueFilter } from '../message-conditions.ts'
 import type { AccessEntry } from '../access-entry.ts'
 import { accessEntries } from './audit/access-rows.ts'
 import type { KeptGrant } from '../../oauth/shared-grant.ts'

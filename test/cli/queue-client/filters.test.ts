@@ -1,15 +1,14 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { withFilters, type FilterOptions } from '../../../src/cli/queue-client/filters.ts'
-import { isFiltered, toFilter } from '../../../src/queue/message-filter.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { conditionsIn, withFilters } from '../../../src/cli/queue-client/filters.ts'
+import { ANY_MESSAGE, filterOf as filterBy, isFiltered } from '../../../src/store/message-conditions.ts'
 
 const NOW = 1_000_000_000
 
 function filterOf(...args: readonly string[]) {
   const command = withFilters(new Command('list').exitOverride().configureOutput({ writeErr: () => undefined }))
   command.parse(args, { from: 'user' })
-  return toFilter(command.opts<FilterOptions>(), NOW)
+  return filterBy(conditionsIn(command.opts()), NOW)
 }
 
 describe('filter options', () => {
@@ -45,6 +44,7 @@ describe('filter options', () => {
     ['--younger-than', 'late'],
     ['--attempts-over', '-1'],
     ['--limit', 'all'],
+    ['--reply', 'x'.repeat(1_001)],
     ['--status', '4.7'],
     ['--status', '4.7.0x*'],
     ['--sendr', 'x'],

@@ -8,7 +8,7 @@ import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgr
 import { releaseShards, takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import { int2s } from '../../../src/store/postgres/session/arrays.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import type { Clock } from '../../../src/system/clock.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'

@@ -3,7 +3,7 @@
  * the whole table when it has a million rows.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/message-conditions.ts'
 import * as reading from '../../../src/store/postgres/reader-queries.ts'
 import * as membership from '../../../src/store/postgres/membership-queries.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'

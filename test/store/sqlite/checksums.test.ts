@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { queueFile } from '../../../src/store/sqlite/file/database.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { claim, LIFETIME, mail, messagesIn, queue, settleOne, deferred, first, T0 } from '../../conformance/mail.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { folder } from './folders.ts'
 
 /** Flips the lowest bit of the last byte of each occurrence of some bytes in the file; returns their number. */

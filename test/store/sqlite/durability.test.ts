@@ -10,7 +10,7 @@ import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
 import { claim, contentOf, deferred, first, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { asAfterACrash, folder } from './folders.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 
 describe('a commit is synced', () => {
   test('synchronous is FULL after the first write, also when the queue is opened again', () => {

@@ -8,7 +8,7 @@ import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'
 import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { queue } from '../../conformance/mail.ts'
 import { folder } from './folders.ts'
 

@@ -17,7 +17,7 @@ import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { queue } from '../../conformance/mail.ts'
 import { asAfterACrash, folder, unreleasedQueue } from './folders.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 
 function setVersion(directory: string, version: number): void {
   const db = new Database(queueFile(directory))

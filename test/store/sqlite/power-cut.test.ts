@@ -9,7 +9,7 @@ import { seededRandom } from '../../../src/system/random.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { contentOf, deferred, first, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { folder } from './folders.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 
 const MESSAGES = 40
 const CUTS = 100

@@ -8,7 +8,7 @@ import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
 import { claim, deferred, delivered, first, messagesIn, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { folder } from './folders.ts'
 import { operate } from '../../support/operate.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 
 /** Changes rows behind the store's back, as a bad disk or a careless hand would. */
 function damage(directory: string, sql: string): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/message-conditions.ts'
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
 import * as moving from '../../../src/store/sqlite/move-queries.ts'
 import * as auditing from '../../../src/store/sqlite/audit/audit-queries.ts'

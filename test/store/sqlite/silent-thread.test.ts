@@ -1,7 +1,7 @@
 /** Threads of the store that do not answer: what the store tells of them, and their end. */
 import { Session } from 'node:inspector'
 import { expect, test } from 'vitest'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { openStore } from '../../../src/store/sqlite/open-store.ts'
 import { mail } from '../../conformance/mail.ts'
 import { folder } from './folders.ts'

@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import { openDaemonClient } from '../../../src/cli/queue-client/daemon-client.ts'
 import type { OperationName } from '../../../src/queue/operation-request.ts'
 import { queueIdOf } from '../../../src/mail/message.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 
 type Place = 'queued' | 'hold' | 'deleted'

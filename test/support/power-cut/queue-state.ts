@@ -1,6 +1,7 @@
 /** The part of a queue's state that an acknowledgement promises: messages with their places, recipients and schedules. */
 import type { MessageId } from '../../../src/mail/message.ts'
-import { ANY_MESSAGE, type ListedMessage, type ListPage, type QueueFilter } from '../../../src/store/queue-reader.ts'
+import type { ListedMessage, ListPage } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/message-conditions.ts'
 
 /** Id, bytes, whether it is on hold, and its live recipients: address, due time, steps. */
 export type MessageState = readonly [MessageId, number, boolean, readonly (readonly [string, number, number])[]]

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
-import { ANY_MESSAGE } from '../../../src/store/queue-reader.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
