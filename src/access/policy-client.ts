@@ -86,7 +86,7 @@ export class PolicyClient {
     try {
       const answer = answerOf(socket)
       socket.write(request)
-      const text = await withTimeout(answer, clock, timeout(), NEVER)
+      const text = await withTimeout(answer, clock, timeout())
       const action = /(?:^|\n)action=([^\n]*)/.exec(text ?? '')?.[1]
       if (action === undefined)
         throw new Error(text === undefined ? 'no answer in time' : `no action in ${JSON.stringify(text.slice(0, 100))}`)
@@ -111,8 +111,6 @@ export class PolicyClient {
     })
   }
 }
-
-const NEVER = new AbortController().signal
 
 /** The text up to the empty line that ends an answer. Rejects when the connection ends before it, and when the text is no UTF-8. */
 function answerOf(socket: Socket): Promise<string> {

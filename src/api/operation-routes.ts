@@ -7,7 +7,8 @@ import type { Answer } from '../http/route-table.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { OPERATION_STATES } from '../store/audit-log.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import { seconds, type Duration, type Timer } from '../system/clock.ts'
+import { seconds, type Duration } from '../system/clock.ts'
+import { every } from '../system/periodic-task.ts'
 import { apiRoute, assertUnlimited, BASE, json, page, pageCursor, pageLimit, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { assertVisible, destinationDetails, UNKNOWN_DESTINATION } from './queries/destinations.ts'
 import {
@@ -76,21 +77,16 @@ const TICK: Duration = seconds(0.5)
 
 /** Sends the state of an operation when it changes, until it has ended. Returns the function that ends the subscription. */
 function watch(view: QueueView, request: ApiRequest<unknown, unknown>, send: (event: string) => void): () => void {
-  let timer: Timer | null = null
-  let isEnded = false
   let sent = ''
-  const look = async (): Promise<void> => {
+  const look = async (stopping: AbortSignal): Promise<void> => {
     const state = await operationState(view, idOf(request), request.requester).catch(() => null)
     const text = state === null ? sent : `event: operation\ndata: ${jsonLine(state)}\n`
-    if (text !== sent && !isEnded) send(text)
+    if (text !== sent && !stopping.aborted) send(text)
     sent = text
-    if (!isEnded && (state === null || state.state === 'running')) timer = view.clock.after(TICK, () => void look())
+    if (state !== null && state.state !== 'running') void looks.stop()
   }
-  void look()
-  return () => {
-    isEnded = true
-    timer?.cancel()
-  }
+  const looks = every(view.clock, TICK, look, { immediate: true })
+  return () => void looks.stop()
 }
 
 function messageOperations(view: QueueView): readonly ApiRoute[] {

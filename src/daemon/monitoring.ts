@@ -1,7 +1,8 @@
 /** Metrics and health checks of the daemon at http_listen. They stay when the queue is closed and opened again, so that counters continue. */
 import type { Config } from '../config/options.ts'
 import { completeTally } from '../store/queue-tally.ts'
-import { MINUTE, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { MINUTE, type Clock, type Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Events } from '../telemetry/events.ts'
 import { openMetrics } from '../telemetry/metrics/metrics.ts'
 import { HttpPort } from '../http/http-port.ts'
@@ -24,7 +25,7 @@ export class Monitoring {
   readonly #deps: MonitoringDeps
   readonly #port = new HttpPort('http_listen', () => this.#newServer())
   #servers: (() => HttpServer) | null = null
-  #stopChecks: () => void = () => undefined
+  #checks: PeriodicTask | null = null
   #transacted: (took: Duration) => void = () => undefined
 
   constructor(deps: MonitoringDeps) {
@@ -47,7 +48,7 @@ export class Monitoring {
   }
 
   async close(): Promise<void> {
-    this.#stopChecks()
+    void this.#checks?.stop()
     await this.#port.close()
   }
 
@@ -84,7 +85,8 @@ export class Monitoring {
       await parts().store.ping()
       metrics.committed(clock.monotonic() - startedAt)
     }
-    this.#stopChecks = everyMinute(clock, check)
+    // The parts that need the store report a failure.
+    this.#checks = every(clock, MINUTE, check, { failed: () => undefined })
     /** A check that needs the writer fails at once when that does not answer. */
     const byWriter = (run: () => Promise<void>) => async () => (silence.assertAnswers('writer'), run())
     const checks = [
@@ -103,18 +105,4 @@ export class Monitoring {
 function assertHolding({ membership }: OpenParts): void {
   if (!membership.holds())
     throw new Error('this node has not reached the database in time, and delivers nothing: other nodes may have its mail')
-}
-
-/**
- * Runs a check once a minute until the returned function is called. A failure is ignored here, because the parts that need the
- * store report it.
- */
-function everyMinute(clock: Clock, check: () => Promise<void>): () => void {
-  const again = (): Timer =>
-    clock.after(MINUTE, () => {
-      check().catch(() => undefined)
-      timer = again()
-    })
-  let timer = again()
-  return () => timer.cancel()
 }

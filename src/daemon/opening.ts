@@ -39,14 +39,14 @@ import { webTarget } from '../subscriptions/web-target.ts'
 import { accountRequests } from './admin/account-requests.ts'
 import type { Admin } from './admin/admin.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
-import { ClockWatch } from './clock-watch.ts'
+import { watchClock } from './clock-watch.ts'
 import { ControlServer } from './control-server.ts'
-import { IndexCheck } from './index-check.ts'
-import { Maintenance } from './maintenance.ts'
+import { checkIndexes } from './index-check.ts'
+import { maintain } from './maintenance.ts'
 import { memoryAnswers } from './live-queue.ts'
-import { AccessWatch } from './node/access-watch.ts'
+import { watchAccess } from './node/access-watch.ts'
 import type { Peers } from './node/peers.ts'
-import { QuestionWatch } from './node/question-watch.ts'
+import { answerQuestions } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
@@ -164,9 +164,8 @@ export class Opening {
     this.#closing.push(queue.close)
     const { store, reader, sides, membership, node } = queue
     this.#sides = sides
-    const watch = new ClockWatch({ clock, store, events })
-    watch.start(clock.resume(await reader.clockRecord(), config().maximal_backoff_time))
-    this.#closing.push(() => watch.stop())
+    const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
+    this.#stopLater(watchClock({ clock, store, events }, step))
     const isDraining = () => node?.isDraining() ?? false
     const accessEntries = new AccessEntries({ store, reader, clock })
     await accessEntries.load()
@@ -186,7 +185,7 @@ export class Opening {
     const { recorder } = relay
     const outbox = new OutboxUpkeep({ store, recorder, clock, config, events, isShared: node !== null })
     await outbox.start()
-    this.#closing.push(() => outbox.stop())
+    this.#stopLater(outbox)
     this.#closing.push((grace) => relay.stop(grace))
     this.#parts = { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null }
   }
@@ -251,21 +250,15 @@ export class Opening {
   /** Takes part among the nodes of a shared queue, and answers the questions of commands. */
   async #joinNodes({ node, relay, accessEntries }: OpenParts, operations: Operations): Promise<void> {
     if (node === null) return
+    const { clock } = this.#deps
     await node.start()
-    this.#followAccess(accessEntries)
+    const unread = (why: string): void =>
+      this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${why}` })
+    this.#stopLater(watchAccess(clock, () => accessEntries.load(), unread))
     // A node that was taken over has no time for its deliveries, and no shards.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
-    const { clock } = this.#deps
     const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay, clock) }
-    const watch = new QuestionWatch({ clock, table: node.questions, answers })
-    this.#closing.push(() => watch.stop())
-  }
-
-  #followAccess(entries: AccessEntries): void {
-    const failed = (why: string): void =>
-      this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${why}` })
-    const watch = new AccessWatch({ clock: this.#deps.clock, load: () => entries.load(), failed })
-    this.#closing.push(() => watch.stop())
+    this.#stopLater(answerQuestions({ clock, table: node.questions, answers }))
   }
 
   async #openControl(parts: OpenParts, subscriptions: SubscriptionChanges): Promise<Operations> {
@@ -351,15 +344,18 @@ export class Opening {
     const maildrop = relay.maildrop(queueDirectory, { lstat, mkdir, open, opendir, rename, unlink })
     await maildrop.prepare()
     maildrop.start()
-    this.#closing.push(() => maildrop.stop())
+    this.#stopLater(maildrop)
     const { outcomes } = maildrop
     const pickup = new PickupSocket({ queueDirectory, wake: () => maildrop.wake(), outcomes, clock, events })
     pickup.start()
-    this.#closing.push(() => pickup.stop())
-    const maintenance = new Maintenance({ config, clock, store, scheduler: relay.scheduler, events })
-    this.#closing.push(() => maintenance.stop())
-    const indexCheck = new IndexCheck({ clock, store })
-    this.#closing.push(() => indexCheck.stop())
+    this.#stopLater(pickup)
+    this.#stopLater(maintain({ config, clock, store, scheduler: relay.scheduler, events }))
+    this.#stopLater(checkIndexes(clock, store))
+  }
+
+  /** Has a part stop before those that were started earlier. */
+  #stopLater(part: { readonly stop: () => Promise<void> | void }): void {
+    this.#closing.push(() => part.stop())
   }
 }
 

@@ -39,7 +39,7 @@ export function relayLight({ clock, parts }: RelayLightDeps): () => Promise<Rela
   return () => {
     const now = clock.monotonic()
     if (last === null || now - last.at >= AGE) {
-      const light = withTimeout(examine(), clock, TIMEOUT, new AbortController().signal)
+      const light = withTimeout(examine(), clock, TIMEOUT)
       last = { at: now, light: light.then((found) => found ?? { isOk: false, text: 'the store does not answer' }) }
     }
     return last.light

@@ -2,7 +2,8 @@
  * Watches whether reader and writer of the store answer, and reports one that does not. A stop ends such a side, since the daemon would wait
  * for it for ever.
  */
-import { SECOND, seconds, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { SECOND, seconds, type Clock, type Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { SideName, StoreSide, StoreSides } from '../store/store-health.ts'
 import type { Events } from '../telemetry/events.ts'
 
@@ -61,21 +62,18 @@ export class SideWatch {
   #sides: StoreSides | null = null
   /** Sides that a stop has ended, each with whether it could be ended. */
   readonly #ended = new Map<SideName, Promise<boolean>>()
-  #timer: Timer | null = null
+  #task: PeriodicTask | null = null
 
   constructor(deps: SideWatchDeps) {
     this.#deps = deps
   }
 
   start(): void {
-    this.#timer = this.#deps.clock.after(SECOND, () => {
-      this.#look()
-      this.start()
-    })
+    this.#task = every(this.#deps.clock, SECOND, () => this.#look())
   }
 
   stop(): void {
-    this.#timer?.cancel()
+    void this.#task?.stop()
   }
 
   /** Time for which a side has had a call and has answered none; 0 when it answers. */

@@ -5,7 +5,8 @@
 import { execFile } from 'node:child_process'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { ForwardingNet, type Listener, type ListenOptions, type Net } from '../system/net.ts'
-import type { Clock, Duration, Timer } from '../system/clock.ts'
+import type { Clock, Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -62,7 +63,7 @@ export interface ServiceManagerDeps {
 /** Notifies the service manager through systemd-notify(1), because Node has no Unix datagram sockets. */
 export class ServiceManager {
   readonly #deps: ServiceManagerDeps
-  #timer: Timer | null = null
+  #watchdog: PeriodicTask | null = null
 
   constructor(deps: ServiceManagerDeps) {
     this.#deps = deps
@@ -70,25 +71,16 @@ export class ServiceManager {
 
   /** Reports that the ports are open. */
   ready(): void {
+    const { env, pid, clock } = this.#deps
     this.#notify('READY=1')
-    this.#notifyWatchdog()
+    const interval = watchdogInterval(env, pid)
+    // A timer notifies the watchdog, so that a blocked event loop stops the notifications.
+    if (interval !== null) this.#watchdog = every(clock, interval, () => this.#notify('WATCHDOG=1'))
   }
 
   stopping(): void {
-    this.#timer?.cancel()
-    this.#timer = null
+    void this.#watchdog?.stop()
     this.#notify('STOPPING=1')
-  }
-
-  /** Notifies the watchdog from a timer, so that a blocked event loop stops the notifications. */
-  #notifyWatchdog(): void {
-    const { env, pid, clock } = this.#deps
-    const interval = watchdogInterval(env, pid)
-    if (interval === null) return
-    this.#timer = clock.after(interval, () => {
-      this.#notify('WATCHDOG=1')
-      this.#notifyWatchdog()
-    })
   }
 
   #notify(state: string): void {

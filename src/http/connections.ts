@@ -67,7 +67,7 @@ export class Connections {
 
   /** Resolves with false when the server is not closed within the time. */
   async #within(time: Duration, closed: Promise<true>): Promise<boolean> {
-    return (await withTimeout(closed, this.#clock, time, new AbortController().signal)) ?? false
+    return (await withTimeout(closed, this.#clock, time)) ?? false
   }
 }
 

@@ -1,6 +1,7 @@
 /** Responses of server-sent events. Their number is limited, and a client that does not read loses events, then its stream. */
 import type { ServerResponse } from 'node:http'
-import { seconds, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
 /** Maximum number of open streams. */
@@ -29,7 +30,8 @@ interface OpenStream extends Client {
 export class EventStreams {
   readonly #clock: Clock
   readonly #open = new Set<OpenStream>()
-  #timer: Timer | null = null
+  /** Runs while a stream is open. */
+  #comments: PeriodicTask | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -50,12 +52,13 @@ export class EventStreams {
     response.flushHeaders()
     this.#open.add(stream)
     const unsubscribe = subscribe((event) => this.#send(stream, event))
+    this.#comments ??= every(this.#clock, KEEP_ALIVE, () => this.#keepAlive())
     const ended = (): void => {
       if (this.#open.delete(stream)) unsubscribe()
+      if (this.#open.size === 0) this.#endComments()
     }
     if (response.destroyed) ended()
     else response.on('close', ended)
-    this.#timer ??= this.#keepAlive()
   }
 
   /** Ends the streams of clients that have lost the right to them. */
@@ -70,8 +73,7 @@ export class EventStreams {
 
   /** Ends all streams. */
   close(): void {
-    this.#timer?.cancel()
-    this.#timer = null
+    this.#endComments()
     for (const { response } of this.#open) response.end()
   }
 
@@ -86,11 +88,13 @@ export class EventStreams {
     if (this.#clock.monotonic() - stream.behindSince >= PATIENCE) response.destroy()
   }
 
-  #keepAlive(): Timer {
-    return this.#clock.after(KEEP_ALIVE, () => {
-      for (const stream of this.#open) this.#send(stream, ': keep-alive\n\n')
-      void this.confirmAll()
-      this.#timer = this.#open.size === 0 ? null : this.#keepAlive()
-    })
+  #keepAlive(): void {
+    for (const stream of this.#open) this.#send(stream, ': keep-alive\n\n')
+    void this.confirmAll()
+  }
+
+  #endComments(): void {
+    void this.#comments?.stop()
+    this.#comments = null
   }
 }

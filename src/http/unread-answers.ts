@@ -4,7 +4,8 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { seconds, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 /** Time without progress after which a connection is closed. Answers are written in pieces, each of which is progress. */
 export const READ_WITHIN: Duration = seconds(30)
@@ -23,7 +24,8 @@ interface Progress {
 export class UnreadAnswers {
   readonly #clock: Clock
   readonly #sockets = new Map<Socket, Progress>()
-  #timer: Timer | null = null
+  /** Runs while a response is open. */
+  #task: PeriodicTask | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -37,14 +39,14 @@ export class UnreadAnswers {
     const progress = this.#sockets.get(socket) ?? { open: 0, taken: 0, at: this.#clock.monotonic() }
     progress.open++
     this.#sockets.set(socket, progress)
-    this.#timer ??= this.#clock.after(INTERVAL, () => this.#examine())
+    this.#task ??= every(this.#clock, INTERVAL, () => this.#examine())
     response.on('close', () => {
       progress.open--
       if (progress.open > 0) return
       this.#sockets.delete(socket)
       if (this.#sockets.size > 0) return
-      this.#timer?.cancel()
-      this.#timer = null
+      void this.#task?.stop()
+      this.#task = null
     })
   }
 
@@ -56,6 +58,5 @@ export class UnreadAnswers {
       if (writableLength === 0 || taken !== progress.taken) Object.assign(progress, { taken, at: now })
       else if (now - progress.at >= READ_WITHIN) socket.destroy()
     }
-    this.#timer = this.#clock.after(INTERVAL, () => this.#examine())
   }
 }

@@ -3,8 +3,9 @@
  * queue, and the limits of what is kept. Mail waits for none of it.
  */
 import type { Config } from '../config/options.ts'
-import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
 import { MINUTE, SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { Events } from '../telemetry/events.ts'
 import { settingsOf } from './configured-subscriptions.ts'
@@ -30,15 +31,13 @@ const PRUNE_AFTER = 1_000
 
 export class OutboxUpkeep {
   readonly #deps: OutboxUpkeepDeps
-  readonly #tasks = new TaskSet((error) => {
-    throw error
-  })
+  readonly #tasks = new TaskSet(rethrowUnlessUnavailable)
   readonly #listeners = new Set<(isChange: boolean) => void>()
   /** Time of the last publication, on the monotonic clock. */
   #publishedAt: Duration = -COLLECTED_UNDER_LOAD
   #collecting: Timer | null = null
-  #looking: Timer | null = null
-  #pruning: Timer | null = null
+  #looking: PeriodicTask | null = null
+  #pruning: PeriodicTask | null = null
   /** Number of times that events were made since the last pruning. */
   #sincePruning = 0
   #isConfigured = true
@@ -57,14 +56,16 @@ export class OutboxUpkeep {
       await this.refresh()
       await this.configure()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
+      rethrowUnlessUnavailable(error)
       this.#isConfigured = false
       const text = `[events.…] tables have no effect yet: ${error.message}; this is tried again every minute`
       this.#deps.events.emit({ kind: 'note', level: 'warning', text })
     }
-    this.#deps.recorder.onRecorded(() => this.#recorded())
-    if (this.#deps.isShared) this.#lookLater()
-    this.#pruneLater()
+    const { recorder, clock, isShared } = this.#deps
+    recorder.onRecorded(() => this.#recorded())
+    const failed = rethrowUnlessUnavailable
+    if (isShared) this.#looking = every(clock, LOOK_EVERY, () => this.#look(), { failed })
+    this.#pruning = every(clock, MINUTE, (stopping) => this.#prune(stopping), { failed })
   }
 
   /** Applies the subscriptions of the configuration in effect. */
@@ -96,20 +97,20 @@ export class OutboxUpkeep {
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    for (const timer of [this.#collecting, this.#looking, this.#pruning]) timer?.cancel()
-    await this.#tasks.settled()
+    this.#collecting?.cancel()
+    await Promise.all([this.#looking?.stop(), this.#pruning?.stop(), this.#tasks.settled()])
   }
 
   #recorded(): void {
     if (this.#isStopped) return
-    if (++this.#sincePruning === PRUNE_AFTER) this.#run(() => this.#prune())
+    if (++this.#sincePruning === PRUNE_AFTER) this.#pruning?.wake()
     if (this.#collecting !== null) return
     const { clock } = this.#deps
     const rest = this.#publishedAt + COLLECTED_UNDER_LOAD - clock.monotonic()
     this.#collecting = clock.after(Math.max(COLLECTED, rest), () => {
       this.#collecting = null
       this.#publishedAt = clock.monotonic()
-      this.#run(() => this.#publish())
+      this.#tasks.add(this.#publish())
     })
   }
 
@@ -128,42 +129,17 @@ export class OutboxUpkeep {
     return new Promise((resolve) => this.#deps.clock.after(COLLECTED, resolve))
   }
 
-  #lookLater(): void {
-    if (this.#isStopped) return
-    this.#looking = this.#deps.clock.after(LOOK_EVERY, () => {
-      this.#run(async () => {
-        await this.refresh()
-        if (!this.#deps.recorder.isIdle) await this.#publish()
-      })
-      this.#lookLater()
-    })
-  }
-
-  #pruneLater(): void {
-    if (this.#isStopped) return
-    this.#pruning = this.#deps.clock.after(MINUTE, () => {
-      this.#run(async () => {
-        if (!this.#isConfigured) await this.configure()
-        await this.#prune()
-      })
-      this.#pruneLater()
-    })
+  async #look(): Promise<void> {
+    await this.refresh()
+    if (!this.#deps.recorder.isIdle) await this.#publish()
   }
 
   /** Applies the limits in slices, one transaction each, so that mail does not wait. */
-  async #prune(): Promise<void> {
+  async #prune(stopping: AbortSignal): Promise<void> {
     this.#sincePruning = 0
+    if (!this.#isConfigured) await this.configure()
     const { store, clock, config } = this.#deps
     const limits = { before: clock.now() - config().event_retention, count: config().event_limit }
-    for (let { more } = await store.pruneEvents(limits); more && !this.#isStopped;) ({ more } = await store.pruneEvents(limits))
-  }
-
-  /** Runs a task; one that the store cannot commit is repeated the next time. */
-  #run(task: () => Promise<void>): void {
-    this.#tasks.add(
-      task().catch((error: unknown) => {
-        if (!(error instanceof StoreUnavailable)) throw error
-      }),
-    )
+    for (let { more } = await store.pruneEvents(limits); more && !stopping.aborted;) ({ more } = await store.pruneEvents(limits))
   }
 }

@@ -41,6 +41,11 @@ export class StoreUnavailable extends Error {
   readonly exitCode: number = 75
 }
 
+/** Throws any other error than StoreUnavailable: it is a bug. */
+export function rethrowUnlessUnavailable(error: unknown): asserts error is StoreUnavailable {
+  if (!(error instanceof StoreUnavailable)) throw error
+}
+
 /** An I/O error or damage kept the store from reading what was asked for. Other calls may succeed. */
 export class ReadFailed extends StoreUnavailable {
   override readonly name = 'ReadFailed'

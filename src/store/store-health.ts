@@ -4,7 +4,8 @@
  * takes, because mail whose outcome is lost is delivered again. A store that does not answer at all is seen by its sides.
  */
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
-import { StoreUnavailable, type QueueStore } from './queue-store.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
+import { rethrowUnlessUnavailable, type QueueStore } from './queue-store.ts'
 
 /** Pause between two tries of a call. */
 const PAUSE: Duration = SECOND
@@ -54,6 +55,7 @@ export class StoreHealth {
   readonly #abandon = new AbortController()
   readonly #recovered: (() => void)[] = []
   #unavailable = false
+  #pings: PeriodicTask | null = null
 
   constructor({ store, clock, holds = () => true, failed }: StoreHealthDeps) {
     this.#store = store
@@ -80,6 +82,7 @@ export class StoreHealth {
   /** Stops the repetition of calls. Each pending call rejects with the StoreUnavailable of its last try. */
   abandon(): void {
     this.#abandon.abort()
+    void this.#pings?.stop()
   }
 
   /** Repeats a call once a second until it is committed. Rejects with StoreUnavailable only after `abandon`. */
@@ -97,27 +100,17 @@ export class StoreHealth {
 
   /** Marks the store unavailable. Rethrows any error except StoreUnavailable, because another error is a bug. */
   failed(error: unknown): void {
-    if (!(error instanceof StoreUnavailable)) throw error
+    rethrowUnlessUnavailable(error)
     if (this.#unavailable) return
     this.#unavailable = true
     this.#failed(error.message)
-    this.#pingLater()
+    if (!this.#abandon.signal.aborted)
+      this.#pings = every(this.#clock, PING_PAUSE, () => this.#ping(), { failed: rethrowUnlessUnavailable })
   }
 
-  #pingLater(): void {
-    this.#clock.after(PING_PAUSE, () => {
-      if (this.#abandon.signal.aborted) return
-      this.#store.ping().then(
-        () => this.#recover(),
-        (error: unknown) => {
-          if (!(error instanceof StoreUnavailable)) throw error
-          this.#pingLater()
-        },
-      )
-    })
-  }
-
-  #recover(): void {
+  async #ping(): Promise<void> {
+    await this.#store.ping()
+    void this.#pings?.stop()
     this.#unavailable = false
     for (const action of this.#recovered) action()
   }

@@ -7,8 +7,9 @@ import { eventTime, type KeptEvent } from '../events/kept-event.ts'
 import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
 import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
-import { StoreUnavailable } from '../store/queue-store.ts'
-import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import { SECOND, type Clock, type Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Random } from '../system/random.ts'
 import { EarliestAlarm } from '../system/earliest-alarm.ts'
 import { TaskSet } from '../system/task-set.ts'
@@ -40,7 +41,7 @@ const LOOK_EVERY: Duration = SECOND
 export class EventSender {
   readonly #deps: EventSenderDeps
   readonly #tasks = new TaskSet((error) => {
-    if (!(error instanceof StoreUnavailable)) throw error
+    rethrowUnlessUnavailable(error)
     this.#alarm.expect(this.#deps.clock.now() + STORE_PAUSE)
   })
   readonly #stopping = new AbortController()
@@ -60,7 +61,7 @@ export class EventSender {
   readonly #alarm: EarliestAlarm
   #isLooking = false
   #isAsked = false
-  #timer: Timer | null = null
+  #looks: PeriodicTask | null = null
 
   constructor(deps: EventSenderDeps) {
     this.#deps = deps
@@ -69,13 +70,13 @@ export class EventSender {
 
   start(): void {
     this.wake()
-    if (this.#deps.isShared) this.#lookLater()
+    if (this.#deps.isShared) this.#looks = every(this.#deps.clock, LOOK_EVERY, () => this.wake())
   }
 
   /** Aborts running requests; resolves when none is left. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#timer?.cancel()
+    void this.#looks?.stop()
     this.#alarm.stop()
     await this.#tasks.settled()
   }
@@ -100,13 +101,6 @@ export class EventSender {
 
   get #isStopping(): boolean {
     return this.#stopping.signal.aborted
-  }
-
-  #lookLater(): void {
-    this.#timer = this.#deps.clock.after(LOOK_EVERY, () => {
-      this.wake()
-      this.#lookLater()
-    })
   }
 
   async #look(): Promise<void> {

@@ -69,18 +69,18 @@ export function sleep(clock: Clock, delay: Duration, signal?: AbortSignal): Prom
  * Resolves with the result of `answer`. Resolves with undefined when `answer` takes longer than `wait` or `signal` aborts; a
  * later result is ignored.
  */
-export function withTimeout<T>(answer: Promise<T>, clock: Clock, wait: Duration, signal: AbortSignal): Promise<T | undefined> {
+export function withTimeout<T>(answer: Promise<T>, clock: Clock, wait: Duration, signal?: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       timer.cancel()
-      signal.removeEventListener('abort', resolveEmpty)
+      signal?.removeEventListener('abort', resolveEmpty)
     }
     const resolveEmpty = (): void => {
       stop()
       resolve(undefined)
     }
-    const timer = clock.after(signal.aborted ? 0 : Math.max(0, wait), resolveEmpty)
-    signal.addEventListener('abort', resolveEmpty, { once: true })
+    const timer = clock.after(signal?.aborted === true ? 0 : Math.max(0, wait), resolveEmpty)
+    signal?.addEventListener('abort', resolveEmpty, { once: true })
     answer.then(resolve, reject).finally(stop)
   })
 }

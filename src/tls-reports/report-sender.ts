@@ -4,8 +4,9 @@
  */
 import { tlsrptName, tlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { DAY, HOUR, MINUTE, type Clock, type Duration, type Instant, type Timer } from '../system/clock.ts'
+import { DAY, HOUR, MINUTE, type Clock, type Duration, type Instant } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Day, ReportEnd, TlsReportStore } from '../store/tls/tls-report.ts'
 import { compressed, type ReportFacts } from './report-json.ts'
 import { mailtoAddress } from './report-mail.ts'
@@ -49,9 +50,8 @@ const KEPT = 3
 
 export class ReportSender {
   readonly #deps: ReportSenderDeps
-  #timer: Timer | undefined
+  #task: PeriodicTask | null = null
   #closed = false
-  #running = false
   /** The day for which old results were deleted. */
   #pruned: Day = ''
 
@@ -61,26 +61,16 @@ export class ReportSender {
 
   /** Begins to look for reports that are due; called again after a change of the settings. */
   start(): void {
-    if (this.#isSending && this.#timer === undefined && !this.#running) this.#arm()
+    const failed = (error: unknown): void => {
+      if (!this.#closed) this.#deps.note(`TLSRPT: reports cannot be sent: ${errorMessage(error)}`, 'warning')
+    }
+    if (this.#isSending) this.#task ??= every(this.#deps.clock, INTERVAL, () => this.#sendDue(), { failed })
   }
 
   /** Ends the search for due reports. A report that is being sent may fail then, and is sent by the next process. */
   close(): void {
     this.#closed = true
-    this.#timer?.cancel()
-  }
-
-  #arm(): void {
-    this.#timer = this.#deps.clock.after(INTERVAL, () => {
-      this.#timer = undefined
-      this.#running = true
-      void this.#sendDue()
-        .catch((error: unknown) => this.#closed || this.#deps.note(`TLSRPT: reports cannot be sent: ${errorMessage(error)}`, 'warning'))
-        .finally(() => {
-          this.#running = false
-          this.start()
-        })
-    })
+    void this.#task?.stop()
   }
 
   async #sendDue(): Promise<void> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
-import { IndexCheck } from '../../src/daemon/index-check.ts'
-import { ClockWatch } from '../../src/daemon/clock-watch.ts'
-import { Maintenance } from '../../src/daemon/maintenance.ts'
+import { watchClock } from '../../src/daemon/clock-watch.ts'
+import { checkIndexes } from '../../src/daemon/index-check.ts'
+import { maintain } from '../../src/daemon/maintenance.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { eventLoopTurn } from '../../src/system/event-loop.ts'
@@ -55,7 +55,7 @@ describe('maintenance', () => {
       scanned,
       texts,
       store,
-      maintenance: new Maintenance({ config: () => config, clock, store, scheduler, events }),
+      maintenance: maintain({ config: () => config, clock, store, scheduler, events }),
     }
   }
 
@@ -94,7 +94,7 @@ test('the indexes are verified at the start and once a day, in slices', async ()
     if (verified.length === 5) throw new StoreUnavailable('the disk is full')
     return slices.get(after) ?? null
   }
-  const check = new IndexCheck({ clock, store: { verify } })
+  const check = checkIndexes(clock, { verify })
   await eventLoopTurn()
   await pass(clock, 3 * DAY)
   const walk = (from: Duration) => [0, 200, 300].map((after, n) => [from + 250 * n, after])
@@ -119,12 +119,12 @@ describe('the watch of the clock', () => {
         records.push(record)
       },
     }
-    return { machine, records, texts, store, watch: new ClockWatch({ clock, store, events }) }
+    return { machine, records, texts, store, start: (step: Duration) => watchClock({ clock, store, events }, step) }
   }
 
   test('keeps a record at the start, once a minute and at the end', async () => {
-    const { machine, records, watch } = watched()
-    watch.start(0)
+    const { machine, records, start } = watched()
+    const watch = start(0)
     await pass(machine, 2.5 * MINUTE)
     await watch.stop()
     await pass(machine, HOUR)
@@ -132,8 +132,8 @@ describe('the watch of the clock', () => {
   })
 
   test('reports a step within a second, with a record of it', async () => {
-    const { machine, records, texts, watch } = watched()
-    watch.start(-HOUR)
+    const { machine, records, texts, start } = watched()
+    const watch = start(-HOUR)
     await pass(machine, 10.5 * SECOND)
     machine.step(10 * YEAR)
     await pass(machine, SECOND)
@@ -146,9 +146,9 @@ describe('the watch of the clock', () => {
   })
 
   test('repeats a record that could not be committed', async () => {
-    const { machine, records, store, watch } = watched()
+    const { machine, records, store, start } = watched()
     store.fails = true
-    watch.start(0)
+    const watch = start(0)
     await pass(machine, 2.5 * SECOND)
     store.fails = false
     await pass(machine, SECOND)

@@ -60,8 +60,7 @@ export class MessageAges {
     if (messages > MOST) return null
     const { clock } = this.#view
     if (this.#running === null && clock.monotonic() >= this.#nextAt) this.#begin()
-    if (this.#last === null && this.#running !== null)
-      await withTimeout(this.#running, clock, FIRST_WITHIN, new AbortController().signal).catch(() => undefined)
+    if (this.#last === null && this.#running !== null) await withTimeout(this.#running, clock, FIRST_WITHIN).catch(() => undefined)
     return this.#last
   }
 

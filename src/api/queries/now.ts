@@ -8,7 +8,8 @@ import { jsonLine } from '../../presentation/text.ts'
 import { queueIdOf } from '../../mail/message.ts'
 import { readStored, statusOf, type StoredStatus } from '../../queue/queue-status.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
-import { SECOND, seconds, withTimeout, type Duration, type Timer } from '../../system/clock.ts'
+import { SECOND, seconds, withTimeout, type Duration } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import { maySee } from '../values/message-query.ts'
 import { MessageAges } from './message-ages.ts'
 import type { Visible } from './messages.ts'
@@ -106,7 +107,8 @@ export class Now {
   /** The last figures; null before the first. */
   #lastFigures: NowJson | null = null
   readonly #subscribers = new Map<Send, Visible>()
-  #timer: Timer | null = null
+  /** Runs while there are subscribers. */
+  #ticks: PeriodicTask | null = null
 
   constructor(view: QueueView) {
     this.#view = view
@@ -133,14 +135,16 @@ export class Now {
   /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */
   subscribe(visible: Visible, send: Send): () => void {
     this.#subscribers.set(send, visible)
-    this.#timer ??= this.#tickAfter(0)
-    return () => void this.#subscribers.delete(send)
+    this.#ticks ??= every(this.#view.clock, SECOND, () => this.#tick(), { immediate: true })
+    return () => {
+      this.#subscribers.delete(send)
+      if (this.#subscribers.size === 0) this.#endTicks()
+    }
   }
 
   /** Ends the ticks. */
   close(): void {
-    this.#timer?.cancel()
-    this.#timer = null
+    this.#endTicks()
     this.#subscribers.clear()
   }
 
@@ -152,12 +156,9 @@ export class Now {
     return this.#known
   }
 
-  #tickAfter(delay: Duration): Timer {
-    return this.#view.clock.after(delay, () => {
-      void this.#tick().finally(() => {
-        if (this.#timer !== null) this.#timer = this.#subscribers.size === 0 ? null : this.#tickAfter(SECOND)
-      })
-    })
+  #endTicks(): void {
+    void this.#ticks?.stop()
+    this.#ticks = null
   }
 
   /** One text for all clients that see the same. */

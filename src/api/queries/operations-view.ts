@@ -212,7 +212,7 @@ async function begun(view: QueueView, request: IdempotentRequest | null, begin: 
       () => true,
       () => true,
     )
-    await withTimeout(end, view.clock, PATIENCE, new AbortController().signal)
+    await withTimeout(end, view.clock, PATIENCE)
     return { operation: operationJson(await entryOf(view, id)), isReplayed: false }
   } catch (error) {
     if (error instanceof RequestRepeated) {

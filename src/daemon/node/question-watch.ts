@@ -1,8 +1,8 @@
 /** Answers the questions of commands to this node: its destinations, and its status. */
-import { SECOND, withTimeout, type Clock, type Duration, type Timer } from '../../system/clock.ts'
-import { TaskSet } from '../../system/task-set.ts'
+import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import type { QuestionTable } from '../../store/membership/questions.ts'
-import { StoreUnavailable } from '../../store/queue-store.ts'
+import { rethrowUnlessUnavailable } from '../../store/queue-store.ts'
 
 /** Time for which the command that asked waits, and the end of the watch for its last answer. */
 const PATIENCE: Duration = SECOND
@@ -14,51 +14,16 @@ export interface QuestionWatchDeps {
   readonly answers: Readonly<Record<string, (rest: string) => unknown>>
 }
 
-export class QuestionWatch {
-  readonly #deps: QuestionWatchDeps
-  readonly #tasks = new TaskSet((error) => {
-    // The command that asked stops waiting after PATIENCE.
-    if (!(error instanceof StoreUnavailable)) throw error
-  })
-  #timer: Timer | null = null
-  #running = false
-  /** True when a hint came during a look. */
-  #hinted = false
-  #stopped = false
-
-  constructor(deps: QuestionWatchDeps) {
-    this.#deps = deps
-    deps.table.onQuestion(() => {
-      this.#hinted = true
-      this.#look()
-    })
-    this.#look()
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#timer?.cancel()
-    await withTimeout(this.#tasks.settled(), this.#deps.clock, PATIENCE, new AbortController().signal)
-  }
-
-  #look(): void {
-    if (this.#running || this.#stopped) return
-    this.#running = true
-    this.#hinted = false
-    this.#timer?.cancel()
-    const again = (): void => {
-      this.#running = false
-      if (!this.#stopped) this.#timer = this.#deps.clock.after(this.#hinted ? 0 : SECOND, () => this.#look())
-    }
-    this.#tasks.add(this.#answerAll().finally(again))
-  }
-
-  async #answerAll(): Promise<void> {
-    const { table, answers } = this.#deps
+/** Looks for questions once a second, and after each hint of the table. */
+export function answerQuestions({ clock, table, answers }: QuestionWatchDeps): PeriodicTask {
+  const answerAll = async (): Promise<void> => {
     for (const question of await table.questions()) {
       const [, word = '', rest = ''] = /^(\S*) ?(.*)$/s.exec(question.what) ?? []
       const answer = await answers[word]?.(rest)
       await table.answer(question, JSON.stringify(answer ?? null))
     }
   }
+  const task = every(clock, SECOND, answerAll, { immediate: true, failed: rethrowUnlessUnavailable, stopLimit: PATIENCE })
+  table.onQuestion(() => task.wake())
+  return task
 }

@@ -3,7 +3,8 @@
  * refreshes kept policies in the background. Delivery waits at most 10 s for a new policy, and goes on with the kept one, or without one.
  */
 import { errorMessage } from '../../system/caught-error.ts'
-import { DAY, HOUR, MINUTE, SECOND, sleep, withTimeout, type Duration, type Instant, type Timer } from '../../system/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, sleep, withTimeout, type Duration, type Instant } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import type { StsPolicy, StsPolicyReader, StsPolicyStore } from '../../store/tls/sts-policy.ts'
 import { fetchPolicy, type FetchDeps, type Fetched } from './policy-fetch.ts'
 import type { UnfetchedPolicy } from '../tls/tls-stage.ts'
@@ -49,8 +50,6 @@ interface Known {
   readonly askedAt: Duration
 }
 
-const NEVER = new AbortController().signal
-
 export class StsPolicies {
   readonly #deps: StsDeps
   readonly #known = new Map<string, Known>()
@@ -58,7 +57,7 @@ export class StsPolicies {
   readonly #fetching = new Map<string, Promise<StsPolicy | undefined>>()
   /** Failed fetches, by domain. */
   readonly #failures = new Map<string, UnfetchedPolicy & { readonly at: Instant }>()
-  #refresh: Timer | undefined
+  #refresh: PeriodicTask | null = null
   #closed = false
 
   constructor(deps: StsDeps) {
@@ -72,7 +71,7 @@ export class StsPolicies {
 
   close(): void {
     this.#closed = true
-    this.#refresh?.cancel()
+    void this.#refresh?.stop()
   }
 
   /** The policy for mail to a domain. `last` is true at the last attempt before the mail expires, which fetches the policy anew. */
@@ -104,7 +103,7 @@ export class StsPolicies {
 
   #waitFor<T>(promise: Promise<T>, endBy: Duration): Promise<T | undefined> {
     const { clock } = this.#deps
-    return withTimeout(promise, clock, Math.max(0, endBy - clock.monotonic()), NEVER)
+    return withTimeout(promise, clock, Math.max(0, endBy - clock.monotonic()))
   }
 
   #ask(domain: string, endBy: Duration): Promise<Known> {
@@ -190,15 +189,9 @@ export class StsPolicies {
   }
 
   #arm(): void {
-    if (this.#closed || this.#refresh !== undefined) return
-    this.#refresh = this.#deps.clock.after(REFRESH_INTERVAL, () => {
-      this.#refreshAll()
-        .catch((error: unknown) => this.#deps.note(`MTA-STS policies cannot be refreshed: ${errorMessage(error)}`, 'warning'))
-        .finally(() => {
-          this.#refresh = undefined
-          this.#arm()
-        })
-    })
+    const { clock, note } = this.#deps
+    const failed = (error: unknown): void => note(`MTA-STS policies cannot be refreshed: ${errorMessage(error)}`, 'warning')
+    if (!this.#closed) this.#refresh ??= every(clock, REFRESH_INTERVAL, () => this.#refreshAll(), { failed })
   }
 
   /** Fetches and drops kept policies, at most one per second. */

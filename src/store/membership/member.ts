@@ -3,9 +3,10 @@
  * away, and passes the messages of other nodes to its relay. The decisions are in node-lease, node-observations and shard-balance.
  */
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
-import { SECOND, type Clock, type Duration, type Timer } from '../../system/clock.ts'
+import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import { TaskSet } from '../../system/task-set.ts'
-import { Fenced, StoreUnavailable } from '../queue-store.ts'
+import { Fenced, rethrowUnlessUnavailable } from '../queue-store.ts'
 import type { Membership, MembershipListener } from './membership.ts'
 import { NOTHING_TAKEN, type Recall, type TakenBack } from './taken-back.ts'
 import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './node-lease.ts'
@@ -55,13 +56,9 @@ export class Member implements Membership {
   #clocksApart: Duration = 0
   /** True when `holds` has returned false since the relay was told to resume. */
   #restedSince = false
-  #beating = false
-  /** True when a beat was requested during a beat. */
-  #wanted = false
-  #beatTimer: Timer | null = null
-  #pollTimer: Timer | null = null
-  #polling = false
-  #hinted = false
+  #beats: PeriodicTask | null = null
+  /** Requests for arrivals. */
+  #polls: PeriodicTask | null = null
   /** True when the last request for arrivals had no answer. */
   #missed = false
   #state: 'new' | 'member' | 'over' = 'new'
@@ -119,7 +116,7 @@ export class Member implements Membership {
   drain(): void {
     const draining = async (): Promise<void> => {
       await this.#deps.nodes.setDraining(this.#deps.nodes.me, true)
-      this.#beatSoon()
+      this.#beats?.wake()
     }
     if (this.#state === 'member') this.#tasks.add(draining())
   }
@@ -127,17 +124,27 @@ export class Member implements Membership {
   /** Begins to beat and to take shards, after the relay has started. Resolves when the first beat is answered, or has failed. */
   start(): Promise<void> {
     this.#state = 'member'
-    this.#deps.nodes.onHint(() => this.#hint())
-    const beaten = this.#beat()
-    this.#poll()
-    return beaten
+    const { nodes, clock, lease } = this.#deps
+    const { beat, poll } = this.#times
+    nodes.onHint(() => this.#polls?.wake())
+    const options = { immediate: true, failed: (error: unknown) => this.#failed(error) }
+    // The look at which a silent node is taken over does not wait for the next regular beat.
+    const silence = (): Duration => nextSilence(this.#observations, lease, clock.monotonic()) - clock.monotonic()
+    this.#beats = every(
+      clock,
+      (took) => Math.max(0, Math.min(beat - took, silence())),
+      () => this.#beat(),
+      options,
+    )
+    this.#polls = every(clock, poll, () => this.#takeArrivals(), options)
+    return this.#beats.settled()
   }
 
   /** Ends the membership without a word. Other nodes take this one over. */
   stop(): void {
     this.#state = 'over'
-    this.#beatTimer?.cancel()
-    this.#pollTimer?.cancel()
+    void this.#beats?.stop()
+    void this.#polls?.stop()
     this.#held.clear()
   }
 
@@ -147,6 +154,7 @@ export class Member implements Membership {
    */
   async leave(): Promise<void> {
     this.stop()
+    await Promise.all([this.#beats?.settled(), this.#polls?.settled()])
     await this.#tasks.settled()
     await this.#deps.nodes.leave()
   }
@@ -154,34 +162,6 @@ export class Member implements Membership {
   // --- beats
 
   async #beat(): Promise<void> {
-    if (this.#state !== 'member') return
-    const { clock } = this.#deps
-    this.#beating = true
-    this.#beatTimer?.cancel()
-    const due = clock.monotonic() + this.#times.beat
-    const next = () => {
-      this.#beating = false
-      if (this.#state !== 'member') return
-      const now = clock.monotonic()
-      // The look at which a silent node is taken over does not wait for the next regular beat.
-      const at = this.#wanted ? now : Math.min(due, nextSilence(this.#observations, this.#times.lease, now))
-      this.#beatTimer = clock.after(Math.max(0, at - now), () => void this.#beat())
-      this.#wanted = false
-    }
-    const beaten = this.#beatOnce()
-      .catch((error: unknown) => this.#failed(error))
-      .finally(next)
-    this.#tasks.add(beaten)
-    await beaten
-  }
-
-  /** Beats without waiting, because shards have become free. */
-  #beatSoon(): void {
-    if (this.#beating) this.#wanted = true
-    else void this.#beat()
-  }
-
-  async #beatOnce(): Promise<void> {
     const { nodes, clock, lease } = this.#deps
     const sent = momentOf(clock)
     const sentAt = clock.now()
@@ -213,7 +193,7 @@ export class Member implements Membership {
       const takeover = await this.#deps.nodes.takeOver(node, beat)
       if (takeover === null) return
       this.#deps.onEvent({ kind: 'node-taken-over', node, name, takeover })
-      this.#beatSoon()
+      this.#beats?.wake()
     }
     this.#tasks.add(takingOver().finally(() => this.#takingOver.delete(node)))
   }
@@ -258,7 +238,7 @@ export class Member implements Membership {
     }
     const given = (shard: Shard): void => {
       this.#given.add(shard)
-      if (this.isDraining) this.#beatSoon()
+      if (this.isDraining) this.#beats?.wake()
     }
     if (this.#listener === null) shards.forEach(given)
     else this.#tasks.add(this.#listener.releasing(shards, given))
@@ -266,30 +246,7 @@ export class Member implements Membership {
 
   // --- arrivals
 
-  #hint(): void {
-    this.#hinted = true
-    this.#poll()
-  }
-
-  /** Requests arrivals now, and again after a while. A hint during a request causes another one at once. */
-  #poll(): void {
-    if (this.#polling || this.#state !== 'member') return
-    this.#polling = true
-    this.#pollTimer?.cancel()
-    const again = () => {
-      this.#polling = false
-      if (this.#state !== 'member') return
-      this.#pollTimer = this.#deps.clock.after(this.#hinted ? 0 : this.#times.poll, () => this.#poll())
-    }
-    this.#tasks.add(
-      this.#takeArrivals()
-        .catch((error: unknown) => this.#failed(error))
-        .finally(again),
-    )
-  }
-
   async #takeArrivals(): Promise<void> {
-    this.#hinted = false
     const missed = this.#missed
     // An answer that is lost takes its arrivals with it.
     this.#missed = true
@@ -300,7 +257,7 @@ export class Member implements Membership {
     this.#recalls.answer(arrivals.recalls, (recall) => this.#listener?.recalled(recall) ?? Promise.resolve(NOTHING_TAKEN))
     if (!missed) return
     // The database is back. Mail is refused until a beat shows that this node was not taken over.
-    if (!this.holds()) this.#beatSoon()
+    if (!this.holds()) this.#beats?.wake()
     this.#listener?.missed()
   }
 
@@ -315,6 +272,6 @@ export class Member implements Membership {
   /** Ignores that the database cannot be reached: the next beat tries again. Rethrows a bug. */
   #failed(error: unknown): void {
     if (error instanceof Fenced) return this.#fenced()
-    if (!(error instanceof StoreUnavailable)) throw error
+    rethrowUnlessUnavailable(error)
   }
 }

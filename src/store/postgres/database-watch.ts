@@ -2,8 +2,9 @@
  * Watches the database of a queue: open transactions that keep dead rows from being removed, the number of dead rows, and the standbys. It
  * reads views of statistics only, every 15 s.
  */
-import { seconds, type Clock, type Duration, type Timer } from '../../system/clock.ts'
-import { StoreUnavailable } from '../queue-store.ts'
+import { seconds, type Clock, type Duration } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
+import { rethrowUnlessUnavailable } from '../queue-store.ts'
 import type { DatabaseState } from './database-state.ts'
 import type { Statements } from './session/database-connection.ts'
 
@@ -37,41 +38,11 @@ export const databaseState = `
           'lag', coalesce((extract(epoch from flush_lag) * 1000)::bigint, 0)) order by application_name), '[]')
       from pg_stat_replication where flush_lsn is not null) end as standbys`
 
-export interface DatabaseWatchDeps {
-  readonly clock: Clock
-  readonly reading: Statements
-  /** Called with each state that was read. */
-  readonly seen: (state: DatabaseState) => void
-}
-
-export class DatabaseWatch {
-  readonly #deps: DatabaseWatchDeps
-  #timer: Timer | null = null
-  #isStopped = false
-  #running: Promise<void>
-
-  constructor(deps: DatabaseWatchDeps) {
-    this.#deps = deps
-    this.#running = this.#look()
+/** Calls `seen` with each state that was read. */
+export function watchDatabase(clock: Clock, reading: Statements, seen: (state: DatabaseState) => void): PeriodicTask {
+  const look = async (stopping: AbortSignal): Promise<void> => {
+    const [state] = await reading.query<DatabaseState>(databaseState)
+    if (state !== undefined && !stopping.aborted) seen(state)
   }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    this.#timer?.cancel()
-    await this.#running
-  }
-
-  async #look(): Promise<void> {
-    try {
-      const [state] = await this.#deps.reading.query<DatabaseState>(databaseState)
-      if (state !== undefined && !this.#isStopped) this.#deps.seen(state)
-    } catch (error) {
-      // The next look tries again.
-      if (!(error instanceof StoreUnavailable)) throw error
-    }
-    if (this.#isStopped) return
-    this.#timer = this.#deps.clock.after(LOOK_EVERY, () => {
-      this.#running = this.#look()
-    })
-  }
+  return every(clock, LOOK_EVERY, look, { immediate: true, failed: rethrowUnlessUnavailable })
 }

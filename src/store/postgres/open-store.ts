@@ -5,6 +5,7 @@
 import type { DatabaseUrl } from '../../config/values/database-url.ts'
 import type { OwnerId } from '../../mail/message.ts'
 import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { PeriodicTask } from '../../system/periodic-task.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { seconds } from '../../system/clock.ts'
 import { ShardKeys } from '../membership/shard-keys.ts'
@@ -27,8 +28,8 @@ import { createStore } from './postgres-store.ts'
 import { statementFailed } from './session/sql-errors.ts'
 import { ReadingSession } from './session/reading-session.ts'
 import type { DatabaseState } from './database-state.ts'
-import { DatabaseWatch } from './database-watch.ts'
-import { Vacuum, VACUUM_FROM } from './vacuum.ts'
+import { watchDatabase } from './database-watch.ts'
+import { VACUUM_FROM, vacuumTables } from './vacuum.ts'
 import { RecentMail } from './writing/recent-mail.ts'
 import type { WritingEvent } from './writing/writing-events.ts'
 import { KEPT_FOR } from './writing/tally-query.ts'
@@ -129,8 +130,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       members,
     })
     const reader = createPostgresReader(reading, async () => undefined)
-    const vacuum = new Vacuum({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
-    let watch: DatabaseWatch | null = null
+    const vacuum = vacuumTables({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
+    let watch: PeriodicTask | null = null
     const closeReading = async () => {
       await members.close()
       await mail.stop()
@@ -147,7 +148,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       created,
       time: async () => (await reading.query<{ now: Instant }>(databaseTime))[0]?.now ?? clock.now(),
       watch: (seen) => {
-        watch = new DatabaseWatch({ clock, reading, seen })
+        watch = watchDatabase(clock, reading, seen)
       },
       close: async () => {
         await store.close()

@@ -5,10 +5,11 @@
  * goes on when the node that made the change has ended.
  */
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
-import { seconds, type Clock, type Duration, type Timer } from '../../system/clock.ts'
+import { seconds, sleep, type Clock, type Duration } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
-import { StoreUnavailable } from '../queue-store.ts'
+import { rethrowUnlessUnavailable } from '../queue-store.ts'
 import * as sql from './provider-queries.ts'
 import { texts } from './session/arrays.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
@@ -40,60 +41,44 @@ interface Slice {
 
 export class ProviderMail {
   readonly #deps: ProviderMailDeps
+  readonly #task: PeriodicTask
   #size = SLICE
-  #timer: Timer | null = null
-  #running: Promise<void> = Promise.resolve()
-  /** True when a change has left mail since the last slice. */
+  /** True when the last slice, or a change since then, has left mail. */
   #isWanted = false
-  #isStopped = false
 
   constructor(deps: ProviderMailDeps) {
     this.#deps = deps
-    this.#later(false)
+    this.#task = every(deps.clock, LOOK_EVERY, (stopping) => this.#go(stopping), { failed: rethrowUnlessUnavailable })
   }
 
   /** Moves the first mail of destinations whose provider was changed. The rest follows, also when this fails. */
   async follow(destinations: readonly DestinationName[]): Promise<void> {
     const slice = await this.#slice((connection) => connection.query<sql.Member>(sql.movingAmong, [texts(destinations)]))
     if (slice !== null && !slice.isLeft) return
-    this.#isWanted = true
-    this.#later(true)
+    this.#wakeSoon()
   }
 
   /** Stops after the slice under way. */
   async stop(): Promise<void> {
-    this.#isStopped = true
-    this.#timer?.cancel()
-    await this.#running
+    await this.#task.stop()
     await this.#deps.session.close()
   }
 
-  #later(isSoon: boolean): void {
-    this.#timer?.cancel()
-    if (this.#isStopped) return
-    const soon = isSoon || this.#isWanted
-    this.#timer = this.#deps.clock.after(soon ? PAUSE : LOOK_EVERY, () => {
-      this.#isWanted = false
-      this.#running = this.#running.then(() => this.#go(soon)).then((again) => this.#later(again))
-    })
+  #wakeSoon(): void {
+    this.#isWanted = true
+    this.#task.wake()
   }
 
-  /** Moves a slice. Without a change of its own, a node does so only while it owns shard 0. True when the next can follow at once. */
-  async #go(isOwn: boolean): Promise<boolean> {
-    if (!isOwn && !(await this.#isLeft())) return false
+  /** Moves a slice. Without a change of its own, a node does so only while it owns shard 0. The next follows after PAUSE while it can. */
+  async #go(stopping: AbortSignal): Promise<void> {
+    const { clock, reading, node } = this.#deps
+    if (this.#isWanted) await sleep(clock, PAUSE, stopping)
+    if (stopping.aborted) return
+    const isOwn = this.#isWanted
+    this.#isWanted = false
+    if (!isOwn && (await reading.query(sql.leftToMove, [node])).length === 0) return
     const slice = await this.#slice((connection) => connection.query<sql.Member>(sql.moving, [DESTINATIONS]))
-    return slice !== null && slice.isLeft && slice.moved > 0
-  }
-
-  async #isLeft(): Promise<boolean> {
-    const { reading, node } = this.#deps
-    try {
-      return (await reading.query(sql.leftToMove, [node])).length > 0
-    } catch (error) {
-      // The next look asks again.
-      if (!(error instanceof StoreUnavailable)) throw error
-      return false
-    }
+    if (slice !== null && slice.isLeft && slice.moved > 0) this.#wakeSoon()
   }
 
   /** Moves mail of the destinations that `choose` locks. Null when that failed: the next look tries again, with a smaller slice. */
@@ -112,7 +97,7 @@ export class ProviderMail {
       if (shards.size > 0) wake([...shards])
       return result
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
+      rethrowUnlessUnavailable(error)
       this.#size = Math.max(LEAST_SLICE, Math.floor(this.#size / 2))
       return null
     }

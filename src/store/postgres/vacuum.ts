@@ -3,8 +3,9 @@
  * The owner of shard 0 does it for all nodes.
  */
 import type { OwnerId } from '../../mail/message.ts'
-import { seconds, type Clock, type Duration, type Timer } from '../../system/clock.ts'
-import { StoreUnavailable } from '../queue-store.ts'
+import { seconds, type Clock, type Duration } from '../../system/clock.ts'
+import { every, type PeriodicTask } from '../../system/periodic-task.ts'
+import { rethrowUnlessUnavailable } from '../queue-store.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 
 /** Number of dead rows from which a vacuum is worth its reads. */
@@ -32,53 +33,22 @@ export interface VacuumDeps {
   readonly from: number
 }
 
-export class Vacuum {
-  readonly #deps: VacuumDeps
-  #timer: Timer | null = null
-  #isStopped = false
-  #running: Promise<void> = Promise.resolve()
-
-  constructor(deps: VacuumDeps) {
-    this.#deps = deps
-    this.#lookLater(LOOK_EVERY)
+/** Looks for tables to vacuum. A stop waits for the vacuum under way. */
+export function vacuumTables({ node, clock, reading, connect, from }: VacuumDeps): PeriodicTask {
+  const look = async (): Promise<void> => {
+    const tables = await reading.query<{ name: string }>(tablesToVacuum, [node, from])
+    if (tables.length > 0) await vacuum(await connect(), tables)
   }
+  return every(clock, pauseAfter, look, { failed: rethrowUnlessUnavailable })
+}
 
-  /** Stops after the vacuum under way. */
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    this.#timer?.cancel()
-    await this.#running
-  }
-
-  #lookLater(pause: Duration): void {
-    if (this.#isStopped) return
-    const { clock } = this.#deps
-    this.#timer = clock.after(pause, () => {
-      const begun = clock.monotonic()
-      this.#running = this.#look().then(() => this.#lookLater(pauseAfter(clock.monotonic() - begun)))
-    })
-  }
-
-  async #look(): Promise<void> {
-    const { node, reading, from } = this.#deps
-    try {
-      const tables = await reading.query<{ name: string }>(tablesToVacuum, [node, from])
-      if (tables.length > 0) await this.#vacuum(tables.map(({ name }) => name))
-    } catch (error) {
-      // The next look tries again.
-      if (!(error instanceof StoreUnavailable)) throw error
-    }
-  }
-
-  /** Uses a session of its own, because a vacuum delays the statements behind it. */
-  async #vacuum(tables: readonly string[]): Promise<void> {
-    const connection = await this.#deps.connect()
-    try {
-      await connection.command(`vacuum (skip_locked) ${tables.join(', ')}`)
-    } catch {
-      connection.destroy()
-    } finally {
-      await connection.end()
-    }
+/** Uses a session of its own, because a vacuum delays the statements behind it. */
+async function vacuum(connection: Connection, tables: readonly { readonly name: string }[]): Promise<void> {
+  try {
+    await connection.command(`vacuum (skip_locked) ${tables.map(({ name }) => name).join(', ')}`)
+  } catch {
+    connection.destroy()
+  } finally {
+    await connection.end()
   }
 }

@@ -65,7 +65,7 @@ export async function visitQueue({ database, name, lease, machine, queuesMail }:
     view: () => member.view,
     recall: (recall) => member.recall(recall),
     close: async () => {
-      await withTimeout(leave(member), clock, LEAVE_LIMIT, new AbortController().signal)
+      await withTimeout(leave(member), clock, LEAVE_LIMIT)
       await close()
     },
   }

@@ -41,8 +41,6 @@ const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 
  * it has ended.
  */
 const COUNT_TIMEOUT: Duration = 1_000
-/** A signal that never aborts. */
-const NEVER = new AbortController().signal
 
 function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSources): () => Promise<void> {
   const messages = set.gauge('queue_messages', 'Messages by queue.', ['queue'])
@@ -89,7 +87,7 @@ function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSourc
     running ??= count()
       .catch(() => undefined)
       .finally(() => (running = null))
-    await withTimeout(running, clock, COUNT_TIMEOUT, NEVER)
+    await withTimeout(running, clock, COUNT_TIMEOUT)
   }
 }
 
@@ -206,7 +204,7 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
   return async () => {
     // Concurrent scrapes share one read.
     reading ??= (subscriptions?.() ?? Promise.resolve([])).finally(() => (reading = null))
-    const all = (await withTimeout(reading, clock, COUNT_TIMEOUT, NEVER)) ?? []
+    const all = (await withTimeout(reading, clock, COUNT_TIMEOUT)) ?? []
     for (const gauge of [lag, parked, disabled]) gauge.reset()
     for (const one of all) {
       const label = { subscription: one.name }

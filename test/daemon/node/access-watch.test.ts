@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AccessWatch } from '../../../src/daemon/node/access-watch.ts'
+import { watchAccess } from '../../../src/daemon/node/access-watch.ts'
 import { SECOND } from '../../../src/system/clock.ts'
 import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
 import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
@@ -15,7 +15,7 @@ function watched() {
     reads.push(read)
     return read.promise
   }
-  const watch = new AccessWatch({ clock, load, failed: (why) => failures.push(why) })
+  const watch = watchAccess(clock, load, (why) => failures.push(why))
   return { watch, reads, failures, advance: (by: number) => driver.runUntil(clock.now() + by) }
 }
 
@@ -31,9 +31,10 @@ test('a watch that stops while the entries are being read does not read them aga
   for (const ends of ['resolve', 'reject'] as const) {
     const { watch, reads, failures, advance } = watched()
     await advance(5 * SECOND)
-    watch.stop()
+    const stopped = watch.stop()
     reads[0]?.[ends]()
     await advance(60 * SECOND)
+    await stopped
     expect([reads.length, failures]).toEqual([1, []])
   }
 })
