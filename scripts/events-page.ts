@@ -188,6 +188,25 @@ HTTPServer(("127.0.0.1", 8080), Receiver).serve_forever()
 
 A receiver should also refuse a \`webhook-timestamp\` that is more than five minutes away from its clock.
 
+## TypeScript
+
+\`deferd/events\` has the types of what a receiver gets; it has no values, and \`import type\` leaves nothing in the program.
+
+\`\`\`ts
+import type { WebhookBody } from 'deferd/events'
+
+export function handle(body: WebhookBody): void {
+  if (body.type === 'recipient.bounced') console.log(body.data.recipient, body.data.reply)
+}
+\`\`\`
+
+| type          | of                                                                               |
+| ------------- | -------------------------------------------------------------------------------- |
+| \`WebhookBody\` | the body of a request; with \`batch\` above 1, the body is a \`WebhookBatch\`        |
+| \`CloudEvent\`  | the body with \`format = "cloudevents"\`                                           |
+| \`EventPage\`   | the answer of \`GET /api/v1/events\`, and its events, \`ListedEvent\`                |
+| \`ListedEvent\` | also a line of a file, of standard output, and of \`Accept: application/x-ndjson\` |
+
 ## In tests
 
 A world of the [test kit](testkit.md) has \`world.webhook(name, { handler })\`: a receiver in virtual time, so that an application's handler is tested

@@ -23,6 +23,12 @@ describe('package.json', () => {
     }
   })
 
+  test('docs/stability.md has a row for each entry', () => {
+    const page = read('docs/stability.md')
+    const names = Object.keys(manifest.exports).map((entry) => `deferd${entry.slice(1)}`)
+    expect(names.filter((name) => !new RegExp(`\\| package \`${name}\` +\\| (stable|experimental) `).test(page))).toEqual([])
+  })
+
   test('`npm run check` runs what CI runs after `npm ci`', () => {
     const commands = (text: string): string[] => text.split(/\s*&&\s*|\n(?:timeout \w+ )?/).filter((command) => command.startsWith('npm '))
     const ci = commands(read('.ci/run'))

@@ -1,7 +1,7 @@
 /**
- * The published `deferd`, `deferd/testkit` and `deferd/backoff`: a program outside the repository can name every type that an
- * exported declaration uses, every exported declaration is documented, and internal members are absent. On a Node that is too old,
- * each entry throws one sentence.
+ * The published entries of the package: each exports the names of EXPORTS and no others, a program outside the repository can name every
+ * type that an exported declaration uses, every exported declaration is documented, and internal members are absent. On a Node that is too
+ * old, each entry throws one sentence.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,35 @@ import { oldNode } from './support/old-node.ts'
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'deferd-types-'))
 const dist = join(folder, 'node_modules/deferd/dist')
-const ENTRIES = ['index.d.ts', 'testkit/index.d.ts', 'backoff/index.d.ts']
+/** The names that each entry exports, sorted: a change of the public API is a change of this table, and belongs into CHANGELOG.md. */
+const EXPORTS: Readonly<Record<string, string>> = {
+  'index.d.ts': `
+    CannotListen ConfigError EmbeddedRelay Endpoint Instant JsonLogRecord LogLevel NoticeAction NoticeRecipient OptionName
+    ParameterValue ParsedNotice Problem PublishedEvent QueueFolderUnusable QueueInUse QueueIncompatible QueueTooNew RelayConfig
+    RelayOptions StoreFailed StoreUnavailable parseNotice startRelay
+  `,
+  'events/index.d.ts': `
+    AcceptedMembers AttemptMembers CloudEvent CloudEventOf EventData EventId EventPage EventType FailureClass ListedEvent
+    MessageMembers PublishedEvent RecipientMembers TestEvent TypedEvent WebhookBatch WebhookBody
+  `,
+  'testkit/index.d.ts': `
+    AcceptedMembers AddedEvent AnsweredRequest Asserting AssertionState Attempt AttemptMembers Authority AuthorityClient
+    AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Clock DeferdMatchers
+    DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
+    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent Instant LiveDestination LiveProvider
+    Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient OperationName
+    OperationSummary OptionName ParameterValue ParsedNotice PreviousLogin ProtectionOptions Recipient RecipientMembers
+    RemoteDomain RemoteEvent RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage Suspension Time Timer TlsFacts
+    TlsPolicySource TlsState TypedEvent WORLD_CA Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
+    WorldOptions WorldTransport createWorld matchers
+  `,
+  'backoff/index.d.ts': `
+    Duration EximRule FormulaName Limit POLICY_NAMES Parameters Policy PolicyError RetryPolicy RetrySettings ScheduleOptions
+    WaitFacts attempts compileRetryPolicy formatPolicy jittered nextWait parsePolicy retryUntil
+  `,
+}
+
+const ENTRIES = Object.keys(EXPORTS)
 
 /** Runs the compiler on a project; returns its errors. */
 function compile(name: string, project: object): string {
@@ -53,6 +81,9 @@ interface Manifest {
   readonly engines: { readonly node: string }
   readonly exports: Readonly<Record<string, unknown>>
 }
+
+/** The names of the entries, as programs import them. */
+const entries = Object.keys(manifest.exports).map((entry) => `deferd${entry.slice(1)}`)
 
 interface Declaration {
   readonly exported: boolean
@@ -118,13 +149,17 @@ const declarationOf = (file: string, name: string): Declaration | undefined => m
 
 const keyOf = ([file, name]: readonly [string, string]): string => `${dirname(file)}/${name}`
 
-/** Exported types that the exports of an entry use, directly or through others, and that the entry does not export. */
-function unnameable(entry: string): string[] {
-  const exported = moduleAt(entry).reexported.flatMap((name) => {
+/** Places of the declarations that an entry exports. */
+const exportsOf = (entry: string): (readonly [file: string, name: string])[] =>
+  moduleAt(entry).reexported.flatMap((name) => {
     const place = declaredIn(entry, name)
     return place === undefined ? [] : [place]
   })
-  const seen = new Set(exported.map(keyOf))
+
+/** Exported types that the exports of an entry use, directly or through others, and that neither the entry nor `deferd/events` exports. */
+function unnameable(entry: string): string[] {
+  const exported = exportsOf(entry)
+  const seen = new Set([...exported, ...exportsOf('events/index.d.ts')].map(keyOf))
   const missing: string[] = []
   for (const todo = [...exported]; todo.length > 0;) {
     const [file, name] = todo.pop() ?? ['', '']
@@ -146,6 +181,10 @@ function unnameable(entry: string): string[] {
 test('declarations are emitted without errors', () => expect(emitErrors).toBe(''))
 
 describe.each(ENTRIES)('%s', (entry) => {
+  test('exports these names and no others', () => {
+    expect(moduleAt(entry).reexported.toSorted()).toEqual(EXPORTS[entry]?.trim().split(/\s+/))
+  })
+
   test('exports every type that its declarations use', () => expect(unnameable(entry)).toEqual([]))
 
   test('has a comment on every exported declaration', () => {
@@ -157,42 +196,88 @@ describe.each(ENTRIES)('%s', (entry) => {
   })
 })
 
-test('a program outside the repository gets these types, checked, without internal members', () => {
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  writeFileSync(
-    join(folder, 'program.ts'),
-    `import { configFrom, Events, startDaemon, type Config } from 'deferd'
-import { attempts, POLICY_NAMES } from 'deferd/backoff'
-import { createWorld, type World } from 'deferd/testkit'
-const loaded = configFrom({ queue_directory: '/tmp/queue' })
-const config: Config = loaded.config
-const daemon = await startDaemon({ loaded, events: new Events(() => 0) })
+/** A program for each entry, as another project has them. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  deferd: `import { ConfigError, startRelay, type EmbeddedRelay, type PublishedEvent, type RelayConfig } from 'deferd'
+const config: RelayConfig = { queue_directory: '/tmp/queue', relayhost: '[smtp.example]:587', destination: { 'a.example': { smtp_tls_security_level: 'encrypt' } } }
+const bounces: string[] = []
+function seen(event: PublishedEvent): void {
+  if (event.type === 'recipient.bounced') bounces.push(event.timestamp, event.data.recipient, event.data.reply ?? '')
+  // @ts-expect-error -- no such type
+  if (event.type === 'attempted') return
+}
+try {
+  const relay: EmbeddedRelay = await startRelay({ config, onEvent: seen, onLog: ({ level, event, reason }) => console.log(level, event, reason) })
+  await relay.reload({ ...config, maximal_queue_lifetime: '2d' })
+  void relay.failed.then(({ exitCode }) => process.exit(exitCode))
+  console.log(relay.listeners[0]?.port)
+  // @ts-expect-error -- internal
+  await relay.open()
+} catch (error) {
+  if (error instanceof ConfigError) console.log(error.problems.map(({ where, text }) => where + text))
+}
+// @ts-expect-error -- no such parameter
+const wrong: RelayConfig = { maximal_queue_life: '2d' }
+console.log(wrong)
+`,
+  'deferd/events': `import type { CloudEvent, EventPage, WebhookBatch, WebhookBody } from 'deferd/events'
+export function handle(body: WebhookBody): string {
+  switch (body.type) {
+    case 'recipient.expired':
+      return body.data.recipient + body.data.attempts.toFixed(0)
+    case 'test':
+      return body.data.subscription
+    default:
+      return body.timestamp
+  }
+}
+const batch = JSON.parse('[]') as WebhookBatch
+const page = JSON.parse('{}') as EventPage
+const cloud = JSON.parse('{}') as CloudEvent
+console.log(batch.map(handle), page.events.map((event) => event.id + handle(event)), page.next)
+if (cloud.type === 'deferd.recipient.delivered') console.log(cloud.data.relay?.length)
+`,
+  'deferd/backoff': `import { attempts, compileRetryPolicy, POLICY_NAMES, type RetrySettings } from 'deferd/backoff'
+const settings: RetrySettings = { retry_backoff: 'doubling', minimal: 300_000, maximal: 4_000_000 }
+const times: readonly number[] = [...attempts('doubling', { until: '2d' })]
+console.log(compileRetryPolicy(settings).inQueue, POLICY_NAMES.length, times)
+`,
+  'deferd/testkit': `import { createWorld, type World } from 'deferd/testkit'
 const world: World = await createWorld({ config: { maximal_queue_lifetime: '5d' } })
 world.destination('a.example').greylists('5m').isDownFor('3d')
-const times: readonly number[] = [...attempts('doubling', { until: '2d' })]
-console.log(config.maximal_queue_lifetime + 1, daemon.listeners[0]?.port, POLICY_NAMES.length, times)
+world.stepClock('-5m')
+for (const one of world.history().events) if (one.where === 'queue' && one.event.type === 'message.accepted') console.log(one.event.data.size)
 // @ts-expect-error -- an unknown stage
 world.rule({ at: 'nowhere', drop: 'fin' })
 // @ts-expect-error -- internal
 world.clock
 // @ts-expect-error -- internal
-await daemon.open()
-// @ts-expect-error -- internal
 world.kill()
+// @ts-expect-error -- internal
+world.history().trace
 `,
-  )
-  const compilerOptions = {
-    module: 'nodenext',
-    target: 'es2024',
-    lib: ['es2024', 'esnext.disposable'],
-    strict: true,
-    noEmit: true,
-    types: ['node'],
-  }
-  expect(compile('program.json', { compilerOptions, files: ['program.ts'] })).toBe('')
-})
+}
 
-const entries = Object.keys(manifest.exports).map((entry) => `deferd${entry.slice(1)}`)
+test('every entry has a program here', () => expect(Object.keys(PROGRAMS).toSorted()).toEqual(entries.toSorted()))
+
+test.each(Object.entries(PROGRAMS))(
+  'a program outside the repository gets the types of %s, checked, without internal members',
+  (entry, program) => {
+    const name = entry.replace('/', '-')
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(folder, `${name}.ts`), program)
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      strict: true,
+      skipLibCheck: false,
+      noEmit: true,
+      types: ['node'],
+    }
+    expect(compile(`${name}.json`, { compilerOptions, files: [`${name}.ts`] })).toBe('')
+  },
+)
 
 test('every entry can be imported and required', () => {
   const program = entries.map((name) => `require('${name}'), await import('${name}')`).join(', ')

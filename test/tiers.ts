@@ -19,7 +19,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/cli/{broken-configurations,hostile-text}.test.ts',
   'test/cli/oauth/{oauth-list,oauth-login,token-command}.test.ts',
   'test/docs/newcomers.test.ts',
-  'test/public-types.test.ts',
+  'test/{public-types,embedded-relay}.test.ts',
   // Many seeds, many states, long spans of virtual time.
   'test/simulation/{states,rewriting,simulation,tls-policies}.test.ts',
   'test/simulation/nodes/nodes.test.ts',

@@ -24,7 +24,7 @@ export interface RetryPolicy {
 }
 
 /** Retry settings of a queue; times in milliseconds. */
-export interface QueueBackoff {
+export interface RetrySettings {
   /** Policy as text, such as `doubling`; see parsePolicy. */
   readonly retry_backoff: string
   /** minimal_backoff_time in milliseconds, at least 1. */
@@ -34,7 +34,7 @@ export interface QueueBackoff {
 }
 
 /** Compiles the settings of a queue. Throws PolicyError for settings that cannot work, with the reason. */
-export function compileRetryPolicy({ retry_backoff, minimal, maximal }: QueueBackoff): RetryPolicy {
+export function compileRetryPolicy({ retry_backoff, minimal, maximal }: RetrySettings): RetryPolicy {
   if (minimal > maximal)
     throw new PolicyError(`minimal_backoff_time (${formatDuration(minimal)}) is above maximal_backoff_time (${formatDuration(maximal)})`)
   if (minimal < 1) throw new PolicyError('minimal_backoff_time is 0, which would retry without end')

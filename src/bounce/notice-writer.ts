@@ -61,15 +61,17 @@ export interface NoticeWriterDeps {
 /** A composed notice with its queue entry. */
 export interface WrittenNotice {
   readonly notice: Notice
-  readonly queueId: string
   readonly entry: NewMessage
 }
 
 /** Event of a notice about a message. */
-export const noticeSent = (message: Message, { notice, queueId }: Pick<WrittenNotice, 'notice' | 'queueId'>) =>
-  ({ kind: 'notice-sent', message, notice: notice.kind, to: notice.to, noticeId: queueId }) as const
+export function noticeSent(message: Message, { notice, entry }: WrittenNotice) {
+  const queued = { message: entry.message, recipients: entry.recipients.map(({ address }) => address) }
+  return { kind: 'notice-sent', message, notice: notice.kind, to: notice.to, queued } as const
+}
 
-interface ComposedNotice extends Omit<WrittenNotice, 'entry'> {
+interface ComposedNotice {
+  readonly notice: Notice
   readonly content: readonly Uint8Array[]
   readonly signed: Message
 }
@@ -95,9 +97,9 @@ export class NoticeWriter {
     for (const notice of notices)
       composed.push(await this.#compose(notice, message, (notice.returns === 'full' ? whole : headers) ?? NOTHING))
     // Prepared together, after the last step that may fail, because a prepared notice has room in the active queue.
-    return composed.map(({ content, signed, ...one }) => ({
-      ...one,
-      entry: this.#entry.prepare({ message: signed, recipients: [{ address: one.notice.address }], content }),
+    return composed.map(({ notice, content, signed }) => ({
+      notice,
+      entry: this.#entry.prepare({ message: signed, recipients: [{ address: notice.address }], content }),
     }))
   }
 
@@ -130,7 +132,7 @@ export class NoticeWriter {
       date: (at) => mailDate(at, this.#clock),
     })
     const content = inChunks(dsn.content)
-    return { notice, queueId, content, signed: await this.#entry.signed(envelopeOf(notice, dsn, { id, arrivedAt }), content) }
+    return { notice, content, signed: await this.#entry.signed(envelopeOf(notice, dsn, { id, arrivedAt }), content) }
   }
 }
 

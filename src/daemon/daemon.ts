@@ -29,18 +29,25 @@ import type { RelaySettings } from './relay/rules.ts'
 import { SideWatch } from './side-watch.ts'
 
 /** Arguments of `startDaemon`. */
-export interface DaemonDeps {
+interface DaemonDeps {
   /** Configuration, from `loadConfig` or `configFrom`. */
   readonly loaded: LoadedConfig
   /** Receives the events of the queue. */
   readonly events: Events
   /** The network; the real one when absent. */
   readonly net?: Net | undefined
+  /** The clock of the queue; one on the clock of the system when absent. */
+  readonly clock?: QueueClock | undefined
   /**
    * User to run as after a start by root; default the user of the process. `startDaemon` rejects with AccountUnusable for a user
    * that cannot be assumed.
    */
   readonly user?: string | undefined
+}
+
+interface DaemonParts extends DaemonDeps {
+  readonly net: Net
+  readonly clock: QueueClock
 }
 
 const STAYS_ROOT = 'running as root, with more rights than a relay needs: use deferd start --user NAME, or User= of systemd'
@@ -61,9 +68,10 @@ export async function startDaemon({
   loaded,
   events,
   net = new SystemNet({ dnsServers: loaded.config.dns_servers }),
+  clock = new QueueClock(systemClock),
   user,
 }: DaemonDeps): Promise<Daemon> {
-  const daemon = new Daemon(loaded, events, net)
+  const daemon = new Daemon({ loaded, events, net, clock })
   try {
     await daemon.open(user === undefined ? null : new Account(user))
     return daemon
@@ -80,7 +88,7 @@ export class Daemon {
   readonly queueDirectory: string
   readonly #events: Events
   readonly #ports: LastingPorts
-  readonly #clock = new QueueClock(systemClock)
+  readonly #clock: QueueClock
   readonly #closing: (() => Promise<void> | void)[] = []
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
@@ -101,7 +109,8 @@ export class Daemon {
   readonly #failed = Promise.withResolvers<StoreFailed>()
 
   /** @internal Use startDaemon. */
-  constructor(loaded: LoadedConfig, events: Events, net: Net) {
+  constructor({ loaded, events, net, clock }: DaemonParts) {
+    this.#clock = clock
     this.#loaded = loaded
     this.#events = events
     this.#ports = new LastingPorts(net)

@@ -2,7 +2,7 @@
  * Data of events as the queue keeps them: a JSON list of the values in the order of EVENT_MEMBERS, without the nulls at its end. It has half
  * the octets of an object.
  */
-import { EVENT_MEMBERS, type EventData, type EventType } from './event-types.ts'
+import { EVENT_MEMBERS, type EventData, type EventType, type TypedEvent } from './event-types.ts'
 import type { KeptEvent } from './kept-event.ts'
 
 export function keptData<T extends EventType>(type: T, data: EventData[T]): string {
@@ -10,6 +10,12 @@ export function keptData<T extends EventType>(type: T, data: EventData[T]): stri
   const values = EVENT_MEMBERS[type].map((name) => members[name])
   while (values.at(-1) === null) values.pop()
   return JSON.stringify(values)
+}
+
+/** An event with the members of its type, in their order, and no others. */
+export function typedEvent(type: EventType, members: object): TypedEvent {
+  const given = members as Readonly<Record<string, unknown>>
+  return { type, data: Object.fromEntries(EVENT_MEMBERS[type].map((name) => [name, given[name]])) } as unknown as TypedEvent
 }
 
 const valuesIn = ({ data }: Pick<KeptEvent, 'data'>): readonly unknown[] => JSON.parse(data) as readonly unknown[]

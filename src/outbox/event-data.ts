@@ -1,9 +1,9 @@
 /** Events for programs, made from what happened. Their data are the members of the JSON log (docs/events.md). */
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import type { EventData, EventType } from '../events/event-types.ts'
-import { keptData } from '../events/event-values.ts'
+import type { EventData, EventType, RecipientMembers, TypedEvent } from '../events/event-types.ts'
+import { keptData, typedEvent } from '../events/event-values.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
-import type { DeliveryRequest, LeasedRecipient } from '../mail/message.ts'
+import type { DeliveryRequest, LeasedRecipient, RecipientId } from '../mail/message.ts'
 import type { Settled, Settlement } from '../store/queue-store.ts'
 import type { Duration, Instant } from '../system/clock.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
@@ -12,6 +12,8 @@ import { attemptMembers, membersOf, RECORDS } from '../telemetry/json-log.ts'
 /** Types by the kind of the event of the relay. Attempts have one event for each recipient, see recipientEvents. */
 const TYPES = {
   accepted: 'message.accepted',
+  removed: 'message.removed',
+  quarantined: 'message.quarantined',
   operated: 'message.operated',
   'notice-sent': 'notice.sent',
   'notice-dropped': 'notice.dropped',
@@ -26,8 +28,11 @@ const TYPES = {
 
 type PublishedKind = keyof typeof TYPES
 
-/** An event of the relay for which programs get an event. */
-export type Published = Extract<QueueEvent, { readonly kind: PublishedKind }>
+/** An event of the relay for which programs get one event. */
+type Told = Extract<QueueEvent, { readonly kind: PublishedKind }>
+
+/** An event that a call of the store takes. The store itself makes those of messages that leave the queue or are quarantined. */
+export type Published = Exclude<Told, { readonly kind: 'removed' | 'quarantined' }>
 
 /** The data of each type has the members of the log record. */
 type SameMembers = {
@@ -54,7 +59,7 @@ const NO_ATTEMPT = { connectionUse: 0, login: undefined } as const
 /** The settlement of a delivery request. */
 export interface Outcome {
   readonly request: DeliveryRequest
-  readonly settlement: Settlement
+  readonly settlement: Pick<Settlement, 'recipients' | 'attempts'>
   /** Null for mail that expires without an attempt. */
   readonly result: AttemptResult | null
   /** Time of the queue's clock less that of the wall clock. */
@@ -71,20 +76,52 @@ const TYPE_OF_STATE = {
 const seconds = (at: Instant): number => at / 1000
 
 /** One event for each recipient of a settlement, of the types that are wanted. */
-export function recipientEvents(outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientEvent[] {
+export const recipientEvents = (outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientEvent[] =>
+  outcomesOf(outcome, wanted).map(({ type, at, data, recipient }) => ({ ...newEvent(type, at, data), recipient }))
+
+/** The events that programs get of an event of the relay. `offset` is the time of the queue's clock less that of the wall clock. */
+export function typedEvents(happened: QueueEvent, offset: Duration): readonly TypedEvent[] {
+  if (happened.kind === 'attempted') {
+    const { request, result, attempts, settled } = happened
+    return typedOutcomes({ request, result, offset, settlement: { recipients: settled, attempts } })
+  }
+  if (happened.kind === 'expired') {
+    if (happened.unattempted === null) return []
+    const { request, settled } = happened.unattempted
+    return typedOutcomes({ request, result: null, offset, settlement: { recipients: settled, attempts: [] } })
+  }
+  if (!isTold(happened) || (happened.kind === 'oauth-failed' && !happened.isFirst)) return []
+  const own = typedEvent(TYPES[happened.kind], membersOf(happened))
+  // The acceptance of a notice has no event of the relay of its own.
+  return happened.kind === 'notice-sent' ? [...typedEvents({ kind: 'accepted', client: null, ...happened.queued }, offset), own] : [own]
+}
+
+const isTold = (happened: QueueEvent): happened is Told => Object.hasOwn(TYPES, happened.kind)
+
+const typedOutcomes = (outcome: Outcome): readonly TypedEvent[] =>
+  outcomesOf(outcome, () => true).map(({ type, data }) => typedEvent(type, data))
+
+function outcomesOf(outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientOutcome[] {
   const { recipients } = outcome.request
-  const events: RecipientEvent[] = []
+  const events: RecipientOutcome[] = []
   outcome.settlement.recipients.forEach((settled, n) => {
     if (settled.state === 'removed' || !wanted(TYPE_OF_STATE[settled.state])) return
     // A settlement has the recipients of its request, in order.
     const recipient = recipients[n]
     if (recipient?.id !== settled.recipient) throw new Error('a settlement has another order than its request; this is a bug')
-    events.push(recipientEvent(outcome, recipient, settled))
+    events.push(outcomeOf(outcome, recipient, settled))
   })
   return events
 }
 
-function recipientEvent({ request, settlement, result, offset }: Outcome, recipient: LeasedRecipient, settled: Settled): RecipientEvent {
+interface RecipientOutcome {
+  readonly type: (typeof TYPE_OF_STATE)[keyof typeof TYPE_OF_STATE]
+  readonly at: Instant
+  readonly data: RecipientMembers
+  readonly recipient: RecipientId
+}
+
+function outcomeOf({ request, settlement, result, offset }: Outcome, recipient: LeasedRecipient, settled: Settled): RecipientOutcome {
   const type = TYPE_OF_STATE[settled.state === 'removed' ? 'expired' : settled.state]
   const made = settlement.attempts.find((attempt) => attempt.recipient === settled.recipient)
   const at = made?.at ?? (settled.state === 'waiting' ? 0 : settled.at)
@@ -96,7 +133,7 @@ function recipientEvent({ request, settlement, result, offset }: Outcome, recipi
     next_attempt_time: settled.state === 'waiting' ? seconds(settled.dueAt - offset) : null,
     final: settled.state !== 'waiting',
   }
-  return { ...newEvent(type, at, data), recipient: settled.recipient }
+  return { type, at, data, recipient: settled.recipient }
 }
 
 /** Stands for the attempt of a recipient that expired without one. */

@@ -32,9 +32,10 @@ export class TokenReports {
       this.#told.delete(login)
       return this.#deps.events.emit({ kind: 'oauth-token', ...about, lifetime: answer.lifetime })
     }
-    const failed = { kind: 'oauth-failed', ...about, result: answer.kind, text: problem ?? answer.why } as const
+    const isFirst = failedSince !== null && !this.#told.has(login)
+    const failed = { kind: 'oauth-failed', ...about, result: answer.kind, text: problem ?? answer.why, isFirst } as const
     this.#deps.events.emit(failed)
-    if (failedSince !== null && !this.#told.has(login)) this.#tasks.add(this.#tell(login, failed))
+    if (isFirst) this.#tasks.add(this.#tell(login, failed))
   }
 
   /** Resolves when all events are stored. */

@@ -1,29 +1,16 @@
 /** Events as programs get them: from the admin API, as requests to a target, and in files. */
-import type { EventType } from '../events/event-types.ts'
 import { dataOf } from '../events/event-values.ts'
 import { eventId, lostEventId, type KeptEvent, type LostEvents } from '../events/kept-event.ts'
+import type { ListedEvent } from '../events/wire-events.ts'
 import type { Instant } from '../system/clock.ts'
 import { isoTime } from './text.ts'
 
-export interface EventJson {
-  /** Equal each time the event is sent, and the position after it. */
-  readonly id: string
-  readonly type: EventType
-  /** ISO 8601, UTC. */
-  readonly timestamp: string
-  readonly data: unknown
-}
-
 /** An event with a time of the wall clock. */
-export const eventJson = (epoch: number, event: KeptEvent): EventJson => ({
-  id: eventId(epoch, event.seq),
-  type: event.type,
-  timestamp: isoTime(event.at),
-  data: dataOf(event),
-})
+export const eventJson = (epoch: number, event: KeptEvent): ListedEvent =>
+  ({ id: eventId(epoch, event.seq), type: event.type, timestamp: isoTime(event.at), data: dataOf(event) }) as ListedEvent
 
 /** The event that tells of deleted ones. `at` is the time of the wall clock. */
-export const lostJson = (epoch: number, lost: LostEvents, at: Instant): EventJson => ({
+export const lostJson = (epoch: number, lost: LostEvents, at: Instant): ListedEvent => ({
   id: lostEventId(epoch, lost),
   type: 'events.lost',
   timestamp: isoTime(at),

@@ -1,10 +1,10 @@
 /** Requests with events by the Standard Webhooks specification, and in the formats of CloudEvents 1.0. Pure. */
 import { createHmac } from 'node:crypto'
-import type { EventJson } from '../presentation/event-json.ts'
+import type { CloudEventOf, EventId, WebhookBody } from '../events/wire-events.ts'
 import { SECOND, type Instant } from '../system/clock.ts'
 
 /** An event, or the test of `deferd webhook test`. */
-export type SentEvent = Omit<EventJson, 'type'> & { readonly type: EventJson['type'] | 'test' }
+export type SentEvent = WebhookBody & EventId
 
 export interface EventRequest {
   readonly headers: Readonly<Record<string, string>>
@@ -47,9 +47,9 @@ function requestId(events: readonly SentEvent[]): string {
   return first === last ? first : `${first}-${last.slice(last.lastIndexOf('_') + 1)}`
 }
 
-const plain = ({ type, timestamp, data }: SentEvent): object => ({ type, timestamp, data })
+const plain = ({ type, timestamp, data }: SentEvent) => ({ type, timestamp, data }) as WebhookBody
 
-const cloudEvent = ({ id, type, timestamp, data }: SentEvent, source: string): object => ({
+const cloudEvent = ({ id, type, timestamp, data }: SentEvent, source: string): CloudEventOf<SentEvent['type'], SentEvent['data']> => ({
   specversion: '1.0',
   id,
   source: `smtp://${source}`,

@@ -2,7 +2,8 @@
  * Sends the events of the subscriptions of this node to their targets: in order, one request at a time for each subscription, until the
  * target has them. Mail never waits for it. A crash repeats at most the events of one read, with the ids that they had.
  */
-import { eventJson, lostJson, type EventJson } from '../presentation/event-json.ts'
+import type { ListedEvent } from '../events/wire-events.ts'
+import { eventJson, lostJson } from '../presentation/event-json.ts'
 import { eventTime, type KeptEvent } from '../events/kept-event.ts'
 import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
@@ -225,7 +226,7 @@ export class EventSender {
   async #try(
     subscription: Subscription,
     before: Progress,
-    events: readonly EventJson[],
+    events: readonly ListedEvent[],
   ): Promise<{ readonly next: NextStep; readonly progress: Progress }> {
     const { clock, random } = this.#deps
     const { name } = subscription
@@ -297,14 +298,14 @@ export class EventSender {
     if (dueAt !== null) this.#alarm.expect(dueAt)
   }
 
-  #answerOf(subscription: Subscription, events: readonly EventJson[]): Promise<TargetAnswer> {
+  #answerOf(subscription: Subscription, events: readonly ListedEvent[]): Promise<TargetAnswer> {
     const { send, secretsOf } = this.#deps
     const { name, settings } = subscription
     return send({ events, settings, secrets: secretsOf(subscription), name, signal: this.#stopping.signal })
   }
 
   /** An event with its time, which is equal at each try. */
-  #json(epoch: number, event: KeptEvent): EventJson {
+  #json(epoch: number, event: KeptEvent): ListedEvent {
     const { clock, isShared } = this.#deps
     // Nodes follow the clock of the database, whatever their own wall clocks are.
     return eventJson(epoch, { ...event, at: isShared ? event.at : eventTime(event.at, clock.wallOffset()) })

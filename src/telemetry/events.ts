@@ -11,7 +11,7 @@ import type { Suspension } from '../store/destination-status.ts'
 import type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
 
 export type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
-import type { AttemptRecord } from '../store/queue-store.ts'
+import type { AttemptRecord, Settled } from '../store/queue-store.ts'
 
 /** Name and address of a client of the SMTP server. */
 export interface ClientName {
@@ -118,6 +118,8 @@ export type QueueEvent =
       readonly request: DeliveryRequest
       readonly result: AttemptResult
       readonly attempts: readonly AttemptRecord[]
+      /** State of each recipient of the request, in its order. */
+      readonly settled: readonly Settled[]
     }
   /** Recipients begin to wait for a dead destination, without an attempt of their own. */
   | {
@@ -132,7 +134,14 @@ export type QueueEvent =
       /** Failure for which the destination is dead. */
       readonly siteStatus: DeliveryStatus
     }
-  | { readonly kind: 'expired'; readonly message: Message; readonly forced: boolean; readonly recipients: readonly RecipientId[] }
+  | {
+      readonly kind: 'expired'
+      readonly message: Message
+      readonly forced: boolean
+      readonly recipients: readonly RecipientId[]
+      /** The request of mail that expires without an attempt, with the state of its recipients; null after an attempt. */
+      readonly unattempted: { readonly request: DeliveryRequest; readonly settled: readonly Settled[] } | null
+    }
   | { readonly kind: 'removed'; readonly message: Message }
   | { readonly kind: 'quarantined'; readonly message: Message; readonly why: string }
   | {
@@ -140,7 +149,8 @@ export type QueueEvent =
       readonly message: Message
       readonly notice: NoticeDue
       readonly to: 'sender' | 'postmaster'
-      readonly noticeId: string
+      /** The notice, which is a message of its own. */
+      readonly queued: { readonly message: MessageSummary; readonly recipients: readonly string[] }
     }
   | { readonly kind: 'notice-dropped'; readonly message: Message; readonly why: string }
   | { readonly kind: 'operated'; readonly queueId: string; readonly operation: string; readonly by: string }
@@ -166,6 +176,8 @@ export type QueueEvent =
       readonly result: 'temporary' | 'refused'
       /** Cause, and what to do. */
       readonly text: string
+      /** True for the first failure that mail feels since a token came. Programs are told of this one only. */
+      readonly isFirst: boolean
     }
   // destinations
   | {

@@ -13,6 +13,7 @@ import type { AttemptRecord } from '../store/queue-store.ts'
 import type { ClientName, QueueEvent } from './events.ts'
 import { suspendedText } from './postfix-log.ts'
 
+/** Severity of a record of the log. */
 export type Level = 'info' | 'warn' | 'error' | 'fatal'
 
 export interface LogRecord {
@@ -340,7 +341,7 @@ export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred'
         ...aboutMessage(event.message),
         notice: event.notice,
         to: event.to,
-        notice_id: event.noticeId,
+        notice_id: queueIdOf(event.queued.message),
       } satisfies Members<'notice-sent'>
     case 'notice-dropped':
       return { ...aboutMessage(event.message), text: event.why } satisfies Members<'notice-dropped'>
@@ -357,7 +358,7 @@ export function membersOf(event: Exclude<QueueEvent, Of<'attempted' | 'deferred'
     case 'oauth-token':
       return { oauth: event.oauth, user: event.user, lifetime: seconds(event.lifetime) } satisfies Members<'oauth-token'>
     case 'oauth-failed': {
-      const { kind: _, ...members } = event
+      const { kind: _, isFirst: _isFirst, ...members } = event
       return members satisfies Members<'oauth-failed'>
     }
     case 'died':

@@ -261,7 +261,7 @@ export function postfixLines(event: QueueEvent, options: LineOptions = {}): read
     case 'quarantined':
       return line('qmgr', `warning: ${about(event.message, `moved to the corrupt queue: ${event.why}`)}`)
     case 'notice-sent':
-      return line('bounce', about(event.message, `${event.to} ${NOTICES[event.notice]}: ${event.noticeId}`))
+      return line('bounce', about(event.message, `${event.to} ${NOTICES[event.notice]}: ${queueIdOf(event.queued.message)}`))
     case 'notice-dropped':
       return line('bounce', about(event.message, `no notification is sent: ${event.why}`))
     case 'operated':

@@ -3,7 +3,8 @@ import '../system/supported-node.ts'
 
 export { createWorld, type World } from './world.ts'
 export type { WorldTransport } from './world-clients.ts'
-export type { ParameterValue, WorldConfig, WorldOptions } from './world-options.ts'
+export type { ParameterValue } from '../config/relay-config.ts'
+export type { WorldConfig, WorldOptions } from './world-options.ts'
 export type { RemoteDomain } from './remote-domain.ts'
 export type { Attempt } from './recipient-log.ts'
 export type { Mail, Mailbox, MailSignature, Notice } from './mailbox.ts'
@@ -36,41 +37,20 @@ export type {
   RecipientMembers,
   TypedEvent,
 } from '../events/event-types.ts'
-export type { History, HistoryEntry, HistoryEvent } from './world-history.ts'
+export type { AddedEvent, History, HistoryEntry, HistoryEvent } from './world-history.ts'
 export type { RuleText } from './remote/rule-keys.ts'
 export type { RemoteEvent } from './remote/remote-events.ts'
 export type { DnsFault, FaultStage, SpokenStage } from './remote/rule.ts'
 export type { Time } from './time.ts'
 export type { NoticeAction, NoticeRecipient, ParsedNotice } from '../bounce/dsn-parser.ts'
 export type { OptionName } from '../config/options.ts'
-export type { AttemptResult, AttemptTimes, Feedback, LoginFailure, RecipientOutcome } from '../delivery/delivery-agent.ts'
-export type { PeerCertificate, TlsConnection } from '../delivery/tls/tls-connection.ts'
-export type { SigningResult } from '../dkim/message-signing.ts'
-export type { RuleAction } from '../config/values/provider-table.ts'
-export type { LiveProvider, RuleEffect } from '../store/provider-state.ts'
-export type { TlsPolicyFailure } from '../delivery/tls/policy-failure.ts'
-export type { Notify, Ret } from '../mail/envelope.ts'
-export type { FailureClass } from '../mail/failure-class.ts'
-export type {
-  ContentId,
-  DeliveryRequest,
-  DestinationName,
-  LeasedRecipient,
-  LeaseTerms,
-  Message,
-  MessageId,
-  MessageSummary,
-  NoticeDue,
-  OwnerId,
-  Progress,
-  RecipientId,
-} from '../mail/message.ts'
-export type { DeliveryStatus, SmtpReply, Stage } from '../mail/smtp-reply.ts'
-export type { TlsFacts, TlsPolicySource, TlsState } from '../mail/tls-facts.ts'
+export type { DestinationName, MessageId } from '../mail/message.ts'
+export type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
 export type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 export type { DestinationState, LiveDestination, Suspension } from '../store/destination-status.ts'
-export type { AttemptRecord } from '../store/queue-store.ts'
+export type { LiveProvider, RuleEffect } from '../store/provider-state.ts'
+export type { RuleAction } from '../config/values/provider-table.ts'
+export type { TlsFacts, TlsPolicySource, TlsState } from '../mail/tls-facts.ts'
+export type { FailureClass } from '../mail/failure-class.ts'
 export type { Clock, Duration, Instant, Timer } from '../system/clock.ts'
 export type { Endpoint } from '../system/net.ts'
-export type { ActionName } from '../checks/action.ts'
-export type { AccessActionName, ClientName, ContentOrigin, DoubtResolution, QueueEvent, UpstreamMessage } from '../telemetry/events.ts'

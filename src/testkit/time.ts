@@ -13,6 +13,14 @@ export function toDuration(time: Time): Duration {
   return duration
 }
 
+/** Converts a time that may be negative, such as `'-5m'` or -300, to milliseconds. Throws a TypeError as `toDuration` does. */
+export function toSignedDuration(time: Time): Duration {
+  const [, sign = '', size = ''] = /^\s*(-?)(.*)$/s.exec(String(time)) ?? []
+  const duration = parseDuration(size)
+  if (duration !== undefined) return sign === '' ? duration : -duration
+  throw new TypeError(`expected a time such as "5m" or "-5m", or a number of seconds, got ${shown(time)}`)
+}
+
 /** Formats milliseconds in the syntax of configurations and scripts. */
 export const toText = (duration: Duration): string => `${duration}ms`
 

@@ -1,12 +1,18 @@
 /** Append-only record of all events of a world. Its hash identifies a run. */
 import { createHash } from 'node:crypto'
+import type { TypedEvent } from '../events/event-types.ts'
+import { typedEvents } from '../outbox/event-data.ts'
 import type { Duration } from '../system/clock.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
 import type { RemoteEvent } from './remote/remote-events.ts'
 
 /** One event; `at` is in milliseconds since the start of the world. */
 export type HistoryEvent =
-  | { readonly at: Duration; readonly where: 'queue'; readonly event: QueueEvent }
+  /** An event of the relay, as programs get it (docs/events.md). */
+  { readonly at: Duration; readonly where: 'queue'; readonly event: TypedEvent } | AddedEvent
+
+/** An event that is not one of the relay. */
+export type AddedEvent =
   | { readonly at: Duration; readonly where: 'remote'; readonly event: RemoteEvent }
   /** An action of the test on the world. */
   | { readonly at: Duration; readonly where: 'test'; readonly event: HistoryEntry }
@@ -17,27 +23,54 @@ export interface HistoryEntry {
   readonly [detail: string]: unknown
 }
 
+/** An event inside the relay. `offset` is the time of the queue's clock less that of the wall clock. */
+interface Happened {
+  readonly at: Duration
+  readonly where: 'queue'
+  readonly event: QueueEvent
+  readonly offset: Duration
+}
+
+/** An event of the trace of a world, for tests of the relay itself. @internal */
+export type TracedEvent = Happened | AddedEvent
+
 /** Record of a world. */
 export class History {
-  readonly #events: HistoryEvent[] = []
+  readonly #events: TracedEvent[] = []
 
   /** All events so far, oldest first. */
   get events(): readonly HistoryEvent[] {
-    return this.#events
+    return this.#events.flatMap((one) => (one.where === 'queue' ? published(one) : [one]))
   }
 
   /** Appends an event, such as an action of the test. */
-  add(event: HistoryEvent): void {
+  add(event: AddedEvent): void {
+    this.record(event)
+  }
+
+  /** Appends an event, such as one of the relay. @internal */
+  record(event: TracedEvent): void {
     this.#events.push(event)
   }
 
-  /** SHA-256 in hex of all events, with Message-IDs and signatures left out. Equal seeds and equal tests give equal hashes on every machine. */
+  /** All that happened inside the relay, for tests of the relay itself. @internal */
+  get trace(): readonly TracedEvent[] {
+    return this.#events
+  }
+
+  /**
+   * SHA-256 in hex of all that happened, in more detail than `events`, with Message-IDs and signatures left out. Equal seeds and equal tests
+   * give equal hashes on every machine.
+   */
   hash(): string {
     const hash = createHash('sha256')
     for (const event of this.#events) hash.update(`${JSON.stringify(event, inOrder)}\n`)
     return hash.digest('hex')
   }
 }
+
+const published = ({ at, event, offset }: Happened): readonly HistoryEvent[] =>
+  typedEvents(event, offset).map((typed) => ({ at, where: 'queue', event: typed }))
 
 /**
  * Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover

@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
-import type { OptionName } from '../config/options.ts'
+import type { RelayConfig } from '../config/relay-config.ts'
 import type { Clock, Instant } from '../system/clock.ts'
 import { emptyQueue, type MemoryQueue } from '../store/memory/queue-state.ts'
 import { openMemoryStore } from '../store/memory/memory-store.ts'
@@ -11,26 +11,14 @@ import { openInlineStore } from '../store/sqlite/inline-store.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Incarnation } from './incarnation.ts'
 
-/** Value of a parameter, as in a configuration file. */
-export type ParameterValue = string | number | boolean | readonly string[] | Readonly<Record<string, string>>
-
-/** Parameters and tables as in a configuration file (docs/configuration.md). */
-export type WorldConfig = { readonly [Name in OptionName]?: ParameterValue } & {
-  readonly transport_maps?: Readonly<Record<string, string>>
-  readonly destination?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
-  readonly provider?: Readonly<
-    Record<string, Readonly<Record<string, ParameterValue | readonly Readonly<Record<string, ParameterValue>>[]>>>
-  >
-  readonly dkim?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
-  readonly oauth?: Readonly<Record<string, Readonly<Record<string, ParameterValue>>>>
-}
+export type { RelayConfig as WorldConfig } from '../config/relay-config.ts'
 
 /** Options of `createWorld`; all are optional. */
 export interface WorldOptions {
   /** Seed of all random numbers; default 1. */
   readonly seed?: number | undefined
   /** Configuration of the relay. */
-  readonly config?: WorldConfig | undefined
+  readonly config?: RelayConfig | undefined
   /** Script of the remote network, as TOML (docs/faults.md). */
   readonly script?: string | undefined
   /** Queue in plain memory (default), in an SQLite database in memory, or in SQLite in a folder. */

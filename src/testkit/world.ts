@@ -56,7 +56,7 @@ import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
-import { toDuration, type Time } from './time.ts'
+import { toDuration, toSignedDuration, type Time } from './time.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { Webhook, type WebhookOptions } from './webhook.ts'
@@ -161,7 +161,7 @@ export class World implements AsyncDisposable {
     this.net = new MemoryNet(this.clock, this.remote)
     this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
     this.relayEvents.listen((event, at) => {
-      this.#history.add({ at: this.#elapsed(), where: 'queue', event })
+      this.#history.record({ at: this.#elapsed(), where: 'queue', event, offset: this.#lives.life.clock.wallOffset() })
       this.#log.onEvent(event, at)
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
@@ -258,8 +258,12 @@ export class World implements AsyncDisposable {
     this.remote.addRules(ruleFrom(name, written))
   }
 
-  /** Sets the wall clock forward by milliseconds, or back if negative. Timers, waits and the remote network are not affected. */
-  stepClock(by: Duration): void {
+  /**
+   * Sets the wall clock forward by a time, or back by a negative one (`'-5m'`, -300). Timers, waits and the remote network are not affected.
+   * Throws a TypeError for a text that is not a time.
+   */
+  stepClock(time: Time): void {
+    const by = toSignedDuration(time)
     this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
   }
@@ -358,7 +362,7 @@ export class World implements AsyncDisposable {
     return webhook?.take(consignment) ?? Promise.resolve({ kind: 'failed', text: 'no such server in this world' })
   }
 
-  /** Returns the record of all events. */
+  /** Returns the record of all events: of the relay as programs get them, of the remote servers, and actions of the test. */
   history(): History {
     return this.#history
   }

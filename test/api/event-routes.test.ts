@@ -2,14 +2,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { cursorText } from '../../src/events/kept-event.ts'
 import { ALL_EVENTS } from '../../src/outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
-import type { EventJson } from '../../src/presentation/event-json.ts'
+import type { ListedEvent } from '../../src/events/wire-events.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import type { Reply } from '../support/api-server.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { MANY_STARS } from '../support/pattern-cases.ts'
 
 interface Page {
-  readonly events: readonly EventJson[]
+  readonly events: readonly ListedEvent[]
   readonly next: string
   readonly kept_types: readonly string[]
 }
@@ -89,7 +89,7 @@ test('NDJSON has all events that are kept', async () => {
   expect(headers.get('content-type')).toBe('application/x-ndjson')
   const lines = text.trimEnd().split('\n')
   expect(lines).toHaveLength(360)
-  expect((JSON.parse(lines[359] ?? '') as EventJson).id).toBe('evt_0_360')
+  expect((JSON.parse(lines[359] ?? '') as ListedEvent).id).toBe('evt_0_360')
 })
 
 test('a stream has the kept events, then each new one, and continues at Last-Event-ID', async () => {

@@ -22,20 +22,20 @@ async function run(text: string, result?: string): Promise<{ readonly printed: r
 }
 
 test('a relay runs inside another program', async () => {
-  const text = blockWith('docs/embedding.md', 'startDaemon').text
+  const text = blockWith('docs/embedding.md', 'startRelay').text
   const own = text
     .replace('/var/lib/app/queue', folder())
     .replace('127.0.0.1:2525', '127.0.0.1:0')
     .replace('[smtp.example.com]:587', '[127.0.0.1]:1')
   const before = process.listeners('SIGTERM')
-  const { printed, value } = await run(own, 'daemon')
-  const daemon = value as Awaited<ReturnType<typeof deferd.startDaemon>>
+  const { printed, value } = await run(own, 'relay')
+  const relay = value as deferd.EmbeddedRelay
   try {
-    const [listener] = daemon.listeners
+    const [listener] = relay.listeners
     await createTransport({ host: '127.0.0.1', port: listener?.port ?? 0 }).sendMail({ from: 'a@x.example', to: 'b@y.example', text: 'hi' })
-    await vi.waitFor(() => expect(printed).toContainEqual(['deferred', expect.stringContaining('Connection refused')]), 30_000)
+    await vi.waitFor(() => expect(printed).toContainEqual(['b@y.example', expect.stringContaining('Connection refused')]), 30_000)
   } finally {
-    await daemon.stop()
+    await relay.stop()
     for (const added of process.listeners('SIGTERM')) if (!before.includes(added)) process.removeListener('SIGTERM', added)
   }
 })

@@ -31,7 +31,7 @@ const modules: Readonly<Record<string, object>> = {
   'node:assert/strict': assert,
 }
 
-const pages = ['docs/testkit.md', 'docs/testkit-oauth.md', 'docs/testkit-runners.md', 'docs/relay-events.md'].flatMap((page) =>
+const pages = ['docs/testkit.md', 'docs/testkit-oauth.md', 'docs/testkit-runners.md'].flatMap((page) =>
   blocksOf(page).filter(({ language, text }) => ['ts', 'js'].includes(language) && !text.includes('declare module')),
 )
 const [required, examples] = [true, false].map((wanted) => pages.filter(({ text }) => text.includes(' = require(') === wanted))

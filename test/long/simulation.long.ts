@@ -41,7 +41,7 @@ test.each(['memory', 'file'] as const)('a run of 200 commits, killed at each of 
 
 /** Commits between the record of a failure and the commit of its notice. */
 function aroundNotices({ history }: Run): readonly CommitCrash[] {
-  return history.events.flatMap(({ event }): CommitCrash[] => {
+  return history.trace.flatMap(({ event }): CommitCrash[] => {
     if (!('did' in event) || event.did !== 'committed') return []
     const { method, number, settlement } = event as {
       method?: string

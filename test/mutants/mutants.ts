@@ -51,8 +51,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the events of one recipient stand for all',
     'outbox/event-data.ts',
-    'events.push(recipientEvent(outcome, recipient, settled))',
-    'events.push(recipientEvent(outcome, recipients[0] ?? recipient, settled))',
+    'events.push(outcomeOf(outcome, recipient, settled))',
+    'events.push(outcomeOf(outcome, recipients[0] ?? recipient, settled))',
   ),
   // events are sent in another order, under other ids, or not at all
   mutant(

@@ -96,6 +96,31 @@ test('the events survive a crash, and those of a commit that was lost are not th
   expect(after.filter(({ type }) => type === 'message.removed')).toHaveLength(2)
 })
 
+/** Type and data, without what the order of two transactions at the same instant decides. */
+const typed = (events: readonly { readonly type: string; readonly data: object }[]) =>
+  events.map(({ type, data }) => JSON.stringify({ type, data })).toSorted()
+
+test('the relay tells in its process what it keeps for subscriptions, with the same data', async () => {
+  await using world = await createWorld({ config: { maximal_queue_lifetime: '1h', delay_warning_time: '30m' } })
+  world.destination('slow.example').greylists('5m')
+  world.destination('picky.example').rejects('bob@picky.example', '550 5.1.1 no such user')
+  world.destination('gone.example').isDownFor('3d')
+  world.stepClock('36h')
+  await mail(world, ['ann@slow.example', 'bob@picky.example', 'eve@near.example'])
+  for (const name of ['ann', 'bob', 'eve', 'joe', 'kim', 'lea']) await mail(world, `${name}@gone.example`)
+  await mail(world, 'joe@picky.example', '')
+  await mail(world, 'bob@picky.example', '')
+  await world.suspend('slow.example')
+  await world.operate('hold')
+  await world.operate('release')
+  await world.resume('slow.example')
+  await world.settle()
+  const inProcess = world.history().events.flatMap((entry) => (entry.where === 'queue' ? [entry.event] : []))
+  const kept = await world.events()
+  expect(typed(inProcess)).toEqual(typed(kept))
+  expect(new Set(kept.map(({ type }) => type)).size).toBeGreaterThanOrEqual(12)
+})
+
 test('the data of an event are the members of its log record', () => {
   const message = { id: 1, createdAt: 0, arrivedAt: 0, sender: 'app@us.example', size: 1, contentId: 1, smtputf8: false }
   const happened = { kind: 'notice-dropped', message, why: 'the sender is null' } as const

@@ -6,7 +6,7 @@ import type { Instant, Duration } from '../../src/system/clock.ts'
 import { shardUnder } from '../../src/store/membership/shard-keys.ts'
 import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, OwnerId, RecipientId } from '../../src/mail/message.ts'
-import type { HistoryEvent } from '../../src/testkit/index.ts'
+import type { TracedEvent } from '../../src/testkit/world-history.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { QueueModel } from './model.ts'
 import type { CommittedClaim, GeneratedStep } from './record.ts'
@@ -54,7 +54,7 @@ export interface Scene {
 }
 
 export type SimulatedEvent =
-  | Exclude<HistoryEvent, { where: 'test' }>
+  | Exclude<TracedEvent, { where: 'test' }>
   | { readonly at: Duration; readonly where: 'test'; readonly event: GeneratedStep }
 
 export type Complain = (text: string) => void
@@ -69,7 +69,7 @@ export interface Invariant {
 export type InvariantMaker = (complain: Complain, scenario: Scenario) => Invariant
 
 export function replay(
-  history: readonly HistoryEvent[],
+  history: readonly TracedEvent[],
   scenario: Scenario,
   makers: Readonly<Record<string, InvariantMaker>>,
 ): readonly Violation[] {
@@ -116,7 +116,7 @@ class Stage implements Scene {
   }
 
   /** True for an event about a destination that its node no longer schedules. */
-  isForeign(entry: HistoryEvent & { readonly node?: OwnerId }): boolean {
+  isForeign(entry: TracedEvent & { readonly node?: OwnerId }): boolean {
     if (entry.where !== 'queue' || entry.node === undefined) return false
     const { event } = entry
     const isState = ['died', 'revived', 'suspended', 'resumed', 'window'].includes(event.kind)
@@ -128,7 +128,7 @@ class Stage implements Scene {
     return shardUnder(name, this.#providers.get(name) ?? null)
   }
 
-  happened(entry: HistoryEvent): void {
+  happened(entry: TracedEvent): void {
     if (entry.where === 'queue') {
       const { event } = entry
       if (event.kind === 'died') this.closed.set(event.destination, 'dead')

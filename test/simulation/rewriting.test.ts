@@ -13,7 +13,7 @@ test('seeds 1 to 80 with aliases, copies and redirected mail: no invariant is vi
 test('the scenarios have mail to aliases, copies and redirected mail', async () => {
   const scenario = rewritten(generatedBy(3))
   const { history } = await run(scenario)
-  const accepted = history.events.flatMap(({ event }) =>
+  const accepted = history.trace.flatMap(({ event }) =>
     'method' in event && event.method === 'enqueue' ? [(event as unknown as { recipients: { address: string }[] }).recipients] : [],
   )
   const addresses = new Set(accepted.flat().map(({ address }) => address))

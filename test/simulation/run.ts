@@ -74,7 +74,7 @@ class Running {
   }
 
   async #make(world: World, step: Step): Promise<void> {
-    if (step.do === 'set the clock') world.stepClock(step.by)
+    if (step.do === 'set the clock') world.stepClock(step.by / SECOND)
     else if (step.do === 'fill the disk') this.#fillDisk(world, step.time)
     else if (step.do === 'mail') this.#handIn(world, step.mail)
     else if (!world.isUp) return

@@ -36,7 +36,7 @@ export async function simulate(from: number, to: number, density: Density = 'spa
     if (first !== undefined) throw new Error(await explained(scenario, first))
     for (const state of reachedIn(result)) reached.set(state, (reached.get(state) ?? 0) + 1)
     steps += troublesIn(scenario)
-    events += result.history.events.length
+    events += result.history.trace.length
   }
   return { reached, steps, events }
 }

@@ -160,4 +160,4 @@ export const SOMETIMES: Readonly<Record<string, InvariantMaker>> = {
 
 /** States that a run has reached. */
 export const reachedIn = ({ history, scenario }: Run): ReadonlySet<string> =>
-  new Set(replay(history.events, scenario, SOMETIMES).map(({ invariant }) => invariant))
+  new Set(replay(history.trace, scenario, SOMETIMES).map(({ invariant }) => invariant))

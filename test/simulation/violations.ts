@@ -39,4 +39,4 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   eventsAreSent,
 }
 
-export const violationsOf = ({ history, scenario }: Run): readonly Violation[] => replay(history.events, scenario, INVARIANTS)
+export const violationsOf = ({ history, scenario }: Run): readonly Violation[] => replay(history.trace, scenario, INVARIANTS)

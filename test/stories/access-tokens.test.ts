@@ -145,7 +145,7 @@ test.each([
     await world.advance('3h')
     expect(arrived(world, ['ann@far.example'])).toBe(1)
     expect([...outcomes(world, ['ann@far.example'])].toSorted()).toEqual(['deferred', 'delivered'])
-    const shown = JSON.stringify([notes, world.history().events, world.attempts('ann@far.example')])
+    const shown = JSON.stringify([notes, world.history().trace, world.attempts('ann@far.example')])
     for (const secret of authority.secrets()) expect(shown).not.toContain(secret)
   },
 )

@@ -171,7 +171,7 @@ describe('mail without a signature', () => {
       await send(world, { raw, envelope })
       await world.advance(wait)
     }
-    expect(JSON.stringify(world.history().events).match(/not signed with DKIM/g)).toHaveLength(2)
+    expect(JSON.stringify(world.history().trace).match(/not signed with DKIM/g)).toHaveLength(2)
   })
 
   test('goes to destinations with dkim_sign = no, from the same queued message as signed copies', async () => {

@@ -97,7 +97,7 @@ class Site {
     const { world } = this
     const parts = [
       await world.events(),
-      world.history().events,
+      world.history().trace,
       await this.oauth(),
       await this.attention(),
       world.relay.accessTokens.states(),

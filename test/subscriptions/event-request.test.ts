@@ -4,9 +4,9 @@ import { eventRequest, type RequestTerms, type SentEvent } from '../../src/subsc
 
 const event = (seq: number): SentEvent => ({
   id: `evt_k3_${seq}`,
-  type: 'recipient.bounced',
+  type: 'notice.dropped',
   timestamp: '2026-01-01T00:00:00.000Z',
-  data: { queue_id: 'Q1', recipient: `ü${seq}@there.example` },
+  data: { queue_id: 'Q1', sender: `ü${seq}@there.example`, text: 'no room' },
 })
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -18,9 +18,9 @@ describe('a request', () => {
   test('is verified by the library of Standard Webhooks', () => {
     const { headers, body } = eventRequest([event(7)], TERMS)
     expect(new Webhook(SECRET).verify(body, headers)).toEqual({
-      type: 'recipient.bounced',
+      type: 'notice.dropped',
       timestamp: '2026-01-01T00:00:00.000Z',
-      data: { queue_id: 'Q1', recipient: 'ü7@there.example' },
+      data: { queue_id: 'Q1', sender: 'ü7@there.example', text: 'no room' },
     })
     expect(headers['webhook-id']).toBe('evt_k3_7')
   })
@@ -54,7 +54,7 @@ describe('a request', () => {
       specversion: '1.0',
       id: 'evt_k3_7',
       source: 'smtp://relay.example',
-      type: 'deferd.recipient.bounced',
+      type: 'deferd.notice.dropped',
       time: '2026-01-01T00:00:00.000Z',
       datacontenttype: 'application/json',
       data: event(7).data,

@@ -6,7 +6,12 @@ import { settingsOf, ALL_EVENTS } from '../../src/outbox/configured-subscription
 import type { SentEvent } from '../../src/subscriptions/event-request.ts'
 import { sendToFile, sendToStream } from '../../src/subscriptions/file-target.ts'
 
-const event = (seq: number): SentEvent => ({ id: `evt_1_${seq}`, type: 'message.removed', timestamp: '', data: { text: 'x'.repeat(60) } })
+const event = (seq: number): SentEvent => ({
+  id: `evt_1_${seq}`,
+  type: 'message.removed',
+  timestamp: '',
+  data: { queue_id: 'Q1', sender: 'x'.repeat(42) },
+})
 const LINE = `${JSON.stringify(event(1))}\n`
 
 let path: string

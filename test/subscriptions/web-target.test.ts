@@ -12,7 +12,12 @@ import { ForwardingNet, type Lookup, type Net } from '../../src/system/net.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
-const EVENT: SentEvent = { id: 'evt_k3_7', type: 'recipient.bounced', timestamp: '2026-01-01T00:00:00.000Z', data: { queue_id: 'Q1' } }
+const EVENT: SentEvent = {
+  id: 'evt_k3_7',
+  type: 'message.removed',
+  timestamp: '2026-01-01T00:00:00.000Z',
+  data: { queue_id: 'Q1', sender: '' },
+}
 
 /** Every name has the address of this machine. */
 class LoopbackNet extends ForwardingNet {
@@ -78,7 +83,7 @@ describe('a request', () => {
     })
     const [{ method, url, headers, body } = { headers: {}, body: '' } as Received] = requests
     expect([method, url, headers['host']]).toEqual(['POST', '/hooks/mail?key=1', `app.example:${port}`])
-    expect(new Webhook(SECRET).verify(body, headers)).toMatchObject({ type: 'recipient.bounced' })
+    expect(new Webhook(SECRET).verify(body, headers)).toMatchObject({ type: 'message.removed' })
   })
 
   test('uses the connection of the last one, and a new one when the server has closed it', async () => {

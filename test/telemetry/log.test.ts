@@ -21,6 +21,7 @@ const message: Message = {
   messageId: '<1@us.example>',
 }
 const id = queueIdOf(message)
+const notice: Message = { ...message, id: 8 }
 
 const recipient = (position: number, address: string, more: Partial<LeasedRecipient> = {}): LeasedRecipient => ({
   id: recipientId(7, position),
@@ -71,6 +72,7 @@ function attempted(tried: Tried): QueueEvent {
   }
   return {
     kind: 'attempted',
+    settled: [],
     request,
     result: {
       outcomes: new Map(tried.softBounce === true ? [[to.id, { outcome: 'deferred', status, softBounce: true }]] : []),
@@ -226,25 +228,25 @@ describe('lines in Postfix’s format', () => {
       'smtp[42]: Untrusted TLS connection established to far.example[192.0.2.1]:25: TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256/256 bits)',
     ],
     [
-      { kind: 'expired', message, forced: false, recipients: [] },
+      { kind: 'expired', message, forced: false, recipients: [], unattempted: null },
       `qmgr[42]: ${id}: from=<app@us.example>, status=expired, returned to sender`,
     ],
     [
-      { kind: 'expired', message, forced: true, recipients: [] },
+      { kind: 'expired', message, forced: true, recipients: [], unattempted: null },
       `qmgr[42]: ${id}: from=<app@us.example>, status=force-expired, returned to sender`,
     ],
     [{ kind: 'removed', message }, `qmgr[42]: ${id}: removed`],
     [
-      { kind: 'notice-sent', message, notice: 'failure', to: 'sender', noticeId: 'NEW' },
-      `bounce[42]: ${id}: sender non-delivery notification: NEW`,
+      { kind: 'notice-sent', message, notice: 'failure', to: 'sender', queued: { message: notice, recipients: [] } },
+      `bounce[42]: ${id}: sender non-delivery notification: ${queueIdOf(notice)}`,
     ],
     [
-      { kind: 'notice-sent', message, notice: 'delay', to: 'postmaster', noticeId: 'NEW' },
-      `bounce[42]: ${id}: postmaster delay notification: NEW`,
+      { kind: 'notice-sent', message, notice: 'delay', to: 'postmaster', queued: { message: notice, recipients: [] } },
+      `bounce[42]: ${id}: postmaster delay notification: ${queueIdOf(notice)}`,
     ],
     [
-      { kind: 'notice-sent', message, notice: 'success', to: 'sender', noticeId: 'NEW' },
-      `bounce[42]: ${id}: sender delivery status notification: NEW`,
+      { kind: 'notice-sent', message, notice: 'success', to: 'sender', queued: { message: notice, recipients: [] } },
+      `bounce[42]: ${id}: sender delivery status notification: ${queueIdOf(notice)}`,
     ],
     [{ kind: 'operated', queueId: id, operation: 'release', by: 'root' }, `postsuper[42]: ${id}: released from hold`],
     [{ kind: 'operated', queueId: id, operation: 'delete', by: 'root' }, `postsuper[42]: ${id}: removed`],
@@ -270,7 +272,7 @@ describe('lines in Postfix’s format', () => {
     [{ kind: 'store-unavailable', why: 'disk full' }, 'master[42]: error: store unavailable, mail is refused and not delivered: disk full'],
     [{ kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 3_599_000 }, 'smtp[42]: oauth=m365: access token for 3599 s'],
     [
-      { kind: 'oauth-failed', oauth: 'google', user: 'ann@us.example', result: 'refused', text: 'invalid_grant: log in' },
+      { kind: 'oauth-failed', oauth: 'google', user: 'ann@us.example', result: 'refused', text: 'invalid_grant: log in', isFirst: true },
       'smtp[42]: warning: oauth=google, user=ann@us.example: no access token: invalid_grant: log in',
     ],
     [{ kind: 'store-recovered' }, 'master[42]: store available again'],

@@ -51,7 +51,7 @@ describe('access tokens', () => {
   test('requests are counted by result, from 0 on for all results of a table', async () => {
     const metrics = open()
     metrics.listen({ kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 1_000 }, NOW)
-    metrics.listen({ kind: 'oauth-failed', oauth: 'm365', user: 'ann@us.example', result: 'refused', text: 'x' }, NOW)
+    metrics.listen({ kind: 'oauth-failed', oauth: 'm365', user: 'ann@us.example', result: 'refused', text: 'x', isFirst: true }, NOW)
     expect(await samples(metrics, 'deferd_oauth_requests_total')).toEqual({
       '{oauth="m365",result="token"}': 1,
       '{oauth="m365",result="temporary"}': 0,
@@ -76,6 +76,7 @@ describe('access tokens', () => {
 describe('counters', () => {
   const attempted: QueueEvent = {
     kind: 'attempted',
+    settled: [],
     request: { lease: { owner: 1, until: Infinity }, message, destination: 'x', recipients: [], fresh: true, forcedExpire: false },
     result: {
       outcomes: new Map(),
@@ -117,7 +118,7 @@ describe('counters', () => {
       { kind: 'accepted', message, recipients: [], client },
       { kind: 'refused', client, stage: 'RCPT', reply: { code: 454, text: 'no' }, protocol: 'SMTP', helo: '' },
       { kind: 'removed', message },
-      { kind: 'expired', message, forced: false, recipients: [1, 2] },
+      { kind: 'expired', message, forced: false, recipients: [1, 2], unattempted: null },
       { kind: 'note', level: 'info', text: 'quiet' },
     ]
     for (const event of events) metrics.listen(event, NOW)

@@ -46,7 +46,7 @@ describe.each([
     await expect(send(world, 'bob@slow.example')).rejects.toThrow(/ECONNREFUSED/)
     await world.settle()
     expect(world.mailbox('ann@slow.example').mails()).toHaveLength(2)
-    expect(world.history().events.filter(({ where, event }) => where === 'queue' && event.kind === 'removed')).toHaveLength(1)
+    expect(world.history().events.filter(({ where, event }) => where === 'queue' && event.type === 'message.removed')).toHaveLength(1)
   })
 })
 

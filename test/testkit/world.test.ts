@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
-import { DAY, HOUR } from '../../src/system/clock.ts'
+import { DAY } from '../../src/system/clock.ts'
 import { createWorld, type World, type WorldOptions } from '../../src/testkit/index.ts'
 
 interface AppMail {
@@ -233,11 +233,23 @@ describe('a world', () => {
       world.destination('gone.example').isDownFor('10m')
       await send(world, { to: 'ann@gone.example' })
       await world.advance('1m')
-      world.stepClock(3650 * 24 * HOUR)
+      world.stepClock('3650d')
       await send(world, { to: 'bob@near.example' })
       await world.settle()
       expect(world.recipient('ann@gone.example').attemptedAt).toEqual([0, 300, 900])
       expect(world.mailbox('bob@near.example').mails()[0]?.content.toString()).toContain(', 30 Dec 2035 00:01:00 ')
+    }))
+
+  test('takes a step of the wall clock as a time, also a negative one or seconds, and refuses other text', () =>
+    inWorld({}, async (world) => {
+      const start = world.now()
+      world.stepClock('1h30m')
+      world.stepClock(60)
+      world.stepClock(-30)
+      world.stepClock('-5m')
+      expect(world.now() - start).toBe((90 * 60 + 60 - 30 - 5 * 60) * 1000)
+      for (const wrong of ['soon', '--5m', '', Number.NaN]) expect(() => world.stepClock(wrong)).toThrow(/such as "5m" or "-5m"/)
+      expect(world.history().events.map(({ event }) => event)).toContainEqual({ did: 'set the clock by -300000 ms', by: -300_000 })
     }))
 
   test('advances by 0: what is due now runs, what is due later does not', () =>

@@ -1,9 +1,10 @@
 /** Queries for the events that the queue keeps for programs. */
 import { selectedTypes, eventSelector, type EventFilter } from '../../events/event-filter.ts'
 import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
+import type { EventPage, ListedEvent } from '../../events/wire-events.ts'
 import { cursorText, readCursor, type EventSeq } from '../../events/kept-event.ts'
 import { Problem } from '../../http/problem-details.ts'
-import { eventJson, lostJson, type EventJson } from '../../presentation/event-json.ts'
+import { eventJson, lostJson } from '../../presentation/event-json.ts'
 import { epochSeconds } from '../../presentation/text.ts'
 import { CURSOR_PROBLEM } from '../values/cursor.ts'
 import { wallNow, type QueueView } from './queue-view.ts'
@@ -13,15 +14,6 @@ export interface EventQuery {
   readonly types: readonly string[]
   readonly destination?: string | undefined
   readonly sender?: string | undefined
-}
-
-export interface EventPageJson {
-  readonly events: readonly EventJson[]
-  /** Position after the page, also when no event follows yet. */
-  readonly next: string
-  /** Types that subscriptions want; events of other types are not kept. */
-  readonly kept_types: readonly EventType[]
-  readonly as_of: number
 }
 
 interface Viewer {
@@ -35,7 +27,7 @@ const READ_AT_ONCE = 250
 
 /** A page as a client sees it. */
 interface Read {
-  readonly events: readonly EventJson[]
+  readonly events: readonly ListedEvent[]
   readonly epoch: number
   /** Position before the first event that is kept. */
   readonly before: EventSeq
@@ -86,7 +78,7 @@ export async function eventPage(
   view: QueueView,
   { limit, ...query }: EventQuery & { readonly limit: number },
   viewer: Viewer,
-): Promise<EventPageJson> {
+): Promise<EventPage> {
   const after = await positionOf(view, query.after)
   const { events, epoch, through } = await read(view, { ...query, after, limit }, viewer)
   return { events, next: cursorText(epoch, through), kept_types: await keptTypes(view), as_of: epochSeconds(wallNow(view)) }
@@ -123,7 +115,7 @@ export async function* eventStream(view: QueueView, query: EventQuery, viewer: V
 }
 
 /** The field `id` is the position to which a client returns with Last-Event-ID: after a loss, the one before the oldest event. */
-const serverSent = (event: EventJson, beforeOldest: string): string => {
+const serverSent = (event: ListedEvent, beforeOldest: string): string => {
   const id = event.type === 'events.lost' ? beforeOldest : event.id
   return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 }

@@ -1,10 +1,11 @@
 /** Queries for subscriptions to events, and the replay of their events. Times are of the wall clock. */
 import { ANY_EVENT, selectedTypes, type EventFilter } from '../../events/event-filter.ts'
 import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
+import type { ListedEvent } from '../../events/wire-events.ts'
 import type { EventSeq } from '../../events/kept-event.ts'
 import { Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../../http/requester.ts'
-import { eventJson, type EventJson } from '../../presentation/event-json.ts'
+import { eventJson } from '../../presentation/event-json.ts'
 import { subscriptionJson } from '../../presentation/subscription-json.ts'
 import { epochSeconds, maskControls } from '../../presentation/text.ts'
 import type { ParkedEvent, SubscriptionView } from '../../store/outbox/subscription.ts'
@@ -73,9 +74,7 @@ export async function parkedPage(
 }
 
 /** An event with its time in seconds. */
-export interface TimedEvent extends EventJson {
-  readonly time: number
-}
+export type TimedEvent = ListedEvent & { readonly time: number }
 
 /** Events that the search for the newest ones compares with a filter. */
 const SEARCHED = 1_000

@@ -57,7 +57,8 @@ export class SettlementWriter {
     const { request } = job
     const settlement = settle(request, result, job, { ...this.#facts(request), returned })
     await this.#settle({ request, settlement, result }, () => {
-      this.#deps.events.emit({ kind: 'attempted', request, result, attempts: settlement.attempts })
+      const { attempts, recipients: settled } = settlement
+      this.#deps.events.emit({ kind: 'attempted', request, result, attempts, settled })
     })
     return settlement
   }
@@ -80,7 +81,7 @@ export class SettlementWriter {
     return { policy: policies().for(destination), notices: notices(), draw }
   }
 
-  async #settle(outcome: Omit<Outcome, 'offset'>, emit: () => void): Promise<void> {
+  async #settle(outcome: Pick<Outcome, 'request' | 'result'> & { readonly settlement: Settlement }, emit: () => void): Promise<void> {
     const { store, events, recorder, storeHealth, notices, noticeDue } = this.#deps
     const { request, settlement } = outcome
     const { message } = request
@@ -90,7 +91,8 @@ export class SettlementWriter {
     const result = await storeHealth.retryUntilCommitted(() => store.settle(complete))
     emit()
     const expired = settlement.recipients.filter((one) => one.state === 'expired').map((one) => one.recipient)
-    if (expired.length > 0) events.emit({ kind: 'expired', message, forced: request.forcedExpire, recipients: expired })
+    const unattempted = outcome.result === null ? { request, settled: settlement.recipients } : null
+    if (expired.length > 0) events.emit({ kind: 'expired', message, forced: request.forcedExpire, recipients: expired, unattempted })
     if (why !== undefined) events.emit({ kind: 'notice-dropped', message, why })
     if (result.noticeDue) noticeDue(message.id)
     if (result.removed) events.emit({ kind: 'removed', message })

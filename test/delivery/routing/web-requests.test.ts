@@ -92,7 +92,7 @@ test.each(URLS)('a report to %s is for the port %i and the host %s', async (url,
 test.each(URLS)('an event to %s is for the port %i and the host %s', async (to, port, host) => {
   const web = webTarget({ net, clock, source: () => 'relay.example', version: '0' })
   const answer = await web.send({
-    events: [{ id: 'evt_k3_7', type: 'recipient.bounced', timestamp: '2026-01-01T00:00:00.000Z', data: { queue_id: 'Q1' } }],
+    events: [{ id: 'evt_k3_7', type: 'message.removed', timestamp: '2026-01-01T00:00:00.000Z', data: { queue_id: 'Q1', sender: '' } }],
     settings: { ...settingsOf(ALL_EVENTS), to, allowPrivate: true },
     secrets: [`whsec_${Buffer.alloc(32, 7).toString('base64')}`],
     name: 'app',

@@ -27,7 +27,7 @@ import { systemError } from '../../../src/testkit/virtual/memory-socket.ts'
 import { MemoryNet } from '../../../src/testkit/virtual/memory-net.ts'
 import { TimeDriver } from '../../../src/testkit/virtual/time-driver.ts'
 import { BEGINNING, VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
-import { History, type HistoryEvent } from '../../../src/testkit/world-history.ts'
+import { History, type TracedEvent } from '../../../src/testkit/world-history.ts'
 import type { WorldConfig } from '../../../src/testkit/world-options.ts'
 import { Dice } from '../generator.ts'
 import { AttemptRecorder, digest, READS } from '../recorder.ts'
@@ -111,7 +111,7 @@ export class Cluster {
   }
 
   #add(entry: { readonly where: string; readonly event: unknown; readonly node?: OwnerId }): void {
-    this.history.add({ at: this.clock.monotonic(), ...entry } as HistoryEvent)
+    this.history.record({ at: this.clock.monotonic(), ...entry } as TracedEvent)
   }
 
   /** Commits, as the database makes them, whether or not the node gets the answer. */

@@ -114,4 +114,4 @@ export const NODE_INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   eventsTellTheHistory,
 }
 
-export const nodeViolationsOf = ({ history, scenario }: NodeRun): readonly Violation[] => replay(history.events, scenario, NODE_INVARIANTS)
+export const nodeViolationsOf = ({ history, scenario }: NodeRun): readonly Violation[] => replay(history.trace, scenario, NODE_INVARIANTS)

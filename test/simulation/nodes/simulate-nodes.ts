@@ -21,7 +21,7 @@ const noFigures = (): Figures => ({ faults: 0, takeovers: 0, inDoubt: 0, late: 0
 /** Adds those of one run. */
 function count(figures: Figures, { nodeFaults, commitFaults }: NodeScenario, { history, counts }: NodeRun): void {
   figures.faults += nodeFaults.length + commitFaults.length
-  for (const { event } of history.events) {
+  for (const { event } of history.trace) {
     if (!('did' in event)) continue
     if (event.did === 'node ended' && event['taker'] !== event['node']) figures.takeovers++
     if (event.did === 'began') figures.deliveries++
