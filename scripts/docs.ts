@@ -11,7 +11,7 @@ import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { processShell } from '../src/cli/process-shell.ts'
 import { buildProgram } from '../src/cli/program.ts'
 import { configurationPage } from '../src/config/documentation.ts'
-import { systemClock } from '../src/system/system-clock.ts'
+import { realClock } from '../test/support/real-clock.ts'
 import { openMetrics } from '../src/telemetry/metrics/metrics.ts'
 import { monitoringPage } from '../src/telemetry/metrics/monitoring-page.ts'
 import { VERSION } from '../src/system/version.ts'
@@ -33,7 +33,7 @@ writeFileSync(new URL('backoff.md', docs), backoffPage())
 writeFileSync(new URL('events.md', docs), eventsPage())
 writeFileSync(new URL('api.md', docs), apiPage(documentedRoutes()))
 const { texts } = openMetrics({
-  clock: systemClock,
+  clock: realClock,
   tally: async () => EMPTY_TALLY,
   destinations: () => [],
 })

@@ -11,6 +11,7 @@ import { loadConfig } from '../src/config/load.ts'
 import { Relay } from '../src/daemon/relay/relay.ts'
 import type { QueueStore } from '../src/store/queue-store.ts'
 import { systemClock } from '../src/system/system-clock.ts'
+import { realClock } from '../test/support/real-clock.ts'
 import { SystemNet } from '../src/system/system-net.ts'
 import { systemRandom } from '../src/system/system-random.ts'
 import { Events } from '../src/telemetry/events.ts'
@@ -113,7 +114,7 @@ events.listen(log.listen)
 const relay = new Relay({
   config,
   templates: loadTemplates({ config, written }).templates,
-  clock: systemClock,
+  clock: realClock,
   random: systemRandom,
   net: new SystemNet(),
   store: keepsNothing(),

@@ -2,6 +2,8 @@
  * Draws docs/images/queue-show.svg: the screen of `deferd queue show` for a deferred message, taken from a run of the
  * relay in virtual time. Every run gives the same bytes; scripts/docs.ts writes the file.
  */
+import type { Config } from '../src/config/options.ts'
+import { openFileReader } from '../src/cli/queue-client/queue-access.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +58,7 @@ async function screenOf(world: World, directory: string, command: readonly strin
     env: { DEFERD_QUEUE_DIRECTORY: directory, DEFERD_MYHOSTNAME: 'relay.example' },
     defaultFiles: { folder: join(directory, 'deferd.toml'), system: join(directory, 'etc/deferd.toml') },
     clock: world.clock,
+    openReader: (config: Config) => openFileReader(config, world.clock),
     program: 'deferd',
     stdout,
     stderr: stdout,

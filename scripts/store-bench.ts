@@ -17,7 +17,7 @@ import { openPostgresStore } from '../src/store/postgres/open-store.ts'
 import { openInlineStore } from '../src/store/sqlite/inline-store.ts'
 import { openWorkerStore } from '../src/store/sqlite/worker-store.ts'
 import type { AttemptRecord, Settled } from '../src/store/queue-store.ts'
-import { systemClock } from '../src/system/system-clock.ts'
+import { realClock } from '../test/support/real-clock.ts'
 import { startPostgres, type PostgresServer } from '../test/support/postgres-server.ts'
 
 const [shell = 'inline', messages = '6400', groupSize = '32'] = process.argv.slice(2)
@@ -45,7 +45,7 @@ async function openOn(running: PostgresServer) {
   const url = parseDatabaseUrl(running.url())
   if (url === null) throw new Error(`${running.url()} is no URL`)
   const labels = { name: 'bench', program: '', settings: '', draining: false }
-  const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+  const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
   await running.query(`update shard set owner = ${queue.node}`)
   return queue
 }

@@ -5,7 +5,7 @@ import type { PublishedEvent } from './events/wire-events.ts'
 import { typedEvents } from './outbox/event-data.ts'
 import { isoTime } from './presentation/text.ts'
 import type { StoreFailed } from './store/queue-store.ts'
-import type { Instant } from './system/clock.ts'
+import type { WallTime } from './system/clock.ts'
 import type { Endpoint } from './system/net.ts'
 import { QueueClock } from './system/queue-clock.ts'
 import { systemClock } from './system/system-clock.ts'
@@ -65,7 +65,7 @@ export async function startRelay({ config, onEvent, onLog }: RelayOptions): Prom
   const clock = new QueueClock(systemClock)
   if (onEvent !== undefined)
     events.listen((happened, at) => {
-      for (const event of typedEvents(happened, clock.wallOffset())) call(onEvent, { ...event, timestamp: isoTime(at) })
+      for (const event of typedEvents(happened, clock.wall)) call(onEvent, { ...event, timestamp: isoTime(at) })
     })
   if (onLog !== undefined)
     events.listen((happened, at) => {
@@ -82,7 +82,7 @@ export async function startRelay({ config, onEvent, onLog }: RelayOptions): Prom
   }
 }
 
-const recordOf = (at: Instant, level: Level, members: object): JsonLogRecord => ({ time: isoTime(at), level, ...members }) as JsonLogRecord
+const recordOf = (at: WallTime, level: Level, members: object): JsonLogRecord => ({ time: isoTime(at), level, ...members }) as JsonLogRecord
 
 /** Calls a callback. Its error must not end a transaction of the relay half-way. */
 function call<T>(callback: (value: T) => void, value: T): void {

@@ -14,5 +14,5 @@ export { type NoticeAction, type NoticeRecipient, parseNotice, type ParsedNotice
 export { QueueFolderUnusable, QueueIncompatible, QueueInUse, QueueTooNew } from './store/errors.ts'
 export { StoreFailed, StoreUnavailable } from './store/queue-store.ts'
 export type { Level as LogLevel } from './telemetry/json-log.ts'
-export type { Instant } from './system/clock.ts'
+export type { WallTime } from './system/clock.ts'
 export type { Endpoint } from './system/net.ts'

@@ -16,9 +16,9 @@ const dist = join(folder, 'node_modules/deferd/dist')
 /** The names that each entry exports, sorted: a change of the public API is a change of this table, and belongs into CHANGELOG.md. */
 const EXPORTS: Readonly<Record<string, string>> = {
   'index.d.ts': `
-    CannotListen ConfigError EmbeddedRelay Endpoint Instant JsonLogRecord LogLevel NoticeAction NoticeRecipient OptionName
+    CannotListen ConfigError EmbeddedRelay Endpoint JsonLogRecord LogLevel NoticeAction NoticeRecipient OptionName
     ParameterValue ParsedNotice Problem PublishedEvent QueueFolderUnusable QueueInUse QueueIncompatible QueueTooNew RelayConfig
-    RelayOptions StoreFailed StoreUnavailable parseNotice startRelay
+    RelayOptions StoreFailed StoreUnavailable WallTime parseNotice startRelay
   `,
   'events/index.d.ts': `
     AcceptedMembers AttemptMembers CloudEvent CloudEventOf EventData EventId EventPage EventType FailureClass ListedEvent
@@ -28,11 +28,11 @@ const EXPORTS: Readonly<Record<string, string>> = {
     AcceptedMembers AddedEvent AnsweredRequest Asserting AssertionState Attempt AttemptMembers Authority AuthorityClient
     AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Clock DeferdMatchers
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
-    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent Instant LiveDestination LiveProvider
+    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent LiveDestination LiveProvider
     Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient OperationName
-    OperationSummary OptionName ParameterValue ParsedNotice PreviousLogin ProtectionOptions Recipient RecipientMembers
-    RemoteDomain RemoteEvent RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage Suspension Time Timer TlsFacts
-    TlsPolicySource TlsState TypedEvent WORLD_CA Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
+    OperationSummary OptionName ParameterValue ParsedNotice PreviousLogin ProtectionOptions QueueTime Recipient RecipientMembers
+    RemoteDomain RemoteEvent RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage Suspension Time Timer Timers TlsFacts
+    TlsPolicySource TlsState TypedEvent WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
     WorldOptions WorldTransport createWorld matchers
   `,
   'backoff/index.d.ts': `

@@ -1,6 +1,6 @@
 /** Login codes and sessions of the page. They are kept in memory: a restart logs out. Only hashes of the secrets are kept. */
 import type { ClientRole } from '../http/requester.ts'
-import { hours, seconds, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { hours, seconds, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { hashOf, newCode, newSessionId, typedCode } from './secrets.ts'
 
@@ -23,11 +23,11 @@ const IDLE: Duration = hours(12)
 const SESSIONS = 10
 
 interface Code extends PageUser {
-  readonly expiresAt: Instant
+  readonly expiresAt: QueueTime
 }
 
 interface Session extends PageUser {
-  readonly usedAt: Instant
+  readonly usedAt: QueueTime
 }
 
 export interface SessionsDeps {

@@ -7,13 +7,13 @@ import { jsonBody } from '../http/request-body.ts'
 import { auditName, CLIENT_ROLES } from '../http/requester.ts'
 import { accessTokenJson } from '../presentation/access-token-json.ts'
 import type { TokenReader } from '../store/access-token.ts'
-import { SECOND } from '../system/clock.ts'
+import { SECOND, type Clock } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { apiRoute, json, type ApiRoute } from './api-route.ts'
 
 export interface ClientRoutesDeps {
-  /** The tokens of the open queue, with times of the wall clock. */
-  readonly tokens: () => TokenChangesDeps & { readonly reader: Pick<TokenReader, 'tokens'> }
+  /** The tokens of the open queue. */
+  readonly tokens: () => TokenChangesDeps & { readonly reader: Pick<TokenReader, 'tokens'>; readonly clock: Clock }
   readonly random: Random
 }
 
@@ -77,7 +77,7 @@ export function clientRoutes({ tokens, random }: ClientRoutesDeps): readonly Api
       summary: 'Tokens of programs',
       about: 'The members of `deferd token list --json`, by name.',
       answers: { 200: { about: 'the tokens', shape: z.object({ tokens: z.array(token) }).meta({ id: 'Tokens' }) } },
-      handler: async () => json({ tokens: (await tokens().reader.tokens()).map(accessTokenJson) }),
+      handler: async () => json({ tokens: (await tokens().reader.tokens()).map((one) => accessTokenJson(one, tokens().clock.wall)) }),
     }),
     apiRoute({
       method: 'POST',

@@ -24,7 +24,7 @@ import {
   UNKNOWN_OPERATION,
   type Begun,
 } from './queries/operations-view.ts'
-import { wallNow, type QueueView } from './queries/queue-view.ts'
+import type { QueueView } from './queries/queue-view.ts'
 import * as operationShapes from './values/operation-shapes.ts'
 import * as destinationShapes from './values/destination-shapes.ts'
 import { CURSOR_PROBLEM, numberIn } from './values/cursor.ts'
@@ -67,7 +67,7 @@ async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequ
   const key = idempotent(keyOf(headers, requester), 'POST /operations', body)
   const carried = { requester, reason, request: key, acceptsGrowth }
   if (isPlanned(body)) return begunAnswer(await beginOperation(view, planOfToken(body.plan), carried))
-  const asked = askedBy(body, wallNow(view))
+  const asked = askedBy(body, view.clock.now())
   if (body.dry_run === true) return json({ operation: body.operation, dry_run: true, plan: await operationPlan(view, asked, requester) })
   return begunAnswer(await beginOperation(view, asked, carried))
 }
@@ -186,7 +186,7 @@ function destinationOperations(view: QueueView): readonly ApiRoute[] {
       handler: async (request) => {
         const { body, requester } = request
         assertVisible(nameOf(request), requester.destinations)
-        const duration = body.until === undefined ? null : Math.round(body.until * 1_000) - wallNow(view)
+        const duration = body.until === undefined ? null : Math.round(body.until * 1_000) - view.clock.wall.now()
         if (duration !== null && duration <= 0) throw past()
         await view.operations().suspend(nameOf(request), { by: auditName(requester), duration, reason: body.reason ?? null })
         return changed(request)

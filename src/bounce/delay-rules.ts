@@ -2,14 +2,14 @@
  * Selects the recipients of a delay warning. A message gets one warning per configured age, and the warning lists all recipients
  * that are late at that time. An attempt that was in flight when the warning was composed causes no second warning. Pure.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { DestinationName, Recipient } from '../mail/message.ts'
 import type { MessageWithNoticesDue } from '../store/queue-store.ts'
 import { noticeDueFor, nextWarning } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
 
 export interface LateFacts {
-  readonly now: Instant
+  readonly now: QueueTime
   readonly settings: Pick<NoticeSettings, 'warningAges' | 'rules'>
   /** True for a dead or suspended destination. */
   readonly closed: (destination: DestinationName) => boolean

@@ -3,7 +3,7 @@
  * at the first failed attempt at or after that time, because the settlement of the attempt marks the notice as due. Held mail
  * gets no warning.
  */
-import { MINUTE, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { MINUTE, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import { EarliestAlarm } from '../system/earliest-alarm.ts'
 import type { TaskSet } from '../system/task-set.ts'
 import type { DestinationName, MessageId, RecipientId } from '../mail/message.ts'
@@ -23,7 +23,7 @@ const CLAIM_LIMIT = 100
 export type WarningDecision =
   | { readonly kind: 'warn'; readonly recipients: readonly RecipientId[] }
   /** `until` is the time of the next check. Null when no warning time is left, or no recipient waits or is in delivery. */
-  | { readonly kind: 'postpone'; readonly until: Instant | null }
+  | { readonly kind: 'postpone'; readonly until: QueueTime | null }
 
 export function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFacts): WarningDecision {
   const { message, warnings, recipients } = claimed
@@ -78,7 +78,7 @@ export class DelayWatch {
   }
 
   /** Sets the alarm to `at` unless an earlier one is set. */
-  expect(at: Instant | null): void {
+  expect(at: QueueTime | null): void {
     if (at !== null) this.#alarm.expect(at)
   }
 
@@ -95,7 +95,7 @@ export class DelayWatch {
   }
 
   /** Stores the time of the next check. When the store is unavailable, the next failed attempt causes the warning instead. */
-  async wait(message: MessageId, at: Instant): Promise<void> {
+  async wait(message: MessageId, at: QueueTime): Promise<void> {
     try {
       await this.#deps.store.postponeWarning(message, at)
       this.expect(at)
@@ -114,7 +114,7 @@ export class DelayWatch {
 
   async #work(): Promise<void> {
     const { store, clock } = this.#deps
-    let claimedUntil: Instant
+    let claimedUntil: QueueTime
     do {
       this.#wanted = false
       claimedUntil = await this.#claimAll()
@@ -125,7 +125,7 @@ export class DelayWatch {
   }
 
   /** Processes all due messages. Returns the time up to which they were claimed. */
-  async #claimAll(): Promise<Instant> {
+  async #claimAll(): Promise<QueueTime> {
     const { store, clock, room } = this.#deps
     for (;;) {
       await room()

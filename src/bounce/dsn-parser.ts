@@ -2,7 +2,7 @@
  * Parses notices of other mail systems (RFC 3464, RFC 6533). The input is not trusted: the parser reads only the first megabyte,
  * 1,000 parts and ten levels of nesting. It does not look for parts inside the returned original.
  */
-import type { Instant } from '../system/clock.ts'
+import type { WallTime } from '../system/clock.ts'
 import { parseMailDate } from '../mail/mail-date.ts'
 import { asText, decodeBody, readFields, readPart, splitMultipart, trimmed, type Fields, type MimePart } from './mime-reader.ts'
 
@@ -23,7 +23,7 @@ export interface NoticeRecipient {
   /** Remote-MTA, without its type. */
   readonly remoteMta?: string | undefined
   /** Will-Retry-Until, in milliseconds since 1970. */
-  readonly willRetryUntil?: Instant | undefined
+  readonly willRetryUntil?: WallTime | undefined
   /** Original-Recipient, with its type: `rfc822;ann@example.net`. */
   readonly originalRecipient?: string | undefined
 }
@@ -36,7 +36,7 @@ export interface ParsedNotice {
   /** Reporting-MTA, without its type. */
   readonly reportingMta?: string | undefined
   /** Arrival-Date, in milliseconds since 1970. */
-  readonly arrival?: Instant | undefined
+  readonly arrival?: WallTime | undefined
   /** Original-Envelope-Id. */
   readonly envid?: string | undefined
   /** The human-readable part, with `\n` line ends; empty if absent. */

@@ -2,7 +2,7 @@
  * Writes the second part of a notice, message/delivery-status (RFC 3464; RFC 6533 for mail with SMTPUTF8). The fields and their
  * order are those of Postfix, with mail_name in the X- fields.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import { isEnhancedStatus } from '../mail/smtp-reply.ts'
 import { EXPANDED, queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
 import { ascii, fold, oneLine } from './text-folding.ts'
@@ -20,7 +20,7 @@ export interface StatusFacts {
   readonly message: Message
   readonly recipients: readonly Recipient[]
   readonly reportingMta: ReportingMta
-  readonly date: (at: Instant) => string
+  readonly date: (at: QueueTime) => string
 }
 
 export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'

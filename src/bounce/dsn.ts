@@ -2,8 +2,8 @@
  * Writes a notice: a multipart/report (RFC 6522) with a human-readable text, the delivery status, and the original message.
  * Header, fields and order are those of Postfix. The result is valid mail for every input.
  */
-import type { Instant } from '../system/clock.ts'
-import { formatStamp } from '../mail/mail-date.ts'
+import type { Clock, QueueTime } from '../system/clock.ts'
+import { formatStamp, mailDate } from '../mail/mail-date.ts'
 import { isInternational } from '../mail/address.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
 import { queueIdOf, type NoticeDue, type Message } from '../mail/message.ts'
@@ -26,8 +26,8 @@ export interface DsnFacts {
   /** Queue id of the notice. */
   readonly queueId: string
   /** Time of the notice. */
-  readonly at: Instant
-  readonly date: (at: Instant) => string
+  readonly at: QueueTime
+  readonly clock: Pick<Clock, 'wall' | 'zone'>
 }
 
 /** A composed notice. */
@@ -46,13 +46,18 @@ interface Part {
   readonly eightBit: boolean
 }
 
+const dateOf =
+  ({ clock }: DsnFacts) =>
+  (at: QueueTime): string =>
+    mailDate(at, clock)
+
 export function writeDsn(facts: DsnFacts): Dsn {
   const { reportingMta, message } = facts
-  const status: StatusFacts = { kind: facts.notice.kind, recipients: facts.notice.recipients, message, reportingMta, date: facts.date }
+  const status: StatusFacts = { kind: facts.notice.kind, recipients: facts.notice.recipients, message, reportingMta, date: dateOf(facts) }
   const parts = [textPart(facts, status), statusPart(status), originalPart(facts)]
   const boundary = freeBoundary(`${queueIdOf(message)}.${Math.floor(facts.at / 1000)}/${reportingMta.myhostname}`, parts)
   const eightBit = parts.some((part) => part.eightBit)
-  const messageId = `<${formatStamp(facts.at)}.${facts.queueId}@${reportingMta.myhostname}>`
+  const messageId = `<${formatStamp(facts.clock.wall.of(facts.at))}.${facts.queueId}@${reportingMta.myhostname}>`
   const header = headerLines(facts, boundary, eightBit, messageId)
   const pieces = [asOctets(joined(header)), '\r\n', 'This is a report in MIME format.\r\n']
   for (const part of parts) pieces.push(`\r\n--${boundary}\r\n`, joined(encoding(part)), '\r\n', part.body)
@@ -71,7 +76,7 @@ const encoding = ({ header, eightBit }: Part): readonly string[] => (eightBit ? 
 function headerLines(facts: DsnFacts, boundary: string, eightBit: boolean, messageId: string): string[] {
   const { notice, reportingMta, template } = facts
   const isCopy = notice.to === 'postmaster'
-  const date = facts.date(facts.at)
+  const date = dateOf(facts)(facts.at)
   return [
     `Received: by ${reportingMta.myhostname} (${ascii(maskControls(reportingMta.mailName)).replace(/[()\\]/g, '-')})`,
     `\tid ${facts.queueId}; ${date}`,

@@ -3,7 +3,6 @@
  */
 import type { Clock } from '../system/clock.ts'
 import { DAY, HOUR } from '../system/clock.ts'
-import { mailDate } from '../mail/mail-date.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { queueIdOf, recipientId, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
 import { writeDsn } from './dsn.ts'
@@ -90,7 +89,7 @@ export function previewNotice(kind: NoticeDue, settings: NoticeSettings, clock: 
     threaded: settings.threaded,
     queueId: queueIdOf({ id: 2, createdAt: at }),
     at,
-    date: (instant) => mailDate(instant, clock),
+    clock,
   })
   return content
 }

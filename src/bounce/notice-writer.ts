@@ -1,9 +1,8 @@
 /** Composes notices as queue entries: reads the original up to the limits, writes the notice and assigns its id. */
 import type { Config } from '../config/options.ts'
-import type { Clock, Instant } from '../system/clock.ts'
+import type { Clock, QueueTime } from '../system/clock.ts'
 import { isInternational } from '../mail/address.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
-import { mailDate } from '../mail/mail-date.ts'
 import type { Message, MessageId } from '../mail/message.ts'
 import { inChunks } from '../store/chunks.ts'
 import type { NewMessage, QueueStore } from '../store/queue-store.ts'
@@ -15,7 +14,7 @@ import type { Templates } from './templates.ts'
 
 /** The methods of the intake that notices use. */
 export interface NoticeEntry {
-  begin(): { readonly id: MessageId; readonly queueId: string; readonly arrivedAt: Instant }
+  begin(): { readonly id: MessageId; readonly queueId: string; readonly arrivedAt: QueueTime }
   /** The message with its DKIM signatures. Rejects when a key cannot sign. */
   signed(message: Message, content: readonly Uint8Array[]): Promise<Message>
   /** Routes and schedules the notice; QueueStore.report commits it. */
@@ -53,7 +52,7 @@ export const noticeSettings = (config: Config, templates: Templates): NoticeSett
 
 export interface NoticeWriterDeps {
   readonly store: Pick<QueueStore, 'readChunk'>
-  readonly clock: Pick<Clock, 'wallOffset' | 'zone'>
+  readonly clock: Pick<Clock, 'wall' | 'zone'>
   readonly entry: NoticeEntry
   readonly settings: () => NoticeSettings
 }
@@ -129,7 +128,7 @@ export class NoticeWriter {
       queueId,
       template: templates[notice.kind],
       at: arrivedAt,
-      date: (at) => mailDate(at, this.#clock),
+      clock: this.#clock,
     })
     const content = inChunks(dsn.content)
     return { notice, content, signed: await this.#entry.signed(envelopeOf(notice, dsn, { id, arrivedAt }), content) }
@@ -139,7 +138,7 @@ export class NoticeWriter {
 const NOTHING: ReturnedOriginal = { text: undefined, whole: false }
 
 /** The notice as a queued message. It needs SMTPUTF8 only when its own header or envelope does. */
-const envelopeOf = (notice: Notice, dsn: Dsn, { id, arrivedAt }: { readonly id: MessageId; readonly arrivedAt: Instant }): Message => ({
+const envelopeOf = (notice: Notice, dsn: Dsn, { id, arrivedAt }: { readonly id: MessageId; readonly arrivedAt: QueueTime }): Message => ({
   id,
   createdAt: arrivedAt,
   arrivedAt,

@@ -3,7 +3,7 @@
  * notify_classes). `noticeDueFor` is used when an outcome is recorded, and `noticesFor` when the notices are composed. Pure.
  */
 import type { Config } from '../config/options.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { Notify } from '../mail/envelope.ts'
 import type { NoticeDue, Recipient } from '../mail/message.ts'
 import type { MessageWithNoticesDue } from '../store/queue-store.ts'
@@ -198,7 +198,7 @@ const toPostmaster = (
 ): Notice => ({ ...notice, to: 'postmaster', address: postmaster[role], from: doubleBounceSender })
 
 /** Time of the next warning after the first `warnings` ages; null after the last age. `ages` is ascending. */
-export function nextWarning(ages: readonly number[], arrivedAt: Instant, warnings: number): Instant | null {
+export function nextWarning(ages: readonly number[], arrivedAt: QueueTime, warnings: number): QueueTime | null {
   const age = ages[warnings]
   return age === undefined ? null : arrivedAt + age
 }
@@ -208,5 +208,5 @@ export const warningAges = (config: Pick<Config, 'delay_warning_time'>): readonl
   [...new Set(config.delay_warning_time)].filter((age) => age > 0).toSorted((a, b) => a - b)
 
 /** Number of ages that a warning at `now` covers. Ages that have passed without a warning get none later. */
-export const warningsUsed = (ages: readonly number[], arrivedAt: Instant, now: Instant, before: number): number =>
+export const warningsUsed = (ages: readonly number[], arrivedAt: QueueTime, now: QueueTime, before: number): number =>
   Math.max(before, ages.filter((age) => arrivedAt + age <= now).length)

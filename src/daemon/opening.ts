@@ -257,7 +257,7 @@ export class Opening {
     this.#stopLater(watchAccess(clock, () => accessEntries.load(), unread))
     // A node that was taken over has no time for its deliveries, and no shards.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
-    const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay, clock) }
+    const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay) }
     this.#stopLater(answerQuestions({ clock, table: node.questions, answers }))
   }
 

@@ -8,7 +8,6 @@ import type { Operations } from '../queue/operations.ts'
 import { planOf } from '../queue/operation-plan.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
-import { onOffset } from '../store/wall-reader.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import { ownQueue, sharedQueue } from './live-queue.ts'
@@ -40,8 +39,8 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
   return {
     clock,
     loaded,
-    reader: onOffset(reader, () => clock.wallOffset()),
-    live: node === null ? ownQueue(relay, clock) : sharedQueue(relay, clock, node.peers),
+    reader,
+    live: node === null ? ownQueue(relay) : sharedQueue(relay, node.peers),
     operations,
     subscriptions: () => {
       if (parts.subscriptions === null) throw new StoreUnavailable(NOT_OPEN)

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { ForwardingNet, type Listener, type ListenOptions, type Net } from '../system/net.ts'
-import type { Clock, Duration } from '../system/clock.ts'
+import type { Duration, Timers } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -55,7 +55,7 @@ export function watchdogInterval(env: Environment, pid: number): Duration | null
 export interface ServiceManagerDeps {
   readonly env: Environment
   readonly pid: number
-  readonly clock: Clock
+  readonly clock: Timers
   /** Logs that a notification failed. */
   readonly note: (text: string) => void
 }

@@ -2,7 +2,7 @@
  * The DeliveryAgent port tries to deliver one request to its destination and returns an outcome for every recipient, or that nothing
  * was attempted. A network failure is an outcome; a rejection is a bug.
  */
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime } from '../system/clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DeliveryRequest, RecipientId } from '../mail/message.ts'
 
@@ -71,10 +71,10 @@ export type Delivery = AttemptResult | 'not-begun'
 /** Times of an attempt, in milliseconds since 1970. */
 export interface AttemptTimes {
   /** Time when the agent received the request. */
-  readonly startedAt: Instant
+  readonly startedAt: QueueTime
   /** Time when MAIL was sent; equals endedAt when MAIL was not sent. */
-  readonly transmittingAt: Instant
-  readonly endedAt: Instant
+  readonly transmittingAt: QueueTime
+  readonly endedAt: QueueTime
 }
 
 /** Options that the scheduler passes for a delivery (Postfix CONNECTION_CACHE_README). */

@@ -1,5 +1,5 @@
 /** Record of one SMTP session with one host. The session writes it, and classify.ts classifies it. */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { Stage } from '../mail/smtp-reply.ts'
 import type { LeasedRecipient } from '../mail/message.ts'
 import type { ServerReply } from './reply-reader.ts'
@@ -49,7 +49,7 @@ export type SessionFailure =
 export interface Transcript {
   readonly recipients: readonly LeasedRecipient[]
   /** Time when MAIL was sent; undefined when MAIL was not sent. */
-  readonly mailAt?: Instant | undefined
+  readonly mailAt?: QueueTime | undefined
   readonly mail?: ServerReply | undefined
   /** Replies to RCPT, by position of the recipient; undefined without a reply. */
   readonly rcpt: readonly (ServerReply | undefined)[]

@@ -4,7 +4,7 @@
  */
 import type { Config } from '../config/options.ts'
 import { settingsUnder } from '../config/destination-settings.ts'
-import { MINUTE, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { MINUTE, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import type { RawField } from '../mail/headers.ts'
 import { withPrepended, digestField, type StoredSignatures } from './stored-signature.ts'
 import { MessageDigest, sentFields, splitContent } from './message-digest.ts'
@@ -14,7 +14,7 @@ import type { Message } from '../mail/message.ts'
 export interface MessageSigningDeps {
   readonly signer: Signer
   readonly config: Pick<Config, 'smtp_line_length_limit' | 'smtp_generic_maps' | 'smtp_header_checks'>
-  readonly clock: Pick<Clock, 'wallOffset' | 'monotonic'>
+  readonly clock: Pick<Clock, 'wall' | 'monotonic'>
   /** Writes a line to the log. */
   readonly note: (text: string) => void
   /** Called for each message that is queued. */
@@ -48,9 +48,9 @@ export class MessageSigning {
   }
 
   /** Begins a message with this queue id and time of arrival. */
-  begin(queueId: string, arrivedAt: Instant): ArrivingMessage {
+  begin(queueId: string, arrivedAt: QueueTime): ArrivingMessage {
     const digest = new MessageDigest(this.#deps.config.smtp_line_length_limit)
-    const signedAt = timeOfSignature(arrivedAt - this.#deps.clock.wallOffset())
+    const signedAt = timeOfSignature(this.#deps.clock.wall.of(arrivedAt))
     return {
       header: (piece) => digest.header(piece),
       body: (piece) => digest.body(piece),

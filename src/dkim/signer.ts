@@ -7,7 +7,7 @@ import { addressesIn } from '../mail/address-list.ts'
 import { domainOf, lookupKeys } from '../mail/address.ts'
 import type { RawField } from '../mail/headers.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { SECOND, type Instant } from '../system/clock.ts'
+import { SECOND, type WallTime } from '../system/clock.ts'
 import type { Signing } from '../system/signing.ts'
 import type { HeaderChoice } from './header-choice.ts'
 import type { DkimDomain, DkimKey, DkimKeys } from './keys.ts'
@@ -34,7 +34,7 @@ export interface SignedMessage {
 export type Signatory = { readonly domain: DkimDomain } | { readonly why: 'no-table' | 'from' }
 
 /** Time of a signature as its tag `t=` has it: wall time in seconds. */
-export const timeOfSignature = (wall: Instant): number => Math.floor(wall / SECOND)
+export const timeOfSignature = (wall: WallTime): number => Math.floor(wall / SECOND)
 
 /** A key could not sign. The mail is not accepted, or not sent, for now. */
 export class SigningFailed extends Error {

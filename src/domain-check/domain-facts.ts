@@ -10,7 +10,8 @@ import type { KnownDestination } from '../presentation/destination-state.ts'
 import type { ProviderTable } from '../config/values/provider-table.ts'
 import type { RuleEffect } from '../store/provider-state.ts'
 import type { StsPolicy, StsPolicyReader } from '../store/tls/sts-policy.ts'
-import type { Clock, Instant } from '../system/clock.ts'
+import type { Clock, QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../system/net.ts'
 import type { Random } from '../system/random.ts'
 import { rehearse, type DeliverySettings, type RehearsedDelivery } from './delivery-rehearsal.ts'
@@ -58,7 +59,8 @@ export interface ExchangerFacts {
 
 export interface DomainFacts {
   readonly domain: string
-  readonly checkedAt: Instant
+  readonly checkedAt: QueueTime
+  readonly wall: WallView
   readonly delivery: RehearsedDelivery
   /** Null when no mail exchangers are looked up. */
   readonly exchangers: ExchangerFacts | null
@@ -113,6 +115,7 @@ export async function gatherFacts(domain: string, from: string, deps: DomainChec
   return {
     domain,
     checkedAt,
+    wall: clock.wall,
     delivery,
     exchangers: await exchangerFacts(delivery, { net, clock, reader, fetch, dnssec: config.smtp_dns_support_level === 'dnssec' }),
     destination: await deps.destination(destination),

@@ -1,4 +1,5 @@
 /** The report of `deferd check domain`: findings, what happens to mail now, and all facts as JSON. Pure. */
+import type { WallView } from '../system/wall-view.ts'
 import type { Config } from '../config/options.ts'
 import { actionText } from '../config/values/provider-table.ts'
 import { formatNextHop } from '../config/values/next-hop.ts'
@@ -31,11 +32,11 @@ export function domainReport(facts: DomainFacts, { tls_dane_digests: digests }: 
 
 /** The object of `deferd check domain --json`. */
 export function domainJson(facts: DomainFacts, { verdict, findings, mail }: DomainReport) {
-  const { domain, checkedAt, delivery, exchangers, us, sender } = facts
+  const { domain, checkedAt, wall, delivery, exchangers, us, sender } = facts
   const { status, relay, hops, route } = delivery
   return {
     domain,
-    time: epochSeconds(checkedAt),
+    time: wall.seconds(checkedAt),
     verdict,
     mail: {
       outcome: mail.outcome,
@@ -53,7 +54,7 @@ export function domainJson(facts: DomainFacts, { verdict, findings, mail }: Doma
       failure: search.kind === 'failed' ? { status: search.status, reason: search.reason } : null,
       hosts: hosts.map(hostJson),
     })),
-    ...(exchangers === null ? NO_EXCHANGERS : exchangersJson(exchangers)),
+    ...(exchangers === null ? NO_EXCHANGERS : exchangersJson(exchangers, wall)),
     limits: limitsJson(facts),
     ...usJson(us),
     sender: senderJson(sender),
@@ -82,24 +83,24 @@ const stateOf = (answer: Lookup<unknown> | SecureLookup<unknown>) => ({
   failure: answer.kind === 'failed' ? answer.reason : null,
 })
 
-function exchangersJson({ domain, mx, sts, tlsrpt }: ExchangerFacts) {
+function exchangersJson({ domain, mx, sts, tlsrpt }: ExchangerFacts, wall: WallView) {
   const { announced, kept, published } = sts
   return {
     mx: { domain, ...stateOf(mx), authentic: mx.kind !== 'failed' && mx.secure, records: mx.kind === 'found' ? mx.records : [] },
     mta_sts: {
       record: announced.kind === 'id' ? announced.id : null,
       record_failure: 'reason' in announced ? announced.reason : null,
-      published: published === undefined || 'reason' in published ? null : policyJson(published),
+      published: published === undefined || 'reason' in published ? null : policyJson(published, wall),
       failure: published !== undefined && 'reason' in published ? published.reason : null,
-      kept: kept === undefined ? null : policyJson(kept),
+      kept: kept === undefined ? null : policyJson(kept, wall),
     },
     tls_rpt: { state: tlsrpt.kind, rua: tlsrpt.kind === 'found' ? tlsrpt.rua : [], failure: 'why' in tlsrpt ? tlsrpt.why : null },
   }
 }
 
-const policyJson = ({ id, mode, mx, expiresAt }: StsPolicy) => ({ id, mode, mx, expire_time: epochSeconds(expiresAt) })
+const policyJson = ({ id, mode, mx, expiresAt }: StsPolicy, wall: WallView) => ({ id, mode, mx, expire_time: wall.seconds(expiresAt) })
 
-function limitsJson({ delivery: { settings }, destination, provider }: DomainFacts) {
+function limitsJson({ delivery: { settings }, destination, provider, wall }: DomainFacts) {
   const { live } = destination
   return {
     state: healthOf(destination).state,
@@ -119,7 +120,7 @@ function limitsJson({ delivery: { settings }, destination, provider }: DomainFac
             rules: provider.effects.map(({ rule, action, until, reply }) => ({
               rule,
               action: actionText(action),
-              until: epochSeconds(until),
+              until: wall.seconds(until),
               reply,
             })),
           },

@@ -7,14 +7,14 @@ import { relayName } from '../delivery/smtp/host-session.ts'
 import { healthOf, rateText, stateText } from '../presentation/destination-state.ts'
 import { relative, span } from '../presentation/text.ts'
 import type { StsPolicy } from '../store/tls/sts-policy.ts'
-import { DAY, type Instant } from '../system/clock.ts'
+import { DAY, type QueueTime, type WallTime } from '../system/clock.ts'
 import type { HostFacts } from './delivery-rehearsal.ts'
 import type { DomainFacts, ExchangerFacts, ProviderFacts } from './domain-facts.ts'
 import { note, ok, unknown, wrong, type Finding } from './finding.ts'
 import { tlsText, wayOut } from './mail-now.ts'
 
 export function routeFindings(facts: DomainFacts, digests: readonly DaneDigest[]): readonly Finding[] {
-  const { delivery, exchangers, checkedAt } = facts
+  const { delivery, exchangers, checkedAt, wall } = facts
   const way = wayOut(facts)
   return [
     ...(way === undefined ? [] : [note('route', `mail goes to ${way}`)]),
@@ -30,7 +30,7 @@ export function routeFindings(facts: DomainFacts, digests: readonly DaneDigest[]
       ...(search.kind === 'failed' && !isOfMx(search.reason, exchangers)
         ? [search.status === '4.4.3' ? unknown('addresses', search.reason) : wrong('addresses', search.reason)]
         : []),
-      ...hosts.flatMap((host) => [hostFinding(host, checkedAt), ...tlsaFindings(host, hop.port, digests)]),
+      ...hosts.flatMap((host) => [hostFinding(host, wall.of(checkedAt)), ...tlsaFindings(host, hop.port, digests)]),
     ]),
     ...(exchangers === null ? [] : [stsFinding(exchangers, facts), tlsrptFinding(exchangers)]),
     limitsFinding(facts),
@@ -68,7 +68,7 @@ function mxFinding(exchangers: ExchangerFacts, hasHosts: boolean): Finding {
 /** Remaining validity of a certificate below which its end is told. */
 const SOON = 21 * DAY
 
-function hostFinding({ host, inTurn, tls, failure, problem, certificate, tlsa }: HostFacts, now: Instant): Finding {
+function hostFinding({ host, inTurn, tls, failure, problem, certificate, tlsa }: HostFacts, now: WallTime): Finding {
   const name = `${relayName(host)}: `
   if (failure !== undefined) {
     if (tlsa?.kind === 'failed' && tls.policy === 'dane') return unknown('host', `${name}no mail, because ${failure.reason}`)
@@ -141,7 +141,7 @@ function tlsrptFinding({ tlsrpt }: ExchangerFacts): Finding {
   }
 }
 
-function providerFinding({ name, concurrencyLimit, messageRateLimit, effects }: ProviderFacts, now: Instant): Finding {
+function providerFinding({ name, concurrencyLimit, messageRateLimit, effects }: ProviderFacts, now: QueueTime): Finding {
   const limits = [
     `${concurrencyLimit === 0 ? 'any number of' : concurrencyLimit} deliveries at once to all its destinations`,
     ...(messageRateLimit > 0 ? [`at most ${messageRateLimit} a minute`] : []),

@@ -1,6 +1,7 @@
 /** Events as the queue keeps them: numbered, with the values of their data as JSON text. */
 import type { RecipientId } from '../mail/message.ts'
-import { SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { SECOND, type QueueTime, type WallTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { isEventType, type EventType } from './event-types.ts'
 
 /** Number of an event: 1, 2, 3 … without gaps, in the order in which they are read. Never used twice. */
@@ -9,7 +10,7 @@ export type EventSeq = number
 /** An event that is to be kept. */
 export interface NewEvent {
   readonly type: EventType
-  readonly at: Instant
+  readonly at: QueueTime
   /** The data as `keptData` writes them. */
   readonly data: string
 }
@@ -34,10 +35,10 @@ export interface LostEvents {
 export const eventId = (epoch: number, seq: EventSeq): string => `evt_${epoch.toString(36)}_${seq}`
 
 /**
- * Time of an event on the wall clock, for an offset of the queue's clock from it. An offset is measured anew by each process, and is
- * rounded to seconds: an event then has the same time whoever sends it, unless the wall clock was set meanwhile.
+ * Time of an event on the wall clock. The offset of the queue's clock from it is measured anew by each process, and is rounded to seconds:
+ * an event then has the same time whoever sends it, unless the wall clock was set meanwhile.
  */
-export const eventTime = (at: Instant, offset: Duration): Instant => at - Math.round(offset / SECOND) * SECOND
+export const eventTime = ({ at }: Pick<NewEvent, 'at'>, wall: WallView): WallTime => at - Math.round((at - wall.of(at)) / SECOND) * SECOND
 
 /** Id of the event that tells of a loss. */
 export const lostEventId = (epoch: number, { from, to }: LostEvents): string => `evt_${epoch.toString(36)}_${from}-${to}`

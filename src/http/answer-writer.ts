@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { jsonLine } from '../presentation/text.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Timers } from '../system/clock.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import type { EventStreams } from './event-streams.ts'
 import { failureOf } from './failure-line.ts'
@@ -18,7 +18,7 @@ export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly streams: EventStreams
-  readonly clock: Clock
+  readonly clock: Timers
   readonly unread: UnreadAnswers | null
   /** Aborted when the connection has ended. */
   readonly signal: AbortSignal

@@ -2,7 +2,7 @@
  * Memory for the bodies of requests that are collected as a whole. All requests together have a limit, and each client has half of it, so
  * that neither slow clients nor many of them take more.
  */
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
 const MIB = 1024 * 1024
@@ -29,11 +29,11 @@ interface Wanted {
 }
 
 export class BodyRoom {
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #taken = new Map<string, number>()
   readonly #waiting = new Set<Wanted>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Timers) {
     this.#clock = clock
   }
 

@@ -2,17 +2,17 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import { withTimeout, type Duration, type Timers } from '../system/clock.ts'
 
 export class Connections {
   readonly #server: Server | TlsServer
-  readonly #clock: Clock
+  readonly #clock: Timers
   /** Open connections; those below TLS. */
   readonly #open = new Set<Socket>()
   /** Responses that have not been sent, by connection. */
   readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
 
-  constructor(server: Server | TlsServer, clock: Clock) {
+  constructor(server: Server | TlsServer, clock: Timers) {
     this.#server = server
     this.#clock = clock
     server.on('connection', (socket: Socket) => {

@@ -1,6 +1,6 @@
 /** Responses of server-sent events. Their number is limited, and a client that does not read loses events, then its stream. */
 import type { ServerResponse } from 'node:http'
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
@@ -28,12 +28,12 @@ interface OpenStream extends Client {
 }
 
 export class EventStreams {
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #open = new Set<OpenStream>()
   /** Runs while a stream is open. */
   #comments: PeriodicTask | null = null
 
-  constructor(clock: Clock) {
+  constructor(clock: Timers) {
     this.#clock = clock
   }
 

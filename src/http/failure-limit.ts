@@ -1,5 +1,5 @@
 /** Limits wrong tokens and login codes of an IP address: FAILURES within PERIOD. */
-import { MINUTE, SECOND, type Clock, type Duration } from '../system/clock.ts'
+import { MINUTE, SECOND, type Duration, type Timers } from '../system/clock.ts'
 
 const FAILURES = 10
 const PERIOD: Duration = MINUTE
@@ -7,11 +7,11 @@ const PERIOD: Duration = MINUTE
 const ADDRESSES = 10_000
 
 export class FailureLimit {
-  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #clock: Pick<Timers, 'monotonic'>
   /** Times of the last failures by address, in the order of the last failure. */
   readonly #failures = new Map<string, readonly Duration[]>()
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Timers, 'monotonic'>) {
     this.#clock = clock
   }
 

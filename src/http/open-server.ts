@@ -1,6 +1,6 @@
 /** A server without authentication, for the control socket and http_listen. An error response is a JSON object with one sentence. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { Clock } from '../system/clock.ts'
+import type { Timers } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'
 import { BodyRoom } from './body-room.ts'
 import type { Connections } from './connections.ts'
@@ -21,7 +21,7 @@ export interface OpenServer {
 }
 
 export interface OpenServerOptions {
-  readonly clock: Clock
+  readonly clock: Timers
   readonly times: RequestTimes
   /** False for clients that may leave an answer unread for as long as they like. */
   readonly limitsReading?: boolean

@@ -1,6 +1,6 @@
 /** Serves a route table over node:http: admission, body, handler, response. The response of a refused request is that of `refusal`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import { withTimeout, type Duration, type Timers } from '../system/clock.ts'
 import { sendAnswer, type Exchange } from './answer-writer.ts'
 import { RequestRoom, type BodyRoom } from './body-room.ts'
 import type { Client } from './forwarded-client.ts'
@@ -24,7 +24,7 @@ export interface Admitted {
 
 export interface ListenerOptions {
   readonly routes: readonly Route[]
-  readonly clock: Clock
+  readonly clock: Timers
   /**
    * Admits a request to a route of this role; rejects with Problem. It is also called, for the role `anyone`, when no route matches, so
    * that every refusal of a host precedes any other answer.

@@ -2,7 +2,7 @@
  * Slots of requests that may walk the whole queue. A request has a slot while it works, never while its body arrives or its answer is sent,
  * so that no client can keep one by sending or reading slowly. Requests get slots in the order in which they asked.
  */
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 import type { Answer, SlotKind } from './route-table.ts'
 
@@ -18,13 +18,13 @@ interface Wanted {
 }
 
 export class Slots {
-  readonly #clock: Clock
+  readonly #clock: Timers
   /** Work of the slots, in the sentence of a refusal. */
   readonly #name: string
   readonly #waiting = new Set<() => void>()
   #free = SLOTS
 
-  constructor(clock: Clock, name: string) {
+  constructor(clock: Timers, name: string) {
     this.#clock = clock
     this.#name = name
   }
@@ -98,7 +98,7 @@ export class Slots {
 /** Slots by kind of work: operations do not wait for searches. Shared by the listeners of a daemon. */
 export type AllSlots = Readonly<Record<SlotKind, Slots>>
 
-export const newSlots = (clock: Clock): AllSlots => ({
+export const newSlots = (clock: Timers): AllSlots => ({
   searches: new Slots(clock, 'searches'),
   operations: new Slots(clock, 'operations or plans of them'),
 })

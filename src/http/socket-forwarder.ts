@@ -5,7 +5,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
-import { seconds, type Clock } from '../system/clock.ts'
+import { seconds, type Timers } from '../system/clock.ts'
 import type { Connections } from './connections.ts'
 import type { Listener } from './route-listener.ts'
 import { awaitsContinue } from './request-body.ts'
@@ -38,11 +38,11 @@ function forwardedFields(rawHeaders: readonly string[]): string[] {
 
 export class SocketForwarder {
   readonly #socketPath: string
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #server: Server
   readonly #connections: Connections
 
-  constructor(socketPath: string, clock: Clock, times: RequestTimes = TIMES) {
+  constructor(socketPath: string, clock: Timers, times: RequestTimes = TIMES) {
     this.#socketPath = socketPath
     this.#clock = clock
     this.#server = createServer({ ...timeLimits(times), requireHostHeader: false })

@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Duration, type Timers } from '../system/clock.ts'
 
 /** Limits of what is discarded. */
 export interface DiscardLimits {
@@ -24,7 +24,7 @@ const closing = new WeakSet<Socket>()
 export const isClosing = (socket: Socket): boolean => closing.has(socket)
 
 /** Makes a response the last one of its connection, which is then closed in stages. Called before its header is written. */
-export function closeAfter(response: ServerResponse, clock: Clock, limits?: DiscardLimits): void {
+export function closeAfter(response: ServerResponse, clock: Timers, limits?: DiscardLimits): void {
   const { socket } = response.req
   response.setHeader('connection', 'close')
   // node:http calls `destroySoon` after the last response.
@@ -32,7 +32,7 @@ export function closeAfter(response: ServerResponse, clock: Clock, limits?: Disc
 }
 
 /** Closes a connection whose last response has been written. */
-export function closeInStages(socket: Socket, clock: Clock, { silence, time, bytes }: DiscardLimits = LIMITS): void {
+export function closeInStages(socket: Socket, clock: Timers, { silence, time, bytes }: DiscardLimits = LIMITS): void {
   if (socket.destroyed || closing.has(socket)) return
   closing.add(socket)
   const begun = clock.monotonic()

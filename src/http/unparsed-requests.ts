@@ -7,7 +7,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { jsonLine } from '../presentation/text.ts'
 import { errorCode } from '../system/caught-error.ts'
-import type { Clock, Duration } from '../system/clock.ts'
+import type { Duration, Timers } from '../system/clock.ts'
 import { Connections } from './connections.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from './problem-details.ts'
 import type { Listener } from './route-listener.ts'
@@ -35,7 +35,7 @@ export interface UnparsedRequestsDeps {
   readonly refusal: (problem: Problem) => Extract<Answer, { kind: 'json' | 'text' }>
   /** Header fields of all responses. */
   readonly headers: Readonly<Record<string, string>>
-  readonly clock: Clock
+  readonly clock: Timers
 }
 
 /** Serves the requests of a server. */

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 /** Time without progress after which a connection is closed. Answers are written in pieces, each of which is progress. */
@@ -22,12 +22,12 @@ interface Progress {
 }
 
 export class UnreadAnswers {
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #sockets = new Map<Socket, Progress>()
   /** Runs while a response is open. */
   #task: PeriodicTask | null = null
 
-  constructor(clock: Clock) {
+  constructor(clock: Timers) {
     this.#clock = clock
   }
 

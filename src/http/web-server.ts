@@ -2,7 +2,7 @@
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { seconds, type Clock, type Duration } from '../system/clock.ts'
+import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 import type { Connections } from './connections.ts'
 import type { Listener } from './route-listener.ts'
@@ -35,7 +35,7 @@ const OPTIONS: ServerOptions = {
 
 export interface WebServerDeps {
   readonly listener: Listener
-  readonly clock: Clock
+  readonly clock: Timers
   /** Null for a server without TLS. */
   readonly certificate: WebCertificate | null
   readonly times?: RequestTimes

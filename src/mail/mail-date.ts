@@ -2,7 +2,7 @@
  * Formats and parses dates of mail (RFC 5322 §3.3) and of ISO 8601. Pure: the offset from UTC is an argument, because Date
  * depends on the time zone of the process.
  */
-import { DAY, HOUR, MINUTE, SECOND, type Clock, type Instant } from '../system/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, type Clock, type QueueTime, type WallTime } from '../system/clock.ts'
 
 const WEEKDAYS = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed'] // 1970-01-01 was a Thursday
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -40,7 +40,7 @@ function dateOf(day: number): { year: number; month: number; day: number } {
 }
 
 /** Civil time of an instant, `offset` minutes east of UTC. */
-export function civilTime(at: Instant, offset = 0): CivilTime {
+export function civilTime(at: WallTime, offset = 0): CivilTime {
   const local = at + offset * MINUTE
   const days = Math.floor(local / DAY)
   const inDay = local - days * DAY
@@ -54,7 +54,7 @@ export function civilTime(at: Instant, offset = 0): CivilTime {
 }
 
 /** Formats a date of mail: `Fri, 20 Nov 2026 09:05:00 +0100 (CET)`. */
-export function formatMailDate(at: Instant, zone: { readonly offset: number; readonly name: string }): string {
+export function formatMailDate(at: WallTime, zone: { readonly offset: number; readonly name: string }): string {
   const time = civilTime(at, zone.offset)
   const offset = Math.abs(zone.offset)
   const digits = `${zone.offset < 0 ? '-' : '+'}${pad(Math.floor(offset / 60))}${pad(offset % 60)}`
@@ -63,13 +63,13 @@ export function formatMailDate(at: Instant, zone: { readonly offset: number; rea
 }
 
 /** Formats an instant of the queue as a date of mail, by the wall clock and in its zone. */
-export function mailDate(at: Instant, clock: Pick<Clock, 'wallOffset' | 'zone'>): string {
-  const wall = at - clock.wallOffset()
+export function mailDate(at: QueueTime, clock: Pick<Clock, 'wall' | 'zone'>): string {
+  const wall = clock.wall.of(at)
   return formatMailDate(wall, clock.zone(wall))
 }
 
 /** Formats a time in UTC as the first part of a Message-Id: `20261120080500`. */
-export function formatStamp(at: Instant): string {
+export function formatStamp(at: WallTime): string {
   const { year, month, day, hour, minute, second } = civilTime(at)
   return pad(year, 4) + [month, day, hour, minute, second].map((part) => pad(part)).join('')
 }
@@ -87,7 +87,7 @@ function dayOf(year: number, month: number, day: number): number {
 const ZONES: Readonly<Record<string, number>> = { EDT: -240, EST: -300, CDT: -300, CST: -360, MDT: -360, MST: -420, PDT: -420, PST: -480 }
 
 /** Parses a date of mail. Undefined for other text. */
-export function parseMailDate(text: string): Instant | undefined {
+export function parseMailDate(text: string): WallTime | undefined {
   const match =
     /^(?:[A-Za-z]{3},\s*)?(\d{1,2})\s+([A-Za-z]{3})\s+(\d{4})\s+(\d\d):(\d\d)(?::(\d\d))?(?:\s+([+-]\d{4}|[A-Za-z]{1,5}))?/.exec(
       text.trim(),
@@ -104,7 +104,7 @@ export function parseMailDate(text: string): Instant | undefined {
 }
 
 /** `2026-11-20T08:05:00.250Z` (ISO 8601). */
-export function isoInstant(at: Instant): string {
+export function isoInstant(at: WallTime): string {
   const { year, month, day, hour, minute, second } = civilTime(at)
   const millis = ((at % SECOND) + SECOND) % SECOND
   return `${pad(year, 4)}-${pad(month)}-${pad(day)}T${pad(hour)}:${pad(minute)}:${pad(second)}.${pad(millis, 3)}Z`

@@ -1,5 +1,5 @@
 /** Messages in the queue, their recipients, and the states of a recipient. */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { EnvelopeRecipient, Notify, Ret } from './envelope.ts'
 import { formatQueueId } from './queue-id.ts'
 import type { DeliveryStatus } from './smtp-reply.ts'
@@ -36,9 +36,9 @@ export const isOfAliases = (destination: DestinationName): boolean => destinatio
 export interface Message {
   readonly id: MessageId
   /** Start of the lifetime and of the retry schedule. A requeue resets it. */
-  readonly createdAt: Instant
+  readonly createdAt: QueueTime
   /** Time of arrival from the client, from which ages and delay warnings are counted. */
-  readonly arrivedAt: Instant
+  readonly arrivedAt: QueueTime
   /** Reverse-path; empty for `<>`. */
   readonly sender: string
   /** Size in bytes of the whole message: prepended header fields plus content. */
@@ -107,9 +107,9 @@ export const SHARED_STARTS_UNTIL_CORRUPT = 5
 /** Position of a live recipient on its retry schedule. */
 export interface Progress {
   /** Time of the next attempt. Leases, holds and restarts do not change it. */
-  readonly dueAt: Instant
+  readonly dueAt: QueueTime
   /** End of the lifetime. `dueAt` is never later. */
-  readonly expiresAt: Instant
+  readonly expiresAt: QueueTime
   /** Number of failed attempts that the retry policy counts. */
   readonly steps: number
   /** Number of all attempts, including those after a flush. */
@@ -125,7 +125,7 @@ export interface Recipient extends EnvelopeRecipient, Progress {
   /** Outcome of the last attempt; null before the first attempt. */
   readonly last: DeliveryStatus | null
   /** Time when the recipient reached its final state. */
-  readonly settledAt?: Instant | undefined
+  readonly settledAt?: QueueTime | undefined
   /** Kind of the notice that is due for this recipient. */
   readonly noticeDue?: NoticeDue | undefined
   /** Name of the node that has it in delivery, in the details of a message of a queue that several nodes share. */
@@ -148,7 +148,7 @@ export type OwnerId = number
 export interface LeaseTerms {
   readonly owner: OwnerId
   /** Time from which another owner may claim the mail. Infinity when a queue has one owner at a time. */
-  readonly until: Instant
+  readonly until: QueueTime
 }
 
 /** One delivery of a message to some of its recipients at one destination. */

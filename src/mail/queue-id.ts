@@ -3,7 +3,7 @@
  * number of the message, which is never reused, so an id is unique. Ids sorted as text are sorted by time (Postfix mail_queue.h,
  * safe_ultostr.c).
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 const ALPHABET = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz'
 
@@ -37,14 +37,14 @@ function decode(text: string, base: number): number | undefined {
 }
 
 /** Queue id of a message by creation time and row number. */
-export function formatQueueId(createdAt: Instant, row: number): string {
+export function formatQueueId(createdAt: QueueTime, row: number): string {
   const seconds = Math.floor(createdAt / 1000)
   const micros = (createdAt - seconds * 1000) * 1000
   return `${encodeTime(seconds, 3)}${encodeTime(micros, 2)}z${encodeRow(row)}`
 }
 
 /** Creation time and row number in an id. Undefined for text that formatQueueId never returns. */
-export function parseQueueId(id: string): { readonly createdAt: Instant; readonly row: number } | undefined {
+export function parseQueueId(id: string): { readonly createdAt: QueueTime; readonly row: number } | undefined {
   const mark = id.lastIndexOf('z')
   if (mark < 10 || mark === id.length - 1) return undefined
   const seconds = decode(id.slice(0, mark - 4), 52)

@@ -1,13 +1,13 @@
 /** JWTs that prove a client (RFC 7523 §2.2) or stand for a mailbox (§2.1). Pure, apart from the salt of PS256. */
 import { constants, sign, type KeyObject } from 'node:crypto'
-import { MINUTE, SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { MINUTE, SECOND, type Duration, type WallTime } from '../system/clock.ts'
 import type { ServiceAccount } from './oauth-client.ts'
 
 /** Validity of an assertion, which is used at once. Microsoft recommends 5 to 10 minutes, Google accepts up to an hour. */
 const VALIDITY: Duration = 5 * MINUTE
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-const secondsAt = (instant: Instant): number => Math.floor(instant / SECOND)
+const secondsAt = (instant: WallTime): number => Math.floor(instant / SECOND)
 
 function jwt(header: { readonly alg: 'PS256' | 'RS256' } & Readonly<Record<string, string>>, claims: object, key: KeyObject): string {
   const signed = `${encoded(header)}.${encoded(claims)}`
@@ -24,7 +24,7 @@ export interface ClientProofFacts {
   readonly key: KeyObject
   readonly thumbprint: string
   /** Wall clock time. */
-  readonly now: Instant
+  readonly now: WallTime
   /** Unique `jti`. */
   readonly id: string
 }
@@ -42,7 +42,7 @@ export interface MailboxFacts {
   readonly user: string
   readonly scope: string
   readonly tokenUrl: string
-  readonly now: Instant
+  readonly now: WallTime
 }
 
 /** Assertion of a service account for a mailbox, as Google wants it: RS256. */

@@ -2,7 +2,7 @@
  * The login of a person by a device code (RFC 8628): the authority gives a code, the person enters it on a page of the authority, and the
  * client polls for the token meanwhile. The steps are pure; `deviceLogin` runs them.
  */
-import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
+import { MINUTE, SECOND, sleep, type Clock, type Duration, type WallTime } from '../system/clock.ts'
 import { adviceFor } from './advice.ts'
 import type { AskAuthority, AuthorityReply } from './authority.ts'
 import { proofFields } from './grant-request.ts'
@@ -41,8 +41,7 @@ export type LoginFailure = {
 }
 
 interface ProofFacts {
-  /** Wall clock time. */
-  readonly now: number
+  readonly now: WallTime
   /** Unique `jti` of the proof of a client by its certificate. */
   readonly id: string
 }
@@ -169,7 +168,7 @@ export interface DeviceLoginDeps {
  */
 export async function deviceLogin(client: OauthClient, deps: DeviceLoginDeps): Promise<Login | LoginFailure> {
   const { ask, clock, show, id, signal } = deps
-  const facts = (): ProofFacts => ({ now: clock.now() - clock.wallOffset(), id: id() })
+  const facts = (): ProofFacts => ({ now: clock.wall.now(), id: id() })
   const { deviceUrl, tokenUrl } = client.table
   const first = deviceAnswer(await ask(deviceUrl, deviceRequest(client, facts())))
   if (first.kind === 'temporary') return failed('unreachable', `no code from the authority: ${first.why}; check the network, then repeat`)

@@ -1,5 +1,5 @@
 /** Which refresh token is sent, and whether the access token of the last answer can be used. Pure. */
-import { SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import { sha256 } from './oauth-client.ts'
 import type { SharedGrant } from './shared-grant.ts'
 
@@ -40,7 +40,7 @@ export function candidatesOf(facts: ChainFacts): readonly Candidate[] {
 }
 
 /** The kept access token, if it can be used in place of `unlike`. */
-export function usableToken(facts: ChainFacts, unlike: string | null, now: Instant): string | null {
+export function usableToken(facts: ChainFacts, unlike: string | null, now: QueueTime): string | null {
   const { kept } = facts
   if (kept === null || kept.accessToken === unlike || begins(facts)) return null
   return kept.expiresAt - MARGIN > now ? kept.accessToken : null

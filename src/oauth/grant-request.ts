@@ -1,11 +1,11 @@
 /** The form of a token request (RFC 6749 §4.4.2 and §6, RFC 7523 §2.1). Pure. */
-import type { Instant } from '../system/clock.ts'
+import type { WallTime } from '../system/clock.ts'
 import { clientAssertion, mailboxAssertion } from './client-assertion.ts'
 import type { OauthClient } from './oauth-client.ts'
 
 export interface GrantFacts {
   /** Wall clock time. */
-  readonly now: Instant
+  readonly now: WallTime
   /** Unique `jti` of the proof of a client by its certificate. */
   readonly id: string
   /** Mailbox for which a service account acts. */

@@ -2,7 +2,7 @@
  * The access token of one login: one request at a time, which all callers share; renewed before its end while it is used.
  */
 import { errorMessage } from '../system/caught-error.ts'
-import type { Clock, Duration, Instant, Timer } from '../system/clock.ts'
+import type { Clock, Duration, QueueTime, Timer } from '../system/clock.ts'
 import { adviceFor } from './advice.ts'
 import type { OauthClient } from './oauth-client.ts'
 import type { TokenAnswer, TokenFailure } from './token-answer.ts'
@@ -24,7 +24,7 @@ export interface LoginState {
   /** Why the last request failed, and what to do; null when it did not. */
   readonly problem: string | null
   /** Time of the first failure since which mail cannot rely on the login: no token can be used, or the authority refuses another one. Else null. */
-  readonly failedSince: Instant | null
+  readonly failedSince: QueueTime | null
 }
 
 interface Token {
@@ -47,7 +47,7 @@ export class LoginTokens {
   #failure: Failure | null = null
   /** Number of failures in a row. */
   #failures = 0
-  #failedSince: Instant | null = null
+  #failedSince: QueueTime | null = null
   #running: Promise<void> | null = null
   #replacedAt: Duration | null = null
   #usedAt: Duration

@@ -8,7 +8,7 @@
  * and after its refusal a person logs in anew (`deferd oauth login`).
  */
 import { errorMessage } from '../system/caught-error.ts'
-import { SECOND, sleep, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { SECOND, sleep, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import { candidatesOf, usableToken, type Candidate, type ChainFacts } from './grant-chain.ts'
 import { sha256 } from './oauth-client.ts'
 import type { SharedGrant, SharedGrants } from './shared-grant.ts'
@@ -153,7 +153,7 @@ export class SharedGrantRenewal {
 
 const NO_TOKEN: TokenAnswer = { kind: 'refused', error: 'no_refresh_token', why: 'there is no refresh token' }
 
-const successor = (kept: SharedGrant | null, answer: Token, by: Candidate, asked: Instant): SharedGrant => ({
+const successor = (kept: SharedGrant | null, answer: Token, by: Candidate, asked: QueueTime): SharedGrant => ({
   refreshToken: answer.refreshToken ?? by.refreshToken,
   accessToken: answer.token,
   expiresAt: asked + Math.floor(answer.lifetime),
@@ -161,7 +161,7 @@ const successor = (kept: SharedGrant | null, answer: Token, by: Candidate, asked
   origin: by.origin,
 })
 
-const tokenOf = ({ accessToken, expiresAt }: SharedGrant, now: Instant): Token => ({
+const tokenOf = ({ accessToken, expiresAt }: SharedGrant, now: QueueTime): Token => ({
   kind: 'token',
   token: accessToken ?? '',
   lifetime: expiresAt - now,

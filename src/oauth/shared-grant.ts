@@ -3,7 +3,7 @@
  * token, and ends the former one. So there is one chain of tokens, which one node at a time continues, and the access token of its last
  * answer serves all nodes.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** The last answer of the authority. */
 export interface SharedGrant {
@@ -11,7 +11,7 @@ export interface SharedGrant {
   /** The access token that came with it; null without one. */
   readonly accessToken: string | null
   /** End of the access token, on the clock of the queue. */
-  readonly expiresAt: Instant
+  readonly expiresAt: QueueTime
   /** Number of the answer in the row, from 1. */
   readonly generation: number
   /** SHA-256, in hex, of the token of `refresh_token_file` from which the chain began. A file with another token begins another chain. */
@@ -27,7 +27,7 @@ export interface KeptGrant extends SharedGrant {
 export interface SharedGrants {
   read(name: string, user: string): Promise<SharedGrant | null>
   /** Takes the right to ask the authority until `until`; false while another node has it. Ends with replace, release, at its time, or with the owner of a queue of one node. */
-  claim(name: string, user: string, at: { readonly now: Instant; readonly until: Instant }): Promise<boolean>
+  claim(name: string, user: string, at: { readonly now: QueueTime; readonly until: QueueTime }): Promise<boolean>
   /** Stores a new generation durably (synced before it resolves) and ends the claim; false when `generation` of the row is not grant.generation - 1. */
   replace(name: string, user: string, grant: SharedGrant): Promise<boolean>
   release(name: string, user: string): Promise<void>

@@ -2,7 +2,7 @@
  * The claims of an access token, as its authority has written them (RFC 9068). The signature is not verified: they tell an operator what a server will
  * find, and decide nothing. Pure.
  */
-import { SECOND, type Instant } from '../system/clock.ts'
+import { SECOND, type WallTime } from '../system/clock.ts'
 import { jsonObject } from './token-answer.ts'
 
 export interface TokenClaims {
@@ -19,8 +19,8 @@ export interface TokenClaims {
   /** Name of the person; null for the token of an application. */
   readonly user: string | null
   /** Times on the clock of the authority; null when absent. */
-  readonly issuedAt: Instant | null
-  readonly expiresAt: Instant | null
+  readonly issuedAt: WallTime | null
+  readonly expiresAt: WallTime | null
 }
 
 /** Length of a shown text, and number of the texts of a list. */
@@ -35,7 +35,7 @@ const list = (value: unknown): readonly string[] =>
     .filter((one) => one !== null)
     .slice(0, MOST)
 
-const instant = (value: unknown): Instant | null => (typeof value === 'number' && value > 0 && value < 8e12 ? value * SECOND : null)
+const instant = (value: unknown): WallTime | null => (typeof value === 'number' && value > 0 && value < 8e12 ? value * SECOND : null)
 
 /** The claims of a JWT (RFC 7519); null for an opaque token, which only its authority can read. */
 export function tokenClaims(token: string): TokenClaims | null {

@@ -39,7 +39,7 @@ export function tokenRequests({ net, clock, random, grants }: TokenRequestDeps):
     return asked
   }
   const ask = async (client: OauthClient, user: string, refreshToken?: string): Promise<TokenAnswer> => {
-    const form = grantRequest(client, { now: clock.now() - clock.wallOffset(), id: id(), user, refreshToken })
+    const form = grantRequest(client, { now: clock.wall.now(), id: id(), user, refreshToken })
     return tokenAnswer(await authorityOf(client)(client.table.tokenUrl, form))
   }
   const renew = grants === undefined ? undefined : sharedRenewals(grants, clock, ask)

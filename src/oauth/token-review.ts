@@ -1,7 +1,7 @@
 /** Faults of an access token before a server sees it, and the fault for which a server refuses one that looks right. Pure. */
 import type { OauthTable } from '../config/values/oauth-table.ts'
 import { reasonWith, type LoginRefusal } from '../mail/login-refusal.ts'
-import { MINUTE, SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { MINUTE, SECOND, type Duration, type WallTime } from '../system/clock.ts'
 import { adviceFor, loginAdvice } from './advice.ts'
 import type { TokenFailure } from './token-answer.ts'
 import type { TokenClaims } from './token-claims.ts'
@@ -68,7 +68,7 @@ export interface TokenFacts {
   /** User of the login; null for none. */
   readonly user: string | null
   /** Wall clock time of the answer. */
-  readonly now: Instant
+  readonly now: WallTime
 }
 
 /** Faults of a token, by its claims. Empty for one without a visible fault. */
@@ -123,7 +123,7 @@ function userFault(table: OauthTable, claims: TokenClaims, user: string | null):
   }
 }
 
-function clockFault({ issuedAt, expiresAt }: TokenClaims, now: Instant): Fault | null {
+function clockFault({ issuedAt, expiresAt }: TokenClaims, now: WallTime): Fault | null {
   const remedy = 'correct the clock (timedatectl)'
   if (issuedAt !== null && issuedAt - now > SKEW)
     return {

@@ -3,13 +3,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/options.ts'
 import type { EventsTable } from '../config/values/event-tables.ts'
 import type { Subscription, SubscriptionSettings } from '../store/outbox/subscription.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** Settings as the queue keeps them: secrets stay in the configuration. */
 export const settingsOf = ({ where: _where, secrets: _secrets, ...table }: EventsTable): SubscriptionSettings => ({ ...table, secrets: [] })
 
 /** The secrets of a subscription that sign at a time of the queue's clock, the newest first. */
-export function signingSecrets({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>, now: Instant): readonly string[] {
+export function signingSecrets({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>, now: QueueTime): readonly string[] {
   if (owner === 'configuration') return config.events.get(name)?.secrets ?? []
   return settings.secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
 }

@@ -5,7 +5,8 @@ import { keptData, typedEvent } from '../events/event-values.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryRequest, LeasedRecipient, RecipientId } from '../mail/message.ts'
 import type { Settled, Settlement } from '../store/queue-store.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
 import { attemptMembers, membersOf, RECORDS } from '../telemetry/json-log.ts'
 
@@ -41,7 +42,7 @@ type SameMembers = {
 const ONLY_LOGGED_MEMBERS: SameMembers[] = [] satisfies never[]
 void ONLY_LOGGED_MEMBERS
 
-export const newEvent = <T extends EventType>(type: T, at: Instant, data: EventData[T]): NewEvent => ({
+export const newEvent = <T extends EventType>(type: T, at: QueueTime, data: EventData[T]): NewEvent => ({
   type,
   at,
   data: keptData(type, data),
@@ -50,7 +51,7 @@ export const newEvent = <T extends EventType>(type: T, at: Instant, data: EventD
 export const typeOf = ({ kind }: Published): EventType => TYPES[kind]
 
 /** The members of the record are those of the data, see SameMembers. */
-export const eventOf = (happened: Published, at: Instant): NewEvent =>
+export const eventOf = (happened: Published, at: QueueTime): NewEvent =>
   newEvent(typeOf(happened), at, membersOf(happened) as EventData[EventType])
 
 /** An attempt that was not made, because the lifetime had ended or an operator forced the end. */
@@ -62,8 +63,7 @@ export interface Outcome {
   readonly settlement: Pick<Settlement, 'recipients' | 'attempts'>
   /** Null for mail that expires without an attempt. */
   readonly result: AttemptResult | null
-  /** Time of the queue's clock less that of the wall clock. */
-  readonly offset: Duration
+  readonly wall: WallView
 }
 
 const TYPE_OF_STATE = {
@@ -73,27 +73,25 @@ const TYPE_OF_STATE = {
   expired: 'recipient.expired',
 } as const satisfies Record<Exclude<Settled['state'], 'removed'>, EventType>
 
-const seconds = (at: Instant): number => at / 1000
-
 /** One event for each recipient of a settlement, of the types that are wanted. */
 export const recipientEvents = (outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientEvent[] =>
   outcomesOf(outcome, wanted).map(({ type, at, data, recipient }) => ({ ...newEvent(type, at, data), recipient }))
 
-/** The events that programs get of an event of the relay. `offset` is the time of the queue's clock less that of the wall clock. */
-export function typedEvents(happened: QueueEvent, offset: Duration): readonly TypedEvent[] {
+/** The events that programs get of an event of the relay. */
+export function typedEvents(happened: QueueEvent, wall: WallView): readonly TypedEvent[] {
   if (happened.kind === 'attempted') {
     const { request, result, attempts, settled } = happened
-    return typedOutcomes({ request, result, offset, settlement: { recipients: settled, attempts } })
+    return typedOutcomes({ request, result, wall, settlement: { recipients: settled, attempts } })
   }
   if (happened.kind === 'expired') {
     if (happened.unattempted === null) return []
     const { request, settled } = happened.unattempted
-    return typedOutcomes({ request, result: null, offset, settlement: { recipients: settled, attempts: [] } })
+    return typedOutcomes({ request, result: null, wall, settlement: { recipients: settled, attempts: [] } })
   }
   if (!isTold(happened) || (happened.kind === 'oauth-failed' && !happened.isFirst)) return []
   const own = typedEvent(TYPES[happened.kind], membersOf(happened))
   // The acceptance of a notice has no event of the relay of its own.
-  return happened.kind === 'notice-sent' ? [...typedEvents({ kind: 'accepted', client: null, ...happened.queued }, offset), own] : [own]
+  return happened.kind === 'notice-sent' ? [...typedEvents({ kind: 'accepted', client: null, ...happened.queued }, wall), own] : [own]
 }
 
 const isTold = (happened: QueueEvent): happened is Told => Object.hasOwn(TYPES, happened.kind)
@@ -116,12 +114,12 @@ function outcomesOf(outcome: Outcome, wanted: (type: EventType) => boolean): rea
 
 interface RecipientOutcome {
   readonly type: (typeof TYPE_OF_STATE)[keyof typeof TYPE_OF_STATE]
-  readonly at: Instant
+  readonly at: QueueTime
   readonly data: RecipientMembers
   readonly recipient: RecipientId
 }
 
-function outcomeOf({ request, settlement, result, offset }: Outcome, recipient: LeasedRecipient, settled: Settled): RecipientOutcome {
+function outcomeOf({ request, settlement, result, wall }: Outcome, recipient: LeasedRecipient, settled: Settled): RecipientOutcome {
   const type = TYPE_OF_STATE[settled.state === 'removed' ? 'expired' : settled.state]
   const made = settlement.attempts.find((attempt) => attempt.recipient === settled.recipient)
   const at = made?.at ?? (settled.state === 'waiting' ? 0 : settled.at)
@@ -130,14 +128,14 @@ function outcomeOf({ request, settlement, result, offset }: Outcome, recipient: 
     ...attemptMembers(request, recipient.address, attempt, result ?? NO_ATTEMPT),
     forced: request.forcedExpire,
     attempts: settled.attempts,
-    next_attempt_time: settled.state === 'waiting' ? seconds(settled.dueAt - offset) : null,
+    next_attempt_time: settled.state === 'waiting' ? wall.seconds(settled.dueAt) : null,
     final: settled.state !== 'waiting',
   }
   return { type, at, data, recipient: settled.recipient }
 }
 
 /** Stands for the attempt of a recipient that expired without one. */
-function unmade(at: Instant, { message }: DeliveryRequest, { last }: Settled) {
+function unmade(at: QueueTime, { message }: DeliveryRequest, { last }: Settled) {
   const status = last ?? { status: '4.4.7', reason: '', stage: 'queue' as const }
   return { at, relay: null, outcome: 'expired' as const, status, delays: [Math.max(0, at - message.arrivedAt), 0, 0, 0] as const }
 }

@@ -6,20 +6,25 @@ import type { EventType } from '../events/event-types.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
 import type { Clock } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { eventOf, recipientEvents, typeOf, type Outcome, type Published } from './event-data.ts'
 
 export class EventRecorder {
-  readonly #clock: Pick<Clock, 'now' | 'wallOffset'>
+  readonly #clock: Pick<Clock, 'now' | 'wall'>
   #wanted: ReadonlySet<EventType> = new Set()
   #listeners: (() => void)[] = []
 
-  constructor(clock: Pick<Clock, 'now' | 'wallOffset'>) {
+  constructor(clock: Pick<Clock, 'now' | 'wall'>) {
     this.#clock = clock
   }
 
   /** Reads the types that subscriptions want. */
   async refresh(store: Pick<OutboxStore, 'wantedTypes'>): Promise<void> {
     this.#wanted = new Set(await store.wantedTypes())
+  }
+
+  get wall(): WallView {
+    return this.#clock.wall
   }
 
   /** True while no subscription wants an event. */
@@ -48,16 +53,15 @@ export class EventRecorder {
   }
 
   /** The events of the recipients of a settlement. `dropped` tells why no notice is sent about a failure. */
-  settlement(outcome: Omit<Outcome, 'offset'>, dropped: string | undefined): readonly RecipientEvent[] | undefined {
+  settlement(outcome: Omit<Outcome, 'wall'>, dropped: string | undefined): readonly RecipientEvent[] | undefined {
     if (this.isIdle) return undefined
     this.#tell()
-    const offset = this.#clock.wallOffset()
-    const events = recipientEvents({ ...outcome, offset }, (type) => this.#wanted.has(type))
+    const events = recipientEvents({ ...outcome, wall: this.#clock.wall }, (type) => this.#wanted.has(type))
     return listed(dropped === undefined ? events : [...events, ...this.#dropped(outcome, dropped)])
   }
 
   /** The event belongs to a failed recipient, so that it is kept with its settlement. */
-  #dropped({ request: { message }, settlement }: Omit<Outcome, 'offset'>, why: string): readonly RecipientEvent[] {
+  #dropped({ request: { message }, settlement }: Omit<Outcome, 'wall'>, why: string): readonly RecipientEvent[] {
     const failed = settlement.recipients.find(({ state }) => state === 'bounced' || state === 'expired')
     if (failed === undefined) return []
     const events = this.of({ kind: 'notice-dropped', message, why }) ?? []

@@ -1,16 +1,16 @@
 /** Records the events `store-unavailable` and `store-recovered`. Both are written when the store can commit again. */
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 export class StoreTroubles {
   readonly #store: Pick<QueueStore, 'recordEvents'>
   readonly #recorder: EventRecorder
-  readonly #now: () => Instant
+  readonly #now: () => QueueTime
   /** The first failure that has no event yet; null when there is none. */
-  #begun: { readonly at: Instant; readonly why: string } | null = null
+  #begun: { readonly at: QueueTime; readonly why: string } | null = null
 
-  constructor(store: Pick<QueueStore, 'recordEvents'>, recorder: EventRecorder, now: () => Instant) {
+  constructor(store: Pick<QueueStore, 'recordEvents'>, recorder: EventRecorder, now: () => QueueTime) {
     this.#store = store
     this.#recorder = recorder
     this.#now = now

@@ -2,6 +2,7 @@
  * Routes of the actions: the dry run of an operation, its start, progress, cancel and undo; the suspension of destinations; and the
  * audit log. Forms send the same requests as programs do, and lead to a screen with 303 (See Other).
  */
+import type { QueueTime } from '../system/clock.ts'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { assertUnlimited } from '../api/api-route.ts'
@@ -66,7 +67,7 @@ interface AskedAction {
 }
 
 /** Null when no message is checked. */
-function actionOf(query: URLSearchParams, now: number): AskedAction | null {
+function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
   const operation = operationOf(query)
   const filter = filterOf(query)
   shaped(conditionShape, unknownIn(query, BESIDES))
@@ -98,7 +99,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 async function planAnswer(deps: PageDeps, request: RouteRequest<undefined>, view: View): Promise<Answer> {
   const { query } = request
   const back = placeOf(query.get('back'))
-  const action = actionOf(query, view.now)
+  const action = actionOf(query, deps.view.clock.now())
   if (action === null) return screenAnswer(view, nothingSelected(view, back))
   const { asked, words, selection, body } = action
   const plan = await operationPlan(deps.view, asked, requesterOf(request))

@@ -3,7 +3,7 @@
  * many steps the event loop has a turn, so that no other session waits.
  */
 import { eventLoopTurn } from '../system/event-loop.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Timers } from '../system/clock.ts'
 import type { Groups } from './pattern.ts'
 import type { Lookup, MatchRequest } from './pattern-table.ts'
 import { PatternThread } from './pattern-thread.ts'
@@ -26,7 +26,7 @@ export class Matching {
   #inFlight = 0
   #activity = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: Timers) {
     this.#thread = new PatternThread(clock)
   }
 

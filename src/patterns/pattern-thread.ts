@@ -3,7 +3,7 @@
  * exceeds its time limit has the thread terminated.
  */
 import { Worker } from 'node:worker_threads'
-import type { Clock, Duration, Timer } from '../system/clock.ts'
+import type { Duration, Timer, Timers } from '../system/clock.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import { threadFile } from '../system/worker-rpc.ts'
 import type { Groups } from './pattern.ts'
@@ -21,14 +21,14 @@ interface Job {
 }
 
 export class PatternThread {
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #waiting: Job[] = []
   #running: Job | null = null
   #limit: Timer | null = null
   /** Resolves when the thread is ready; null without a thread. */
   #thread: { readonly worker: Worker; readonly ready: Promise<void> } | null = null
 
-  constructor(clock: Clock) {
+  constructor(clock: Timers) {
     this.#clock = clock
   }
 

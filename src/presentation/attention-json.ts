@@ -1,7 +1,7 @@
 /** Conditions that need an operator's attention, as JSON. Dead and suspended destinations are members of their own in the status. */
 import type { AttentionItem } from '../queue/attention.ts'
-import { SECOND, type Duration } from '../system/clock.ts'
-import { epochSeconds } from './text.ts'
+import { SECOND } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 
 export interface AttentionJson {
   readonly kind: Exclude<AttentionItem['kind'], 'dead-destination' | 'suspended-destination'>
@@ -16,20 +16,19 @@ export interface AttentionJson {
 
 const EMPTY = { count: null, at_least: false, within: null, text: null, since: null } as const
 
-/** `offset` is the clock of the queue minus the wall clock, in ms. */
-export const attentionJson = (items: readonly AttentionItem[], offset: Duration): readonly AttentionJson[] =>
-  items.flatMap((item) => conditionJson(item, offset))
+export const attentionJson = (items: readonly AttentionItem[], wall: WallView): readonly AttentionJson[] =>
+  items.flatMap((item) => conditionJson(item, wall))
 
 /** The condition as a list: empty for a destination. */
-function conditionJson(item: AttentionItem, offset: Duration): readonly AttentionJson[] {
+function conditionJson(item: AttentionItem, wall: WallView): readonly AttentionJson[] {
   switch (item.kind) {
     case 'dead-destination':
     case 'suspended-destination':
       return []
     case 'store-unavailable':
-      return [{ ...EMPTY, kind: item.kind, text: item.why, since: epochSeconds(item.since - offset) }]
+      return [{ ...EMPTY, kind: item.kind, text: item.why, since: wall.seconds(item.since) }]
     case 'oauth-failed':
-      return [{ ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: epochSeconds(item.since - offset) }]
+      return [{ ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.seconds(item.since) }]
     case 'corrupt-messages':
       return [{ ...EMPTY, kind: item.kind, count: item.messages }]
     case 'expiring-recipients':
@@ -37,6 +36,6 @@ function conditionJson(item: AttentionItem, offset: Duration): readonly Attentio
     case 'notices-due':
       return [{ ...EMPTY, kind: item.kind, count: item.messages, at_least: item.isAtLeast }]
     case 'warnings':
-      return [{ ...EMPTY, kind: item.kind, count: item.count, text: item.last, since: epochSeconds(item.since - offset) }]
+      return [{ ...EMPTY, kind: item.kind, count: item.count, text: item.last, since: wall.seconds(item.since) }]
   }
 }

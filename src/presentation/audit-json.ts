@@ -1,9 +1,9 @@
 /** Formats a record of the audit log as JSON. */
 import type { AuditEntry } from '../store/audit-log.ts'
-import { epochSeconds } from './text.ts'
+import type { WallView } from '../system/wall-view.ts'
 
-export const auditJson = ({ at, node, who, action, arguments: words, changed }: AuditEntry) => ({
-  time: epochSeconds(at),
+export const auditJson = ({ at, node, who, action, arguments: words, changed }: AuditEntry, wall: WallView) => ({
+  time: wall.seconds(at),
   node: node ?? undefined,
   who,
   action,

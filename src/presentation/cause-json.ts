@@ -2,23 +2,20 @@
 import { failureClass } from '../mail/failure-class.ts'
 import { hintOf } from '../mail/login-refusal.ts'
 import type { WaitingCause } from '../queue/waiting-causes.ts'
-import type { Instant } from '../system/clock.ts'
 import { shellWord } from '../system/shell-word.ts'
-import { epochSeconds } from './text.ts'
+import type { WallView } from '../system/wall-view.ts'
 
 /** The options of queue commands that select a cause; null when there are none. */
 export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
   filter === null ? null : `--destination ${shellWord(filter.destination ?? '')} --reply ${shellWord(filter.reply ?? '')}`
 
-const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
-
 /** A cause in JSON. The member `options` has the command-line options that select its recipients in queue commands. */
-export const causeJson = (cause: WaitingCause) => ({
+export const causeJson = (cause: WaitingCause, wall: WallView) => ({
   destination: cause.destination,
   cause: cause.cause,
   recipients: cause.recipients,
-  since: seconds(cause.since),
-  last_time: seconds(cause.last),
+  since: wall.secondsOrNull(cause.since),
+  last_time: wall.secondsOrNull(cause.last),
   stage: cause.example?.status.stage ?? null,
   last_status: cause.example?.status.status ?? null,
   class: cause.example === null ? null : failureClass(cause.example.status).class,

@@ -3,14 +3,13 @@ import { healthOf } from './destination-state.ts'
 import type { DestinationRow } from './destination-list.ts'
 import { hintOf } from '../mail/login-refusal.ts'
 import { actionText } from '../config/values/provider-table.ts'
-import { epochSeconds } from './text.ts'
+import { SECOND } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 
 const rounded = (rate: number | null): number | null => (rate === null ? null : Math.round(rate * 10) / 10)
 
-const seconds = (value: number | null | undefined): number | null => (value === null || value === undefined ? null : epochSeconds(value))
-
 /** Builds the object of `destination list --json`. `node` is the name of the node that schedules the destination; null without one. */
-export function destinationJson(row: DestinationRow, node: string | null) {
+export function destinationJson(row: DestinationRow, node: string | null, wall: WallView) {
   const { name, load, live, provider } = row
   const { state, deadUntil, probeInterval, suspension, siteStatus } = healthOf(row)
   return {
@@ -23,16 +22,16 @@ export function destinationJson(row: DestinationRow, node: string | null) {
     provider_rules: (provider?.effects ?? []).map(({ rule, action, until, reply }) => ({
       rule,
       action: actionText(action),
-      until: epochSeconds(until),
+      until: wall.seconds(until),
       reply,
     })),
     in_flight: live?.inFlight ?? load?.leased ?? 0,
     waiting: load?.waiting ?? 0,
-    next_due_time: seconds(load?.nextDueAt),
-    dead_until: seconds(deadUntil),
-    probe_interval: seconds(probeInterval),
+    next_due_time: wall.secondsOrNull(load?.nextDueAt),
+    dead_until: wall.secondsOrNull(deadUntil),
+    probe_interval: probeInterval === null ? null : probeInterval / SECOND,
     suspended_by: suspension?.by ?? null,
-    suspended_until: seconds(suspension?.until),
+    suspended_until: wall.secondsOrNull(suspension?.until),
     suspend_reason: suspension?.reason ?? null,
     last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
     hint: hintOf(siteStatus),

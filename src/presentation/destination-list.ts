@@ -3,7 +3,7 @@ import type { DestinationName } from '../mail/message.ts'
 import type { RuleEffect } from '../store/provider-state.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import { healthOf, type KnownDestination } from './destination-state.ts'
 
 /** A destination with its queued mail; `load` is undefined when it has none. */
@@ -31,7 +31,7 @@ export const isIdle = (row: DestinationRow): boolean => {
 }
 
 /** Time of the next attempt, of the probe, or of the end of the suspension; null for none. */
-export function nextAt(row: DestinationRow): Instant | null {
+export function nextAt(row: DestinationRow): QueueTime | null {
   const { state, deadUntil, suspension } = healthOf(row)
   if (state === 'suspended') return suspension?.until ?? null
   return state === 'dead' ? deadUntil : (row.load?.nextDueAt ?? null)

@@ -2,7 +2,7 @@
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import { relative } from './text.ts'
 
 /** A destination: `live` as the running scheduler holds it, and `record` as stored in the queue. */
@@ -23,7 +23,7 @@ export function healthOf({ live, record }: KnownDestination): Omit<DestinationRe
 }
 
 /** `open`, `throttled`, `dead, probed in 5m` or `suspended by root, ends in 2h: maintenance`. */
-export function stateText(known: KnownDestination, now: Instant): string {
+export function stateText(known: KnownDestination, now: QueueTime): string {
   const { state, deadUntil, suspension } = healthOf(known)
   if (suspension !== null) {
     const { by, until, reason } = suspension

@@ -8,9 +8,9 @@ import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { isLive, type Recipient } from '../mail/message.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
-import { epochSeconds } from './text.ts'
 
 export interface FutureFacts {
   readonly story: MessageDetails
@@ -19,14 +19,15 @@ export interface FutureFacts {
   readonly notices: Pick<NoticeSettings, 'rules' | 'warningAges'>
   /** The named draws of the scheduler; see Random.draw. */
   readonly draw: (key: string) => number
-  readonly now: Instant
+  readonly now: QueueTime
+  readonly wall: WallView
 }
 
 /** Maximum number of attempts per recipient. A policy may plan many in the lifetime of a message. */
 const MOST = 500
 
 /** The coming attempts of a recipient, in seconds; null when none is planned. */
-function futureOf(recipient: Recipient, { story, records, policies, notices, draw, now }: FutureFacts) {
+function futureOf(recipient: Recipient, { story, records, policies, notices, draw, now, wall }: FutureFacts) {
   const next = isLive(recipient) ? nextAttemptAt(recipient, story.queue, records) : null
   if (next === null || story.forcedExpire) return null
   const { message } = story
@@ -46,11 +47,11 @@ function futureOf(recipient: Recipient, { story, records, policies, notices, dra
     .filter((at) => isWarned && at > now && at < recipient.expiresAt)
   return {
     recipient: recipient.address,
-    attempts: ages.slice(0, MOST).map((age) => epochSeconds(message.createdAt + age)),
+    attempts: ages.slice(0, MOST).map((age) => wall.seconds(message.createdAt + age)),
     /** Number of attempts, also of those above the maximum. */
     planned: ages.length,
-    warnings: warnings.map(epochSeconds),
-    expire_time: epochSeconds(recipient.expiresAt),
+    warnings: warnings.map((at) => wall.seconds(at)),
+    expire_time: wall.seconds(recipient.expiresAt),
   }
 }
 

@@ -4,13 +4,13 @@ import { hintOf } from '../mail/login-refusal.ts'
 import { queueIdOf, type Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import { shownSender } from './message-json.ts'
-import { epochSeconds } from './text.ts'
+import type { WallView } from '../system/wall-view.ts'
 
 /** One object per message, with the recipients that were selected. */
-export const historyJson = ({ message, leftAt }: MessageDetails, recipients: readonly Recipient[]) => ({
+export const historyJson = ({ message, leftAt }: MessageDetails, recipients: readonly Recipient[], wall: WallView) => ({
   queue_id: queueIdOf(message),
-  arrival_time: Math.floor(message.arrivedAt / 1000),
-  left_time: epochSeconds(leftAt ?? message.createdAt),
+  arrival_time: Math.floor(wall.seconds(message.arrivedAt)),
+  left_time: wall.seconds(leftAt ?? message.createdAt),
   message_size: message.size,
   sender: shownSender(message.sender),
   message_id: message.messageId ?? null,
@@ -18,7 +18,7 @@ export const historyJson = ({ message, leftAt }: MessageDetails, recipients: rea
     address,
     destination,
     outcome: state,
-    time: epochSeconds(settledAt ?? message.createdAt),
+    time: wall.seconds(settledAt ?? message.createdAt),
     attempts,
     last_status: last?.status ?? null,
     class: last === null || state === 'delivered' ? null : failureClass(last).class,

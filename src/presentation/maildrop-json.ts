@@ -1,15 +1,16 @@
 /** Formats maildrop entries as JSON. The members are those of queued messages; those that do not apply to an entry are null. */
 import type { Submission } from '../queue/intake/maildrop-listing.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { shownSender } from './message-json.ts'
 
 /** Sender shown in listings; `?` when the envelope is unreadable. */
 export const submissionSender = ({ sender }: Submission): string => (sender === null ? '?' : shownSender(sender))
 
 /** Builds the object of `queue list --json` and `postqueue -j`. */
-export const submissionJson = (submission: Submission) => ({
+export const submissionJson = (submission: Submission, wall: WallView) => ({
   queue_name: 'maildrop',
   queue_id: submission.name,
-  arrival_time: Math.floor(submission.arrivedAt / 1000),
+  arrival_time: Math.floor(wall.seconds(submission.arrivedAt)),
   message_size: submission.size,
   forced_expire: false,
   sender: submissionSender(submission),

@@ -4,19 +4,17 @@
  */
 import { failureClass } from '../mail/failure-class.ts'
 import { hintOf } from '../mail/login-refusal.ts'
-import type { Instant } from '../system/clock.ts'
+import { SECOND, type QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { differingOrcpt } from '../mail/envelope.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
 import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { delayReason, nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
-import { epochSeconds } from './text.ts'
 
 /** Sender shown in listings. The null sender is shown as in Postfix (`empty_address_recipient`). */
 export const shownSender = (sender: string): string => (sender === '' ? 'MAILER-DAEMON' : sender)
-
-const optionalSeconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
 
 type Queue = MessageDetails['queue']
 
@@ -24,7 +22,7 @@ type Queue = MessageDetails['queue']
  * Builds a recipient's object. Absent members are undefined instead of omitted, because long listings are faster with objects of
  * one shape.
  */
-function recipientJson(recipient: ListedRecipient, next: Instant | null, records: DestinationRecords) {
+function recipientJson(recipient: ListedRecipient, next: number | null, records: DestinationRecords) {
   const reason = delayReason(recipient, records) ?? undefined
   const isBounced = recipient.state === 'bounced'
   return {
@@ -35,7 +33,7 @@ function recipientJson(recipient: ListedRecipient, next: Instant | null, records
     destination: recipient.destination,
     state: recipient.state,
     attempts: recipient.attempts,
-    next_attempt_time: optionalSeconds(next),
+    next_attempt_time: next,
     last_status: recipient.last?.status ?? null,
     leased_by: recipient.node,
   }
@@ -45,15 +43,16 @@ function recipientJson(recipient: ListedRecipient, next: Instant | null, records
 export function messageJson(
   listed: Omit<ListedMessage, 'queue' | 'recipientCount'> & { readonly queue: Queue },
   records: DestinationRecords,
+  wall: WallView,
 ) {
   const { message, queue } = listed
   const recipients: ReturnType<typeof recipientJson>[] = []
   let attempts = 0
-  let expiry: Instant | null = null
-  let earliest: Instant | null = null
+  let expiry: QueueTime | null = null
+  let earliest: QueueTime | null = null
   for (const recipient of listed.recipients) {
     const next = nextAttemptAt(recipient, queue, records)
-    recipients.push(recipientJson(recipient, next, records))
+    recipients.push(recipientJson(recipient, wall.secondsOrNull(next), records))
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
     if (next !== null) earliest = Math.min(earliest ?? next, next)
@@ -61,21 +60,21 @@ export function messageJson(
   return {
     queue_name: queue,
     queue_id: queueIdOf(message),
-    arrival_time: Math.floor(message.arrivedAt / 1000),
+    arrival_time: Math.floor(wall.seconds(message.arrivedAt)),
     message_size: message.size,
     forced_expire: listed.forcedExpire,
     sender: shownSender(message.sender),
     recipients,
-    expire_time: optionalSeconds(expiry),
+    expire_time: wall.secondsOrNull(expiry),
     attempts,
-    next_attempt_time: optionalSeconds(earliest),
+    next_attempt_time: wall.secondsOrNull(earliest),
   }
 }
 
 /** Builds one entry of `history` in `queue show --json`. */
-export function attemptJson(attempt: AttemptRecord, address: string) {
+export function attemptJson(attempt: AttemptRecord, address: string, wall: WallView) {
   return {
-    time: epochSeconds(attempt.at),
+    time: wall.seconds(attempt.at),
     recipient: address,
     host: attempt.relay,
     stage: attempt.status.stage,
@@ -84,7 +83,7 @@ export function attemptJson(attempt: AttemptRecord, address: string) {
     class: attempt.outcome === 'delivered' ? null : failureClass(attempt.status).class,
     hint: attempt.outcome === 'delivered' ? null : hintOf(attempt.status),
     outcome: attempt.outcome,
-    delays: attempt.delays.map(epochSeconds),
+    delays: attempt.delays.map((delay) => delay / SECOND),
     reason: attempt.status.reason,
     tls: tlsJson(attempt.status.tls),
   }

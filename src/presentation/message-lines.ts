@@ -1,9 +1,10 @@
 /**
- * Formats messages as lines of JSON, for long listings: the text of `jsonLine(messageJson(message))`, without the objects of
+ * Formats messages as lines of JSON, for long listings: the text of `jsonLine(messageJson(…))`, without the objects of
  * `messageJson`, in half the time. test/presentation/message-lines.test.ts compares the two. V8 joins the pieces of a line when it is
  * encoded, so that constant members and repeated values are one piece.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime, WallTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { differingOrcpt } from '../mail/envelope.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
 import { escapeControls } from '../mail/smtp-reply.ts'
@@ -51,7 +52,7 @@ const EXACT = 1e14
 const FRACTIONS: readonly string[] = Array.from({ length: 1000 }, (_, rest) => String(rest / 1000).slice(1))
 
 /** The JSON of `epochSeconds`. */
-function seconds(at: Instant | null): string {
+function seconds(at: WallTime | null): string {
   if (at === null) return 'null'
   if (!Number.isInteger(at) || at < 0 || at > EXACT) return JSON.stringify(at / 1000)
   const whole = Math.floor(at / 1000)
@@ -71,15 +72,16 @@ function recipientJson(recipient: ListedRecipient, next: string, records: Destin
 }
 
 /** A message as a line of JSON. */
-function messageLine({ message, queue, forcedExpire, recipients: listed }: ListedMessage, records: DestinationRecords): string {
+function messageLine(listing: ListedMessage, records: DestinationRecords, wall: WallView): string {
+  const { message, queue, forcedExpire, recipients: listed } = listing
   let recipients = ''
   let attempts = 0
-  let expiry: Instant | null = null
-  let earliest: Instant | null = null
+  let expiry: QueueTime | null = null
+  let earliest: QueueTime | null = null
   let earliestText = 'null'
   for (const recipient of listed) {
     const next = nextAttemptAt(recipient, queue, records)
-    const nextText = seconds(next)
+    const nextText = seconds(wall.orNull(next))
     const json = recipientJson(recipient, nextText, records)
     recipients = recipients === '' ? json : `${recipients},${json}`
     attempts = Math.max(attempts, recipient.attempts)
@@ -89,20 +91,20 @@ function messageLine({ message, queue, forcedExpire, recipients: listed }: Liste
     earliestText = nextText
   }
   const expires = forcedExpire ? ',"forced_expire":true,"sender":"' : ',"forced_expire":false,"sender":"'
-  const head = `${queueMember(queue)}${queueIdOf(message)}","arrival_time":${Math.floor(message.arrivedAt / 1000)},"message_size":${message.size}`
+  const head = `${queueMember(queue)}${queueIdOf(message)}","arrival_time":${Math.floor(wall.seconds(message.arrivedAt))},"message_size":${message.size}`
   const sent = `${head}${expires}${escaped(shownSender(message.sender))}","recipients":[`
-  return `${sent}${recipients}],"expire_time":${seconds(expiry)},"attempts":${attempts},"next_attempt_time":${earliestText}}\n`
+  return `${sent}${recipients}],"expire_time":${seconds(wall.orNull(expiry))},"attempts":${attempts},"next_attempt_time":${earliestText}}\n`
 }
 
 /** Number of characters that are encoded at once. V8 takes several times as long for a text that its young generation has no room for. */
 const CHUNK = 16_384
 
 /** Messages as lines of JSON, in a buffer of their own. */
-export function listingLines(page: readonly ListedMessage[], records: DestinationRecords): Uint8Array {
+export function listingLines(page: readonly ListedMessage[], records: DestinationRecords, wall: WallView): Uint8Array {
   const chunks: string[] = []
   let chunk = ''
   for (const listed of page) {
-    chunk += messageLine(listed, records)
+    chunk += messageLine(listed, records, wall)
     if (chunk.length < CHUNK) continue
     chunks.push(chunk)
     chunk = ''

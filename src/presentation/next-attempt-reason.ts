@@ -4,7 +4,7 @@
  */
 import { formatDuration } from '../system/duration.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
@@ -15,7 +15,7 @@ interface RuleFacts {
   readonly story: MessageDetails
   readonly waits: WaitsFor
   /** Time of the next attempt; null when an operator must act first. */
-  readonly next: Instant | null
+  readonly next: QueueTime | null
   readonly policies: DestinationPolicies
 }
 

@@ -2,10 +2,10 @@
 import type { OauthTable } from '../config/values/oauth-table.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenClaims } from '../oauth/token-claims.ts'
-import { SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { SECOND, type Duration, type WallTime } from '../system/clock.ts'
 import { epochSeconds } from './text.ts'
 
-const seconds = (at: Instant | null): number | null => (at === null ? null : epochSeconds(at))
+const seconds = (at: WallTime | null): number | null => (at === null ? null : epochSeconds(at))
 const textOrNull = (text: string): string | null => (text === '' ? null : text)
 
 /** The settings of a table. */

@@ -2,7 +2,7 @@
  * Status of a recipient: the event that ends its wait, the time of its next attempt, and the reason for listings. It is derived
  * from the recipient, the queue of its message and the recorded state of its destination. Pure.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
@@ -28,7 +28,7 @@ export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queu
 }
 
 /** Time of the next attempt; null when an operator must act first, and when there is none. */
-export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): Instant | null {
+export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): QueueTime | null {
   const waiting = waitsFor(recipient, queue, records)
   if (waiting === 'due-time' || waiting === 'delivery') return recipient.dueAt
   const resumedAt = waiting === 'resume' ? (records.get(recipient.destination)?.suspension?.until ?? null) : null

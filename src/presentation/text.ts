@@ -2,7 +2,7 @@
  * Formats times, spans, sizes and JSON. `maskControls` masks text from the network before a terminal prints it. JSON output
  * escapes the control characters that JSON.stringify does not escape.
  */
-import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { Clock, Duration, QueueTime, WallTime } from '../system/clock.ts'
 import { largestUnits } from '../system/duration.ts'
 import { civilTime, MONTHS } from '../mail/mail-date.ts'
 import { escapeControls } from '../mail/smtp-reply.ts'
@@ -13,13 +13,13 @@ export { maskControls } from '../mail/smtp-reply.ts'
 const two = (value: number): string => String(value).padStart(2, '0')
 
 /** Formats local time: `2026-11-20 10:00:00`. */
-export function localTime(at: Instant, clock: Pick<Clock, 'zone'>): string {
+export function localTime(at: WallTime, clock: Pick<Clock, 'zone'>): string {
   const { year, month, day, hour, minute, second } = civilTime(at, clock.zone(at).offset)
   return `${year}-${two(month)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`
 }
 
 /** Formats like ctime(3) without the year: `Fri Nov 20 10:00:00`. A one-digit day is padded with a space. */
-export function ctime(at: Instant, clock: Clock): string {
+export function ctime(at: WallTime, clock: Pick<Clock, 'zone'>): string {
   const { month, day, hour, minute, second, weekday } = civilTime(at, clock.zone(at).offset)
   return `${weekday} ${MONTHS[month - 1] ?? ''} ${String(day).padStart(2)} ${two(hour)}:${two(minute)}:${two(second)}`
 }
@@ -31,7 +31,7 @@ export const span = (duration: Duration, units = 2): string =>
     .join(' ') || '0s'
 
 /** Formats a distance in time: `in 12m`, `3h 5m ago`, `now`. */
-export function relative(at: Instant, now: Instant): string {
+export function relative<Time extends QueueTime | WallTime>(at: Time, now: Time): string {
   const text = span(Math.abs(at - now))
   if (text === '0s') return 'now'
   return at > now ? `in ${text}` : `${text} ago`
@@ -60,7 +60,7 @@ export const transferText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'is' : 'are'} in transfer: delivered and bounced stand`
 
 /** Converts to seconds since 1970 with a fraction, the unit of times in deferd's JSON. */
-export const epochSeconds = (at: Instant): number => at / 1000
+export const epochSeconds = (at: WallTime): number => at / 1000
 
 const DEL = 0x7f
 /** Maximum number of bytes of a UTF-8 character. */

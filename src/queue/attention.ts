@@ -3,19 +3,19 @@ import type { DestinationName } from '../mail/message.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** One entry of the list. */
 export type AttentionItem =
   /** The store cannot commit: no mail is accepted or delivered. */
-  | { readonly kind: 'store-unavailable'; readonly why: string; readonly since: Instant }
+  | { readonly kind: 'store-unavailable'; readonly why: string; readonly since: QueueTime }
   | {
       readonly kind: 'dead-destination'
       readonly destination: DestinationName
       /** Recipients that wait for it. */
       readonly waiting: number
       /** Time of the next probe. */
-      readonly until: Instant
+      readonly until: QueueTime
     }
   | {
       readonly kind: 'suspended-destination'
@@ -24,20 +24,20 @@ export type AttentionItem =
       readonly by: string
       readonly reason: string | null
       /** Time when it ends by itself; null for never. */
-      readonly until: Instant | null
+      readonly until: QueueTime | null
     }
   /** Logins at next hops without an access token, or whose authority refuses another one: mail waits, or soon will. */
   | {
       readonly kind: 'oauth-failed'
       readonly count: number
       /** `m365: invalid_client: …` */ readonly why: string
-      readonly since: Instant
+      readonly since: QueueTime
     }
   | { readonly kind: 'corrupt-messages'; readonly messages: number }
   /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
   | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
   | { readonly kind: 'notices-due'; readonly messages: number; readonly isAtLeast: boolean }
-  | { readonly kind: 'warnings'; readonly count: number; readonly last: string; readonly since: Instant }
+  | { readonly kind: 'warnings'; readonly count: number; readonly last: string; readonly since: QueueTime }
 
 /** A count that stops at a limit. */
 interface Bounded {
@@ -47,7 +47,7 @@ interface Bounded {
 
 export interface AttentionFacts {
   /** Why the store cannot commit, and since when; null while it can. */
-  readonly storeUnavailable: { readonly why: string; readonly since: Instant } | null
+  readonly storeUnavailable: { readonly why: string; readonly since: QueueTime } | null
   readonly destinations: readonly LiveDestination[]
   readonly tokens: readonly TokenState[]
   readonly tally: Pick<QueueTally, 'queues' | 'waiting'>
@@ -55,7 +55,7 @@ export interface AttentionFacts {
   readonly expiring: Bounded & { readonly within: number }
   readonly noticesDue: Bounded
   /** Warnings and errors of the log since a time, and the last of them; null for none. */
-  readonly warnings: { readonly count: number; readonly last: string; readonly since: Instant } | null
+  readonly warnings: { readonly count: number; readonly last: string; readonly since: QueueTime } | null
 }
 
 /** Maximum number of destinations in the list: those with the most waiting recipients. */

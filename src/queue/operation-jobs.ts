@@ -115,7 +115,7 @@ export class OperationJobs {
       at,
       who,
       action,
-      arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, at - clock.wallOffset()),
+      arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, at),
       reason,
       expected,
       undoUntil: undoUntil(job, retention(), at),

@@ -2,7 +2,7 @@
 import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../store/message-conditions.ts'
-import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import type { BulkOperation, OperationRequest, ShownPlan } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
@@ -35,7 +35,7 @@ export class PlanOutdated extends Error {
 
 export interface PlanDeps {
   readonly reader: Pick<QueueReader, 'find' | 'lastId' | 'list' | 'named' | 'placedBy' | 'survey'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'wallOffset'>
+  readonly clock: Pick<Clock, 'now'>
   readonly retention: () => Retention
   readonly scheduler: Pick<SchedulerControl, 'transfers'>
 }
@@ -48,7 +48,7 @@ export interface OperationPlan {
   /** Ids that were found neither in the queue nor in the trash. */
   readonly unknown: readonly string[]
   readonly bytes: number
-  readonly oldestArrival: Instant | null
+  readonly oldestArrival: QueueTime | null
   /** Messages with a recipient in transfer, whose outcome comes first. */
   readonly inTransfer: number
   /** Live recipients by destination, the most first. */
@@ -58,7 +58,7 @@ export interface OperationPlan {
   /** True when the senders get a notice. */
   readonly tellsSenders: boolean
   /** Time until which the operation could be undone if it began now; null when it could not. */
-  readonly undoUntil: Instant | null
+  readonly undoUntil: QueueTime | null
 }
 
 type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
@@ -94,11 +94,11 @@ type Counts = Omit<OperationPlan, 'through' | 'tellsSenders' | 'undoUntil'>
 
 /** Counts the messages of a filter. */
 async function countedInSlices(
-  { reader, clock, scheduler }: PlanDeps,
+  { reader, scheduler }: PlanDeps,
   request: Planned,
   { filter: asked, through, isBrief }: { readonly filter: QueueFilter; readonly through: MessageId; readonly isBrief: boolean },
 ): Promise<Counts> {
-  const filter = searchedBy(request, asked, clock)
+  const filter = searchedBy(request, asked)
   const queues = request.queues ?? (filter.queue === null ? ORDINARY : null)
   const sums = { matched: 0, bytes: 0 }
   const isCounted = ({ queue }: FoundMessage): boolean => queues === null || queues.some((name) => name === queue)
@@ -153,7 +153,7 @@ async function listedOf({ reader }: PlanDeps, queueId: string) {
   return { queueId, listed: found ?? deleted }
 }
 
-const oldestOf = (at: Instant): Instant | null => (at === Infinity ? null : at)
+const oldestOf = (at: QueueTime): QueueTime | null => (at === Infinity ? null : at)
 
 const ordered = (recipients: ReadonlyMap<DestinationName, number>): OperationPlan['destinations'] =>
   [...recipients].map(([destination, count]) => ({ destination, recipients: count })).toSorted((a, b) => b.recipients - a.recipients)

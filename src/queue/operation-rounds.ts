@@ -7,7 +7,7 @@ import type { ListedMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { TakenBack } from '../store/membership/taken-back.ts'
 import type { DestinationDue, Operation, QueueStore } from '../store/queue-store.ts'
-import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -155,7 +155,7 @@ async function commit(
   })
   const results = await store.operate(operations, round)
   if (results === null) return null
-  const woken = new Map<DestinationName, Instant>()
+  const woken = new Map<DestinationName, QueueTime>()
   const changed: SelectedMessage[] = []
   for (const [n, { message, happened }] of steps.entries()) {
     const result = results[n]
@@ -193,7 +193,7 @@ async function stepsOf(
 async function requeueing(
   { store, reader, policies }: RoundDeps,
   message: SelectedMessage,
-  { now, through }: { readonly now: Instant; readonly through: MessageId },
+  { now, through }: { readonly now: QueueTime; readonly through: MessageId },
 ): Promise<readonly Step[]> {
   const [requeued] = await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
   if (requeued === undefined) return []

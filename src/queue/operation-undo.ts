@@ -1,6 +1,6 @@
 /** Decides whether and how an operation can be undone. */
 import type { AuditEntry } from '../store/audit-log.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime } from '../system/clock.ts'
 import { OPERATIONS, type OperationName } from './operation-request.ts'
 
 /** The operation that takes another one back; null where there is none. */
@@ -31,8 +31,8 @@ export class NotUndoable extends Error {
 export function undoUntil(
   { operation, purge }: { readonly operation: OperationName; readonly purge: boolean },
   { trash_lifetime: trash, history_retention: history }: Retention,
-  now: Instant,
-): Instant | null {
+  now: QueueTime,
+): QueueTime | null {
   if (INVERSE[operation] === null || purge) return null
   return now + (operation === 'delete' ? Math.min(trash, history) : history)
 }
@@ -40,7 +40,7 @@ export function undoUntil(
 const nameOf = (action: string): OperationName | undefined => OPERATIONS.find((name) => name === action)
 
 /** The operation that undoes a recorded one. Throws NotUndoable with the reason and the remedy. */
-export function undoingOf({ id, action, state, changed, undoUntil: until }: AuditEntry, now: Instant): OperationName {
+export function undoingOf({ id, action, state, changed, undoUntil: until }: AuditEntry, now: QueueTime): OperationName {
   const name = nameOf(action)
   const inverse = name === undefined ? null : INVERSE[name]
   if (inverse === null || until === null) throw new NotUndoable(`operation ${id} (${action}) cannot be undone`)

@@ -11,7 +11,7 @@ import {
   type GivenValues,
   type QueueFilter,
 } from '../store/message-conditions.ts'
-import { SECOND, type Instant } from '../system/clock.ts'
+import { SECOND, type QueueTime } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import type { OperationName, OperationRequest } from './operation-request.ts'
@@ -35,13 +35,13 @@ const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
 export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge'>
 
 /** The time since an instant, in whole seconds from a second on: the time of the request is not that of the record. */
-function ageAt(now: Instant, then: Instant): string {
+function ageAt(now: QueueTime, then: QueueTime): string {
   const age = Math.max(0, now - then)
   return formatDuration(age < SECOND ? Math.round(age) : Math.round(age / SECOND) * SECOND)
 }
 
 /** The value of a condition in a filter, as its option takes it. */
-const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], now: Instant) => string } = {
+const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], now: QueueTime) => string } = {
   id: (id) => id,
   sender: (address) => (address === '' ? '<>' : address),
   address: (address) => address,
@@ -53,12 +53,12 @@ const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], no
   text: (text) => text,
 }
 
-function printed<Kind extends ConditionKind>(kind: Kind, value: GivenValues[Kind] | null, now: Instant): string | null {
+function printed<Kind extends ConditionKind>(kind: Kind, value: GivenValues[Kind] | null, now: QueueTime): string | null {
   return value === null ? null : PRINTED[kind](value, now)
 }
 
 /** The conditions but those of queue and id, which have words of their own. */
-const conditionWords = (filter: QueueFilter, now: Instant): readonly string[] =>
+const conditionWords = (filter: QueueFilter, now: QueueTime): readonly string[] =>
   CONDITION_KEYS.filter((key) => key !== 'queueId' && key !== 'queue').flatMap((key) => {
     const { kind, name } = MESSAGE_CONDITIONS[key]
     const text = printed(kind, filter[key], now)
@@ -76,8 +76,8 @@ function queueWords({ operation, selection, queues }: WordedOperation): readonly
   return [`--queue=${(named === null ? queues : queues.filter((one) => one === named)).join(',')}`]
 }
 
-/** Unquoted words. `now` is the time of the wall clock. */
-export function operationWords(operation: WordedOperation, now: Instant): readonly string[] {
+/** Unquoted words. Ages are counted to `now`. */
+export function operationWords(operation: WordedOperation, now: QueueTime): readonly string[] {
   const { selection, purge } = operation
   const queue = queueWords(operation)
   const purging = purge ? ['--now'] : []
@@ -97,7 +97,7 @@ export function operationWords(operation: WordedOperation, now: Instant): readon
 const operands = (ids: readonly string[]): readonly string[] => (ids.some((id) => id.startsWith('-')) ? ['--', ...ids] : ids)
 
 /** The words as a text for a shell, with at most 20 ids. */
-export function operationText(operation: WordedOperation, now: Instant): string {
+export function operationText(operation: WordedOperation, now: QueueTime): string {
   const { selection } = operation
   const ids = selection.kind === 'ids' ? selection.ids : []
   const named = ids.length > NAMED ? { ...operation, selection: { kind: 'ids' as const, ids: ids.slice(0, NAMED) } } : operation

@@ -5,7 +5,7 @@
 import { queueIdOf, type DestinationName } from '../mail/message.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
@@ -60,11 +60,9 @@ export class Operations {
     await this.#audit(who, 'resume', shellWord(name), 1)
   }
 
-  /** Destinations in the scheduler's memory, with times of the wall clock. */
+  /** Destinations in the scheduler's memory. */
   destinations(): readonly LiveDestination[] {
-    const offset = this.#deps.clock.wallOffset()
-    const wall = (at: Instant | null): Instant | null => (at === null ? null : at - offset)
-    return this.#deps.scheduler.snapshot().map((one) => ({ ...one, nextDueAt: wall(one.nextDueAt), deadUntil: wall(one.deadUntil) }))
+    return this.#deps.scheduler.snapshot()
   }
 
   #audit(who: string, action: string, words: string, changed: number): Promise<AuditId> {

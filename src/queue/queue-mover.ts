@@ -262,7 +262,7 @@ export class QueueMover {
 }
 
 /** Milliseconds by which the clock of the target is ahead: by them, times of the wall clock stay the same to the millisecond. */
-export const offsetBetween = (source: Clock, target: Clock): Duration => target.wallOffset() - source.wallOffset()
+export const offsetBetween = (source: Clock, target: Clock): Duration => target.wall.queueTime(source.wall.of(0))
 
 /** A message with its queue id at the target, as a list: empty when it is not there. */
 const arrivedAs = (id: MessageId, as: string | null | undefined) => (as === null || as === undefined ? [] : [{ id, as }])

@@ -11,7 +11,7 @@ import type { QueueReader } from '../store/queue-reader.ts'
 import { balanceOf, type Balance } from '../store/queue-balance.ts'
 import type { QueueCount, QueueTally, TrashCount } from '../store/queue-tally.ts'
 import { sumOfTraffic, type Traffic } from '../store/traffic.ts'
-import { HOUR, type Instant } from '../system/clock.ts'
+import { HOUR, type QueueTime } from '../system/clock.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
 import type { Rates } from '../telemetry/meter.ts'
 
@@ -36,13 +36,13 @@ export interface StatusDestination {
 }
 
 export interface QueueStatus {
-  readonly at: Instant
+  readonly at: QueueTime
   /** Null when no daemon runs. */
   readonly running: Pick<LiveStatus, 'version' | 'rates'> | null
   readonly queues: readonly QueueCount[]
   readonly trash: TrashCount
   /** Arrival of the oldest message that is not in the trash; null for an empty queue. */
-  readonly oldestArrival: Instant | null
+  readonly oldestArrival: QueueTime | null
   readonly lastHour: Traffic
   /** Dead and suspended destinations, the largest first. */
   readonly closed: readonly StatusDestination[]
@@ -83,7 +83,11 @@ export interface StoredStatus {
 }
 
 /** Reads the stored part. Destinations that `counted` has are not counted again. */
-export async function readStored(reader: QueueReader, now: Instant, counted: ReadonlyMap<DestinationName, number>): Promise<StoredStatus> {
+export async function readStored(
+  reader: QueueReader,
+  now: QueueTime,
+  counted: ReadonlyMap<DestinationName, number>,
+): Promise<StoredStatus> {
   const { minutes } = await reader.traffic(now - HOUR)
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const closed = [...records.values()].filter(isClosed).map(({ name }) => name)
@@ -97,7 +101,7 @@ const waitingIn = ({ waiting }: QueueTally): ReadonlyMap<DestinationName, number
   new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
 
 /** The status as of `now`; `live` is null when no daemon runs. */
-export async function readStatus(reader: QueueReader, live: LiveStatus | null, now: Instant): Promise<QueueStatus> {
+export async function readStatus(reader: QueueReader, live: LiveStatus | null, now: QueueTime): Promise<QueueStatus> {
   const tally = live?.tally ?? (await tallyFrom(reader))
   return statusOf({ tally, live, stored: await readStored(reader, now, waitingIn(tally)), now })
 }
@@ -112,7 +116,7 @@ export function statusOf({
   readonly tally: QueueTally
   readonly live: LiveStatus | null
   readonly stored: StoredStatus
-  readonly now: Instant
+  readonly now: QueueTime
 }): QueueStatus {
   const inMemory = new Map(live?.destinations.map((one) => [one.destination, one]))
   const recent = new Map(live?.recent.map((one) => [one.destination, one]))
@@ -129,7 +133,7 @@ export function statusOf({
     running: live === null ? null : { version: live.version, rates: live.rates },
     queues: tally.queues,
     trash: tally.trash,
-    oldestArrival: tally.queues.reduce<Instant | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
+    oldestArrival: tally.queues.reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
     lastHour,
     closed: [...closedLoads.keys()].map(named).toSorted((a, b) => b.waiting - a.waiting),
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),

@@ -2,7 +2,7 @@
  * Routes waiting mail again after a change of the configuration. Mail may get another destination or another lifetime, as if it
  * had just arrived. The work is done in short slices, so that deliveries continue.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import { isOfAliases, type DestinationName, type Message } from '../mail/message.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
@@ -12,7 +12,7 @@ export interface RerouteDeps {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly routeOf: (address: string, message: Pick<Message, 'createdAt' | 'sender'>) => Omit<Move, 'recipient'>
-  readonly woken: (due: readonly DestinationDue[], options: { readonly expiresAt: Instant }) => void
+  readonly woken: (due: readonly DestinationDue[], options: { readonly expiresAt: QueueTime }) => void
   /** True for destinations whose mail this process routes: all of them in a queue with one owner. */
   readonly routes: (destination: DestinationName) => boolean
   /** Lets other work run between slices. */

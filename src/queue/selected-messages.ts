@@ -2,8 +2,7 @@
 import type { Message, MessageId } from '../mail/message.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
-import { onClockAhead, type QueueFilter } from '../store/message-conditions.ts'
-import type { Clock } from '../system/clock.ts'
+import type { QueueFilter } from '../store/message-conditions.ts'
 import type { BulkOperation, OperationName, Selection } from './operation-request.ts'
 
 /** Number of messages per round. A round is one commit, and it is small so that other commits wait little. */
@@ -30,7 +29,6 @@ export type RoundsOf = Selection | { readonly kind: 'placed'; readonly by: Audit
 
 export interface SelectionDeps {
   readonly reader: Pick<QueueReader, 'find' | 'named' | 'placedBy'>
-  readonly clock: Pick<Clock, 'wallOffset'>
 }
 
 export type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
@@ -39,14 +37,10 @@ export type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
   readonly through: MessageId
 }
 
-/** The filter that an operation searches with, with times of the queue's clock. Operators read the wall clock. */
-export function searchedBy(
-  { operation, queues }: Pick<BulkOperation, 'operation' | 'queues'>,
-  asked: QueueFilter,
-  clock: Pick<Clock, 'wallOffset'>,
-): QueueFilter {
+/** The filter that an operation searches with. */
+export function searchedBy({ operation, queues }: Pick<BulkOperation, 'operation' | 'queues'>, asked: QueueFilter): QueueFilter {
   const only = queues?.length === 1 ? queues[0] : null
-  return { ...onClockAhead(asked, clock.wallOffset()), queue: asked.queue ?? only ?? DEFAULT_QUEUE[operation] }
+  return { ...asked, queue: asked.queue ?? only ?? DEFAULT_QUEUE[operation] }
 }
 
 /** The selected messages in rounds. Adds the ids that are found neither in the queue nor in the trash to `unknown`. */
@@ -95,12 +89,12 @@ async function* inRounds(pages: AsyncIterable<readonly SelectedMessage[]>): Asyn
 }
 
 async function* matching(
-  { reader, clock }: SelectionDeps,
+  { reader }: SelectionDeps,
   request: MessageSelection,
   { filter: asked, limit }: Extract<Selection, { kind: 'filter' }>,
 ): AsyncGenerator<readonly FoundMessage[]> {
   const { queues, through } = request
-  const filter = searchedBy(request, asked, clock)
+  const filter = searchedBy(request, asked)
   const eligible = ({ queue }: FoundMessage) =>
     queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
   const find = (after: MessageId, left: number) => {

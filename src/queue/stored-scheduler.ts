@@ -33,7 +33,7 @@ export function storedScheduler(
   return {
     workAdded: () => undefined,
     suspend: async (name, suspension) => {
-      await change(name, suspension, suspended(name, suspension))
+      await change(name, suspension, suspended(name, suspension, recorder.wall))
       await recall({ messages: [], destination: name, rests: false })
     },
     takeBack: (messages, { rests }) => recall({ messages, destination: null, rests }),

@@ -1,5 +1,5 @@
 /** Access entries that operators add by command (`deferd access`), as the queue keeps them for all nodes. */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** Property of the session that an entry is about. */
 export type AccessSubject = 'client' | 'sender' | 'recipient'
@@ -12,10 +12,10 @@ export interface AccessEntry {
   readonly key: string
   /** Action of access(5), such as `REJECT no`. */
   readonly action: string
-  readonly addedAt: Instant
+  readonly addedAt: QueueTime
   readonly addedBy: string
   /** Time from which the entry has no effect; null for never. */
-  readonly expiresAt: Instant | null
+  readonly expiresAt: QueueTime | null
 }
 
 /** Methods of QueueStore for access entries. */

@@ -1,5 +1,5 @@
 /** Tokens by which programs use the HTTP interface, as the queue keeps them. */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** Role of a token: what it may do. */
 export type TokenRole = 'viewer' | 'operator' | 'sender' | 'admin'
@@ -16,12 +16,12 @@ export interface AccessToken {
   readonly destinations: string | null
   /** SHA-256 of the secret, in hexadecimal digits. */
   readonly hash: string
-  readonly addedAt: Instant
+  readonly addedAt: QueueTime
   readonly addedBy: string
   /** Time from which the token is refused; null for never. An expired token is kept until it is removed. */
-  readonly expiresAt: Instant | null
+  readonly expiresAt: QueueTime | null
   /** Begin of the hour of the last use; null for a token that was never used. */
-  readonly lastUsedAt: Instant | null
+  readonly lastUsedAt: QueueTime | null
 }
 
 /** Methods of QueueStore for tokens. */
@@ -31,7 +31,7 @@ export interface TokenStore {
   /** Removes a token. Returns false when there is none of the name. */
   removeToken(name: string): Promise<boolean>
   /** Records a use. `hour` is the begin of an hour; an earlier one than the recorded has no effect. */
-  tokenUsed(name: string, hour: Instant): Promise<void>
+  tokenUsed(name: string, hour: QueueTime): Promise<void>
 }
 
 /** Methods of QueueReader for tokens. */

@@ -3,7 +3,7 @@
  * rounds is one commit that changes messages and counts them, so that the counts are exact after a crash too.
  */
 import { matchesPattern } from '../patterns/filter-pattern.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { Message, MessageId } from '../mail/message.ts'
 
 /** Id of a record of the audit log; ids ascend. It is also the id of the operation. */
@@ -11,7 +11,7 @@ export type AuditId = number
 
 /** An operator's action that changed the queue, recorded when it is done. */
 export interface AuditRecord {
-  readonly at: Instant
+  readonly at: QueueTime
   readonly who: string
   readonly action: string
   readonly arguments: string
@@ -37,7 +37,7 @@ export interface IdempotentRequest {
 
 /** A request whose effect is committed. Kept until `prune` is called with a later time. */
 export interface KeptRequest extends IdempotentRequest {
-  readonly at: Instant
+  readonly at: QueueTime
   /** Answer to the request; of an operation its id, in decimal digits. */
   readonly answer: string
 }
@@ -54,7 +54,7 @@ export interface NewOperation extends Omit<AuditRecord, 'changed'> {
   /** Number of messages that the operation is expected to select, for a display of its progress. */
   readonly expected: number | null
   /** Time until which the operation can be undone; null when it cannot. */
-  readonly undoUntil: Instant | null
+  readonly undoUntil: QueueTime | null
   /** The operation that this one undoes. */
   readonly undoes: AuditId | null
   readonly request: IdempotentRequest | null
@@ -63,7 +63,7 @@ export interface NewOperation extends Omit<AuditRecord, 'changed'> {
 /** One round of an operation, which is one commit. */
 export interface OperationRound {
   readonly operation: AuditId
-  readonly at: Instant
+  readonly at: QueueTime
   /** Number of messages selected so far, with those of this round. */
   readonly matched: number
 }
@@ -71,7 +71,7 @@ export interface OperationRound {
 /** End of an operation. */
 export interface OperationEnd {
   readonly state: Exclude<OperationState, 'running'>
-  readonly at: Instant
+  readonly at: QueueTime
   /** Number of selected messages; absent when the caller does not run the operation, and leaves the number unchanged. */
   readonly matched?: number | undefined
   /** Number of selected messages that are in transfer at the end; 0 when absent. */
@@ -96,10 +96,10 @@ export interface AuditEntry extends AuditRecord {
   readonly expected: number | null
   readonly reason: string | null
   /** Time of the last round, or of the end. */
-  readonly lastAt: Instant
+  readonly lastAt: QueueTime
   readonly error: string | null
   /** Time until which the operation can be undone; null when it cannot. */
-  readonly undoUntil: Instant | null
+  readonly undoUntil: QueueTime | null
   readonly undoes: AuditId | null
   /** The last operation that undoes this one; null when there is none. */
   readonly undoneBy: AuditId | null
@@ -127,7 +127,7 @@ export interface AuditFilter {
   readonly action: string | null
   readonly state: OperationState | null
   /** Records of this time or later. */
-  readonly since: Instant | null
+  readonly since: QueueTime | null
 }
 
 export const ANY_ENTRY: AuditFilter = { who: null, action: null, state: null, since: null }

@@ -5,7 +5,7 @@
 import { causeOf } from '../mail/failure-cause.ts'
 import { messageOf, queueIdOf, type DestinationName, type Message, type RecipientId } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** Recipients with the same cause at one destination. */
 export interface CauseGroup {
@@ -14,9 +14,9 @@ export interface CauseGroup {
   readonly cause: string | null
   readonly recipients: number
   /** Time of the earliest known attempt of these recipients that had this cause; null when none is known. */
-  readonly since: Instant | null
+  readonly since: QueueTime | null
   /** Time of the latest attempt of these recipients; null when none is known. */
-  readonly last: Instant | null
+  readonly last: QueueTime | null
   /** The recipient that was tried last; null when `cause` is null. */
   readonly example: { readonly queueId: string; readonly address: string; readonly status: DeliveryStatus } | null
 }
@@ -29,8 +29,8 @@ export interface QueuedFailure {
   readonly address: string
   /** Null for a recipient that was not tried yet. */
   readonly last: DeliveryStatus | null
-  readonly lastAt: Instant | null
-  readonly first: { readonly at: Instant; readonly status: () => DeliveryStatus | null } | null
+  readonly lastAt: QueueTime | null
+  readonly first: { readonly at: QueueTime; readonly status: () => DeliveryStatus | null } | null
 }
 
 /**
@@ -52,7 +52,7 @@ export interface CauseSlice {
 /** Maximum number of groups. A remote server that writes a different text into each reply must not exhaust the memory. */
 export const MAX_GROUPS = 4_096
 
-const least = (a: Instant | null, b: Instant | null): Instant | null => (a === null ? b : b === null ? a : Math.min(a, b))
+const least = (a: QueueTime | null, b: QueueTime | null): QueueTime | null => (a === null ? b : b === null ? a : Math.min(a, b))
 
 function merged(one: CauseGroup, other: CauseGroup): CauseGroup {
   const isLater = (other.last ?? -Infinity) > (one.last ?? -Infinity)
@@ -107,7 +107,7 @@ const exampleOf = ({ id, createdAt, address }: QueuedFailure, status: DeliverySt
  * Returns the time of the first attempt of the recipient when that attempt is earlier than `known` and had the same cause, else the
  * time of its last attempt.
  */
-function sinceOf({ first, lastAt }: QueuedFailure, cause: string, known: Instant): Instant | null {
+function sinceOf({ first, lastAt }: QueuedFailure, cause: string, known: QueueTime): QueueTime | null {
   if (first === null || first.at >= known || first.at === lastAt) return lastAt
   const status = first.status()
   return status !== null && causeOf(status) === cause ? first.at : lastAt

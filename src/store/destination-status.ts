@@ -2,7 +2,7 @@
 import type { DestinationName } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { LiveProvider } from './provider-state.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime } from '../system/clock.ts'
 
 /**
  * - `open`: deliveries are not restricted;
@@ -17,7 +17,7 @@ export interface Suspension {
   /** The operator. */
   readonly by: string
   /** Time when the suspension ends by itself; null when only an operator ends it. */
-  readonly until: Instant | null
+  readonly until: QueueTime | null
   /** Reason that the operator gave. */
   readonly reason: string | null
 }
@@ -35,8 +35,8 @@ export interface LiveDestination {
   readonly inFlight: number
   /** Number of recipients in the active queue that wait for a delivery slot. */
   readonly waiting: number
-  readonly nextDueAt: Instant | null
-  readonly deadUntil: Instant | null
+  readonly nextDueAt: QueueTime | null
+  readonly deadUntil: QueueTime | null
   readonly probeInterval: Duration | null
   /** Null when the destination is not suspended. */
   readonly suspension: Suspension | null

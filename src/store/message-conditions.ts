@@ -6,7 +6,7 @@
 import type { DestinationName, QueueName } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { addressPattern, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime } from '../system/clock.ts'
 
 /** A kind of condition, with the type of the value that an operator gives. */
 export interface GivenValues {
@@ -23,8 +23,8 @@ export interface GivenValues {
 }
 export type ConditionKind = keyof GivenValues
 
-/** The type of the value in a filter: that of the given one, but for an age, which becomes the instant of the arrival. */
-type FilterValue<Kind extends ConditionKind> = Kind extends 'age' ? Instant : GivenValues[Kind]
+/** The type of the value in a filter: that of the given one, but for an age, which becomes the instant of the arrival on the queue's clock. */
+type FilterValue<Kind extends ConditionKind> = Kind extends 'age' ? QueueTime : GivenValues[Kind]
 
 interface Condition {
   readonly kind: ConditionKind
@@ -167,7 +167,7 @@ const nullSender = (address: string): string => (address === '<>' || address.toL
 /** Pattern of an envelope sender that an operator names. */
 export const senderPattern = (address: string): string => addressPattern(nullSender(address))
 
-const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], now: Instant) => FilterValue<Kind> } = {
+const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], now: QueueTime) => FilterValue<Kind> } = {
   id: (id) => id,
   sender: senderPattern,
   address: addressPattern,
@@ -179,22 +179,15 @@ const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], now
   text: (text) => text,
 }
 
-function valueOf<Kind extends ConditionKind>(kind: Kind, given: GivenValues[Kind] | undefined, now: Instant): FilterValue<Kind> | null {
+function valueOf<Kind extends ConditionKind>(kind: Kind, given: GivenValues[Kind] | undefined, now: QueueTime): FilterValue<Kind> | null {
   return given === undefined ? null : VALUES[kind](given, now)
 }
 
 /** The filter of conditions. `now` is the time from which ages are counted. */
-export const filterOf = (given: GivenConditions, now: Instant): QueueFilter =>
+export const filterOf = (given: GivenConditions, now: QueueTime): QueueFilter =>
   filterBy((key) => {
     const { kind, name } = MESSAGE_CONDITIONS[key]
     return valueOf(kind, given[name], now)
-  })
-
-/** Returns the filter with its times converted to a clock that is ahead by `offset` ms. */
-export const onClockAhead = (filter: QueueFilter, offset: Duration): QueueFilter =>
-  filterBy((key) => {
-    const value = filter[key]
-    return MESSAGE_CONDITIONS[key].kind === 'age' && typeof value === 'number' ? value + offset : value
   })
 
 const isKey = (key: string): key is ConditionKey => key in MESSAGE_CONDITIONS

@@ -7,7 +7,7 @@
  */
 import type { MovedSubscription } from './outbox/moved-subscription.ts'
 import { isLive, RECIPIENTS_PER_MESSAGE, type Message, type MessageId, type Placement, type Recipient } from '../mail/message.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { AccessEntry } from './access-entry.ts'
 import type { AccessToken } from './access-token.ts'
 import type { KeptGrant } from '../oauth/shared-grant.ts'
@@ -27,18 +27,18 @@ export interface MoveTarget {
 
 export interface MovedRecipient extends Recipient {
   /** Due time before an operator's flush. */
-  readonly keptDueAt: Instant | null
+  readonly keptDueAt: QueueTime | null
 }
 
 /** A message outside of the queues, with everything that belongs to it except its content. No recipient is leased. */
 export interface MovedMessage {
   readonly message: Message
   readonly placement: Placement
-  readonly deletedAt: Instant | null
+  readonly deletedAt: QueueTime | null
   readonly why: string | null
   readonly forcedExpire: boolean
   readonly warnings: number
-  readonly warnAt: Instant | null
+  readonly warnAt: QueueTime | null
   /** All recipients, ordered by position. */
   readonly recipients: readonly MovedRecipient[]
   /** Attempts, oldest first. */
@@ -95,7 +95,7 @@ export interface Arrival {
 export interface NumberedHistory {
   readonly seq: number
   readonly message: MessageId
-  readonly leftAt: Instant
+  readonly leftAt: QueueTime
   readonly record: HistoryRecord
 }
 
@@ -138,7 +138,7 @@ export interface MoveStore {
    * Forgets messages that are out of the queue and that the target has on disk: deletes the content and adds a row to the history, with
    * the queue id at the target. Adds their number to the audit record `auditedAs`. Ignores other messages.
    */
-  finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: Instant, auditedAs: AuditId | null): Promise<void>
+  finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: QueueTime, auditedAs: AuditId | null): Promise<void>
   /** Puts messages back into the queue, unchanged. Returns their destinations with waiting mail, each with its earliest due time. */
   undoMove(messages: readonly MessageId[]): Promise<readonly DestinationDue[]>
   /** Rows of history after a row, the oldest first. */
@@ -165,7 +165,7 @@ export interface MoveStore {
    * Adds up to `limit` messages of a source to the queue. The source must have forgotten all messages that it has sent. Returns the
    * destinations with waiting mail, each with its earliest due time. Their number is the limit while more are left.
    */
-  admitMoved(source: QueueIdentity, limit: number, now: Instant): Promise<Admitted>
+  admitMoved(source: QueueIdentity, limit: number, now: QueueTime): Promise<Admitted>
   /**
    * Adds rows of history and audit of a source, the states of destinations that have none here, access entries whose subject and key, and
    * tokens whose name and hash, are not in use here, grants as `isContinuedBy` decides, and subscriptions as `takenSubscription` decides.
@@ -194,7 +194,7 @@ const MOVED_TO = 'moved to '
 /** The history of a message that has moved: its live recipients are removed, with the place where they are now. */
 export function movedRecord(
   { message, forcedExpire, warnings, recipients, attempts }: MovedMessage,
-  { name, as, at }: { readonly name: string; readonly as: string; readonly at: Instant },
+  { name, as, at }: { readonly name: string; readonly as: string; readonly at: QueueTime },
 ): HistoryRecord {
   const { prependedHeaders: _, ...gone } = message
   const last = { status: '2.0.0', reason: `${MOVED_TO}${name} as ${as}`, stage: 'queue' } as const

@@ -1,7 +1,7 @@
 /** Providers of destinations, and the effects of reply rules on them, as the queue keeps them. They survive restarts. */
 import type { RuleAction } from '../config/values/provider-table.ts'
 import type { DestinationName } from '../mail/message.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** A destination whose mail exchangers belong to a provider. */
 export interface ProviderMember {
@@ -14,7 +14,7 @@ export interface RuleEffect {
   /** Name of the rule, for example `1`. */
   readonly rule: string
   readonly action: RuleAction
-  readonly until: Instant
+  readonly until: QueueTime
   /** The reply that caused it. */
   readonly reply: string
 }
@@ -71,7 +71,7 @@ export const withoutSuspensions = (effects: readonly RuleEffect[]): readonly Rul
 /** A saved state of a destination, as far as a suspension concerns it. */
 interface Suspendable {
   readonly name: DestinationName
-  readonly suspension: { readonly by: string; readonly until: Instant | null; readonly reason: string | null } | null
+  readonly suspension: { readonly by: string; readonly until: QueueTime | null; readonly reason: string | null } | null
 }
 
 /**

@@ -2,7 +2,7 @@
  * The QueueReader port: read-only queries for operators. A reader works beside a running daemon or without one. It reads in short
  * pages and holds at most one page in memory.
  */
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { QueueFilter } from './message-conditions.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
@@ -52,7 +52,7 @@ export interface MessageDetails {
   /** `gone` when only the history holds the message; `trash` when the message can be restored. */
   readonly queue: QueueName | 'trash' | 'gone'
   readonly forcedExpire: boolean
-  readonly leftAt?: Instant | undefined
+  readonly leftAt?: QueueTime | undefined
   readonly warnings: number
   /** Recipients in all states. */
   readonly recipients: readonly Recipient[]
@@ -68,7 +68,7 @@ export interface DestinationLoad {
   readonly destination: DestinationName
   readonly waiting: number
   readonly leased: number
-  readonly nextDueAt: Instant | null
+  readonly nextDueAt: QueueTime | null
 }
 
 /** A live recipient, for tables of ages. */
@@ -76,7 +76,7 @@ export interface RecipientAge {
   readonly cursor: RecipientId
   readonly sender: string
   readonly address: string
-  readonly arrivedAt: Instant
+  readonly arrivedAt: QueueTime
   readonly message: MessageId
 }
 
@@ -88,7 +88,7 @@ export interface HistoryFilter {
   readonly recipient: string | null
   readonly outcome: FinalState | null
   /** Messages that left at this time or later. */
-  readonly since: Instant | null
+  readonly since: QueueTime | null
 }
 
 /** One page of the history, newest first. */
@@ -121,7 +121,7 @@ export interface SurveyPage {
   /** True to count the recipients by destination. */
   readonly destinations: boolean
   /** Times for which the earlier arrivals are counted; none when absent. */
-  readonly bounds?: readonly Instant[]
+  readonly bounds?: readonly QueueTime[]
 }
 
 export interface Survey {
@@ -130,7 +130,7 @@ export interface Survey {
   readonly messages: number
   /** Sum of their sizes. */
   readonly bytes: number
-  readonly oldestArrival: Instant | null
+  readonly oldestArrival: QueueTime | null
   /** Number of messages that arrived before each of the `bounds`. */
   readonly arrivedBefore: readonly number[]
   /** Live recipients by destination; empty unless asked for. */
@@ -166,7 +166,7 @@ export interface QueueReader
   /** Counts the messages of one slice that `list` would return. */
   survey(filter: QueueFilter, page: SurveyPage): Promise<Survey>
   /** Number of waiting recipients whose lifetime ends before a time, counted up to `most`. */
-  expiring(before: Instant, most: number): Promise<number>
+  expiring(before: QueueTime, most: number): Promise<number>
   /** One message; undefined when neither the queue nor the history holds the id. */
   details(queueId: string): Promise<MessageDetails | undefined>
   /** The n-th chunk of a message's content; undefined after the last one. */
@@ -196,7 +196,7 @@ export interface QueueReader
   /** Counts the trash. Reads the whole trash. */
   trashCount(): Promise<TrashCount>
   /** Traffic since the queue was created, and the minutes that begin at `since` or later, in order. */
-  traffic(since: Instant): Promise<{ readonly total: Traffic; readonly minutes: readonly TrafficMinute[] }>
+  traffic(since: QueueTime): Promise<{ readonly total: Traffic; readonly minutes: readonly TrafficMinute[] }>
   /** Resolves when all pending reads have ended. */
   close(): Promise<void>
 }

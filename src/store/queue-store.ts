@@ -6,7 +6,7 @@
  * A method rejects with StoreUnavailable when the store cannot commit (disk full, I/O error); the call then had no effect, except for
  * OutcomeUnknown. Any other rejection is a bug.
  */
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
@@ -79,8 +79,8 @@ export interface NewRecipient {
   readonly notify?: Recipient['notify']
   readonly orcpt?: string | undefined
   readonly destination: DestinationName
-  readonly dueAt: Instant
-  readonly expiresAt: Instant
+  readonly dueAt: QueueTime
+  readonly expiresAt: QueueTime
   /** True when the recipient enters the active queue at once: it is queued with a lease, so that its delivery needs no claim. */
   readonly leased: boolean
   /** Attempts of another mail system that had the message before. Not for a recipient with a lease. */
@@ -125,7 +125,7 @@ export interface NewMessage {
 /** Limits of a claim of due mail for one destination. */
 export interface Claim {
   readonly destination: DestinationName
-  readonly now: Instant
+  readonly now: QueueTime
   /** Maximum number of recipients to lease. */
   readonly limit: number
   /** Maximum number of recipients in one delivery request; 0 for no limit. */
@@ -134,7 +134,7 @@ export interface Claim {
    * The earliest due time that the caller was told of: by earlier claims, and by those who made recipients due since. A store may leave
    * recipients alone that are due earlier, so that it need not read past what earlier claims have taken. Absent: all.
    */
-  readonly from?: Instant | undefined
+  readonly from?: QueueTime | undefined
 }
 
 export interface Claimed {
@@ -144,13 +144,13 @@ export interface Claimed {
    */
   readonly requests: readonly DeliveryRequest[]
   /** The earliest due time of the recipients that still wait for the destination; null when none wait. */
-  readonly nextDueAt: Instant | null
+  readonly nextDueAt: QueueTime | null
 }
 
 /** One delivery attempt in the history. */
 export interface AttemptRecord {
   readonly recipient: RecipientId
-  readonly at: Instant
+  readonly at: QueueTime
   /** `mx.example[192.0.2.1]:25`, or null when no server was reached. */
   readonly relay: string | null
   readonly outcome: 'delivered' | 'deferred' | 'bounced' | 'expired'
@@ -167,7 +167,7 @@ export type Settled =
   | {
       readonly recipient: RecipientId
       readonly state: 'waiting'
-      readonly dueAt: Instant
+      readonly dueAt: QueueTime
       readonly steps: number
       readonly attempts: number
       readonly last: DeliveryStatus | null
@@ -176,7 +176,7 @@ export type Settled =
   | {
       readonly recipient: RecipientId
       readonly state: FinalState
-      readonly at: Instant
+      readonly at: QueueTime
       readonly attempts: number
       readonly last: DeliveryStatus | null
       readonly noticeDue?: NoticeDue | undefined
@@ -190,7 +190,7 @@ export interface Settlement {
   readonly recipients: readonly Settled[]
   readonly attempts: readonly AttemptRecord[]
   /** Time of the next delay warning. Null means no further warning; absent leaves the time unchanged. */
-  readonly warnAt?: Instant | null | undefined
+  readonly warnAt?: QueueTime | null | undefined
   /** Events of the recipients, of which those of settled ones are kept. */
   readonly events?: readonly RecipientEvent[] | undefined
 }
@@ -231,7 +231,7 @@ export interface Report {
   /** Number of ages of delay_warning_time that have had their warning, including one in `notices`. */
   readonly warnings: number
   /** Time when the next delay warning may be due; null for none. */
-  readonly warnAt: Instant | null
+  readonly warnAt: QueueTime | null
   /** Events of the notices, kept with them. */
   readonly events?: readonly NewEvent[] | undefined
 }
@@ -239,7 +239,7 @@ export interface Report {
 /** Saved state of a destination, apart from its mail. */
 export interface DestinationRecord {
   readonly name: DestinationName
-  readonly deadUntil: Instant | null
+  readonly deadUntil: QueueTime | null
   /** Wait before the next probe. Doubles while probes fail. */
   readonly probeInterval: Duration | null
   /** Null when the destination is not suspended. */
@@ -260,15 +260,15 @@ export const freshRecord = (name: DestinationName): DestinationRecord => ({
 /** An operation on a whole message. */
 export type Operation =
   /** Makes all recipients due now. The previous due time is kept, so that a failed attempt continues the previous schedule. */
-  | { readonly kind: 'flush'; readonly now: Instant }
+  | { readonly kind: 'flush'; readonly now: QueueTime }
   | { readonly kind: 'hold' }
   | { readonly kind: 'release' }
   /** Moves the undelivered recipients to a new message that has the same arrival time and a schedule that starts again. */
-  | { readonly kind: 'requeue'; readonly now: Instant; readonly newId: MessageId; readonly expiresAt: Instant }
+  | { readonly kind: 'requeue'; readonly now: QueueTime; readonly newId: MessageId; readonly expiresAt: QueueTime }
   /** Returns the message to the sender when it is next activated, without another delivery attempt. */
   | { readonly kind: 'expire' }
   /** Moves the message to the trash. With `purge`, deletes it permanently. */
-  | { readonly kind: 'delete'; readonly now: Instant; readonly purge: boolean }
+  | { readonly kind: 'delete'; readonly now: QueueTime; readonly purge: boolean }
   /** Takes the message out of the trash. A message that was on hold when an operation deleted it is on hold again. */
   | { readonly kind: 'restore' }
 
@@ -292,14 +292,14 @@ export interface OperationResult {
 
 export interface DestinationDue {
   readonly destination: DestinationName
-  readonly dueAt: Instant
+  readonly dueAt: QueueTime
 }
 
 /** New destination and new expiry of a recipient. */
 export interface Move {
   readonly recipient: RecipientId
   readonly destination: DestinationName
-  readonly expiresAt: Instant
+  readonly expiresAt: QueueTime
 }
 
 /**
@@ -347,11 +347,11 @@ export interface QueueStore
    * return. Such recipients are tried one at a time, so that a third crash identifies the message. The next open moves the message
    * of a recipient with three starts to `corrupt`.
    */
-  claimSuspect(now: Instant): Promise<DeliveryRequest | undefined>
+  claimSuspect(now: QueueTime): Promise<DeliveryRequest | undefined>
   /**
    * Leases waiting recipients whose lifetime has ended, for every destination except those in `except`; earliest expiry first.
    */
-  claimExpired(now: Instant, limit: number, except?: readonly DestinationName[]): Promise<readonly DeliveryRequest[]>
+  claimExpired(now: QueueTime, limit: number, except?: readonly DestinationName[]): Promise<readonly DeliveryRequest[]>
   /**
    * Ends leases without an attempt. Due time, schedule step and attempt count do not change. Leases of another owner are not
    * changed.
@@ -370,9 +370,9 @@ export interface QueueStore
    */
   noticesDueOf(message: MessageId): Promise<MessageWithNoticesDue | undefined>
   /** Messages whose delay warning time has passed, with their live recipients. The caller sends or postpones the warnings. */
-  claimWarnings(now: Instant, limit: number): Promise<readonly MessageWithNoticesDue[]>
+  claimWarnings(now: QueueTime, limit: number): Promise<readonly MessageWithNoticesDue[]>
   /** Sets the time of a message's next delay warning; null for no warning. */
-  postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void>
+  postponeWarning(message: MessageId, warnAt: QueueTime | null): Promise<void>
   /** Marks a delay warning as due for those of `recipients` that are live and have no notice due. */
   markDelayNoticeDue(message: MessageId, recipients: readonly RecipientId[]): Promise<void>
   /**
@@ -384,7 +384,7 @@ export interface QueueStore
   /** Every destination with waiting mail, and its earliest due time. Costs one loose index scan. */
   destinationsDue(): Promise<readonly DestinationDue[]>
   /** The earliest expiry of a waiting recipient, and the earliest delay warning. */
-  nextDeadlines(): Promise<{ readonly expiresAt: Instant | null; readonly warnAt: Instant | null }>
+  nextDeadlines(): Promise<{ readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null }>
   destinations(): Promise<readonly DestinationRecord[]>
   /** Saves the state of a destination, with the events of its change. Deletes the record when the state equals the default. */
   saveDestination(record: DestinationRecord, events?: readonly NewEvent[]): Promise<void>
@@ -418,10 +418,10 @@ export interface QueueStore
    * left; the caller then calls again.
    */
   prune(limits: {
-    readonly historyBefore: Instant
+    readonly historyBefore: QueueTime
     readonly historyCount: number
-    readonly trashBefore: Instant
-    readonly requestsBefore: Instant
+    readonly trashBefore: QueueTime
+    readonly requestsBefore: QueueTime
   }): Promise<{ readonly more: boolean }>
   /**
    * Compares the recipients after an id with the indexes by which deliveries, expiries and notices find them, a slice at a time, so that

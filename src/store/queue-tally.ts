@@ -4,7 +4,7 @@
  * of typed arrays; messages with equal shares have all other data in common.
  */
 import type { DestinationName, MessageId, QueueName } from '../mail/message.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime } from '../system/clock.ts'
 import { Arrivals, CountedMessages } from './counted-messages.ts'
 import { NO_TRAFFIC, type Traffic } from './traffic.ts'
 
@@ -14,7 +14,7 @@ export interface QueueCount {
   /** Live recipients. */
   readonly recipients: number
   /** The earliest arrival. A tally rounds it down to the second. */
-  readonly oldestArrival: Instant
+  readonly oldestArrival: QueueTime
 }
 
 /** Messages in the trash, and their live recipients. */
@@ -95,7 +95,7 @@ export class Tally {
   }
 
   /** Counts a message, whose share `key` encodes, in place of its previous share. */
-  put(id: MessageId, arrivedAt: Instant, key: string): void {
+  put(id: MessageId, arrivedAt: QueueTime, key: string): void {
     this.remove(id)
     const second = Math.floor(arrivedAt / SECOND)
     const shape = this.#shapes.get(key) ?? this.#newShape(key)

@@ -2,7 +2,7 @@
  * Traffic of a queue: recipients by what happened to them, in each minute. The store records traffic in the transaction of the
  * event, so that the sums over all minutes are exact: accepted = delivered + bounced + expired + deleted + those still queued.
  */
-import { MINUTE, type Instant } from '../system/clock.ts'
+import { MINUTE, type QueueTime } from '../system/clock.ts'
 
 /**
  * - `accepted`: queued, notices included; a requeued recipient is not accepted again;
@@ -18,19 +18,19 @@ export type Traffic = Readonly<Record<TrafficKind, number>>
 
 /** Traffic of the minute that begins at `at`. */
 export interface TrafficMinute extends Traffic {
-  readonly at: Instant
+  readonly at: QueueTime
 }
 
 /** Number of minutes that a store keeps: seven days. Older minutes are added up in one row, so that the sums stay exact. */
 export const TRAFFIC_MINUTES = 7 * 24 * 60
 
 /** `at` of the row that holds the sum of all older minutes. */
-export const OLDER_MINUTES: Instant = 0
+export const OLDER_MINUTES: QueueTime = 0
 
 export const NO_TRAFFIC: Traffic = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
 
 /** Start of the minute that contains an instant. At least one minute after 1970, because 0 is OLDER_MINUTES. */
-export const minuteOf = (at: Instant): Instant => Math.max(MINUTE, Math.floor(at / MINUTE) * MINUTE)
+export const minuteOf = (at: QueueTime): QueueTime => Math.max(MINUTE, Math.floor(at / MINUTE) * MINUTE)
 
 export const addTraffic = (one: Traffic, other: Traffic): Traffic => ({
   accepted: one.accepted + other.accepted,

@@ -1,7 +1,7 @@
 /** Requests with events by the Standard Webhooks specification, and in the formats of CloudEvents 1.0. Pure. */
 import { createHmac } from 'node:crypto'
 import type { CloudEventOf, EventId, WebhookBody } from '../events/wire-events.ts'
-import { SECOND, type Instant } from '../system/clock.ts'
+import { SECOND, type WallTime } from '../system/clock.ts'
 
 /** An event, or the test of `deferd webhook test`. */
 export type SentEvent = WebhookBody & EventId
@@ -20,7 +20,7 @@ export interface RequestTerms {
   /** `source` of CloudEvents: the name of the relay. */
   readonly source: string
   /** Time of the wall clock. */
-  readonly now: Instant
+  readonly now: WallTime
 }
 
 /** A request with events, at least one. */

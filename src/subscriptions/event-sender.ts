@@ -4,12 +4,13 @@
  */
 import type { ListedEvent } from '../events/wire-events.ts'
 import { eventJson, lostJson } from '../presentation/event-json.ts'
-import { eventTime, type KeptEvent } from '../events/kept-event.ts'
+import type { KeptEvent } from '../events/kept-event.ts'
 import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
 import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
+import { WallView } from '../system/wall-view.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Random } from '../system/random.ts'
 import { EarliestAlarm } from '../system/earliest-alarm.ts'
@@ -181,7 +182,7 @@ export class EventSender {
     const { clock } = this.#deps
     const { epoch, lost, events } = pulled
     if (lost !== null) {
-      const json = lostJson(epoch, lost, clock.now() - clock.wallOffset())
+      const json = lostJson(epoch, lost, clock.wall.now())
       const { progress, next } = await this.#try(subscription, before, [json])
       const isTold = next.kind === 'sent' || next.kind === 'park'
       return this.#save(subscription, before, { progress, told: isTold ? lost : null, parked: [] })
@@ -308,6 +309,6 @@ export class EventSender {
   #json(epoch: number, event: KeptEvent): ListedEvent {
     const { clock, isShared } = this.#deps
     // Nodes follow the clock of the database, whatever their own wall clocks are.
-    return eventJson(epoch, { ...event, at: isShared ? event.at : eventTime(event.at, clock.wallOffset()) })
+    return eventJson(epoch, event, isShared ? new WallView(() => clock.now()) : clock.wall)
   }
 }

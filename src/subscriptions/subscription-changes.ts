@@ -5,7 +5,7 @@ import { selectedTypes } from '../events/event-filter.ts'
 import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
-import type { Clock, Instant } from '../system/clock.ts'
+import type { Clock, QueueTime } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 
 const patterns = z.array(z.string().min(1).max(1_000)).max(100)
@@ -142,7 +142,7 @@ export class SubscriptionChanges {
   }
 }
 
-function replayOf(events: Replayed, now: Instant): Replay {
+function replayOf(events: Replayed, now: QueueTime): Replay {
   switch (events.kind) {
     case 'waiting':
       return events

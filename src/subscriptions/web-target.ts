@@ -34,7 +34,7 @@ async function send(consignment: Consignment, deps: WebTargetDeps, agents: Map<s
   const url = new URL(settings.to)
   const { clock } = deps
   const terms = { format: settings.format, isBatch: settings.batch > 1, secrets, source: deps.source() }
-  const made = eventRequest(events, { ...terms, now: clock.now() - clock.wallOffset() })
+  const made = eventRequest(events, { ...terms, now: clock.wall.now() })
   const key = `${settings.allowPrivate} ${url.origin}`
   let agent = agents.get(key)
   if (agent === undefined) agents.set(key, (agent = agentFor(url, settings.allowPrivate, deps)))

@@ -1,7 +1,7 @@
-/** Instants and durations in milliseconds, and the Clock port, which is the only source of time and timers in the project. */
+/** Durations in milliseconds, and the Clock port, which is the only source of time and timers in the project. */
+import type { QueueTime, WallTime, WallView } from './wall-view.ts'
 
-/** Milliseconds since 1970-01-01T00:00:00Z; an integer. */
-export type Instant = number
+export type { QueueTime, WallTime } from './wall-view.ts'
 
 /** A span of time in milliseconds. */
 export type Duration = number
@@ -22,27 +22,30 @@ export interface Timer {
   cancel(): void
 }
 
-/** Time of day, monotonic clock and timers. */
-export interface Clock {
-  /**
-   * The current time. A machine's clock returns the wall clock, which may jump in either direction. A QueueClock continues evenly
-   * when the wall clock is set; it decides whether mail is due or expired.
-   */
-  now(): Instant
-  /** `now()` minus the wall clock; 0 for a machine's clock. Subtracting it converts an instant to wall clock time. */
-  wallOffset(): Duration
-  /** The monotonic clock, which never jumps; only differences are meaningful. */
+/** Timers on the monotonic clock, which never jumps. */
+export interface Timers {
+  /** The monotonic clock; only differences are meaningful. */
   monotonic(): Duration
   /** Calls `action` once, after `delay` on the monotonic clock. Used for time limits and pauses. */
   after(delay: Duration, action: () => void): Timer
-  /** Calls `action` once, when `now()` reaches `at`. */
-  alarm(at: Instant, action: () => void): Timer
-  /** Local time zone at a wall clock time: minutes east of UTC, and the zone's abbreviation. */
-  zone(at: Instant): { readonly offset: number; readonly name: string }
 }
 
-/** The clock of a machine, with what is needed to distinguish elapsed time from a change of the wall clock. */
-export interface MachineClock extends Clock {
+interface TimeOfDay<Time> extends Timers {
+  now(): Time
+  /** Calls `action` once, when `now()` reaches `at`. */
+  alarm(at: Time, action: () => void): Timer
+  /** Local time zone at a wall clock time: minutes east of UTC, and the zone's abbreviation. */
+  zone(at: WallTime): { readonly offset: number; readonly name: string }
+}
+
+/** The clock of a queue. It continues evenly when the wall clock is set, and decides whether mail is due or expired. */
+export interface Clock extends TimeOfDay<QueueTime> {
+  /** Converts instants of this clock to wall clock time. */
+  readonly wall: WallView
+}
+
+/** The clock of a machine: the wall clock, and what is needed to distinguish elapsed time from a change of it. */
+export interface MachineClock extends TimeOfDay<WallTime> {
   /** Time since the machine started, including suspension, which `monotonic` does not include. */
   uptime(): Duration
   /** Identifies the start (boot) of the machine; a safe integer, 0 when unknown. */
@@ -50,7 +53,7 @@ export interface MachineClock extends Clock {
 }
 
 /** Resolves after `delay` on the monotonic clock, or at once when `signal` aborts. */
-export function sleep(clock: Clock, delay: Duration, signal?: AbortSignal): Promise<void> {
+export function sleep(clock: Pick<Timers, 'after'>, delay: Duration, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve()
     const timer = clock.after(delay, () => {
@@ -69,7 +72,12 @@ export function sleep(clock: Clock, delay: Duration, signal?: AbortSignal): Prom
  * Resolves with the result of `answer`. Resolves with undefined when `answer` takes longer than `wait` or `signal` aborts; a
  * later result is ignored.
  */
-export function withTimeout<T>(answer: Promise<T>, clock: Clock, wait: Duration, signal?: AbortSignal): Promise<T | undefined> {
+export function withTimeout<T>(
+  answer: Promise<T>,
+  clock: Pick<Timers, 'after'>,
+  wait: Duration,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       timer.cancel()

@@ -2,12 +2,12 @@
  * One alarm of a clock (`Clock.alarm`), set to the earliest requested instant. When the alarm fires, and at `stop`, all requests
  * are dropped.
  */
-import type { Clock, Instant, Timer } from './clock.ts'
+import type { Clock, QueueTime, Timer } from './clock.ts'
 
 export class EarliestAlarm {
   readonly #clock: Clock
   readonly #ring: () => void
-  #set: { readonly at: Instant; readonly timer: Timer } | null = null
+  #set: { readonly at: QueueTime; readonly timer: Timer } | null = null
   #stopped = false
 
   constructor(clock: Clock, ring: () => void) {
@@ -16,12 +16,12 @@ export class EarliestAlarm {
   }
 
   /** Requests an alarm at `at`. Has no effect when an earlier one is set. */
-  expect(at: Instant): void {
+  expect(at: QueueTime): void {
     if (this.#set === null || at < this.#set.at) this.replace(at)
   }
 
   /** Replaces all requests by one at `at`; null for none. */
-  replace(at: Instant | null): void {
+  replace(at: QueueTime | null): void {
     if (this.#stopped || at === (this.#set?.at ?? null)) return
     this.#set?.timer.cancel()
     this.#set = at === null ? null : { at, timer: this.#clock.alarm(at, () => this.#rung()) }

@@ -1,7 +1,7 @@
 /**
  * Periodic tasks on the monotonic clock. The interval begins at the end of a run: no two runs overlap, and a missed run is skipped.
  */
-import { withTimeout, type Clock, type Duration, type Timer } from './clock.ts'
+import { withTimeout, type Duration, type Timer, type Timers } from './clock.ts'
 
 export interface PeriodicTask {
   /** Runs at once; during a run, once more after its end, however often it is called. Has no effect after `stop`. */
@@ -29,11 +29,11 @@ type Terms = PeriodicTaskOptions & { readonly interval: Interval; readonly run: 
  * Starts a periodic task. `interval` is the time between runs, or computes it from the time that the last run took (0 for the first). The
  * signal of `run` aborts at `stop`.
  */
-export const every = (clock: Clock, interval: Interval, run: Run, options: PeriodicTaskOptions = {}): PeriodicTask =>
+export const every = (clock: Timers, interval: Interval, run: Run, options: PeriodicTaskOptions = {}): PeriodicTask =>
   new RepeatedRun(clock, { interval, run, ...options })
 
 class RepeatedRun implements PeriodicTask {
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #terms: Terms
   readonly #stopping = new AbortController()
   #timer: Timer | null = null
@@ -42,7 +42,7 @@ class RepeatedRun implements PeriodicTask {
   /** True when `wake` was called during the run. */
   #isWanted = false
 
-  constructor(clock: Clock, terms: Terms) {
+  constructor(clock: Timers, terms: Terms) {
     this.#clock = clock
     this.#terms = terms
     if (terms.immediate === true) this.#begin()

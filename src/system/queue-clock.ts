@@ -4,11 +4,12 @@
  * Across a restart, it is measured by the machine's uptime or, after a reboot, by the wall clock. The store keeps a record, from
  * which the next process continues the clock. All stored instants are times of this clock.
  */
-import { SECOND, type Clock, type Duration, type Instant, type MachineClock, type Timer } from './clock.ts'
+import { SECOND, type Clock, type Duration, type MachineClock, type QueueTime, type Timer, type WallTime } from './clock.ts'
+import { WallView } from './wall-view.ts'
 
 /** State of the clock in the store. `uptime` and `boot` are those of the machine at `time`. */
 export interface ClockRecord {
-  readonly time: Instant
+  readonly time: QueueTime
   /** `time` minus the wall clock. */
   readonly offset: Duration
   readonly uptime: Duration
@@ -18,7 +19,7 @@ export interface ClockRecord {
 /** Minimum difference that counts as a step of the wall clock. Smaller differences are due to the time between two readings. */
 const STEP: Duration = SECOND
 
-type MachineFacts = { readonly wall: Instant } & Pick<ClockRecord, 'uptime' | 'boot'>
+type MachineFacts = { readonly wall: WallTime } & Pick<ClockRecord, 'uptime' | 'boot'>
 
 /**
  * Time of the queue at the start of a process: the wall clock without a record, else the time of the record plus the time since
@@ -26,9 +27,9 @@ type MachineFacts = { readonly wall: Instant } & Pick<ClockRecord, 'uptime' | 'b
  * a reboot, a wall clock earlier than the record gives no information; the time since the record is then assumed to be `unknown`
  * or the uptime, whichever is longer.
  */
-export function resumedAt(record: ClockRecord | null, { wall, uptime, boot }: MachineFacts, unknown: Duration): Instant {
-  if (record === null) return wall
-  const byWall = wall + record.offset
+export function resumedAt(record: ClockRecord | null, { wall, uptime, boot }: MachineFacts, unknown: Duration): QueueTime {
+  const byWall = wall + (record?.offset ?? 0)
+  if (record === null) return byWall
   const sameBoot = boot !== 0 && boot === record.boot && uptime >= record.uptime
   if (!sameBoot) return byWall >= record.time ? byWall : record.time + Math.max(uptime, unknown)
   const byUptime = record.time + uptime - record.uptime
@@ -36,7 +37,7 @@ export function resumedAt(record: ClockRecord | null, { wall, uptime, boot }: Ma
 }
 
 interface Alarm {
-  readonly at: Instant
+  readonly at: QueueTime
   readonly action: () => void
   timer: Timer
 }
@@ -45,10 +46,11 @@ export class QueueClock implements Clock {
   readonly #machine: MachineClock
   readonly #alarms = new Set<Alarm>()
   /** Time of the queue when the monotonic clock is 0. */
-  #base: Instant
+  #base: QueueTime
   #offset: Duration = 0
   /** Offset from the wall clock at the last `observe`. */
   #observed: Duration = 0
+  #wall = new WallView(() => this.now())
   /** Uptime minus the monotonic clock when `#base` was corrected last. It grows only while the machine is suspended. */
   #suspended: Duration
 
@@ -71,17 +73,23 @@ export class QueueClock implements Clock {
     return this.observe()
   }
 
-  now(): Instant {
+  now(): QueueTime {
     return this.#base + this.#machine.monotonic()
   }
 
   /**
-   * 0 for less than a second: such an offset is due to the time between two readings, of which one may be that of a database, so that
+   * This clock minus the wall clock. 0 for less than a second: such an offset is due to the time between two readings, of which one may be that of a database, so that
    * other processes have another one. Instants converted by it would differ by these milliseconds.
    */
   wallOffset(): Duration {
     const offset = this.#measuredOffset()
     return Math.abs(offset) < STEP ? 0 : offset
+  }
+
+  get wall(): WallView {
+    const offset = this.wallOffset()
+    if (offset !== this.#wall.offset) this.#wall = new WallView(() => this.now(), offset)
+    return this.#wall
   }
 
   monotonic(): Duration {
@@ -92,7 +100,7 @@ export class QueueClock implements Clock {
     return this.#machine.after(delay, action)
   }
 
-  alarm(at: Instant, action: () => void): Timer {
+  alarm(at: QueueTime, action: () => void): Timer {
     const alarm: Alarm = { at, action, timer: this.#arm(at, () => this.#ring(alarm)) }
     this.#alarms.add(alarm)
     return {
@@ -103,7 +111,7 @@ export class QueueClock implements Clock {
     }
   }
 
-  zone(at: Instant): ReturnType<Clock['zone']> {
+  zone(at: WallTime): ReturnType<Clock['zone']> {
     return this.#machine.zone(at)
   }
 
@@ -138,7 +146,7 @@ export class QueueClock implements Clock {
     return this.#offset
   }
 
-  #arm(at: Instant, action: () => void): Timer {
+  #arm(at: QueueTime, action: () => void): Timer {
     return this.#machine.after(at - this.now(), action)
   }
 
@@ -146,4 +154,11 @@ export class QueueClock implements Clock {
     this.#alarms.delete(alarm)
     alarm.action()
   }
+}
+
+/** The clock of a queue as the record tells it; `machine` itself without a record. */
+export function clockOf(record: ClockRecord | null, machine: MachineClock): QueueClock {
+  const clock = new QueueClock(machine)
+  clock.resume(record, 0)
+  return clock
 }

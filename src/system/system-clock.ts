@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
-import { HOUR, SECOND, type Duration, type Instant, type MachineClock, type Timer } from './clock.ts'
+import { HOUR, SECOND, type Duration, type WallTime, type MachineClock, type Timer } from './clock.ts'
 
 /** Maximum duration of one timer. */
 const SLICE: Duration = HOUR
@@ -32,12 +32,8 @@ function bootId(): number {
 class SystemClock implements MachineClock {
   #boot: number | undefined
 
-  now(): Instant {
+  now(): WallTime {
     return Date.now()
-  }
-
-  wallOffset(): Duration {
-    return 0
   }
 
   uptime(): Duration {
@@ -57,11 +53,11 @@ class SystemClock implements MachineClock {
     return new SlicedTimer(() => deadline - this.monotonic(), SLICE, action)
   }
 
-  alarm(at: Instant, action: () => void): Timer {
+  alarm(at: WallTime, action: () => void): Timer {
     return new SlicedTimer(() => at - this.now(), WALL_CHECK, action)
   }
 
-  zone(at: Instant): { readonly offset: number; readonly name: string } {
+  zone(at: WallTime): { readonly offset: number; readonly name: string } {
     const date = new Date(at)
     return {
       // `0 - x` avoids minus zero, which would be printed as "-0000" and mean "zone unknown" (RFC 5322 §3.3).

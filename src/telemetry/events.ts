@@ -1,7 +1,7 @@
 /** Events of the queue, as plain values. The log, the metrics and the test kit use them. */
 import type { SigningResult } from '../dkim/message-signing.ts'
 import type { ActionName } from '../checks/action.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, QueueTime, WallTime } from '../system/clock.ts'
 import type { DeliveryStatus, SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
@@ -128,9 +128,9 @@ export type QueueEvent =
       readonly destination: DestinationName
       /** Addresses. */
       readonly recipients: readonly string[]
-      readonly at: Instant
+      readonly at: QueueTime
       /** Time at which they entered the active queue; `at` when they did not. */
-      readonly activatedAt: Instant
+      readonly activatedAt: QueueTime
       /** Failure for which the destination is dead. */
       readonly siteStatus: DeliveryStatus
     }
@@ -187,10 +187,10 @@ export type QueueEvent =
       readonly inFlight: number
       readonly feedback: string
     }
-  | { readonly kind: 'died'; readonly destination: DestinationName; readonly until: Instant; readonly siteStatus: DeliveryStatus }
+  | { readonly kind: 'died'; readonly destination: DestinationName; readonly until: WallTime; readonly siteStatus: DeliveryStatus }
   /** A dead destination was opened: by an answer to a delivery or, without an answer, by order of an operator. */
   | { readonly kind: 'revived'; readonly destination: DestinationName; readonly answered: boolean }
-  | ({ readonly kind: 'suspended'; readonly destination: DestinationName } & Suspension)
+  | ({ readonly kind: 'suspended'; readonly destination: DestinationName; readonly until: WallTime | null } & Omit<Suspension, 'until'>)
   | { readonly kind: 'resumed'; readonly destination: DestinationName; readonly by: string }
   // the nodes that share the queue
   | { readonly kind: 'node-joined'; /** Number of this node. */ readonly node: OwnerId; readonly name: string }
@@ -227,15 +227,15 @@ export type QueueEvent =
   | { readonly kind: 'note'; readonly level: 'info' | 'warning' | 'error' | 'fatal' | 'panic'; readonly text: string }
 
 /** Receives an event and its time. Called synchronously; must not throw. */
-export type Listen = (event: QueueEvent, at: Instant) => void
+export type Listen = (event: QueueEvent, at: WallTime) => void
 
 /** Passes each event to all listeners, in the order of registration. An error of a listener is a bug and is not caught. */
 export class Events {
   readonly #listeners: Listen[] = []
-  readonly #now: () => Instant
+  readonly #now: () => WallTime
 
-  /** `now` returns the time of an event, in milliseconds since 1970. */
-  constructor(now: () => Instant) {
+  /** `now` returns the time of an event, for the log. */
+  constructor(now: () => WallTime) {
     this.#now = now
   }
 

@@ -3,12 +3,14 @@
  * causes several. `flush` writes the buffer before the process ends.
  */
 import { pino, type Logger } from 'pino'
-import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { Clock, Duration, Timers, WallTime } from '../system/clock.ts'
 import { civilTime, isoInstant, MONTHS } from '../mail/mail-date.ts'
 import { escapeControls, maskControls } from '../mail/smtp-reply.ts'
 import type { Listen, QueueEvent } from './events.ts'
 import { logRecords } from './json-log.ts'
 import { postfixLines } from './postfix-log.ts'
+
+type LogClock = Timers & Pick<Clock, 'zone'>
 
 export interface LogOptions {
   readonly format: 'postfix' | 'json'
@@ -16,7 +18,7 @@ export interface LogOptions {
   readonly syslogName: string
   readonly host: string
   readonly pid: number
-  readonly clock: Clock
+  readonly clock: LogClock
   readonly write: (text: string) => void
   /** True when the reader of the log, such as the journal, adds time and host to each line of the format `postfix`. */
   readonly stampedByReader?: boolean | undefined
@@ -38,12 +40,12 @@ const BUFFER_SIZE = 64 * 1024
 const ZONE_INTERVAL: Duration = 15 * 60_000
 
 class LineBuffer {
-  readonly #clock: Clock
+  readonly #clock: LogClock
   readonly #write: (text: string) => void
   #text = ''
   #scheduled = false
 
-  constructor(clock: Clock, write: (text: string) => void) {
+  constructor(clock: LogClock, write: (text: string) => void) {
     this.#clock = clock
     this.#write = write
   }
@@ -71,17 +73,17 @@ const two = (value: number): string => String(value).padStart(2, '0')
 
 /** Time in the format of syslog, `Nov 20 10:00:00` (RFC 3164 §4.1.2). Cached for a second. */
 class SyslogTime {
-  readonly #clock: Clock
+  readonly #clock: LogClock
   #second = NaN
   #text = ''
   #quarter = NaN
   #offset = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: LogClock) {
     this.#clock = clock
   }
 
-  at(instant: Instant): string {
+  at(instant: WallTime): string {
     const second = Math.floor(instant / 1000)
     if (second === this.#second) return this.#text
     const quarter = Math.floor(instant / ZONE_INTERVAL)
@@ -107,7 +109,7 @@ function postfixListener({ syslogName, host, pid, clock, stampedByReader = false
 }
 
 function jsonListener({ syslogName, host, pid }: LogOptions, buffer: LineBuffer): Listen {
-  let at: Instant = 0
+  let at: WallTime = 0
   const logger: Logger = pino(
     {
       base: { program: syslogName, host, pid },
@@ -117,7 +119,7 @@ function jsonListener({ syslogName, host, pid }: LogOptions, buffer: LineBuffer)
     },
     { write: (text) => buffer.add(`${escapeControls(text.trimEnd())}\n`) },
   )
-  return (event: QueueEvent, when: Instant) => {
+  return (event: QueueEvent, when: WallTime) => {
     at = when
     for (const { level, members } of logRecords(event)) logger[level](members)
   }

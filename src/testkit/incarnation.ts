@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Listener, Net } from '../system/net.ts'
-import type { Duration, Instant, MachineClock, Timer } from '../system/clock.ts'
+import type { Duration, MachineClock, Timer, WallTime } from '../system/clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { Events, type Listen } from '../telemetry/events.ts'
@@ -74,13 +74,12 @@ export class Incarnation {
     }
     return {
       now: () => clock.now(),
-      wallOffset: () => clock.wallOffset(),
       uptime: () => clock.uptime(),
       boot: clock.boot,
       monotonic: () => clock.monotonic(),
       zone: (at) => clock.zone(at),
       after: (delay: Duration, action) => keep((ring) => clock.after(delay, ring), action),
-      alarm: (at: Instant, action) => keep((ring) => clock.alarm(at, ring), action),
+      alarm: (at: WallTime, action) => keep((ring) => clock.alarm(at, ring), action),
     }
   }
 

@@ -5,7 +5,7 @@ import type { DkimKeys } from '../dkim/keys.ts'
 import { timeOfSignature } from '../dkim/signer.ts'
 import { readSignatures, signatureProblem } from '../dkim/verifier.ts'
 import { fieldsOf } from '../mail/headers.ts'
-import type { Instant } from '../system/clock.ts'
+import type { WallTime } from '../system/clock.ts'
 import { BEGINNING } from './virtual/virtual-clock.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { inSeconds } from './time.ts'
@@ -51,7 +51,7 @@ export interface Notice extends ParsedNotice {
 export interface MailboxWorld {
   /** Keys of the `dkim` tables. */
   readonly keys: DkimKeys
-  readonly startedAt: Instant
+  readonly startedAt: WallTime
 }
 
 /** Messages kept for one address, at the time of the call to `world.mailbox`. */

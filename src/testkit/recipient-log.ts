@@ -3,7 +3,7 @@
  * sender.
  */
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import { SECOND, type Duration, type Instant } from '../system/clock.ts'
+import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
 import { queueIdOf, recipientId, type Message, type RecipientId } from '../mail/message.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
@@ -26,18 +26,24 @@ export interface Attempt {
   readonly queueId: string
 }
 
-/** One event about a recipient. */
+/** One event about a recipient. `when` is of the relay's clock, which does not follow a step of the wall clock. */
 export type Entry =
-  | { readonly kind: 'accepted'; readonly when: Instant; readonly queueId: string; readonly sender: string; readonly size: number }
-  | { readonly kind: 'attempt'; readonly when: Instant; readonly queueId: string; readonly attempt: Attempt; readonly tried: boolean }
+  | { readonly kind: 'accepted'; readonly when: QueueTime; readonly queueId: string; readonly sender: string; readonly size: number }
+  | {
+      readonly kind: 'attempt'
+      readonly when: QueueTime
+      readonly queueId: string
+      readonly attempt: Attempt
+      readonly tried: boolean
+    }
   | {
       readonly kind: 'notice'
-      readonly when: Instant
+      readonly when: QueueTime
       readonly queueId: string
       readonly notice: 'failure' | 'delay' | 'success'
       readonly to: 'sender' | 'postmaster'
     }
-  | { readonly kind: 'operated'; readonly when: Instant; readonly queueId: string; readonly operation: string; readonly by: string }
+  | { readonly kind: 'operated'; readonly when: QueueTime; readonly queueId: string; readonly operation: string; readonly by: string }
 
 /** Collects entries by recipient address. */
 export class RecipientLog {
@@ -59,7 +65,7 @@ export class RecipientLog {
   }
 
   /** Listener for the events of the queue. */
-  onEvent(event: QueueEvent, when: Instant): void {
+  onEvent(event: QueueEvent, when: QueueTime): void {
     switch (event.kind) {
       case 'accepted':
         this.#accepted(event, when)
@@ -113,7 +119,7 @@ export class RecipientLog {
     }
   }
 
-  #accepted({ message, recipients }: Extract<QueueEvent, { kind: 'accepted' }>, when: Instant): void {
+  #accepted({ message, recipients }: Extract<QueueEvent, { kind: 'accepted' }>, when: QueueTime): void {
     const queueId = queueIdOf(message)
     this.#recipients.set(queueId, recipients)
     for (const [position, address] of recipients.entries()) {
@@ -123,22 +129,22 @@ export class RecipientLog {
   }
 
   #attempted({ request, result, attempts }: Extract<QueueEvent, { kind: 'attempted' }>): void {
-    const { startedAt } = result.times
+    const { startedAt: when } = result.times
     for (const { recipient, outcome } of attempts) {
       const address = request.recipients.find(({ id }) => id === recipient)?.address
       const status = result.outcomes.get(recipient)?.status
       if (address === undefined || status === undefined) continue
       this.#addresses.set(recipient, address)
       this.#last.set(recipient, status)
-      const attempt = attemptOf(request.message, status, { when: startedAt, outcome, host: hostOf(result) })
-      this.#note(address, { kind: 'attempt', when: startedAt, queueId: attempt.queueId, attempt, tried: true })
+      const attempt = attemptOf(request.message, status, { when, outcome, host: hostOf(result) })
+      this.#note(address, { kind: 'attempt', when, queueId: attempt.queueId, attempt, tried: true })
       if (outcome === 'deferred') this.#markDue(attempt.queueId, 'delay', address)
       else this.#markDue(attempt.queueId, outcome === 'delivered' ? 'success' : 'failure', address)
     }
   }
 
   /** Records expiries. A recipient whose last attempt already ended as `expired` is skipped. */
-  #expired({ message, recipients }: Extract<QueueEvent, { kind: 'expired' }>, when: Instant): void {
+  #expired({ message, recipients }: Extract<QueueEvent, { kind: 'expired' }>, when: QueueTime): void {
     for (const recipient of recipients) {
       const address = this.#addresses.get(recipient)
       if (address === undefined) continue
@@ -152,7 +158,7 @@ export class RecipientLog {
     }
   }
 
-  #noticed({ message, notice, to }: Extract<QueueEvent, { kind: 'notice-sent' }>, when: Instant): void {
+  #noticed({ message, notice, to }: Extract<QueueEvent, { kind: 'notice-sent' }>, when: QueueTime): void {
     const queueId = queueIdOf(message)
     const key = `${queueId} ${notice}`
     for (const address of this.#noticesDue.get(key) ?? []) this.#note(address, { kind: 'notice', when, queueId, notice, to })
@@ -176,7 +182,7 @@ export class RecipientLog {
 function attemptOf(
   message: Message,
   { reply, status, stage, reason }: DeliveryStatus,
-  { when, outcome, host }: Pick<Attempt, 'outcome' | 'host'> & { readonly when: Instant },
+  { when, outcome, host }: Pick<Attempt, 'outcome' | 'host'> & { readonly when: QueueTime },
 ): Attempt {
   const age: Duration = when - message.arrivedAt
   return { at: age / SECOND, outcome, reply, status, host, stage, reason, queueId: queueIdOf(message) }

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import { placeText } from '../config/values/endpoints.ts'
 import type { Endpoint, Listener, Net } from '../system/net.ts'
-import type { Clock, Instant } from '../system/clock.ts'
+import type { MachineClock, WallTime } from '../system/clock.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import type { Random } from '../system/random.ts'
 import { Authority } from './test-authority.ts'
@@ -27,7 +27,7 @@ export type SinkEvent = RemoteEvent & { readonly time: string; readonly after: n
 
 export interface SinkDeps {
   readonly net: Net
-  readonly clock: Clock
+  readonly clock: MachineClock
   readonly random: Random
   readonly ports: readonly SinkPort[]
   /** Script of the remote network; null when recipient addresses request the faults. */
@@ -72,7 +72,7 @@ export interface SinkSummary {
 export class Sink {
   readonly #deps: SinkDeps
   readonly #remote: RemoteNetwork
-  readonly #startedAt: Instant
+  readonly #startedAt: WallTime
   readonly #listeners: Listener[] = []
   readonly #totals = new Totals()
 
@@ -137,7 +137,7 @@ export class Sink {
     await closed
   }
 
-  #onEvent(event: RemoteEvent, at: Instant): void {
+  #onEvent(event: RemoteEvent, at: WallTime): void {
     this.#totals.count(event)
     this.#deps.print({ time: isoInstant(at), after: (at - this.#startedAt) / 1000, ...event })
   }

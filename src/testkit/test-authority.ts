@@ -3,7 +3,7 @@
  * mail only after a login with one of its tokens. A world makes it with `world.authority`, `deferd sink --oauth` on a real port.
  */
 import type { Socket } from 'node:net'
-import { sleep, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { sleep, type MachineClock, type Duration, type WallTime } from '../system/clock.ts'
 import { requireDomain, requireFunction, requireKnownOptions } from './argument-checks.ts'
 import {
   authoritySettings,
@@ -44,8 +44,8 @@ export interface FailureTerms {
 
 /** The functions of a world or a sink that an authority uses. */
 export interface AuthorityDeps {
-  readonly clock: Clock
-  readonly startedAt: Instant
+  readonly clock: MachineClock
+  readonly startedAt: WallTime
   /** Time on the monotonic clock from which rules count. */
   readonly beganAt: Duration
   readonly seed: Uint8Array

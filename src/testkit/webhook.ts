@@ -5,7 +5,7 @@ import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import { eventRequest } from '../subscriptions/event-request.ts'
 import type { Consignment } from '../subscriptions/target.ts'
-import type { Clock, Duration, Instant } from '../system/clock.ts'
+import type { MachineClock, Duration, WallTime } from '../system/clock.ts'
 import { shown } from '../system/shown-value.ts'
 import { toDuration, type Time } from './time.ts'
 import type { OutsideCalls } from './virtual/outside-calls.ts'
@@ -38,7 +38,7 @@ export interface WebhookOptions extends Partial<EventFilter> {
 
 interface Answering {
   readonly status: number | null
-  readonly until: Instant
+  readonly until: WallTime
   left: number
 }
 
@@ -46,15 +46,15 @@ interface Answering {
 export class Webhook {
   /** The secret that signs, as `whsec_` and base64: the application verifies with it. */
   readonly secret = `whsec_${Buffer.from('secret of a test world, 32 bytes').toString('base64')}`
-  readonly #clock: Clock
+  readonly #clock: MachineClock
   readonly #options: WebhookOptions
-  readonly #startedAt: Instant
+  readonly #startedAt: WallTime
   readonly #outside: OutsideCalls
   readonly #requests: WebhookRequest[] = []
   #answering: Answering | null = null
 
   /** @internal */
-  constructor(clock: Clock, startedAt: Instant, outside: OutsideCalls, options: WebhookOptions) {
+  constructor(clock: MachineClock, startedAt: WallTime, outside: OutsideCalls, options: WebhookOptions) {
     this.#clock = clock
     this.#outside = outside
     this.#startedAt = startedAt
@@ -127,7 +127,7 @@ export class Webhook {
   }
 
   /** The scripted status; null while down, undefined without a script. */
-  #scripted(now: Instant): number | null | undefined {
+  #scripted(now: WallTime): number | null | undefined {
     const answering = this.#answering
     if (answering === null || answering.left === 0 || now >= answering.until) return undefined
     answering.left--

@@ -3,10 +3,10 @@ import type { EventFilter } from '../events/event-filter.ts'
 import type { TypedEvent } from '../events/event-types.ts'
 import { dataOf } from '../events/event-values.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
-import type { Instant } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /** An event with its number, which is the order of the commits, and its time on the clock of the queue. */
-export type WorldEvent = TypedEvent & { readonly seq: number; readonly at: Instant }
+export type WorldEvent = TypedEvent & { readonly seq: number; readonly at: QueueTime }
 
 /** Number of events that one read takes. */
 const READ_AT_ONCE = 1_000

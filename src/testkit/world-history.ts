@@ -1,4 +1,5 @@
 /** Append-only record of all events of a world. Its hash identifies a run. */
+import type { WallView } from '../system/wall-view.ts'
 import { createHash } from 'node:crypto'
 import type { TypedEvent } from '../events/event-types.ts'
 import { typedEvents } from '../outbox/event-data.ts'
@@ -23,12 +24,12 @@ export interface HistoryEntry {
   readonly [detail: string]: unknown
 }
 
-/** An event inside the relay. `offset` is the time of the queue's clock less that of the wall clock. */
+/** An event inside the relay. */
 interface Happened {
   readonly at: Duration
   readonly where: 'queue'
   readonly event: QueueEvent
-  readonly offset: Duration
+  readonly wall: WallView
 }
 
 /** An event of the trace of a world, for tests of the relay itself. @internal */
@@ -69,8 +70,8 @@ export class History {
   }
 }
 
-const published = ({ at, event, offset }: Happened): readonly HistoryEvent[] =>
-  typedEvents(event, offset).map((typed) => ({ at, where: 'queue', event: typed }))
+const published = ({ at, event, wall }: Happened): readonly HistoryEvent[] =>
+  typedEvents(event, wall).map((typed) => ({ at, where: 'queue', event: typed }))
 
 /**
  * Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover

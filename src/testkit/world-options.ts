@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { RelayConfig } from '../config/relay-config.ts'
-import type { Clock, Instant } from '../system/clock.ts'
+import type { Clock, WallTime } from '../system/clock.ts'
 import { emptyQueue, type MemoryQueue } from '../store/memory/queue-state.ts'
 import { openMemoryStore } from '../store/memory/memory-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -24,7 +24,7 @@ export interface WorldOptions {
   /** Queue in plain memory (default), in an SQLite database in memory, or in SQLite in a folder. */
   readonly store?: 'memory' | 'sqlite' | { readonly directory: string } | undefined
   /** Returns the offset in minutes and the name of the local zone at an instant (milliseconds since 1970); UTC when absent. */
-  readonly zone?: ((at: Instant) => ReturnType<Clock['zone']>) | undefined
+  readonly zone?: ((at: WallTime) => ReturnType<Clock['zone']>) | undefined
 }
 
 /** Names of the options of `createWorld`. */

@@ -16,7 +16,7 @@ import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../daemon/relay/relay.ts'
 import type { Endpoint } from '../system/net.ts'
 import { normalizeAddress } from '../mail/address.ts'
-import type { Duration, Instant } from '../system/clock.ts'
+import type { Duration, WallTime } from '../system/clock.ts'
 import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
 import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import type { Consignment } from '../subscriptions/target.ts'
@@ -160,9 +160,9 @@ export class World implements AsyncDisposable {
     })
     this.net = new MemoryNet(this.clock, this.remote)
     this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
-    this.relayEvents.listen((event, at) => {
-      this.#history.record({ at: this.#elapsed(), where: 'queue', event, offset: this.#lives.life.clock.wallOffset() })
-      this.#log.onEvent(event, at)
+    this.relayEvents.listen((event) => {
+      this.#history.record({ at: this.#elapsed(), where: 'queue', event, wall: this.#lives.life.clock.wall })
+      this.#log.onEvent(event, this.#lives.life.clock.now())
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
     const { clock, net, relayEvents: events } = this
@@ -237,7 +237,7 @@ export class World implements AsyncDisposable {
   }
 
   /** Wall clock of the world, in milliseconds since 1970. */
-  now(): Instant {
+  now(): WallTime {
     return this.clock.now()
   }
 

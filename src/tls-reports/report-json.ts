@@ -2,14 +2,14 @@
 import { gzipSync } from 'node:zlib'
 import { isoInstant } from '../mail/mail-date.ts'
 import type { TlsResult } from '../store/tls/tls-report.ts'
-import { DAY, SECOND, type Instant } from '../system/clock.ts'
+import { DAY, SECOND, type WallTime } from '../system/clock.ts'
 
 /** Facts of a report. */
 export interface ReportFacts {
   /** Domain that gets the report. */
   readonly domain: string
   /** Midnight at the beginning of the day, on the wall clock. */
-  readonly from: Instant
+  readonly from: WallTime
   readonly results: readonly TlsResult[]
   readonly organization: string
   /** Address for questions. */
@@ -17,7 +17,7 @@ export interface ReportFacts {
   readonly id: string
 }
 
-const seconds = (at: Instant): string => isoInstant(at).replace('.000Z', 'Z')
+const seconds = (at: WallTime): string => isoInstant(at).replace('.000Z', 'Z')
 
 export function reportJson({ from, results, organization, contact, id }: ReportFacts) {
   const byPolicy = Map.groupBy(results, ({ policy }) => policy)

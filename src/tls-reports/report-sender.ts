@@ -4,7 +4,7 @@
  */
 import { tlsrptName, tlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { DAY, HOUR, MINUTE, type Clock, type Duration, type Instant } from '../system/clock.ts'
+import { DAY, HOUR, MINUTE, type Clock, type Duration, type WallTime } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Day, ReportEnd, TlsReportStore } from '../store/tls/tls-report.ts'
@@ -76,7 +76,7 @@ export class ReportSender {
   async #sendDue(): Promise<void> {
     const { store, clock } = this.#deps
     if (!this.#isSending) return
-    const midnight = midnightOf(clock.now() - clock.wallOffset())
+    const midnight = midnightOf(clock.wall.now())
     const day = dayOf(midnight - DAY)
     if (this.#pruned !== day) await store.pruneTlsReports(dayOf(midnight - KEPT * DAY))
     this.#pruned = day
@@ -88,11 +88,11 @@ export class ReportSender {
     for (const one of ended) if (one.status === 'rejected') throw one.reason
   }
 
-  async #sendIfDue(day: Day, domain: string, midnight: Instant): Promise<void> {
+  async #sendIfDue(day: Day, domain: string, midnight: WallTime): Promise<void> {
     const { store, clock, owns, draw } = this.#deps
     const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
     const at = clock.now()
-    if (!this.#isSending || at - clock.wallOffset() < dueAt || !owns(domain)) return
+    if (!this.#isSending || clock.wall.of(at) < dueAt || !owns(domain)) return
     if (await store.claimTlsReport({ day, domain, at, until: at + RETRY })) await this.#send(day, domain, midnight - DAY)
   }
 
@@ -100,7 +100,7 @@ export class ReportSender {
     return !this.#closed && this.#deps.settings().enabled
   }
 
-  async #send(day: Day, domain: string, from: Instant): Promise<void> {
+  async #send(day: Day, domain: string, from: WallTime): Promise<void> {
     const { store, net, note, settings } = this.#deps
     const end = (how: ReportEnd): Promise<void> => store.endTlsReport({ day, domain, end: how })
     const record = tlsrptRecord(await net.lookupTxt(tlsrptName(domain)))

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { errorMessage } from '../system/caught-error.ts'
-import { DAY, MINUTE, type Clock, type Duration, type Instant, type Timer } from '../system/clock.ts'
+import { DAY, MINUTE, type Clock, type Duration, type WallTime, type Timer } from '../system/clock.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import type { CountedResult, Day, TlsReportStore } from '../store/tls/tls-report.ts'
 import type { StageResult } from './stage-results.ts'
@@ -22,10 +22,10 @@ const INTERVAL: Duration = MINUTE
 const MOST = 10_000
 
 /** The UTC day of a time of the wall clock. */
-export const dayOf = (wall: Instant): Day => isoInstant(wall).slice(0, 10)
+export const dayOf = (wall: WallTime): Day => isoInstant(wall).slice(0, 10)
 
 /** Midnight at the beginning of the UTC day, on the wall clock. */
-export const midnightOf = (wall: Instant): Instant => Math.floor(wall / DAY) * DAY
+export const midnightOf = (wall: WallTime): WallTime => Math.floor(wall / DAY) * DAY
 
 interface Count extends StageResult {
   readonly day: Day
@@ -56,7 +56,7 @@ export class ResultCounts {
 
   add(result: StageResult): void {
     const { clock, note } = this.#deps
-    const day = dayOf(clock.now() - clock.wallOffset())
+    const day = dayOf(clock.wall.now())
     if (day !== this.#day) this.#begin(day)
     const { domain, policy, type, mx, receivingIp, sendingIp, reason } = result
     const key = createHash('sha256')

@@ -49,7 +49,7 @@ test('GET /messages as NDJSON is the listing of the command, byte for byte', asy
   expect(headers.get('content-type')).toBe('application/x-ndjson')
   const records = recordsByName(await queue.reader.destinationRecords())
   const listed = await queue.reader.list(ANY_MESSAGE, { after: 0, limit: 10 })
-  expect(text).toBe(listed.map((one) => jsonLine(messageJson(one, records))).join(''))
+  expect(text).toBe(listed.map((one) => jsonLine(messageJson(one, records, queue.clock.wall))).join(''))
 })
 
 test('conditions of the query select messages', async () => {

@@ -66,17 +66,23 @@ test('the page shows it beside the last reply and the cause', () => {
   const row = { name: HOP, destination: HOP, load: undefined, live: undefined, record, provider: null }
   const example = { queueId: id, address: 'ann@far.example', status: REFUSED }
   const cause = { destination: HOP, cause: '535', recipients: 1, since: NOW, last: NOW, example, filter: null, isExact: true }
+  const clock = new VirtualClock()
   const view: View = {
     root: './',
     now: NOW,
-    clock: new VirtualClock(),
+    clock,
     relay: 'relay.example',
     version: '1',
     files: 'static/x',
     light: null,
     requester: { name: 'root', mayOperate: true, mayReadContent: true },
   }
-  const facts = { destination: destinationJson(row, null), causes: { as_of: 1, causes: [causeJson(cause)] }, senders: null, settings: [] }
+  const facts = {
+    destination: destinationJson(row, null, clock.wall),
+    causes: { as_of: 1, causes: [causeJson(cause, clock.wall)] },
+    senders: null,
+    settings: [],
+  }
   const { main } = destinationScreen(view, facts)
   expect(joined(main.markup).split(HINT)).toHaveLength(3)
 })

@@ -11,7 +11,7 @@ import { eventsPage } from '../../scripts/events-page.ts'
 import { currentPage } from '../../scripts/performance/publish-files.ts'
 import { queueShowPicture } from '../../scripts/screenshot.ts'
 import { OPTIONS } from '../../src/config/options.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { monitoringPage } from '../../src/telemetry/metrics/monitoring-page.ts'
 
@@ -40,7 +40,7 @@ describe('generated pages are current (node scripts/docs.ts)', () => {
 
   test('docs/monitoring.md', () => {
     const { texts } = openMetrics({
-      clock: systemClock,
+      clock: realClock,
       tally: async () => EMPTY_TALLY,
       destinations: () => [],
     })

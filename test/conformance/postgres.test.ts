@@ -7,7 +7,7 @@ import { takeOverNode } from '../../src/store/postgres/node.ts'
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../../src/store/postgres/postgres-node-table.ts'
 import type { MovableStore } from '../../src/store/move-store.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 import type { SharedNode, Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
@@ -49,10 +49,10 @@ async function join(url: DatabaseUrl, name: string): Promise<SharedNode & { read
     url,
     durability: 'primary',
     labels: { ...LABELS, name },
-    clock: systemClock,
+    clock: realClock,
     tallyKeptFor: 0,
   })
-  const nodes = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock, keys })
+  const nodes = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: realClock, keys })
   return {
     store,
     reader,

@@ -1,8 +1,9 @@
+import type { Clock } from '../../src/system/clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { HttpServer, type HealthCheck } from '../../src/daemon/http-server.ts'
 import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { responsesIn, writeThenRead } from '../support/raw-http.ts'
@@ -10,7 +11,7 @@ import { responsesIn, writeThenRead } from '../support/raw-http.ts'
 let server: HttpServer | undefined
 afterEach(() => server?.close())
 
-async function serve(checks: readonly HealthCheck[], clock = systemClock): Promise<string> {
+async function serve(checks: readonly HealthCheck[], clock: Clock = realClock): Promise<string> {
   const metrics = openMetrics({
     clock,
     tally: async () => EMPTY_TALLY,

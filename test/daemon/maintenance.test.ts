@@ -24,7 +24,7 @@ async function pass(machine: VirtualClock, time: Duration): Promise<void> {
 }
 
 function notes(clock: QueueClock): { readonly events: Events; readonly texts: string[] } {
-  const events = new Events(() => clock.now())
+  const events = new Events(() => clock.wall.now())
   const texts: string[] = []
   events.listen((event) => {
     if (event.kind === 'note') texts.push(event.text)

@@ -9,7 +9,7 @@ import type { TokenAnswer } from '../../src/oauth/token-answer.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { MINUTE } from '../../src/system/clock.ts'
 import { mulberry32 } from '../../src/system/random.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { RotatingAuthority } from '../oauth/rotating-authority.ts'
 import { printFigures } from '../support/figures.ts'
 import { killedRenewals } from '../support/killed-renewals.ts'
@@ -22,7 +22,7 @@ type Message = { readonly asks: string } | { readonly uses: TokenAnswer }
 test(`${KILLS} processes are killed while they renew a token: no login is lost`, { timeout: 10 * MINUTE }, async () => {
   const directory = mkdtempSync(join(tmpdir(), 'deferd-rotating-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
-  const authority = new RotatingAuthority(systemClock)
+  const authority = new RotatingAuthority(realClock)
   authority.latency = 0
   const file = authority.login()
   const random = mulberry32(6)

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { askAuthority } from '../../src/oauth/authority.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 import { createWorld } from '../../src/testkit/index.ts'
 
@@ -22,7 +22,7 @@ test('a loopback authority is asked without TLS', async () => {
   })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const reply = await askAuthority({ net: systemNet, clock: systemClock }, null)(`http://127.0.0.1:${port}/token?v=2`, FORM)
+  const reply = await askAuthority({ net: systemNet, clock: realClock }, null)(`http://127.0.0.1:${port}/token?v=2`, FORM)
   server.close()
   expect(reply).toEqual({ kind: 'reply', status: 401, body: '{"error":"invalid_client"}' })
   const body = 'grant_type=client_credentials&client_secret=a%26b'

@@ -25,7 +25,7 @@ function upkeepOf({ events: tables = {}, limit = 1_000, store: wrapped = (one) =
   const driver = new TimeDriver(machine, {})
   const { store, reader } = openMemoryStore()
   const notes: string[] = []
-  const events = new Events(() => clock.now())
+  const events = new Events(() => clock.wall.now())
   events.listen((event) => void (event.kind === 'note' && notes.push(event.text)))
   const settings = {
     event_retention: 10 * MINUTE,

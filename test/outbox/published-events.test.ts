@@ -1,4 +1,5 @@
 /** Events for programs, from a relay in virtual time. */
+import { WallView } from '../../src/system/wall-view.ts'
 import { expect, test } from 'vitest'
 import { createTransport } from 'nodemailer'
 import { eventOf, newEvent, recipientEvents } from '../../src/outbox/event-data.ts'
@@ -138,8 +139,10 @@ test('the queue keeps the values of the data of each type, and programs get all 
   expect(dataOf({ type: 'destination.suspended', data: '["far.example","root"]' })).toEqual(nothing)
 })
 
+const wall = new WallView(() => 7)
+
 test('nothing is made for types that no subscription wants', async () => {
-  const recorder = new EventRecorder({ now: () => 7, wallOffset: () => 0 })
+  const recorder = new EventRecorder({ now: () => 7, wall })
   let recorded = 0
   recorder.onRecorded(() => recorded++)
   expect(recorder.isIdle).toBe(true)
@@ -152,6 +155,6 @@ test('nothing is made for types that no subscription wants', async () => {
   expect(recorded).toBe(3)
   const settlement = { owner: 1, message: 1, recipients: [], attempts: [] }
   expect(
-    recipientEvents({ request: { recipients: [] } as unknown as DeliveryRequest, settlement, result: null, offset: 0 }, () => true),
+    recipientEvents({ request: { recipients: [] } as unknown as DeliveryRequest, settlement, result: null, wall }, () => true),
   ).toEqual([])
 })

@@ -1,4 +1,6 @@
 /** A screen is shown before the queue, or the mail of a destination, is counted, and follows when that is done. */
+import type { Clock } from '../../src/system/clock.ts'
+import { WallView } from '../../src/system/wall-view.ts'
 import type { Browser, Page as Tab } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Causes } from '../../src/api/queries/causes.ts'
@@ -6,7 +8,7 @@ import { Now } from '../../src/api/queries/now.ts'
 import type { QueueView } from '../../src/api/queries/queue-view.ts'
 import { readRoutes } from '../../src/api/read-routes.ts'
 import { Page } from '../../src/page/web-page.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { launchBrowser, noBrowser } from '../support/browser.ts'
 import { SampleServer } from '../support/web-server.ts'
@@ -22,7 +24,7 @@ function uncounted(view: QueueView): { readonly view: QueueView; readonly counte
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const { live, reader } = view
   const slow: QueueView = replaced(view, {
-    clock: systemClock,
+    clock: realClock,
     live: replaced(live, { glance: () => promise.then(() => live.glance()) }),
     reader: replaced(reader, { causes: (page) => promise.then(() => reader.causes(page)) }),
   })
@@ -48,10 +50,14 @@ test('the last figures are shown for a minute while new ones are late', async ()
     await world.fill(1)
     const { view } = world.api.api
     let [passed, isLate] = [0, false]
-    const clock = replaced(systemClock, {
-      now: () => systemClock.now() + passed,
-      monotonic: () => systemClock.monotonic() + passed,
-    })
+    const clock: Clock = {
+      wall: new WallView(() => realClock.now() + passed),
+      now: () => realClock.now() + passed,
+      monotonic: () => realClock.monotonic() + passed,
+      after: (delay, action) => realClock.after(delay, action),
+      alarm: (at, action) => realClock.alarm(at, action),
+      zone: (at) => realClock.zone(at),
+    }
     const glance = () => (isLate ? new Promise<never>(() => undefined) : view.live.glance())
     const now = new Now(replaced(view, { clock, live: replaced(view.live, { glance }) }))
     const shown = () => now.within(isLate ? 20 : 10_000, null, new AbortController().signal)

@@ -1,3 +1,4 @@
+import { WallView } from '../../src/system/wall-view.ts'
 import { expect, test } from 'vitest'
 import { attentionJson } from '../../src/presentation/attention-json.ts'
 
@@ -12,7 +13,7 @@ test('conditions have one form, with times of the wall clock, and destinations a
       { kind: 'notices-due', messages: 1, isAtLeast: false },
       { kind: 'warnings', count: 4, last: 'no TLS', since: 11_000 },
     ],
-    10_000,
+    new WallView(() => 0, 10_000),
   )
   const empty = { count: null, at_least: false, within: null, text: null, since: null }
   expect(items).toEqual([

@@ -23,7 +23,7 @@ async function futureIn(world: QueueWorld, id: string, seed: number) {
   const records = recordsByName(await world.reader.destinationRecords())
   const random = seededRandom(seed)
   const now = world.clock.now()
-  return futureJson({ story, records, policies, notices, draw: (key) => random.draw(key), now })[0]
+  return futureJson({ story, records, policies, notices, draw: (key) => random.draw(key), now, wall: world.clock.wall })[0]
 }
 
 test('the planned attempts are those that the queue makes afterwards, and the warning is sent when it is planned', async () => {

@@ -1,4 +1,5 @@
 /** Lines of listings, which are written without the objects of messageJson, beside those. */
+import { WallView } from '../../src/system/wall-view.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { messageJson } from '../../src/presentation/message-json.ts'
@@ -99,11 +100,13 @@ const records: fc.Arbitrary<DestinationRecords> = fc.tuple(record, record).map(
     ),
 )
 
+const WALL = new WallView(() => 0, 12_345)
+
 test('the lines of a page are those of its JSON objects', () => {
   fc.assert(
     fc.property(fc.array(listed, { maxLength: 12 }), records, (page, known) => {
-      const expected = page.map((one) => jsonLine(messageJson(one, known))).join('')
-      expect(Buffer.from(listingLines(page, known)).toString()).toBe(expected)
+      const expected = page.map((one) => jsonLine(messageJson(one, known, WALL))).join('')
+      expect(Buffer.from(listingLines(page, known, WALL)).toString()).toBe(expected)
     }),
     { numRuns: 200 },
   )
@@ -112,7 +115,7 @@ test('the lines of a page are those of its JSON objects', () => {
 test('a buffer of lines has no other bytes, so that it is moved between threads', () => {
   const [one] = fc.sample(listed, { numRuns: 1, seed: 1 })
   const page = Array.from({ length: 200 }, () => one!)
-  const lines = listingLines(page, new Map())
+  const lines = listingLines(page, new Map(), WALL)
   expect(lines.byteOffset).toBe(0)
   expect(lines.buffer.byteLength - lines.byteLength).toBeLessThanOrEqual(4)
 })

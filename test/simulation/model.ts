@@ -2,7 +2,7 @@
  * Model of the queue, computed from the commits: the contract of the store in its simplest form. Invariants read the model, and a
  * listing of the real queue must equal it.
  */
-import type { Duration, Instant } from '../../src/system/clock.ts'
+import type { Duration, QueueTime } from '../../src/system/clock.ts'
 import {
   isLive,
   messageOf,
@@ -24,11 +24,11 @@ export interface ModelRecipient {
   readonly address: string
   readonly notify: NewRecipient['notify']
   readonly destination: DestinationName
-  readonly expiresAt: Instant
+  readonly expiresAt: QueueTime
   state: 'waiting' | 'leased' | 'parked' | 'delivered' | 'bounced' | 'expired' | 'removed'
-  dueAt: Instant
+  dueAt: QueueTime
   /** Due time before an operator flushed the recipient. */
-  keptDueAt: Instant | null
+  keptDueAt: QueueTime | null
   steps: number
   attempts: number
   deliveryStarts: number

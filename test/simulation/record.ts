@@ -4,7 +4,7 @@ import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, Message, MessageId, OwnerId, Recipient, RecipientId } from '../../src/mail/message.ts'
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
-import type { Duration, Instant } from '../../src/system/clock.ts'
+import type { Duration, QueueTime } from '../../src/system/clock.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import type { ListedMessage } from '../../src/store/queue-reader.ts'
 import type { WorldEvent } from '../../src/testkit/index.ts'
@@ -52,7 +52,7 @@ export interface OutcomeFacts extends Pick<RecipientOutcome, 'outcome' | 'softBo
 /** Result of a delivery. */
 export interface ResultFacts extends Pick<AttemptResult, 'feedback' | 'congestion' | 'possiblySent'> {
   readonly outcomes: readonly OutcomeFacts[]
-  readonly endedAt: Instant
+  readonly endedAt: QueueTime
 }
 
 /** The queue at one instant, as in a listing. */
@@ -102,7 +102,7 @@ export type GeneratedStep =
       readonly to: readonly string[]
     }
   | { readonly did: 'answered'; readonly mail: number; readonly messageId: string; readonly reply: string | null }
-  | ({ readonly did: 'committed'; readonly number: number; readonly asked: Instant; readonly node?: OwnerId } & Commit)
+  | ({ readonly did: 'committed'; readonly number: number; readonly asked: QueueTime; readonly node?: OwnerId } & Commit)
   | ({ readonly did: 'began'; readonly attempt: number; readonly node?: OwnerId } & CommittedClaim)
   /** The delivery goes on under the limits of a provider. */
   | { readonly did: 'admitted'; readonly attempt: number; readonly provider: string }

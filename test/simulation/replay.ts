@@ -2,7 +2,7 @@
  * Replays a history once. Passes each entry to every invariant, with the state just before the entry: the model of the queue, the
  * deliveries in progress, the closed destinations and the time of the queue.
  */
-import type { Instant, Duration } from '../../src/system/clock.ts'
+import type { QueueTime, Duration } from '../../src/system/clock.ts'
 import { shardUnder } from '../../src/store/membership/shard-keys.ts'
 import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, OwnerId, RecipientId } from '../../src/mail/message.ts'
@@ -45,7 +45,7 @@ export interface Scene {
   /** Start of the relay, on the monotonic clock; null while it is down. */
   readonly upSince: Duration | null
   readonly at: Duration
-  readonly now: Instant
+  readonly now: QueueTime
   /** Sum of the steps of the wall clock. */
   readonly wallSetBy: Duration
   /** Time until which the disk is full, on the monotonic clock. */
@@ -104,7 +104,7 @@ class Stage implements Scene {
   readonly openSince = new Map<DestinationName, Duration>()
   upSince: Duration | null = 0
   at: Duration = 0
-  now: Instant = BEGINNING
+  now: QueueTime = BEGINNING
   wallSetBy: Duration = 0
   diskFullUntil: Duration = 0
   faultsOver = false

@@ -3,7 +3,7 @@
  * exchangers fail and recover by seed, and overlap. Returns what must never happen.
  */
 import { createHash } from 'node:crypto'
-import { HOUR, type Instant } from '../../src/system/clock.ts'
+import { HOUR, type QueueTime } from '../../src/system/clock.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { TEST_AUTHORITY, TlsWorld } from '../support/tls-world.ts'
@@ -38,7 +38,7 @@ class TroubledDomain {
   readonly far: TlsWorld
   readonly #kind: TlsPolicyKind
   /** Time from which no mail may be sent to the domain as it is; null while mail may be sent. */
-  forbidsSince: Instant | null = null
+  forbidsSince: QueueTime | null = null
   readonly #troubles = new Map<string, { readonly name: string; readonly until: number }>()
 
   constructor(far: TlsWorld, kind: TlsPolicyKind) {
@@ -71,7 +71,7 @@ class TroubledDomain {
       const trouble = { name: dice.one(names), until: hour + dice.number(1, 8) }
       if (begins && mayBegin && !this.#troubles.has(part)) this.#troubles.set(part, trouble)
     }
-    this.forbidsSince = this.#forbidsMail ? (this.forbidsSince ?? this.far.world.now()) : null
+    this.forbidsSince = this.#forbidsMail ? (this.forbidsSince ?? this.far.world.clock.now()) : null
     this.#applyAll()
   }
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Lookup, Net } from '../../src/system/net.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { peerName } from '../../src/smtpd/peer-name.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -55,7 +55,7 @@ test('a client on loopback is localhost, as /etc/hosts says', async () => {
   )
   // A name server that does not answer.
   const net = new SystemNet({ dnsServers: ['127.0.0.1:9'], hostsFile })
-  const names = ['127.0.0.1', '::1'].map((address) => peerName(address, net, systemClock))
+  const names = ['127.0.0.1', '::1'].map((address) => peerName(address, net, realClock))
   expect(await Promise.all(names)).toEqual(['localhost', 'localhost'])
   rmSync(folder, { recursive: true })
 })

@@ -8,7 +8,7 @@ import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { SystemNet } from '../../src/system/system-net.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { singleBytes } from '../support/segments.ts'
@@ -126,7 +126,7 @@ async function tlsListener(): Promise<number> {
   const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   writeFileSync(cert, CERTIFICATE)
   writeFileSync(key, KEY)
-  const { smtpd } = await startSmtpdOn(new SystemNet(), systemClock, {
+  const { smtpd } = await startSmtpdOn(new SystemNet(), realClock, {
     smtpd_listen: [],
     smtpd: [{ address: '127.0.0.1:0', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: 'haproxy' }],
     smtpd_tls_cert_file: cert,

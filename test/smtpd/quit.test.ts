@@ -3,14 +3,19 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { HOUR, type Clock } from '../../src/system/clock.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
 import { systemNet } from '../../src/system/system-net.ts'
+import { realClock } from '../support/real-clock.ts'
 import { startSmtpdOn } from '../support/smtpd-harness.ts'
 
 /** The system's clock without time limits: they end after an hour. */
-const clock = Object.assign(Object.create(systemClock) as Clock, {
-  after: (delay: number, action: () => void) => systemClock.after(delay === 0 ? 0 : HOUR, action),
-})
+const clock: Clock = {
+  wall: realClock.wall,
+  now: () => realClock.now(),
+  monotonic: () => realClock.monotonic(),
+  after: (delay, action) => realClock.after(delay === 0 ? 0 : HOUR, action),
+  alarm: (at, action) => realClock.alarm(at, action),
+  zone: (at) => realClock.zone(at),
+}
 
 async function openServer() {
   const server = await startSmtpdOn(systemNet, clock, { smtpd_listen: ['127.0.0.1:0'] })

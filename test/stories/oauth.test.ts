@@ -76,11 +76,11 @@ class Site {
   }
 
   async oauth() {
-    return statusJson(await this.status()).oauth
+    return statusJson(await this.status(), this.world.clock.wall).oauth
   }
 
   async attention() {
-    const items = attentionJson(await this.world.relay.status.attention(this.world.reader), 0)
+    const items = attentionJson(await this.world.relay.status.attention(this.world.reader), this.world.clock.wall)
     return items.filter(({ kind }) => kind === 'oauth-failed')
   }
 

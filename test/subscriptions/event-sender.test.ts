@@ -38,7 +38,7 @@ function sharedQueue() {
       if (hangs) await once(signal, 'abort')
       return OK
     }
-    const events = new Events(() => clock.now())
+    const events = new Events(() => clock.wall.now())
     const parts = { store, clock, events, random: seededRandom(1), send, secretsOf: () => [], obstacle: () => null }
     const sender = new EventSender({ ...parts, isShared: true })
     onTestFinished(() => sender.stop())
@@ -63,7 +63,7 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   await store.subscribe({ name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
   const sent: { readonly at: number; readonly type: string; readonly id: string; readonly data: unknown }[] = []
   const notes: string[] = []
-  const events = new Events(() => clock.now())
+  const events = new Events(() => clock.wall.now())
   events.listen((event) => void (event.kind === 'note' && notes.push(event.text)))
   const started = clock.now()
   const state = { obstacle }

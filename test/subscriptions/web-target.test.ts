@@ -7,7 +7,7 @@ import { ALL_EVENTS, settingsOf } from '../../src/outbox/configured-subscription
 import type { SubscriptionSettings } from '../../src/store/outbox/subscription.ts'
 import type { SentEvent } from '../../src/subscriptions/event-request.ts'
 import { webTarget } from '../../src/subscriptions/web-target.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { ForwardingNet, type Lookup, type Net } from '../../src/system/net.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 
@@ -60,7 +60,7 @@ async function receiver(answer: (response: ServerResponse, request: IncomingMess
 }
 
 function target(net: Net = new LoopbackNet(systemNet)) {
-  const web = webTarget({ net, clock: systemClock, source: () => 'relay.example', version: '0' })
+  const web = webTarget({ net, clock: realClock, source: () => 'relay.example', version: '0' })
   opened.push(web.close)
   return (to: string, settings: Partial<SubscriptionSettings> = {}, signal = new AbortController().signal) =>
     web.send({

@@ -2,6 +2,7 @@
 import { Operations } from '../../src/queue/operations.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
+import { QueueClock } from '../../src/system/queue-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
 import type { Behaviour } from './modelled-remote.ts'
@@ -19,8 +20,9 @@ export class ApiWorld {
 
   private constructor(queue: QueueWorld) {
     this.queue = queue
-    const { relay, store, reader, clock } = queue
-    const events = new Events(() => clock.now())
+    const { relay, store, reader } = queue
+    const clock = new QueueClock(queue.clock)
+    const events = new Events(() => clock.wall.now())
     const { recorder } = relay
     const outbox = { onPublished: (listener: (isChange: boolean) => void) => this.published?.onPublished(listener) ?? (() => undefined) }
     const operations = new Operations({

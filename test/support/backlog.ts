@@ -2,7 +2,7 @@
  * Queues a backlog as after an outage: messages that were attempted and deferred, spread over destinations. They enter the store
  * as from the daemon, in large group commits.
  */
-import type { Duration, Instant } from '../../src/system/clock.ts'
+import type { Duration, QueueTime } from '../../src/system/clock.ts'
 import { recipientId } from '../../src/mail/message.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
@@ -11,7 +11,7 @@ export interface Backlog {
   readonly messages: number
   /** Destination of the n-th message. */
   readonly destinationOf: (n: number) => string
-  readonly now: Instant
+  readonly now: QueueTime
   /** Recipient of the n-th message; an address at its destination when absent. */
   readonly recipientOf?: (n: number) => string
   /** Due time of the n-th message, after `now`. */

@@ -2,6 +2,8 @@
  * One process of test/interop/dane.test.ts, in a network namespace: SMTP servers with STARTTLS at 127.0.0.N:25, and deliveries of the real SMTP
  * client to each domain over the name server at 127.0.0.1. Its argument is a file with the hosts and domains; it prints one JSON line.
  */
+import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from './real-clock.ts'
 import { readFileSync } from 'node:fs'
 import { configFrom } from '../../src/config/load.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
@@ -10,7 +12,6 @@ import { openRoutingTables } from '../../src/delivery/routing/routing-tables.ts'
 import { SmtpAgent } from '../../src/delivery/smtp/smtp-agent.ts'
 import { recipientId, type DeliveryRequest } from '../../src/mail/message.ts'
 import { seededRandom } from '../../src/system/random.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
 import { RemoteNetwork } from '../../src/testkit/remote/remote-network.ts'
 
@@ -38,7 +39,7 @@ function agentAt(level: string): { readonly agent: SmtpAgent; readonly router: R
   const { config } = configFrom({}, 'relay.us.test', { overrides })
   const router = new Router(config, openRoutingTables(config).tables)
   const readChunk = async (_: number, index: number) => (index === 0 ? Buffer.from('Subject: hi\r\n\r\nhi\r\n') : undefined)
-  const shared = { config, router, policies: new DestinationPolicies(config), net, clock: systemClock, random: seededRandom(1), readChunk }
+  const shared = { config, router, policies: new DestinationPolicies(config), net, clock: realClock, random: seededRandom(1), readChunk }
   return { agent: new SmtpAgent({ ...shared, note: () => undefined, secured: () => undefined, holds: () => true }), router }
 }
 
@@ -46,7 +47,7 @@ const outcomes: Record<string, object> = {}
 for (const level of ['dane', 'dane-only']) {
   const { agent, router } = agentAt(level)
   for (const [n, domain] of domains.entries()) {
-    const now = systemClock.now()
+    const now = realClock.now()
     const address = `ann@${domain}`
     const message = { id: n + 1, createdAt: now, arrivedAt: now, sender: 'app@us.test', size: 19, contentId: 1, smtputf8: false }
     const progress = { dueAt: now, expiresAt: now + 86_400_000, steps: 0, attempts: 0, last: null, warnings: 0, flushed: false }

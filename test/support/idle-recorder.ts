@@ -1,4 +1,5 @@
 /** A recorder of events without subscriptions, which makes none. */
+import { WallView } from '../../src/system/wall-view.ts'
 import { EventRecorder } from '../../src/outbox/event-recorder.ts'
 
-export const idleRecorder = new EventRecorder({ now: () => 0, wallOffset: () => 0 })
+export const idleRecorder = new EventRecorder({ now: () => 0, wall: new WallView(() => 0) })

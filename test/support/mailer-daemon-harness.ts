@@ -8,7 +8,7 @@ import type { NoticeEntry, NoticeSettings } from '../../src/bounce/notice-writer
 import { parseNotice, type ParsedNotice } from '../../src/bounce/dsn-parser.ts'
 import type { TokenBucketLimits } from '../../src/bounce/token-bucket.ts'
 import { domainOf } from '../../src/mail/address.ts'
-import { DAY, type Duration, type Instant } from '../../src/system/clock.ts'
+import { DAY, type Duration, type QueueTime } from '../../src/system/clock.ts'
 import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
 import { inChunks } from '../../src/store/chunks.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
@@ -187,15 +187,15 @@ export class MailerDaemonHarness implements NoticeEntry {
   async defer(
     message: Message,
     position: number,
-    dueAt: Instant,
-    more: { readonly noticeDue?: NoticeDue; readonly warnAt?: Instant | null } = {},
+    dueAt: QueueTime,
+    more: { readonly noticeDue?: NoticeDue; readonly warnAt?: QueueTime | null } = {},
   ): Promise<void> {
     const recipient = recipientId(message.id, position)
     const last = said('450 4.2.1 busy')
     await this.#settle(message, { recipient, state: 'waiting', dueAt, steps: 1, attempts: 1, last, noticeDue: more.noticeDue }, more.warnAt)
   }
 
-  async #settle(message: Message, settled: Settled, warnAt?: Instant | null): Promise<void> {
+  async #settle(message: Message, settled: Settled, warnAt?: QueueTime | null): Promise<void> {
     const { noticeDue } = await this.store.settle({
       owner: this.store.leaseTerms().owner,
       message: message.id,

@@ -1,5 +1,5 @@
 /** Model of remote servers: a delivery agent whose results are computed by a function, without SMTP. */
-import { sleep, type Duration, type Instant } from '../../src/system/clock.ts'
+import { sleep, type Duration, type QueueTime } from '../../src/system/clock.ts'
 import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, MessageId } from '../../src/mail/message.ts'
 import type { Incarnation } from '../../src/testkit/incarnation.ts'
@@ -89,7 +89,7 @@ async function contentOf({ message }: DeliveryRequest, read: Incarnation['store'
   return Buffer.concat(chunks).toString('latin1')
 }
 
-function resultOf(request: DeliveryRequest, behaviour: Behaviour, startedAt: Instant, endedAt: Instant): AttemptResult {
+function resultOf(request: DeliveryRequest, behaviour: Behaviour, startedAt: QueueTime, endedAt: QueueTime): AttemptResult {
   const outcome = outcomeOf(behaviour)
   return {
     outcomes: new Map(request.recipients.map(({ id }) => [id, outcome])),

@@ -1,4 +1,5 @@
 /** Builds messages, recipients and notices, and validates a notice as mail. */
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { expect } from 'vitest'
 import { noticeSettings, type NoticeSettings } from '../../src/bounce/notice-writer.ts'
 import { loadTemplates } from '../../src/bounce/templates.ts'
@@ -7,13 +8,12 @@ import { readPart, splitMultipart, type MimePart } from '../../src/bounce/mime-r
 import type { Notice } from '../../src/bounce/notice.ts'
 import { readOriginal, type ReturnedOriginal } from '../../src/bounce/returned-original.ts'
 import { configFrom, type LoadedConfig } from '../../src/config/load.ts'
-import { DAY, type Instant } from '../../src/system/clock.ts'
-import { formatMailDate } from '../../src/mail/mail-date.ts'
+import { DAY, type QueueTime } from '../../src/system/clock.ts'
 import { formatReply, parseReply, type DeliveryStatus, type Stage } from '../../src/mail/smtp-reply.ts'
 import { queueIdOf, recipientId, type Message, type Recipient } from '../../src/mail/message.ts'
 
 /** Arrival time of the messages of these tests: 2026-01-05T09:00:00Z. */
-export const ARRIVAL: Instant = 1_767_603_600_000
+export const ARRIVAL: QueueTime = 1_767_603_600_000
 
 export function loaded(overrides: readonly string[] = []): LoadedConfig {
   return configFrom({ myorigin: 'example.org' }, 'relay.example', { overrides })
@@ -118,7 +118,7 @@ export function written(notice: Notice, message: Message, returned: ReturnedOrig
     template: settings.templates[notice.kind],
     queueId: queueIdOf({ id: 77, createdAt: at }),
     at,
-    date: (instant) => formatMailDate(instant, { offset: 60, name: 'CET' }),
+    clock: new VirtualClock({ startsAt: at, zone: () => ({ offset: 60, name: 'CET' }) }),
   })
 }
 

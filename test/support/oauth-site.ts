@@ -1,4 +1,5 @@
 /** An authorization server and a mail server that takes its tokens, on ports of this machine, with a configuration that uses them. */
+import { openFileReader } from '../../src/cli/queue-client/queue-access.ts'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
@@ -11,8 +12,6 @@ import type { Listener } from '../../src/system/net.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { systemNet } from '../../src/system/system-net.ts'
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
-import { onWallClock } from '../../src/store/wall-reader.ts'
 import { Authority as SimulatedAuthority } from '../../src/testkit/test-authority.ts'
 import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { RemoteNetwork } from '../../src/testkit/remote/remote-network.ts'
@@ -122,7 +121,7 @@ export class OauthSite {
     const ran = await this.operator.run([...argv, '--config', this.path('deferd.toml')], {
       clock: systemClock,
       access: {
-        openReader: (config) => onWallClock(openQueueReader(config.queue_directory), systemClock),
+        openReader: (config) => openFileReader(config, systemClock),
         openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, systemClock),
       },
       ...terminal,

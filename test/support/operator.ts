@@ -1,6 +1,7 @@
 /**
  * Runs whole commands in process, as an operator at a shell would, on a real queue folder. The clock does not advance by itself.
  */
+import { openFileReader } from '../../src/cli/queue-client/queue-access.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,8 +21,6 @@ import type { Output, RunningDaemon, Shell } from '../../src/cli/shell/shell.ts'
 import type { LiveStatus } from '../../src/queue/queue-status.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
-import { onWallClock } from '../../src/store/wall-reader.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -147,7 +146,7 @@ export class Operator {
         asked.push(question)
         return Promise.resolve(answer ?? null)
       },
-      openReader: (config) => onWallClock(openQueueReader(config.queue_directory), this.clock),
+      openReader: (config) => openFileReader(config, this.clock),
       openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),

@@ -9,6 +9,7 @@ import { takeOwnership } from '../../src/store/owner-lock.ts'
 import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from './real-clock.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
 import { systemRandom } from '../../src/system/system-random.ts'
 import { Events } from '../../src/telemetry/events.ts'
@@ -56,7 +57,7 @@ const { store } = await openWorkerStore({ directory: config.queue_directory })
 const failpoint = parseFailpoint(failpointText)
 const relay = new Relay({
   config,
-  clock: systemClock,
+  clock: realClock,
   random: systemRandom,
   net: new SystemNet(),
   store: failpoint === null ? store : deadly(store, failpoint),

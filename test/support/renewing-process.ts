@@ -1,21 +1,21 @@
 /** A process that renews a rotating refresh token in a queue on disk as fast as it can. Its parent is the authority. */
+import { realClock } from './real-clock.ts'
 import { sharedGrantsIn } from '../../src/oauth/shared-grant.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
 import type { TokenAnswer } from '../../src/oauth/token-answer.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
 import type { Clock } from '../../src/system/clock.ts'
 
 /** Queue folder, token of the file, and time in ms by which the clock is ahead, so that the claim of a killed process has ended. */
 const [directory = '', file = '', ahead = '0'] = process.argv.slice(2)
 
 const clock: Clock = {
-  now: () => systemClock.now() + Number(ahead),
-  wallOffset: () => 0,
-  monotonic: () => systemClock.monotonic(),
-  after: (delay, action) => systemClock.after(delay, action),
-  alarm: (at, action) => systemClock.alarm(at, action),
-  zone: (at) => systemClock.zone(at),
+  now: () => realClock.now() + Number(ahead),
+  wall: realClock.wall,
+  monotonic: () => realClock.monotonic(),
+  after: (delay, action) => realClock.after(delay, action),
+  alarm: (at, action) => realClock.alarm(at, action),
+  zone: (at) => realClock.zone(at),
 }
 const { store } = await openInlineStore({ directory })
 const renewal = new SharedGrantRenewal({

@@ -149,7 +149,7 @@ export const OUTSIDER = '203.0.113.9'
 /** Starts an SMTP server on a network and a clock, with an intake that records submissions. */
 export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Config> = {}) {
   const config: Config = { ...defaultConfig('relay.example').config, ...settings }
-  const events = new Events(() => clock.now())
+  const events = new Events(() => clock.wall.now())
   const seen: QueueEvent[] = []
   events.listen((event) => seen.push(event))
   const intake = new RecordingIntake(() => clock.now())

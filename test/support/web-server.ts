@@ -20,6 +20,7 @@ import { WebServer, type WebCertificate } from '../../src/http/web-server.ts'
 import type { AccessToken } from '../../src/store/access-token.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from './real-clock.ts'
 import type { Clock } from '../../src/system/clock.ts'
 import { ask, type RawResponse, type RequestParts } from './raw-http.ts'
 
@@ -59,7 +60,7 @@ export class SampleServer {
     proxies = [],
     needsProxy = false,
     certificate = null,
-    clock = systemClock,
+    clock = realClock,
     times,
     loginPage = ({ problem }) => `<form method="post" action="login">${problem ?? ''}</form>`,
   }: WebServerOptions) {

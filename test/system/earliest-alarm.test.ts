@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { SECOND, type Instant } from '../../src/system/clock.ts'
+import { SECOND, type QueueTime } from '../../src/system/clock.ts'
 import { EarliestAlarm } from '../../src/system/earliest-alarm.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 /** An alarm on a clock that starts at 0, and the instants at which it rang. */
 function alarmAtZero() {
   const clock = new VirtualClock({ startsAt: 0 })
-  const rang: Instant[] = []
+  const rang: QueueTime[] = []
   const alarm = new EarliestAlarm(clock, () => rang.push(clock.now()))
   const run = () => {
     while (clock.runNext());
@@ -34,7 +34,7 @@ test('asks nothing of the clock for a later instant', () => {
 
 test('can be set anew from within its own call', () => {
   const clock = new VirtualClock({ startsAt: 0 })
-  const rang: Instant[] = []
+  const rang: QueueTime[] = []
   const alarm = new EarliestAlarm(clock, () => {
     rang.push(clock.now())
     if (rang.length < 3) alarm.expect(clock.now() + 10)

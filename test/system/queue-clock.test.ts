@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DAY, HOUR, MINUTE, SECOND, type Duration, type Instant } from '../../src/system/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, type Duration, type QueueTime } from '../../src/system/clock.ts'
 import { QueueClock, resumedAt, type ClockRecord } from '../../src/system/queue-clock.ts'
 import { BEGINNING, VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -27,12 +27,12 @@ test.each([10 * YEAR, -10 * YEAR, HOUR, -HOUR, MINUTE, -5 * SECOND])(
   (step) => {
     const machine = new VirtualClock()
     const clock = new QueueClock(machine)
-    const rang: Instant[] = []
+    const rang: QueueTime[] = []
     clock.alarm(clock.now() + 5 * MINUTE, () => rang.push(clock.now() - BEGINNING))
     pass(machine, MINUTE)
     machine.step(step)
     expect(clock.now()).toBe(BEGINNING + MINUTE)
-    expect(clock.now() - clock.wallOffset()).toBe(machine.now())
+    expect(clock.wall.now()).toBe(machine.now())
     pass(machine, 10 * MINUTE)
     expect(rang).toEqual([5 * MINUTE])
   },
@@ -66,7 +66,7 @@ test('a clock that is less than a second off, as one read from a database, has n
     expect([clock.now() - machine.now(), clock.wallOffset(), clock.observe()]).toEqual([offset, 0, 0])
     expect(clock.record()).toEqual(record)
     machine.step(-2 * SECOND)
-    expect([clock.observe(), clock.now() - clock.wallOffset()]).toEqual([-2 * SECOND, machine.now()])
+    expect([clock.observe(), clock.wall.now()]).toEqual([-2 * SECOND, machine.now()])
     machine.step(2 * SECOND)
   }
 })
@@ -74,7 +74,7 @@ test('a clock that is less than a second off, as one read from a database, has n
 test('the time of a suspension passes: alarms that became due in it ring within the second', () => {
   const machine = new VirtualClock()
   const clock = new QueueClock(machine)
-  const rang: Instant[] = []
+  const rang: QueueTime[] = []
   const cancelled = clock.alarm(clock.now() + 6 * MINUTE, () => rang.push(-1))
   for (const after of [5 * MINUTE, 2 * HOUR]) clock.alarm(clock.now() + after, () => rang.push(clock.now() - BEGINNING))
   pass(machine, MINUTE)
@@ -101,7 +101,7 @@ describe('after a restart', () => {
     pass(machine, 3 * MINUTE)
     const next = restarted(machine, record)
     expect(next.now()).toBe(BEGINNING + HOUR + 3 * MINUTE)
-    expect(next.now() - next.wallOffset()).toBe(machine.now())
+    expect(next.wall.now()).toBe(machine.now())
   })
 
   test('after another boot, as much time has passed as the wall clock shows', () => {

@@ -7,7 +7,7 @@ import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { Router } from '../../src/delivery/routing/router.ts'
 import { SmtpAgent } from '../../src/delivery/smtp/smtp-agent.ts'
 import { seededRandom } from '../../src/system/random.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
 import { SmtpAgentHarness, testConfig } from '../support/smtp-agent-harness.ts'
 import { ScriptedServer, type ServerScript } from '../support/scripted-server.ts'
@@ -35,7 +35,7 @@ async function deliver(accept: Parameters<SystemNet['listen']>[1], chunks: reado
     router: new Router(parts, new Map()),
     policies: new DestinationPolicies(parts),
     net: new SystemNet(),
-    clock: systemClock,
+    clock: realClock,
     random: seededRandom(1),
     readChunk: async (_body, index) => chunks[index],
     note: () => {},

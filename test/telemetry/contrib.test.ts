@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 
@@ -11,7 +11,7 @@ const CONTRIB = join(import.meta.dirname, '../../contrib')
 const contrib = (path: string): string => readFileSync(join(CONTRIB, path), 'utf8')
 
 const metrics = openMetrics({
-  clock: systemClock,
+  clock: realClock,
   tally: async () => EMPTY_TALLY,
   destinations: () => [],
 })

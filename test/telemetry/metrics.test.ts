@@ -8,7 +8,7 @@ import type { TokenState } from '../../src/oauth/access-tokens.ts'
 import type { MetricSources } from '../../src/telemetry/metrics/gauges.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import type { QueueTally } from '../../src/store/queue-tally.ts'
-import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const NOW = Date.UTC(2026, 10, 20)
@@ -33,7 +33,7 @@ const destination = (name: string, waiting: number, more: Partial<LiveDestinatio
 
 const open = (sources: Partial<MetricSources> = {}) =>
   openMetrics({
-    clock: systemClock,
+    clock: realClock,
     tally: async () => EMPTY_TALLY,
     destinations: () => [],
     ...sources,

@@ -9,6 +9,7 @@ import type { Shell } from '../../src/cli/shell/shell.ts'
 import { askAuthority } from '../../src/oauth/authority.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
+import { realClock } from '../support/real-clock.ts'
 import { systemRandom } from '../../src/system/system-random.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 import { readScript } from '../../src/testkit/remote/script.ts'
@@ -200,7 +201,7 @@ test('with --oauth, the command prints a configuration whose token the ports req
     client_secret: secret,
     scope: 'https://outlook.office365.com/.default',
   }
-  const ask = () => askAuthority({ net: systemNet, clock: systemClock }, ca)(value('token_url'), new URLSearchParams(form))
+  const ask = () => askAuthority({ net: systemNet, clock: realClock }, ca)(value('token_url'), new URLSearchParams(form))
   expect(await ask()).toEqual({ kind: 'reply', status: 503, body: '{"error":"temporarily_unavailable"}' })
   const reply = await ask()
   const { access_token: accessToken } = JSON.parse(reply.kind === 'reply' ? reply.body : '{}') as { readonly access_token: string }

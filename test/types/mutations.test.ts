@@ -38,7 +38,55 @@ const kindDropped = (layer: string, file: string, replace: string): Mutation => 
   report: "Property 'count' is missing in type '{ ",
 })
 
+/** An instant of one clock given where the other one is wanted. */
+const clockMixed = (name: string, file: string, replace: string, by: string, report: string): Mutation => ({
+  name,
+  file,
+  replace,
+  by,
+  judge: 'tsc',
+  report,
+})
+
+const QUEUE_FOR_WALL = "'QueueTime' is not assignable to "
+const WALL_FOR_QUEUE = "'WallTime' is not assignable to "
+
 const MUTATIONS: readonly Mutation[] = [
+  clockMixed(
+    'a time of the queue in a listing',
+    'cli/render/history-line.ts',
+    'isoTime(wall.of(settledAt))',
+    'isoTime(settledAt)',
+    QUEUE_FOR_WALL,
+  ),
+  clockMixed(
+    'a time of the queue in a date of mail',
+    'mail/mail-date.ts',
+    'formatMailDate(wall, clock.zone(wall))',
+    'formatMailDate(at, clock.zone(wall))',
+    QUEUE_FOR_WALL,
+  ),
+  clockMixed(
+    'a time of the queue in an event',
+    'queue/scheduler/destination-control.ts',
+    'until: wall.of(access.until)',
+    'until: access.until',
+    'is not assignable to parameter of type',
+  ),
+  clockMixed(
+    'a time of the wall clock in a filter',
+    'cli/commands/history.ts',
+    'filterOf(options, clock.now())',
+    'filterOf(options, shell.clock.now())',
+    WALL_FOR_QUEUE,
+  ),
+  clockMixed(
+    'a clock of the machine for the clock of a queue',
+    'cli/queue-client/direct-client.ts',
+    'return clientOfQueue({ config, store, reader, clock, move, close })',
+    'return clientOfQueue({ config, store, reader, clock: machine, move, close })',
+    "missing in type 'MachineClock'",
+  ),
   keyDropped(
     'the SQLite store',
     'store/sqlite/reader-queries.ts',

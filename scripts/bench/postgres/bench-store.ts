@@ -10,7 +10,7 @@ import { Connection } from '../../../src/store/postgres/session/database-connect
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
 import { openStore } from '../../../src/store/sqlite/open-store.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../../test/support/real-clock.ts'
 
 /** One of `of` stores that share the shards of a queue. */
 export interface Share {
@@ -30,7 +30,7 @@ export async function openBenchStore(place: string, share: Share = { index: 0, o
   const url = parseDatabaseUrl(place)
   if (url === null) return openStore(place, { threads: true, create: true })
   const labels = { name: `bench${share.index}`, program: '', settings: '', draining: false }
-  const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+  const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
   const session = new Connection(await openSession({ url, durability: 'primary', application: 'deferd bench', pipeline: true }))
   await session.query(`update shard set owner = ${queue.node} where id % ${share.of} = ${share.index}`)
   await session.end()

@@ -1,12 +1,11 @@
 /** Counts of the causes for which the mail of a destination waits. A count reads all that mail, so clients share it, and results are kept. */
 import { causeJson } from '../../presentation/cause-json.ts'
-import { epochSeconds } from '../../presentation/text.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { waitingCauses } from '../../queue/waiting-causes.ts'
 import { seconds, withTimeout, type Duration, type Timer } from '../../system/clock.ts'
 import { assertVisible } from './destinations.ts'
 import type { Visible } from './messages.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView } from './queue-view.ts'
 
 /** Time after the end of a count at which the causes are counted again. */
 const AGE: Duration = seconds(30)
@@ -58,9 +57,12 @@ class CauseCount {
   }
 
   async #count(name: DestinationName): Promise<CausesJson> {
-    const as_of = epochSeconds(wallNow(this.#view))
+    const as_of = asOf(this.#view)
     try {
-      return { causes: (await waitingCauses(this.#view.reader, name, this.#end.signal)).map(causeJson), as_of }
+      return {
+        causes: (await waitingCauses(this.#view.reader, name, this.#end.signal)).map((one) => causeJson(one, this.#view.clock.wall)),
+        as_of,
+      }
     } finally {
       this.#hasEnded = true
       this.#timer?.cancel()

@@ -1,16 +1,17 @@
 /** Queries for the history and the traffic of the queue. */
 import { historyJson, type HistoryJson } from '../../presentation/history-json.ts'
-import { epochSeconds, jsonLines } from '../../presentation/text.ts'
+import { jsonLines } from '../../presentation/text.ts'
 import type { FinalState, Recipient } from '../../mail/message.ts'
 import { addressPattern } from '../../patterns/filter-pattern.ts'
 import { senderPattern } from '../../store/message-conditions.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails } from '../../store/queue-reader.ts'
 import { sumOfTraffic, type Traffic, type TrafficMinute } from '../../store/traffic.ts'
-import { HOUR, MINUTE, type Duration, type Instant } from '../../system/clock.ts'
+import { HOUR, MINUTE, type Duration, type QueueTime } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
 import { maySee } from '../values/message-query.ts'
 import type { Visible } from './messages.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import type { QueueView } from './queue-view.ts'
 
 export interface HistoryQuery {
   readonly sender?: string | undefined
@@ -35,7 +36,7 @@ const STREAM_PAGE = 50
 /** Maximum number of pages that one request reads for messages of which the client may see a recipient. */
 const PAGES = 20
 
-const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: Instant): HistoryFilter => ({
+const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: QueueTime): HistoryFilter => ({
   sender: sender === undefined ? null : senderPattern(sender),
   recipient: recipient === undefined ? null : addressPattern(recipient),
   outcome: outcome ?? null,
@@ -45,10 +46,14 @@ const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: Inst
 const seenRecipients = (filter: HistoryFilter, message: MessageDetails, visible: Visible): readonly Recipient[] =>
   departedRecipients(filter, message).filter(({ destination }) => maySee(visible, destination))
 
-const entriesOf = (messages: readonly MessageDetails[], filter: HistoryFilter, visible: Visible): readonly HistoryJson[] =>
+const entriesOf = (
+  messages: readonly MessageDetails[],
+  filter: HistoryFilter,
+  { visible, wall }: { readonly visible: Visible; readonly wall: WallView },
+): readonly HistoryJson[] =>
   messages.flatMap((message) => {
     const recipients = seenRecipients(filter, message, visible)
-    return recipients.length === 0 ? [] : [historyJson(message, recipients)]
+    return recipients.length === 0 ? [] : [historyJson(message, recipients, wall)]
   })
 
 /** One page of mail that has left the queue, the last one first. A page without messages may have a next page. */
@@ -57,18 +62,18 @@ export async function historyPage(
   { limit, before, ...query }: HistoryPageQuery,
   { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
 ): Promise<HistoryPageJson> {
-  const now = wallNow(view)
+  const now = view.clock.now()
   const filter = filterOf(query, now)
   const conditions = ['history', query, visible]
   const messages: HistoryJson[] = []
   let position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
   for (let page = 0; page < PAGES && !signal.aborted; page++) {
     const departed = await view.reader.departed(filter, { before: position, limit: limit - messages.length })
-    messages.push(...entriesOf(departed.messages, filter, visible))
+    messages.push(...entriesOf(departed.messages, filter, { visible, wall: view.clock.wall }))
     position = departed.next
     if (position === null || messages.length >= limit) break
   }
-  return { messages, next: position === null ? null : cursorText([position], conditions), as_of: epochSeconds(now) }
+  return { messages, next: position === null ? null : cursorText([position], conditions), as_of: view.clock.wall.seconds(now) }
 }
 
 /** The whole history as the lines of `deferd history list --json`. */
@@ -77,11 +82,11 @@ export async function* historyLines(
   query: HistoryQuery,
   { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
-  const filter = filterOf(query, wallNow(view))
+  const filter = filterOf(query, view.clock.now())
   for (let before: number | null | undefined; before !== null && !signal.aborted;) {
     const { messages, next } = await view.reader.departed(filter, { before: before ?? null, limit: STREAM_PAGE })
     before = next
-    yield jsonLines(entriesOf(messages, filter, visible))
+    yield jsonLines(entriesOf(messages, filter, { visible, wall: view.clock.wall }))
   }
 }
 
@@ -96,11 +101,9 @@ export type SeriesSpan = keyof typeof SERIES
 /** Traffic of the queue in intervals that have ended, oldest first. Intervals without traffic have zeros. */
 export async function trafficSeries(view: QueueView, name: SeriesSpan) {
   const { span, interval } = SERIES[name]
-  // The minutes are those of the queue's clock, which is ahead of the wall clock by any number of ms.
-  const end = Math.floor(view.clock.now() / MINUTE) * MINUTE - view.clock.wallOffset()
-  const start = end - span
+  const start = Math.floor(view.clock.now() / MINUTE) * MINUTE - span
   const { minutes } = await view.reader.traffic(start)
   const byInterval = Map.groupBy(minutes, ({ at }: TrafficMinute) => Math.floor((at - start) / interval))
   const counts: readonly Traffic[] = Array.from({ length: span / interval }, (_, n) => sumOfTraffic(byInterval.get(n) ?? []))
-  return { span: name, interval: interval / 1_000, begin: epochSeconds(start), counts }
+  return { span: name, interval: interval / 1_000, begin: view.clock.wall.seconds(start), counts }
 }

@@ -2,7 +2,7 @@
 import { globalNameOf, type SettingName } from '../../config/destination-settings.ts'
 import { destinationJson, type DestinationJson } from '../../presentation/destination-json.ts'
 import { destinationRow, destinationRows, providerFinder, type DestinationRow } from '../../presentation/destination-list.ts'
-import { epochSeconds, jsonLines } from '../../presentation/text.ts'
+import { jsonLines } from '../../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
@@ -10,7 +10,7 @@ import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
 import { maySee } from '../values/message-query.ts'
 import type { Visible } from './messages.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView } from './queue-view.ts'
 
 export const UNKNOWN_DESTINATION: ProblemKind = {
   slug: 'unknown-destination',
@@ -55,7 +55,7 @@ export async function* destinationLines(
   const nodeOf = await view.live.owners()
   for await (const row of rowsOf(view)) {
     if (signal.aborted) return
-    if (isShown(row.name, pattern, visible)) yield jsonLines([destinationJson(row, nodeOf(row.name))])
+    if (isShown(row.name, pattern, visible)) yield jsonLines([destinationJson(row, nodeOf(row.name), view.clock.wall)])
   }
 }
 
@@ -81,10 +81,10 @@ export async function destinationPage(
   const destinations = asked.flatMap((name, n): DestinationJson[] => {
     const load = loads[n]
     const row = { name, record: records.get(name), live: live.get(name), provider: providers[n] ?? null }
-    return load === undefined ? [] : [destinationJson({ ...row, load }, nodeOf(name))]
+    return load === undefined ? [] : [destinationJson({ ...row, load }, nodeOf(name), view.clock.wall)]
   })
   const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
-  return { destinations, next, as_of: epochSeconds(wallNow(view)) }
+  return { destinations, next, as_of: asOf(view) }
 }
 
 interface NameQuery {
@@ -142,11 +142,11 @@ export async function destinationDetails(view: QueueView, asked: string, visible
     )
   const nodeOf = await view.live.owners()
   return {
-    ...destinationJson(row, nodeOf(name)),
+    ...destinationJson(row, nodeOf(name), view.clock.wall),
     last_outcomes: known?.recent.outcomes ?? [],
     last_causes: known?.recent.causes ?? [],
     last_windows: known?.recent.windows ?? [],
     settings: settingsJson(view, name),
-    as_of: epochSeconds(wallNow(view)),
+    as_of: asOf(view),
   }
 }

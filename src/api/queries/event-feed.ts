@@ -5,9 +5,8 @@ import type { EventPage, ListedEvent } from '../../events/wire-events.ts'
 import { cursorText, readCursor, type EventSeq } from '../../events/kept-event.ts'
 import { Problem } from '../../http/problem-details.ts'
 import { eventJson, lostJson } from '../../presentation/event-json.ts'
-import { epochSeconds } from '../../presentation/text.ts'
 import { CURSOR_PROBLEM } from '../values/cursor.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView } from './queue-view.ts'
 
 export interface EventQuery {
   readonly after?: string | undefined
@@ -60,9 +59,9 @@ async function read(
   const page = await view.reader.eventsAfter({ after: after ?? 0, limit, filter: filterOf(query) })
   const { epoch, first, last } = page
   const maySee = eventSelector({ types: [], senders: [], destinations: visible === null ? [] : [visible] })
-  const seen = page.events.filter(maySee).map((event) => eventJson(epoch, event))
+  const seen = page.events.filter(maySee).map((event) => eventJson(epoch, event, view.clock.wall))
   const lost = after !== null && first > after + 1 ? { from: after + 1, to: first - 1, count: first - 1 - after } : null
-  const events = lost === null ? seen : [lostJson(epoch, lost, wallNow(view)), ...seen]
+  const events = lost === null ? seen : [lostJson(epoch, lost, view.clock.wall.now()), ...seen]
   const through = Math.max(page.through, first - 1)
   return { events, epoch, before: first - 1, through, isLast: through >= last }
 }
@@ -81,7 +80,7 @@ export async function eventPage(
 ): Promise<EventPage> {
   const after = await positionOf(view, query.after)
   const { events, epoch, through } = await read(view, { ...query, after, limit }, viewer)
-  return { events, next: cursorText(epoch, through), kept_types: await keptTypes(view), as_of: epochSeconds(wallNow(view)) }
+  return { events, next: cursorText(epoch, through), kept_types: await keptTypes(view), as_of: asOf(view) }
 }
 
 /** All events that are kept now. */

@@ -2,12 +2,11 @@
  * Messages in the queue by age, in the columns of qshape(1). The whole queue is read, so the counts are made seldom, in the background, and
  * not at all for more than MOST messages.
  */
-import { epochSeconds } from '../../presentation/text.ts'
 import type { MessageId } from '../../mail/message.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { MINUTE, seconds, withTimeout, type Duration } from '../../system/clock.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import type { QueueView } from './queue-view.ts'
 
 /** Upper limits of the columns, in minutes. The last column has none. */
 const LIMITS = [5, 10, 20, 40, 80, 160, 320, 640, 1280] as const
@@ -30,7 +29,7 @@ export interface AgesJson {
 type AgesView = Pick<QueueView, 'reader' | 'clock'>
 
 async function countedAges(view: AgesView): Promise<AgesJson> {
-  const now = wallNow(view)
+  const now = view.clock.now()
   const bounds = LIMITS.map((minutes) => now - minutes * MINUTE)
   const older = LIMITS.map(() => 0)
   let messages = 0
@@ -42,7 +41,7 @@ async function countedAges(view: AgesView): Promise<AgesJson> {
     after = slice.last
   }
   const counts = [messages, ...older].map((atLeast, n) => atLeast - (older[n] ?? 0))
-  return { as_of: epochSeconds(now), limits: [...LIMITS, null], counts }
+  return { as_of: view.clock.wall.seconds(now), limits: [...LIMITS, null], counts }
 }
 
 export class MessageAges {

@@ -3,7 +3,7 @@ import { messageJson } from '../../presentation/message-json.ts'
 import { listingLines } from '../../presentation/message-lines.ts'
 import type { DestinationRecords } from '../../presentation/recipient-status.ts'
 import { submissionJson } from '../../presentation/maildrop-json.ts'
-import { epochSeconds, jsonLines } from '../../presentation/text.ts'
+import { jsonLines } from '../../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { maskControls } from '../../mail/smtp-reply.ts'
@@ -13,10 +13,11 @@ import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { messageContent } from '../../queue/content-parts.ts'
 import type { ListedMessage, MessageDetails } from '../../store/queue-reader.ts'
 import { seconds, type Duration } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
 import { cursorPosition, cursorText } from '../values/cursor.ts'
 import { visibleFilter, maySee, type MessageQuery } from '../values/message-query.ts'
-import { recordsOf, wallNow, type QueueView } from './queue-view.ts'
+import { recordsOf, type QueueView } from './queue-view.ts'
 
 /** Maximum number of recipients of a message in a page. */
 export const RECIPIENTS_SHOWN = 20
@@ -55,10 +56,16 @@ function seen<M extends ListedMessage>(listed: M, visible: Visible): M {
   return { ...listed, recipients, recipientCount: recipients.length }
 }
 
+interface ShownAs {
+  readonly records: DestinationRecords
+  readonly visible: Visible
+  readonly wall: WallView
+}
+
 /** A message of a page. */
-export function pageEntry(listed: ListedMessage, records: DestinationRecords, visible: Visible) {
+export function pageEntry(listed: ListedMessage, { records, wall, visible }: ShownAs) {
   const shown = seen(listed, visible)
-  const { recipients, ...message } = messageJson(shown, records)
+  const { recipients, ...message } = messageJson(shown, records, wall)
   return { ...message, recipients: recipients.slice(0, RECIPIENTS_SHOWN), recipient_count: shown.recipientCount }
 }
 
@@ -77,7 +84,8 @@ export async function messagePage(
   { limit, after, order = 'oldest', ...query }: PageQuery,
   visible: Visible,
 ): Promise<MessagePage> {
-  const now = wallNow(view)
+  const { wall } = view.clock
+  const now = view.clock.now()
   const conditions = [query, visible, order]
   const newestFirst = order === 'newest'
   const [from = 0, through = await view.reader.lastId()] = after === undefined ? [] : cursorPosition(after, conditions)
@@ -89,11 +97,11 @@ export async function messagePage(
   const messages: MessagePageEntry[] = []
   for (const [n, one] of listed.entries()) {
     if (n > 0 && n % SLICE === 0) await eventLoopTurn()
-    messages.push(pageEntry(one, records, visible))
+    messages.push(pageEntry(one, { records, visible, wall }))
   }
   const last = listed.length < limit ? undefined : listed.at(-1)
   const next = last === undefined ? null : cursorText(newestFirst ? [0, last.message.id - 1] : [last.message.id, through], conditions)
-  return { messages, next, as_of: epochSeconds(now) }
+  return { messages, next, as_of: wall.seconds(now) }
 }
 
 /**
@@ -106,14 +114,14 @@ export async function* messageLines(
   { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
   const { limit = Infinity, ...conditions } = query
-  const now = wallNow(view)
-  const filter = visibleFilter(conditions, visible, now)
+  const { wall } = view.clock
+  const filter = visibleFilter(conditions, visible, view.clock.now())
   let left = limit
   if (filter.queue === null && visible === null) {
-    for await (const batch of submissions(view.loaded().config.queue_directory, filter, now)) {
+    for await (const batch of submissions(view.loaded().config.queue_directory, filter, wall)) {
       const listed = batch.slice(0, left)
       left -= listed.length
-      yield jsonLines(listed.map(submissionJson))
+      yield jsonLines(listed.map((one) => submissionJson(one, wall)))
       if (left === 0) return
     }
   }
@@ -123,6 +131,7 @@ export async function* messageLines(
     yield listingLines(
       page.map((listed) => seen(listed, visible)),
       records,
+      wall,
     )
   }
 }
@@ -144,7 +153,7 @@ export async function messageCount(
   { visible, within = COUNT_WITHIN }: { readonly visible: Visible; readonly within?: Duration },
 ): Promise<MessageCount> {
   const limits = { most: COUNT_MOST, within }
-  const { count, isAtLeast } = await countMatching(view, visibleFilter(query, visible, wallNow(view)), limits)
+  const { count, isAtLeast } = await countMatching(view, visibleFilter(query, visible, view.clock.now()), limits)
   return { count, at_least: isAtLeast }
 }
 

@@ -13,7 +13,7 @@ import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import { maySee } from '../values/message-query.ts'
 import { MessageAges } from './message-ages.ts'
 import type { Visible } from './messages.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView } from './queue-view.ts'
 
 /** Age at which the figures are made again. */
 const AGE: Duration = SECOND
@@ -30,13 +30,15 @@ interface Stored extends StoredStatus {
 async function read(view: QueueView): Promise<Stored> {
   const { waiting } = await view.tally(0)
   const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
-  const stored = await readStored(view.reader, wallNow(view), counted)
+  const stored = await readStored(view.reader, view.clock.now(), counted)
   const [oldest] = await view.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
   return {
     ...stored,
-    attention: attentionJson(await view.attention(), view.clock.wallOffset()),
+    attention: attentionJson(await view.attention(), view.clock.wall),
     oldest:
-      oldest === undefined ? null : { queue_id: queueIdOf(oldest.message), arrival_time: Math.floor(oldest.message.arrivedAt / 1000) },
+      oldest === undefined
+        ? null
+        : { queue_id: queueIdOf(oldest.message), arrival_time: Math.floor(view.clock.wall.seconds(oldest.message.arrivedAt)) },
   }
 }
 
@@ -46,7 +48,13 @@ async function figures(view: QueueView, stored: Stored, counted: MessageAges) {
   const { config } = view.loaded()
   const { oldest, attention } = stored
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
-  return { name: config.myhostname, ...statusJson(statusOf({ tally, live, stored, now: wallNow(view) })), oldest, attention, ages }
+  return {
+    name: config.myhostname,
+    ...statusJson(statusOf({ tally, live, stored, now: view.clock.now() }), view.clock.wall),
+    oldest,
+    attention,
+    ages,
+  }
 }
 
 export type NowJson = Awaited<ReturnType<typeof figures>>
@@ -129,7 +137,7 @@ export class Now {
     const value = await withTimeout(this.value(visible), this.#view.clock, wait, signal)
     if (value !== undefined) return value
     const last = this.#lastFigures
-    return last === null || wallNow(this.#view) / SECOND - last.time > LATE / SECOND ? undefined : seen(last, visible)
+    return last === null || asOf(this.#view) - last.time > LATE / SECOND ? undefined : seen(last, visible)
   }
 
   /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */

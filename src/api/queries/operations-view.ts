@@ -2,7 +2,6 @@
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { auditName, type Requester } from '../../http/requester.ts'
 import { auditEntryJson, operationJson, type AuditEntryJson, type OperationJson } from '../../presentation/operation-json.ts'
-import { epochSeconds } from '../../presentation/text.ts'
 import { queueIdOf, type MessageId } from '../../mail/message.ts'
 import { PlanOutdated } from '../../queue/operation-plan.ts'
 import type { StartedOperation } from '../../queue/operation-jobs.ts'
@@ -18,7 +17,7 @@ import { maySee } from '../values/message-query.ts'
 import type { Asked } from '../values/operation-request-shape.ts'
 import { planToken, type Planned } from '../values/plan-token.ts'
 import { pageEntry, type MessagePageEntry } from './messages.ts'
-import { recordsOf, wallNow, type QueueView } from './queue-view.ts'
+import { recordsOf, type QueueView } from './queue-view.ts'
 
 export const UNKNOWN_OPERATION: ProblemKind = {
   slug: 'unknown-operation',
@@ -70,8 +69,7 @@ async function* selectedPages(
     }
     return
   }
-  // The reader of the view has times of the wall clock, as the filter has.
-  const filter = searchedBy({ operation, queues }, selection.filter, { wallOffset: () => 0 })
+  const filter = searchedBy({ operation, queues }, selection.filter)
   const isEligible = ({ queue }: ListedMessage): boolean =>
     queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
   let left = selection.limit ?? Infinity
@@ -133,8 +131,8 @@ export async function operationPlan(view: QueueView, given: Asked, requester: Re
   const plan = await view.plan(asked)
   const { through, matched } = plan
   const records = await recordsOf(view)
-  const wallSeconds = (at: number | null): number | null => (at === null ? null : epochSeconds(at - view.clock.wallOffset()))
-  const oldest = wallSeconds(plan.oldestArrival)
+  const { wall } = view.clock
+  const oldest = wall.secondsOrNull(plan.oldestArrival)
   const examples = await Promise.all(plan.examples.map((queueId) => listedAnywhere(view, queueId)))
   return {
     token: planToken({ ...asked, through, matched }),
@@ -144,9 +142,11 @@ export async function operationPlan(view: QueueView, given: Asked, requester: Re
     oldest: oldest === null ? null : Math.floor(oldest),
     in_transfer: plan.inTransfer,
     destinations: plan.destinations.length,
-    examples: examples.flatMap((listed) => (listed === undefined ? [] : [pageEntry(listed, records, requester.destinations)])),
+    examples: examples.flatMap((listed) =>
+      listed === undefined ? [] : [pageEntry(listed, { records, visible: requester.destinations, wall })],
+    ),
     told_senders: plan.tellsSenders,
-    undo: wallSeconds(plan.undoUntil),
+    undo: wall.secondsOrNull(plan.undoUntil),
   }
 }
 
@@ -202,7 +202,7 @@ async function begun(view: QueueView, request: IdempotentRequest | null, begin: 
     const kept = request === null ? undefined : await view.reader.keptRequest(request.key)
     if (kept === undefined || request === null) return null
     assertSame(request, kept)
-    return { operation: operationJson(await entryOf(view, Number(kept.answer))), isReplayed: true }
+    return { operation: operationJson(await entryOf(view, Number(kept.answer)), view.clock.wall), isReplayed: true }
   }
   const earlier = await repeated()
   if (earlier !== null) return earlier
@@ -213,7 +213,7 @@ async function begun(view: QueueView, request: IdempotentRequest | null, begin: 
       () => true,
     )
     await withTimeout(end, view.clock, PATIENCE)
-    return { operation: operationJson(await entryOf(view, id)), isReplayed: false }
+    return { operation: operationJson(await entryOf(view, id), view.clock.wall), isReplayed: false }
   } catch (error) {
     if (error instanceof RequestRepeated) {
       const other = await repeated()
@@ -254,7 +254,7 @@ async function visibleEntry(view: QueueView, id: number, requester: Requester): 
 }
 
 export const operationState = async (view: QueueView, id: number, requester: Requester): Promise<OperationJson> =>
-  operationJson(await visibleEntry(view, id, requester))
+  operationJson(await visibleEntry(view, id, requester), view.clock.wall)
 
 /** Cancels an operation; the rounds that are committed keep their effect. Throws Problem when it has ended. */
 export async function cancelOperation(view: QueueView, id: number, requester: Requester): Promise<OperationJson> {
@@ -279,7 +279,7 @@ export interface AuditPage {
 
 /** One page of the audit log, the last record first. */
 export async function auditPage(view: QueueView, { limit, before, ...query }: AuditQuery): Promise<AuditPage> {
-  const now = wallNow(view)
+  const now = view.clock.now()
   const { who = null, action = null, state = null, since } = query
   const filter = { who, action, state, since: since === undefined ? null : now - since }
   const conditions = ['audit', query]
@@ -287,8 +287,8 @@ export async function auditPage(view: QueueView, { limit, before, ...query }: Au
   const records = await view.reader.auditBefore(filter, { before: position, limit })
   const last = records.length < limit ? undefined : records.at(-1)
   return {
-    records: records.map(auditEntryJson),
+    records: records.map((record) => auditEntryJson(record, view.clock.wall)),
     next: last === undefined ? null : cursorText([last.id], conditions),
-    as_of: epochSeconds(now),
+    as_of: view.clock.wall.seconds(now),
   }
 }

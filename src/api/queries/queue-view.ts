@@ -1,4 +1,4 @@
-/** The queue as the queries of the API see it. All times are of the wall clock. */
+/** The queue as the queries of the API see it. Times are of the queue's clock. */
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { LoadedConfig } from '../../config/load.ts'
@@ -16,7 +16,7 @@ import type { LiveDestination } from '../../store/destination-status.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { QueueTally } from '../../store/queue-tally.ts'
 import type { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
-import type { Clock, Instant } from '../../system/clock.ts'
+import type { Clock } from '../../system/clock.ts'
 import type { RecentAttempts } from '../../telemetry/last-outcomes.ts'
 
 /** A destination in the memory of a node. */
@@ -56,7 +56,7 @@ export interface QueueView {
   readonly operations: () => Operations
   /** Changes of subscriptions to events. Throws while the queue is being opened. */
   readonly subscriptions: () => Pick<SubscriptionChanges, 'replay'>
-  /** The effect that an operation would have now, with times of the queue's clock. */
+  /** The effect that an operation would have now. */
   readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
@@ -66,14 +66,14 @@ export interface QueueView {
   readonly loaded: () => LoadedConfig
   /** Counts of the queue, with at most `largest` destinations. */
   readonly tally: (largest: number) => Promise<QueueTally>
-  /** Conditions that need an operator's attention at this node, with times of the queue's clock. */
+  /** Conditions that need an operator's attention at this node. */
   readonly attention: () => Promise<readonly AttentionItem[]>
   /** Adds a listener, called when more events may be read. Returns a function that removes it. */
   readonly onEvents: (listener: () => void) => () => void
 }
 
-/** The time of the wall clock. */
-export const wallNow = ({ clock }: Pick<QueueView, 'clock'>): Instant => clock.now() - clock.wallOffset()
+/** The time of the wall clock, in seconds. */
+export const asOf = ({ clock }: Pick<QueueView, 'clock'>): number => clock.wall.seconds(clock.now())
 
 /** Recorded states of destinations. */
 export const recordsOf = async ({ reader }: Pick<QueueView, 'reader'>): Promise<DestinationRecords> =>

@@ -1,8 +1,8 @@
-/** Queries for subscriptions to events, and the replay of their events. Times are of the wall clock. */
+/** Queries for subscriptions to events, and the replay of their events. */
 import { ANY_EVENT, selectedTypes, type EventFilter } from '../../events/event-filter.ts'
 import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
 import type { ListedEvent } from '../../events/wire-events.ts'
-import type { EventSeq } from '../../events/kept-event.ts'
+import { eventTime, type EventSeq } from '../../events/kept-event.ts'
 import { Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../../http/requester.ts'
 import { eventJson } from '../../presentation/event-json.ts'
@@ -10,8 +10,9 @@ import { subscriptionJson } from '../../presentation/subscription-json.ts'
 import { epochSeconds, maskControls } from '../../presentation/text.ts'
 import type { ParkedEvent, SubscriptionView } from '../../store/outbox/subscription.ts'
 import { replayArguments, type Replayed } from '../../subscriptions/subscription-changes.ts'
-import type { Instant } from '../../system/clock.ts'
-import { wallNow, type QueueView } from './queue-view.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
+import { asOf, type QueueView } from './queue-view.ts'
 
 export const UNKNOWN_SUBSCRIPTION: ProblemKind = {
   slug: 'unknown-subscription',
@@ -25,14 +26,15 @@ export type SubscriptionJson = ReturnType<typeof subscriptionJson>
 /** Client that gets the URLs of targets with their path and query if its role is admin: they are the credential of some services. */
 type UrlReader = Pick<Requester, 'role'>
 
-const shownTo = ({ role }: UrlReader, one: SubscriptionView): SubscriptionJson => subscriptionJson(one, grants(role, 'admin'))
+const shownTo = ({ role }: UrlReader, one: SubscriptionView, { clock }: QueueView): SubscriptionJson =>
+  subscriptionJson(one, clock.wall, grants(role, 'admin'))
 
 /** All subscriptions, by name. */
 export async function subscriptionList(view: QueueView, reader: UrlReader) {
   const all = await view.reader.allSubscriptions()
   const wanted = new Set(all.flatMap(({ settings }) => selectedTypes(settings.types)))
   const keptTypes: readonly EventType[] = EVENT_TYPES.filter((type) => wanted.has(type))
-  return { subscriptions: all.map((one) => shownTo(reader, one)), kept_types: keptTypes, as_of: epochSeconds(wallNow(view)) }
+  return { subscriptions: all.map((one) => shownTo(reader, one, view)), kept_types: keptTypes, as_of: asOf(view) }
 }
 
 async function found(view: QueueView, name: string): Promise<SubscriptionView> {
@@ -43,18 +45,18 @@ async function found(view: QueueView, name: string): Promise<SubscriptionView> {
 
 /** One subscription. Throws Problem for an unknown name. */
 export const subscription = async (view: QueueView, name: string, reader: UrlReader): Promise<SubscriptionJson> =>
-  shownTo(reader, await found(view, name))
+  shownTo(reader, await found(view, name), view)
 
 /** Number of the newest event, and the random number of the queue. */
 const bounds = ({ reader }: QueueView) => reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: ANY_EVENT })
 
-const parkedJson = (epoch: number, { event, tries, parkedAt, dueAt, answer }: ParkedEvent) => ({
+const parkedJson = (epoch: number, { event, tries, parkedAt, dueAt, answer }: ParkedEvent, wall: WallView) => ({
   number: event.seq,
-  time: epochSeconds(event.at),
-  ...eventJson(epoch, event),
+  time: epochSeconds(eventTime(event, wall)),
+  ...eventJson(epoch, event, wall),
   tries,
-  parked_time: epochSeconds(parkedAt),
-  next_try_time: dueAt === null ? null : epochSeconds(dueAt),
+  parked_time: wall.seconds(parkedAt),
+  next_try_time: wall.secondsOrNull(dueAt),
   answer,
 })
 
@@ -69,7 +71,7 @@ export async function parkedPage(
   await found(view, name)
   const { epoch } = await bounds(view)
   const parked = await view.reader.parkedEvents(name, { after, limit: limit + 1 })
-  const events = parked.slice(0, limit).map((one) => parkedJson(epoch, one))
+  const events = parked.slice(0, limit).map((one) => parkedJson(epoch, one, view.clock.wall))
   return { events, next: parked.length > limit ? String(events.at(-1)?.number ?? after) : null }
 }
 
@@ -81,16 +83,17 @@ const SEARCHED = 1_000
 
 /** The newest events that a filter selects, the newest first, among the last 1,000. */
 export async function latestEvents(view: QueueView, filter: EventFilter, limit: number): Promise<readonly TimedEvent[]> {
+  const { wall } = view.clock
   const { last } = await bounds(view)
   const { epoch, events } = await view.reader.eventsAfter({ after: Math.max(0, last - SEARCHED), limit: SEARCHED, filter })
   return events
     .slice(-limit)
     .toReversed()
-    .map((event) => ({ ...eventJson(epoch, event), time: epochSeconds(event.at) }))
+    .map((event) => ({ ...eventJson(epoch, event, wall), time: epochSeconds(eventTime(event, wall)) }))
 }
 
 /** Number of the last event before a time. Times ascend almost with the numbers. */
-async function lastBefore({ reader }: QueueView, at: Instant, { first, last }: { readonly first: EventSeq; readonly last: EventSeq }) {
+async function lastBefore({ reader }: QueueView, at: QueueTime, { first, last }: { readonly first: EventSeq; readonly last: EventSeq }) {
   let [low, high] = [first - 1, last]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
@@ -111,7 +114,7 @@ async function counted(view: QueueView, { behind, parked, progress }: Subscripti
       return parked
     case 'since': {
       const { first, last } = await bounds(view)
-      return last - Math.min(Math.max(progress.cursor, first - 1), await lastBefore(view, wallNow(view) - events.ago, { first, last }))
+      return last - Math.min(Math.max(progress.cursor, first - 1), await lastBefore(view, view.clock.now() - events.ago, { first, last }))
     }
   }
 }
@@ -121,18 +124,18 @@ const replayJson = (view: QueueView, name: string, events: Replayed, count: numb
   replay: events.kind,
   events: count,
   command: `webhook replay ${replayArguments(name, events).join(' ')}`,
-  as_of: epochSeconds(wallNow(view)),
+  as_of: asOf(view),
 })
 
 /** The dry run of a replay. Throws Problem for an unknown name. */
 export async function replayPlan(view: QueueView, name: string, events: Replayed, reader: UrlReader) {
   const one = await found(view, name)
-  return { ...replayJson(view, name, events, await counted(view, one, events)), dry_run: true, subscription: shownTo(reader, one) }
+  return { ...replayJson(view, name, events, await counted(view, one, events)), dry_run: true, subscription: shownTo(reader, one, view) }
 }
 
 /** Has events sent again. Throws Problem for an unknown name. */
 export async function replay(view: QueueView, name: string, events: Replayed, requester: Requester) {
   const one = await found(view, name)
   const count = await view.subscriptions().replay({ name, events, who: auditName(requester) })
-  return { ...replayJson(view, name, events, count), dry_run: false, subscription: shownTo(requester, one) }
+  return { ...replayJson(view, name, events, count), dry_run: false, subscription: shownTo(requester, one, view) }
 }

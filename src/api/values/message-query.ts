@@ -12,7 +12,7 @@ import {
   type GivenValues,
   type QueueFilter,
 } from '../../store/message-conditions.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
 import { wholeNumber } from './cursor.ts'
 
@@ -70,7 +70,7 @@ export const maySee = (pattern: string | null, destination: string): boolean => 
  * The filter of a query, limited to the destinations that the client may see. Throws Problem for a destination outside of them, and for a
  * pattern of destinations in the query of a limited client.
  */
-export function visibleFilter(query: MessageQuery, visible: string | null, now: Instant): QueueFilter {
+export function visibleFilter(query: MessageQuery, visible: string | null, now: QueueTime): QueueFilter {
   const filter = filterOf(query, now)
   if (visible === null) return filter
   if (filter.destination === null || filter.destination === visible) return { ...filter, destination: visible }

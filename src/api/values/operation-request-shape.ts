@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
 import { filterOf, isFiltered } from '../../store/message-conditions.ts'
 import { OPERATIONS, type BulkOperation, type Selection } from '../../queue/operation-request.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { bodyConditionShape } from './message-query.ts'
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
@@ -45,7 +45,7 @@ export const operationShape = z.union([directShape, plannedShape])
 export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
-export function askedBy(request: DirectRequest, now: Instant): Asked {
+export function askedBy(request: DirectRequest, now: QueueTime): Asked {
   const { operation, selection, queues = null, purge = false, all = false } = request
   if (purge && operation !== 'delete') throw refused('/purge', 'purge is for the operation delete')
   const rest = { operation, queues, purge }

@@ -5,14 +5,15 @@ import { accessKey } from '../../access/access-entries.ts'
 import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
 import { ACCESS_SUBJECTS, type AccessEntry, type AccessSubject } from '../../store/access-entry.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import { SECOND, type Duration, type Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { tableHeading, tableRow, widthBeside, type Column } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 /** Returns the result of a parser. Its error ends the command with 64. */
 function parsed<T>(parse: () => T): T {
@@ -58,20 +59,17 @@ async function remove(shell: Shell, subject: AccessSubject, given: string, comma
 
 async function list(shell: Shell, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
-    const now = shell.clock.now()
+  await withReader(shell, config, async ({ reader, clock }) => {
+    const now = clock.now()
     const entries = (await reader.accessEntries()).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-    if (options.json === true) return await shell.stdout.write(entries.map((entry) => jsonLine(entryJson(entry))).join(''))
+    if (options.json === true) return await shell.stdout.write(entries.map((entry) => jsonLine(entryJson(entry, clock.wall))).join(''))
     await shell.stdout.write(entryTable(entries, now, displayOf(shell)))
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 const HEADINGS = ['SUBJECT', 'KEY', 'ACTION', 'ENDS', 'ADDED BY']
 
-function entryTable(entries: readonly AccessEntry[], now: Instant, display: Display): string {
+function entryTable(entries: readonly AccessEntry[], now: QueueTime, display: Display): string {
   if (entries.length === 0) return 'No access entries.\n'
   const rows = entries.map(({ subject, key, action, addedBy, expiresAt }) => [
     subject,
@@ -101,13 +99,13 @@ const NONE: Column = { heading: '', width: 0 }
 /** Minimum width of a key. */
 const KEY = 8
 
-const entryJson = ({ subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry): object => ({
+const entryJson = ({ subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry, wall: WallView): object => ({
   subject,
   key,
   action,
-  added_time: addedAt / SECOND,
+  added_time: wall.seconds(addedAt),
   added_by: addedBy,
-  expire_time: expiresAt === null ? null : expiresAt / SECOND,
+  expire_time: wall.secondsOrNull(expiresAt),
 })
 
 const subjectArgument = (): Argument =>

@@ -3,7 +3,7 @@ import { lstat, open, readdir, realpath, rename, rm, stat } from 'node:fs/promis
 import { basename, dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { errorMessage } from '../../system/caught-error.ts'
-import { DAY, type Duration, type Instant, type MachineClock } from '../../system/clock.ts'
+import { DAY, type Duration, type WallTime, type MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import { isDamage, isDiskFull } from '../../store/errors.ts'
 import { QUEUE_FILES } from '../../store/queue-folder.ts'
@@ -42,7 +42,7 @@ async function nameProblem(file: string, directory: string): Promise<string | nu
 }
 
 /** Removes the parts that killed backups of this name have left. A part that cannot be removed stays. */
-async function removeLeft(file: string, before: Instant): Promise<void> {
+async function removeLeft(file: string, before: WallTime): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {
     if (!name.startsWith(`${basename(file)}.partial-`)) continue

@@ -1,4 +1,5 @@
 /** `deferd bounce preview`: prints a notice as its recipient would receive it, with the configured texts and names. */
+import { clockOf } from '../../system/queue-clock.ts'
 import { Argument, type Command } from 'commander'
 import { noticeSettings } from '../../bounce/notice-writer.ts'
 import { previewNotice } from '../../bounce/notice-preview.ts'
@@ -16,6 +17,6 @@ export function addBounce(program: Command, shell: Shell): void {
       const loaded = await configOf(shell, command)
       const { templates, warnings } = templatesOf(loaded)
       for (const warning of warnings) await shell.stderr.write(`deferd: warning: ${warning}\n`)
-      await writeContent(shell.stdout, [previewNotice(kind, noticeSettings(loaded.config, templates), shell.clock)])
+      await writeContent(shell.stdout, [previewNotice(kind, noticeSettings(loaded.config, templates), clockOf(null, shell.clock))])
     })
 }

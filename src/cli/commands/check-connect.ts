@@ -1,4 +1,5 @@
 /** `deferd check --connect`: token requests and logins at the next hops of the configuration, without mail. */
+import { clockOf } from '../../system/queue-clock.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { parseNextHops } from '../../config/transport-map.ts'
 import { formatNextHop } from '../../config/values/next-hop.ts'
@@ -16,7 +17,7 @@ export const isOfConnection = ({ what }: Finding): boolean => what === RELAYHOST
 export async function* connectFindings(shell: Shell, { config }: LoadedConfig, settings: RelaySettings): AsyncGenerator<Finding> {
   const { SystemNet } = await import('../../system/system-net.ts')
   const secrets = settings.secrets ?? {}
-  const deps = { shell, config, secrets, net: new SystemNet({ dnsServers: config.dns_servers }), clock: shell.clock }
+  const deps = { shell, config, secrets, net: new SystemNet({ dnsServers: config.dns_servers }), clock: clockOf(null, shell.clock) }
   if (config.relayhost.length === 0) yield warning(RELAYHOST, 'no relayhost is configured, so that there is nothing to connect to')
   // A hop whose login has an access token is tried with the token that was shown.
   const tried = yield* oauthFindings(deps)

@@ -2,6 +2,7 @@
  * `deferd check`: does everything that `deferd start` does before it opens the queue and the ports, then examines the queue and
  * DNS. Read-only without --repair; prints one line per check.
  */
+import { clockOf } from '../../system/queue-clock.ts'
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -10,7 +11,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
 import { listenAt, openPort } from '../../config/values/endpoints.ts'
 import { problemLine } from '../../config/values/problem.ts'
-import { DAY, type Instant } from '../../system/clock.ts'
+import { DAY, type WallTime } from '../../system/clock.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { refusedFolder } from '../../queue/intake/maildrop-reader.ts'
 import { NoSuchQueue } from '../../store/errors.ts'
@@ -26,7 +27,7 @@ import { EX } from '../shell/exit.ts'
 import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
 import { oauthCertificates } from '../oauth/oauth-findings.ts'
 import { connectFindings, isOfConnection } from './check-connect.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 import { Account } from '../../daemon/account.ts'
 import { PARTS, prepare, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/sqlite/file/database.ts'
@@ -41,7 +42,7 @@ type Check = (shell: Shell, loaded: LoadedConfig, depth: Depth) => Promise<Findi
 /** Remaining validity below which a certificate gets a warning. */
 const SOON = 21 * DAY
 
-function certificate(what: string, path: string, now: Instant): Finding | null {
+function certificate(what: string, path: string, now: WallTime): Finding | null {
   if (path === '') return null
   let found: X509Certificate
   try {
@@ -58,7 +59,7 @@ function certificate(what: string, path: string, now: Instant): Finding | null {
 }
 
 /** Finding for a part of the configuration without a problem or warning; null when the configuration does not use the part. */
-function soundPart(part: Part, { config, file, given }: LoadedConfig, now: Instant): Finding | null {
+function soundPart(part: Part, { config, file, given }: LoadedConfig, now: WallTime): Finding | null {
   switch (part) {
     case 'configuration':
       return ok(part, `${file ?? 'no file'}, ${plural(given.size, 'parameter')} given`)
@@ -100,7 +101,7 @@ function soundPart(part: Part, { config, file, given }: LoadedConfig, now: Insta
 }
 
 /** Findings of the steps that `deferd start` takes before it opens the queue. */
-function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now: Instant): readonly Finding[] {
+function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now: WallTime): readonly Finding[] {
   const problems = preparation.kind === 'refused' ? preparation.problems : []
   return PARTS.flatMap((part) => {
     const errors = problems.filter((problem) => problem.part === part).map((problem) => error(part, problemLine(problem)))
@@ -145,13 +146,10 @@ async function sharedQueue(shell: Shell, config: Config, depth: Depth): Promise<
   const directory = await shell.openNodes(config)
   const nodes = (await directory?.list()) ?? []
   await directory?.close()
-  const reader = await shell.openReader(config)
-  try {
+  return withReader(shell, config, async ({ reader }) => {
     const { verdict, text } = queueFinding(await reader.counts())
     return { what: 'queue', verdict, text: `${text} in PostgreSQL, ${plural(nodes.length, 'node')}` }
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 const REMEDY = 'stop the daemon and run deferd check --repair'
@@ -176,7 +174,7 @@ const NAMED = 3
 const maildrop: Check = async (shell, { config: { queue_directory: directory } }) => {
   let waiting = 0
   const stale: string[] = []
-  for await (const batch of submissions(directory, ANY_MESSAGE, shell.clock.now())) {
+  for await (const batch of submissions(directory, ANY_MESSAGE, clockOf(null, shell.clock).wall)) {
     for (const { name, reason } of batch) {
       if (reason === null) waiting++
       else stale.push(`${name} (${reason})`)

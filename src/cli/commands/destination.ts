@@ -21,8 +21,8 @@ import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import type { Shell } from '../shell/shell.ts'
-import type { Duration } from '../../system/clock.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
 import { grouped, maskControls, jsonLine, localTime, plural, relative } from '../../presentation/text.ts'
 
 /** Name of the node that schedules a destination; null when no node does, and for a queue in a folder. */
@@ -38,16 +38,12 @@ async function nodesOf(shell: Shell, config: Config): Promise<NodeOf> {
   }
 }
 
-/** The row of one destination; undefined when nothing is known of it. */
-async function rowOf(shell: Shell, config: Config, name: string): Promise<Row | undefined> {
-  const reader = await shell.openReader(config)
-  try {
+/** One destination, with the clock of its queue. The row is undefined when nothing is known of it. */
+const rowOf = (shell: Shell, config: Config, name: string): Promise<{ readonly row: Row | undefined; readonly clock: Clock }> =>
+  withReader(shell, config, async ({ reader, clock }) => {
     const live = (await shell.liveDestinations(config))?.find(({ destination }) => destination === name)
-    return await destinationRow(reader, name, live)
-  } finally {
-    await reader.close()
-  }
-}
+    return { row: await destinationRow(reader, name, live), clock }
+  })
 
 interface ListOptions {
   readonly all?: true
@@ -58,37 +54,37 @@ interface ListOptions {
 
 async function list(shell: Shell, { all, sort, tsv, json }: ListOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     const nodeOf = await nodesOf(shell, config)
     const found = destinationRows(reader, await shell.liveDestinations(config))
     // JSON has all destinations by name, one at a time, unless an order is given.
     if (json === true && sort === undefined) {
-      for await (const row of found) await shell.stdout.write(jsonLine(destinationJson(row, nodeOf(row.name))))
+      for await (const row of found) await shell.stdout.write(jsonLine(destinationJson(row, nodeOf(row.name), clock.wall)))
       return
     }
     const known: Row[] = []
     for await (const row of found) known.push(row)
     const shown = sortedRows(all === true || json === true ? known : known.filter((row) => !isIdle(row)), sort ?? 'waiting')
-    if (json === true) return await shell.stdout.write(shown.map((row) => jsonLine(destinationJson(row, nodeOf(row.name)))).join(''))
-    const facts = { now: shell.clock.now(), display: displayOf(shell) }
+    if (json === true)
+      return await shell.stdout.write(shown.map((row) => jsonLine(destinationJson(row, nodeOf(row.name), clock.wall))).join(''))
+    const facts = { now: clock.now(), wall: clock.wall, display: displayOf(shell) }
     if (tsv === true) return await shell.stdout.write(shown.map((row) => `${destinationValues(row, facts)}\n`).join(''))
     await shell.stdout.write(destinationTable(shown, known.length - shown.length, facts))
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 async function show(shell: Shell, asked: string, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const row = await rowOf(shell, config, asked.toLowerCase())
+  const { row, clock } = await rowOf(shell, config, asked.toLowerCase())
   if (row === undefined)
     throw new CommandError(
       EX.data,
       `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
     )
   const nodeOf = await nodesOf(shell, config)
-  await shell.stdout.write(options.json === true ? jsonLine(destinationJson(row, nodeOf(row.name))) : screen(row, nodeOf(row.name), shell))
+  await shell.stdout.write(
+    options.json === true ? jsonLine(destinationJson(row, nodeOf(row.name), clock.wall)) : screen(row, nodeOf(row.name), clock),
+  )
 }
 
 function providerText({ provider, live }: Row): string | null {
@@ -98,7 +94,7 @@ function providerText({ provider, live }: Row): string | null {
   return `${provider.name}, ${shared.inFlight}${shared.limit === null ? '' : ` of at most ${shared.limit}`} in flight at all its destinations`
 }
 
-function screen(row: Row, node: string | null, { clock }: Shell): string {
+function screen(row: Row, node: string | null, clock: Clock): string {
   const now = clock.now()
   const { load, live } = row
   const { siteStatus } = healthOf(row)
@@ -110,7 +106,7 @@ function screen(row: Row, node: string | null, { clock }: Shell): string {
       'next due',
       load?.nextDueAt === undefined || load.nextDueAt === null
         ? null
-        : `${localTime(load.nextDueAt, clock)} (${relative(load.nextDueAt, now)})`,
+        : `${localTime(clock.wall.of(load.nextDueAt), clock)} (${relative(load.nextDueAt, now)})`,
     ],
     ['window', live === undefined ? null : `${live.window} at once${rateText(live)}, ${live.inFlight} in flight`],
     ['provider', providerText(row)],
@@ -126,7 +122,7 @@ function screen(row: Row, node: string | null, { clock }: Shell): string {
 
 /** Acts on a destination as the owner of the queue, or through the daemon. Returns whether the destination is known. */
 async function act(shell: Shell, config: Config, name: string, action: (client: QueueClient) => Promise<void>): Promise<boolean> {
-  const known = (await rowOf(shell, config, name)) !== undefined
+  const known = (await rowOf(shell, config, name)).row !== undefined
   const client = await shell.openQueueClient(config)
   try {
     await action(client)
@@ -165,7 +161,7 @@ async function suspend(shell: Shell, asked: string, options: SuspendOptions, com
 async function resume(shell: Shell, asked: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const name = asked.toLowerCase()
-  if ((await rowOf(shell, config, name)) === undefined) {
+  if ((await rowOf(shell, config, name)).row === undefined) {
     const text = `nothing is known under the name ${maskControls(asked)}, so nothing was resumed`
     throw new CommandError(EX.data, `${text}; deferd destination list shows all names`)
   }

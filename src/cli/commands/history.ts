@@ -4,7 +4,7 @@
 import { Option, type Command } from 'commander'
 import type { FinalState, Recipient } from '../../mail/message.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../../store/queue-reader.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import { historyJson } from '../../presentation/history-json.ts'
 import { addressPattern } from '../../patterns/filter-pattern.ts'
 import { senderPattern } from '../../store/message-conditions.ts'
@@ -12,7 +12,7 @@ import { historyHeadings, historyLine, historyValues } from '../render/history-l
 import { jsonLine, plural } from '../../presentation/text.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 interface Options {
   readonly sender?: string
@@ -27,7 +27,7 @@ interface Options {
 const PAGE = 500
 const OUTCOMES: readonly FinalState[] = ['delivered', 'bounced', 'expired', 'removed']
 
-const filterOf = ({ sender, recipient, outcome, since }: Options, now: Instant): HistoryFilter => ({
+const filterOf = ({ sender, recipient, outcome, since }: Options, now: QueueTime): HistoryFilter => ({
   sender: sender === undefined ? null : senderPattern(sender),
   recipient: recipient === undefined ? null : addressPattern(recipient),
   outcome: outcome ?? null,
@@ -49,24 +49,22 @@ async function list(shell: Shell, options: Options, command: Command): Promise<v
   const { json, tsv } = options
   const display = displayOf(shell)
   const isTable = json !== true && tsv !== true
-  const filter = filterOf(options, shell.clock.now())
-  const reader = await shell.openReader(config)
   let count = 0
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
+    const filter = filterOf(options, clock.now())
     for await (const messages of departures(reader, filter, options.limit ?? Infinity)) {
       if (isTable && count === 0 && messages.length > 0) await shell.stdout.write(`${historyHeadings(display)}\n`)
       count += messages.length
       const lines = messages.flatMap((one) => {
         const recipients = departedRecipients(filter, one)
-        if (json === true) return [jsonLine(historyJson(one, recipients))]
-        const line = (recipient: Recipient) => (isTable ? historyLine(one, recipient, shell.clock, display) : historyValues(one, recipient))
+        if (json === true) return [jsonLine(historyJson(one, recipients, clock.wall))]
+        const line = (recipient: Recipient) =>
+          isTable ? historyLine(one, recipient, clock, display) : historyValues(one, recipient, clock.wall)
         return recipients.map((recipient) => `${line(recipient)}\n`)
       })
       await shell.stdout.write(lines.join(''))
     }
-  } finally {
-    await reader.close()
-  }
+  })
   if (isTable) await shell.stdout.write(count === 0 ? 'No message in the history matches.\n' : `${plural(count, 'message')}\n`)
 }
 

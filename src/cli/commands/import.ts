@@ -93,7 +93,7 @@ async function takeOver(shell: Shell, spool: string, account: Account | null, lo
 /** Takes over the mail, and compares the counts of the queue before and after. */
 async function countedTakeOver(shell: Shell, spool: string, target: ImportTarget): Promise<TakeOverReport> {
   const before = await target.counts()
-  const audit = { at: target.times().now, who: shell.user, action: 'import', arguments: `postfix ${spool}`, changed: 0 }
+  const audit = { at: target.clock.now(), who: shell.user, action: 'import', arguments: `postfix ${spool}`, changed: 0 }
   try {
     const report = await takeOverSpool(spool, target)
     const taken = report.files.filter((file) => file.kind === 'taken')

@@ -1,4 +1,5 @@
 /** `deferd node`: lists the nodes that share the queue in PostgreSQL, drains them, and removes one that has failed. */
+import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import type { ListedNode, NodeDirectory } from '../../store/postgres/node-directory.ts'
@@ -35,7 +36,7 @@ async function withNodes(shell: Shell, command: Command, work: (opened: Opened) 
 }
 
 async function factsOf({ directory, config }: Opened, shell: Shell): Promise<NodeFacts> {
-  return { nodes: await directory.list(), lease: config.node_lease, now: shell.clock.now() }
+  return { nodes: await directory.list(), lease: config.node_lease, clock: clockOf(null, shell.clock) }
 }
 
 /** Nodes with a name or number. Throws when there is none: a new process of a node that failed has the same name. */
@@ -54,9 +55,7 @@ async function list(shell: Shell, { json }: JsonOption, opened: Opened): Promise
 async function show(shell: Shell, asked: string, { json }: JsonOption, opened: Opened): Promise<void> {
   const facts = await factsOf(opened, shell)
   const found = named(facts.nodes, asked)
-  await shell.stdout.write(
-    found.map((node) => (json === true ? jsonLine(nodeJson(node, facts)) : nodeScreen(node, facts, shell.clock))).join(''),
-  )
+  await shell.stdout.write(found.map((node) => (json === true ? jsonLine(nodeJson(node, facts)) : nodeScreen(node, facts))).join(''))
 }
 
 /** Time between two looks of `drain --wait`. */
@@ -92,7 +91,7 @@ const audit = (
   shell: Shell,
   directory: NodeDirectory,
   { action, name, changed }: { readonly action: string; readonly name: string; readonly changed: number },
-): Promise<void> => directory.audit({ at: shell.clock.now(), who: shell.user, action, arguments: name, changed }, name)
+): Promise<void> => directory.audit({ at: clockOf(null, shell.clock).now(), who: shell.user, action, arguments: name, changed }, name)
 
 /** Removes nodes that do not beat for a whole lease while the command watches, with the subscriptions that only their configuration has. */
 async function forget(shell: Shell, asked: string, { directory, config }: Opened): Promise<void> {

@@ -2,6 +2,7 @@
  * `deferd queue cat`: prints a queued message. A pipe or file gets the stored bytes; on a terminal, control characters are
  * masked.
  */
+import type { WallView } from '../../system/wall-view.ts'
 import type { Command } from 'commander'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageContent } from '../../queue/content-parts.ts'
@@ -10,7 +11,7 @@ import type { MessageDetails, QueueReader } from '../../store/queue-reader.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { shownSender } from '../../presentation/message-json.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { Output, Shell } from '../shell/shell.ts'
+import { withReader, type Output, type Shell } from '../shell/shell.ts'
 import { maskControls, isoTime } from '../../presentation/text.ts'
 
 /** Reads a message; throws CommandError (65) when the id is unknown. */
@@ -46,13 +47,13 @@ const maskedLines = (text: string): string =>
     .map((line) => maskControls(withoutTabs(line)))
     .join('\n')
 
-function envelopeOf({ message, recipients, queue }: MessageDetails): string {
+function envelopeOf({ message, recipients, queue }: MessageDetails, wall: WallView): string {
   const lines = [
     `queue_id: ${queueIdOf(message)}`,
     `queue_name: ${queue}`,
     `message_size: ${message.size}`,
-    `arrival_time: ${isoTime(message.arrivedAt)}`,
-    `create_time: ${isoTime(message.createdAt)}`,
+    `arrival_time: ${isoTime(wall.of(message.arrivedAt))}`,
+    `create_time: ${isoTime(wall.of(message.createdAt))}`,
     ...(message.envid === undefined ? [] : [`envid: ${message.envid}`]),
     ...(message.ret === undefined ? [] : [`ret: ${message.ret}`]),
     `sender: ${shownSender(message.sender)}`,
@@ -69,11 +70,10 @@ interface CatOptions {
 
 async function cat(shell: Shell, id: string, options: CatOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     const story = await storyOf(reader, id)
     const all = options.h !== true && options.b !== true && options.e !== true
-    if (options.e === true) await shell.stdout.write(envelopeOf(story))
+    if (options.e === true) await shell.stdout.write(envelopeOf(story, clock.wall))
     const parts = { header: all || options.h === true, body: all || options.b === true }
     if (!parts.header && !parts.body) return
     // A content in PostgreSQL may leave after the story was read.
@@ -81,9 +81,7 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
       throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
     }
     await writeContent(shell.stdout, messageContent(reader, story, parts))
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 export function addQueueCat(parent: Command, shell: Shell): void {

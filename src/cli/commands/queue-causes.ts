@@ -9,7 +9,7 @@ import { recordsByName } from '../../presentation/recipient-status.ts'
 import { jsonLine } from '../../presentation/text.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 interface Options {
   readonly destination?: string
@@ -21,18 +21,15 @@ const LIMIT = 10
 
 async function print(shell: Shell, { destination, limit, json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     const causes = await waitingCauses(reader, destination?.toLowerCase() ?? null)
-    if (json === true) return await shell.stdout.write(causes.map((cause) => jsonLine(causeJson(cause))).join(''))
+    if (json === true) return await shell.stdout.write(causes.map((cause) => jsonLine(causeJson(cause, clock.wall))).join(''))
     const records = recordsByName(await reader.destinationRecords())
     const live = new Map((await shell.liveDestinations(config))?.map((one) => [one.destination, one]))
     const known = (name: string) => ({ live: live.get(name), record: records.get(name) })
-    const facts = { now: shell.clock.now(), display: displayOf(shell), known, limit }
+    const facts = { now: clock.now(), display: displayOf(shell), known, limit }
     await shell.stdout.write(causes.length === 0 ? 'No mail waits.\n' : causeList(causes, facts))
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 export function addQueueCauses(parent: Command, shell: Shell): void {

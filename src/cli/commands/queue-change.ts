@@ -14,7 +14,8 @@ import { pages } from '../../queue/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../queue/operation-rounds.ts'
 import { grouped, maskControls, jsonLine, plural, transferText } from '../../presentation/text.ts'
@@ -99,7 +100,7 @@ const ASK_ABOVE = 1_000
 /** Maximum number of messages that a dry run lists. */
 const SHOWN = 20
 
-function selectionOf(ids: readonly string[], options: Options, now: number): Selection {
+function selectionOf(ids: readonly string[], options: Options, now: QueueTime): Selection {
   const filter = filterOf(conditionsIn(options), now)
   const filtered = isFiltered(filter)
   if (ids.length > 0 && (filtered || options.all === true)) throw new CommandError(EX.usage, 'give either queue ids or filters, not both')
@@ -140,11 +141,10 @@ async function confirmed(shell: Shell, { operation }: BulkOperation, matched: nu
 async function rehearse(shell: Shell, config: Config, client: QueueClient, order: BulkOperation): Promise<OperationSummary> {
   const shown: string[] = []
   const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, SHOWN - shown.length)))
-  const reader = await shell.openReader(config)
-  try {
-    const now = shell.clock.now()
+  await withReader(shell, config, async ({ reader, clock }) => {
     const facts = {
-      now,
+      now: clock.now(),
+      wall: clock.wall,
       records: recordsByName(await reader.destinationRecords()),
       form: { kind: 'table', display: displayOf(shell), wide: false } as const,
     }
@@ -156,9 +156,7 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
         await shell.stdout.write(page.map((listed) => `${listRow(listed, facts)}\n`).join(''))
       }
     }
-  } finally {
-    await reader.close()
-  }
+  })
   return tally
 }
 
@@ -182,7 +180,8 @@ async function report(shell: Shell, verb: Verb, tally: OperationSummary, options
 }
 
 async function operate(shell: Shell, config: Config, verb: Verb, { ids, options }: Request): Promise<void> {
-  const selection = selectionOf(ids, options, shell.clock.now())
+  const now = ids.length > 0 ? 0 : await withReader(shell, config, async ({ clock }) => clock.now())
+  const selection = selectionOf(ids, options, now)
   const { operation } = verb
   const order: BulkOperation = {
     operation,

@@ -12,11 +12,10 @@ import { maildropShares } from '../queue-client/maildrop-shares.ts'
 import { listing } from '../queue-client/queue-listing.ts'
 import { SORTS, sortedListing, type Sort } from '../queue-client/sorted-listing.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import type { Config } from '../../config/options.ts'
 import type { QueueName } from '../../mail/message.ts'
-import type { QueueReader } from '../../store/queue-reader.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 
 /**
@@ -35,24 +34,25 @@ interface ListOptions extends FilterOptions {
 type Order = ListingOrder & { readonly queue: ListOptions['queue'] | undefined; readonly sort: Sort | undefined }
 
 /** Lists the maildrop, then the queue, up to the limit. */
-async function* shares(reader: QueueReader, config: Config, { queue, sort, ...order }: Order): AsyncGenerator<Share> {
+async function* shares(opened: OpenedReader, config: Config, { queue, sort, ...order }: Order): AsyncGenerator<Share> {
   let listed = 0
   if (queue === undefined || queue === 'maildrop') {
-    for await (const share of maildropShares(config.queue_directory, order)) {
+    for await (const share of maildropShares(config.queue_directory, order, opened.clock.wall)) {
       listed += share.count
       yield share
     }
   }
   const limit = order.limit === undefined ? undefined : order.limit - listed
   if (queue === 'maildrop' || limit === 0) return
-  if (sort === undefined) yield* listing(reader, folderOf(config), { ...order, limit })
-  else yield* sortedListing(reader, { ...order, limit }, sort)
+  if (sort === undefined) yield* listing(opened, folderOf(config), { ...order, limit })
+  else yield* sortedListing(opened, { ...order, limit }, sort)
 }
 
 /** Number of messages that `shares` would list. */
-async function countOf(reader: QueueReader, directory: string, { queue, filter, now, limit = Infinity }: Order): Promise<number> {
+async function countOf({ reader, clock }: OpenedReader, directory: string, { queue, filter, limit = Infinity }: Order): Promise<number> {
   let count = 0
-  if (queue === undefined || queue === 'maildrop') for await (const batch of submissions(directory, filter, now)) count += batch.length
+  if (queue === undefined || queue === 'maildrop')
+    for await (const batch of submissions(directory, filter, clock.wall)) count += batch.length
   if (queue === 'maildrop') return Math.min(count, limit)
   for (let after = 0; count < limit;) {
     const page = await reader.find(filter, { after, limit: PAGE })
@@ -87,18 +87,15 @@ async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): 
 
 export async function printList(shell: Shell, command: Command, { queue, ...options }: ListOptions): Promise<void> {
   const { config } = await configOf(shell, command)
-  const now = shell.clock.now()
-  const filter = filterOf(conditionsIn(queue === 'maildrop' ? options : { ...options, queue }), now)
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async (opened) => {
+    const now = opened.clock.now()
+    const filter = filterOf(conditionsIn(queue === 'maildrop' ? options : { ...options, queue }), now)
     const order = { queue, filter, now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }
     if (options.count === true) {
-      const messages = await countOf(reader, config.queue_directory, order)
+      const messages = await countOf(opened, config.queue_directory, order)
       await shell.stdout.write(options.json === true ? jsonLine({ messages }) : `${messages}\n`)
-    } else await write(shell, shares(reader, config, order), order)
-  } finally {
-    await reader.close()
-  }
+    } else await write(shell, shares(opened, config, order), order)
+  })
 }
 
 export function addQueueList(parent: Command, shell: Shell): void {

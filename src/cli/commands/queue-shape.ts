@@ -5,7 +5,7 @@ import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 import { addressName, domainName, Shape, type ShapeLayout } from '../render/qshape-table.ts'
 import { maskControls, jsonLine } from '../../presentation/text.ts'
 import type { QueueName } from '../../mail/message.ts'
@@ -44,10 +44,9 @@ export async function printShape(
   config: Config,
   { layout, queues, bySender, byAddress = false, form }: ShapeOrder,
 ): Promise<void> {
-  const reader = await shell.openReader(config)
-  const now = shell.clock.now()
   const shape = new Shape(layout, byAddress ? addressName : domainName)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
+    const now = clock.now()
     let lastMessage = -1
     for (let after = 0; queues.length > 0;) {
       const page = await reader.ages({ after, limit: PAGE, queues })
@@ -59,9 +58,7 @@ export async function printShape(
       if (page.length < PAGE) break
       after = page.at(-1)?.cursor ?? after
     }
-  } finally {
-    await reader.close()
-  }
+  })
   await shell.stdout.write(textOf(shape, form))
 }
 

@@ -7,7 +7,7 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { displayOf } from '../shell/display.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 import { storyJson } from '../../presentation/story-json.ts'
 import { storyText } from '../render/message-details.ts'
 import { jsonLine } from '../../presentation/text.ts'
@@ -15,19 +15,16 @@ import { storyOf } from './queue-cat.ts'
 
 async function show(shell: Shell, id: string, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     const story = await storyOf(reader, id)
     const live = options.json === true ? null : await shell.liveDestinations(config)
     const providers = new ProviderDirectory()
     const members = config.provider.size === 0 ? [] : await reader.membersOfProviders()
     for (const { destination, provider } of members) providers.set(destination, provider)
     const policies = new DestinationPolicies(config, providers)
-    const facts = { story, records: recordsByName(await reader.destinationRecords()), live, policies, clock: shell.clock }
+    const facts = { story, records: recordsByName(await reader.destinationRecords()), live, policies, clock, wall: clock.wall }
     await shell.stdout.write(options.json === true ? jsonLine(storyJson(facts)) : storyText(facts, displayOf(shell)))
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 export function addQueueShow(parent: Command, shell: Shell): void {

@@ -1,4 +1,5 @@
 /** `deferd queue upgrade`: the state of the upgrade of a queue that several nodes share, and its end. */
+import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { NodeDirectory } from '../../store/postgres/node-directory.ts'
 import { jsonLine, maskControls } from '../../presentation/text.ts'
@@ -19,7 +20,7 @@ async function finish(shell: Shell, directory: NodeDirectory, node: string): Pro
     throw new CommandError(EX.temporary, `an older deferd runs at ${names}: upgrade each node first, then finish`)
   }
   if (oldestKnown === before) return
-  const record = { at: shell.clock.now(), who: shell.user, action: 'upgrade', arguments: `--finish ${before}`, changed: 1 }
+  const record = { at: clockOf(null, shell.clock).now(), who: shell.user, action: 'upgrade', arguments: `--finish ${before}`, changed: 1 }
   await directory.audit(record, node)
 }
 

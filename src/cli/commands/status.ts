@@ -1,10 +1,11 @@
 /**
  * `deferd status`: one screen about the queue; `deferd top`: the same, repeated while the daemon runs.
  */
+import { clockOf } from '../../system/queue-clock.ts'
 import { type Command, Option } from 'commander'
 import { readStatus, type QueueStatus } from '../../queue/queue-status.ts'
 import type { Config } from '../../config/options.ts'
-import { SECOND, sleep, type Duration } from '../../system/clock.ts'
+import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
 import { jsonLine } from '../../presentation/text.ts'
 import { statusJson } from '../../presentation/status-json.ts'
 import { nodeJson, nodeTable, type NodeFacts } from '../render/node-list.ts'
@@ -12,7 +13,7 @@ import { statusScreen } from '../render/status-screen.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 interface Options {
   readonly json?: true
@@ -32,14 +33,18 @@ const CLEAR = '\u001b[H\u001b[2J'
 interface Shown {
   readonly status: QueueStatus
   readonly nodes: NodeFacts | null
+  readonly clock: Clock
 }
 
-function print(shell: Shell, config: Config, { status, nodes }: Shown, json: boolean): string {
+function print(shell: Shell, config: Config, { status, nodes, clock }: Shown, json: boolean): string {
   if (json)
-    return jsonLine({ ...statusJson(status), ...(nodes === null ? {} : { nodes: nodes.nodes.map((node) => nodeJson(node, nodes)) }) })
+    return jsonLine({
+      ...statusJson(status, clock.wall),
+      ...(nodes === null ? {} : { nodes: nodes.nodes.map((node) => nodeJson(node, nodes)) }),
+    })
   const narrow = displayOf(shell)
   const display = { ...narrow, width: Math.max(LEAST_WIDTH, narrow.width) }
-  const screen = statusScreen(status, { name: config.myhostname, clock: shell.clock, display })
+  const screen = statusScreen(status, { name: config.myhostname, clock, display })
   return nodes === null ? screen : `${screen}\n${nodeTable(nodes, display)}`
 }
 
@@ -47,7 +52,7 @@ async function nodesOf(shell: Shell, config: Config): Promise<NodeFacts | null> 
   const directory = await shell.openNodes(config)
   if (directory === null) return null
   try {
-    return { nodes: await directory.list(), lease: config.node_lease, now: shell.clock.now() }
+    return { nodes: await directory.list(), lease: config.node_lease, clock: clockOf(null, shell.clock) }
   } finally {
     await directory.close()
   }
@@ -55,32 +60,26 @@ async function nodesOf(shell: Shell, config: Config): Promise<NodeFacts | null> 
 
 async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
-    const status = await readStatus(reader, await shell.liveStatus(config), shell.clock.now())
-    await shell.stdout.write(print(shell, config, { status, nodes: await nodesOf(shell, config) }, json === true))
-  } finally {
-    await reader.close()
-  }
+  await withReader(shell, config, async ({ reader, clock }) => {
+    const status = await readStatus(reader, await shell.liveStatus(config), clock.now())
+    await shell.stdout.write(print(shell, config, { status, nodes: await nodesOf(shell, config), clock }, json === true))
+  })
 }
 
 async function top(shell: Shell, { json, interval, count = Infinity }: TopOptions, command: Command): Promise<void> {
   if (interval < SECOND / 10) throw new CommandError(EX.usage, '--interval must be at least 100ms')
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
   const clear = json === true || shell.stdout.columns === null ? '' : CLEAR
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     for (let shown = 0; shown < count; shown++) {
       if (shown > 0) await sleep(shell.clock, interval)
       const live = await shell.liveStatus(config)
       if (live === null)
         throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
-      const screen = { status: await readStatus(reader, live, shell.clock.now()), nodes: await nodesOf(shell, config) }
+      const screen = { status: await readStatus(reader, live, clock.now()), nodes: await nodesOf(shell, config), clock }
       await shell.stdout.write(clear + print(shell, config, screen, json === true))
     }
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 export function addStatus(program: Command, shell: Shell): void {

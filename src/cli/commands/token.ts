@@ -5,13 +5,13 @@ import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
 import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
 import type { AccessToken } from '../../store/access-token.ts'
-import type { Duration } from '../../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import { accessTokenJson } from '../../presentation/access-token-json.ts'
 import { jsonLine, localTime, maskControls } from '../../presentation/text.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 interface AddOptions {
   readonly role: ClientRole
@@ -57,26 +57,26 @@ async function remove(shell: Shell, name: string, command: Command): Promise<voi
 }
 
 /** A token as one line: name, role with its restrictions, last use, end. */
-function lineOf({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken, { clock }: Shell): string {
+function lineOf({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken, clock: Clock): string {
+  const local = (at: QueueTime): string => localTime(clock.wall.of(at), clock)
   const facts = [
     `${role}${content ? ' with content' : ''}${destinations === null ? '' : `, destinations ${destinations}`}`,
-    `added ${localTime(addedAt, clock)} by ${addedBy}`,
+    `added ${local(addedAt)} by ${addedBy}`,
     // Uses are recorded to the hour.
-    lastUsedAt === null ? 'never used' : `last used in the hour from ${localTime(lastUsedAt, clock)}`,
-    ...(expiresAt === null ? [] : [`${expiresAt <= clock.now() ? 'expired' : 'expires'} ${localTime(expiresAt, clock)}`]),
+    lastUsedAt === null ? 'never used' : `last used in the hour from ${local(lastUsedAt)}`,
+    ...(expiresAt === null ? [] : [`${expiresAt <= clock.now() ? 'expired' : 'expires'} ${local(expiresAt)}`]),
   ]
   return `${maskControls(`${name}: ${facts.join('; ')}`)}\n`
 }
 
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     const tokens = await reader.tokens()
-    await shell.stdout.write(tokens.map((token) => (json === true ? jsonLine(accessTokenJson(token)) : lineOf(token, shell))).join(''))
-  } finally {
-    await reader.close()
-  }
+    await shell.stdout.write(
+      tokens.map((token) => (json === true ? jsonLine(accessTokenJson(token, clock.wall)) : lineOf(token, clock))).join(''),
+    )
+  })
 }
 
 export function addToken(program: Command, shell: Shell): void {

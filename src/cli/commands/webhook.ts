@@ -11,13 +11,13 @@ import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
 import { newSubscriptionShape, replayTime, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
 import { webTarget } from '../../subscriptions/web-target.ts'
-import { DAY, type Duration, type Instant } from '../../system/clock.ts'
+import { DAY, type Duration, type QueueTime } from '../../system/clock.ts'
 import { systemNet } from '../../system/system-net.ts'
 import { VERSION } from '../../system/version.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 interface AddOptions {
   readonly types?: string
@@ -45,14 +45,8 @@ async function withClient<T>(shell: Shell, config: Config, work: (client: QueueC
   }
 }
 
-async function subscriptions(shell: Shell, config: Config): Promise<readonly SubscriptionView[]> {
-  const reader = await shell.openReader(config)
-  try {
-    return await reader.allSubscriptions()
-  } finally {
-    await reader.close()
-  }
-}
+const subscriptions = (shell: Shell, config: Config) =>
+  withReader(shell, config, async ({ reader, clock }) => ({ all: await reader.allSubscriptions(), clock }))
 
 /** The arguments of `webhook add` by the members of its request. */
 const ARGUMENTS: ReadonlyMap<string, string> = new Map([
@@ -129,15 +123,16 @@ async function replay(shell: Shell, name: string, { since, parked }: ReplayOptio
 /** Sends one event of the type `test` from here, and prints the answer. */
 async function test(shell: Shell, name: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const found = (await subscriptions(shell, config)).find((one) => one.name === name)
+  const { all, clock: queueClock } = await subscriptions(shell, config)
+  const found = all.find((one) => one.name === name)
   if (found === undefined)
     throw new CommandError(EX.data, `there is no subscription ${maskControls(name)}: deferd webhook list shows all names`)
   const { clock } = shell
-  const web = webTarget({ net: systemNet, clock, source: () => config.myhostname, version: VERSION })
+  const web = webTarget({ net: systemNet, clock: queueClock, source: () => config.myhostname, version: VERSION })
   const send = toTarget({ web: web.send, file: sendToFile, stdout: sendToStream((text) => shell.stdout.write(text)) })
   const event = { id: `evt_test_${clock.now()}`, type: 'test', timestamp: isoTime(clock.now()), data: { subscription: name } } as const
   const { settings } = found
-  const secrets = signingSecrets(found, config, clock.now())
+  const secrets = signingSecrets(found, config, queueClock.now())
   const answer = await send({ events: [event], settings, secrets, name, signal: new AbortController().signal })
   web.close()
   const isTaken = answer.kind === 'response' && answer.code >= 200 && answer.code < 300
@@ -148,7 +143,7 @@ async function test(shell: Shell, name: string, command: Command): Promise<void>
 }
 
 /** A subscription as one paragraph: where to, how far, and what is wrong. */
-function linesOf(one: SubscriptionView, now: Instant): string {
+function linesOf(one: SubscriptionView, now: QueueTime): string {
   const { name, owner, settings, progress, behind, oldestAt, parked, lost } = one
   const { state, why, tries, dueAt, lastAnswer } = progress
   const missing = lost.reduce((sum, { count }) => sum + count, 0)
@@ -169,9 +164,10 @@ function linesOf(one: SubscriptionView, now: Instant): string {
 
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const all = await subscriptions(shell, config)
-  const now = shell.clock.now()
-  await shell.stdout.write(all.map((one) => (json === true ? jsonLine(subscriptionJson(one, true)) : linesOf(one, now))).join(''))
+  const { all, clock } = await subscriptions(shell, config)
+  await shell.stdout.write(
+    all.map((one) => (json === true ? jsonLine(subscriptionJson(one, clock.wall, true)) : linesOf(one, clock.now()))).join(''),
+  )
 }
 
 export function addWebhook(program: Command, shell: Shell): void {

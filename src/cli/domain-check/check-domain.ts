@@ -1,4 +1,5 @@
 /** `deferd check domain`: what happens to mail for a domain now, and why. */
+import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemLine } from '../../config/values/problem.ts'
@@ -16,7 +17,7 @@ import type { QueueReader } from '../../store/queue-reader.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { Shell } from '../shell/shell.ts'
+import type { OpenedReader, Shell } from '../shell/shell.ts'
 import { domainScreen } from './domain-screen.ts'
 
 interface DomainOptions {
@@ -27,7 +28,7 @@ interface DomainOptions {
 const EXIT: Readonly<Record<Exclude<Verdict, 'note'>, number>> = { ok: 0, unknown: EX.temporary, wrong: EX.data }
 
 /** The queue for reading; null when there is none yet. */
-async function openedReader(shell: Shell, loaded: LoadedConfig): Promise<QueueReader | null> {
+async function openedReader(shell: Shell, loaded: LoadedConfig): Promise<OpenedReader | null> {
   try {
     return await shell.openReader(loaded.config)
   } catch (error) {
@@ -64,12 +65,13 @@ async function check(shell: Shell, given: string, { from, json }: DomainOptions,
   if (senderDomain === undefined) throw new CommandError(EX.usage, `--from ${maskControls(written)} is neither an address nor a domain`)
   const settings = settingsOf(loaded)
   const { SystemNet } = await import('../../system/system-net.ts')
-  const reader = await openedReader(shell, loaded)
+  const opened = await openedReader(shell, loaded)
+  const { reader, clock } = opened ?? { reader: null, clock: clockOf(null, shell.clock) }
   try {
     const facts = await gatherFacts(domain, written.slice(0, at) + senderDomain, {
       ...settings,
       net: new SystemNet({ dnsServers: config.dns_servers }),
-      clock: shell.clock,
+      clock,
       random: shell.random,
       reader: reader ?? { stsPolicy: () => Promise.resolve(undefined) },
       providerOf: async (name) => (await reader?.providerOf(name)) ?? null,
@@ -78,7 +80,7 @@ async function check(shell: Shell, given: string, { from, json }: DomainOptions,
     })
     const report = domainReport(facts, config)
     await shell.stdout.write(
-      json === true ? jsonLine(domainJson(facts, report)) : domainScreen(facts, report, { clock: shell.clock, display: displayOf(shell) }),
+      json === true ? jsonLine(domainJson(facts, report)) : domainScreen(facts, report, { clock, display: displayOf(shell) }),
     )
     return EXIT[report.verdict]
   } finally {

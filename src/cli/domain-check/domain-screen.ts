@@ -24,7 +24,7 @@ export function domainScreen(
   })
   const [last = '', ...more] = hanging('', maskControls(mail.text), { width, indent: 2 })
   return [
-    painted(`${domain}, ${localTime(checkedAt, clock)}`, 'heading', display),
+    painted(`${domain}, ${localTime(clock.wall.of(checkedAt), clock)}`, 'heading', display),
     '',
     ...lines,
     '',

@@ -3,7 +3,7 @@ import type { Config } from '../../config/options.ts'
 import { formatNextHop } from '../../config/values/next-hop.ts'
 import { oauthLogins, type OauthLogin } from '../../delivery/tls/oauth-uses.ts'
 import { span } from '../../presentation/text.ts'
-import { DAY, type Instant } from '../../system/clock.ts'
+import { DAY, type WallTime } from '../../system/clock.ts'
 import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
 import { certificateOf } from './table-files.ts'
 import { decisiveFault, testLogin, type LoginTest, type LoginTestDeps } from './table-test.ts'
@@ -12,7 +12,7 @@ import { decisiveFault, testLogin, type LoginTest, type LoginTestDeps } from './
 const SOON = 30 * DAY
 
 /** A finding for each certificate by which an application proves itself. One that cannot be read is reported by the preparation. */
-export function* oauthCertificates({ oauth }: Config, now: Instant): Generator<Finding> {
+export function* oauthCertificates({ oauth }: Config, now: WallTime): Generator<Finding> {
   for (const table of oauth.values()) {
     const certificate = certificateOf(table)
     if (certificate === null) continue

@@ -7,7 +7,7 @@ import { oauthPlaces } from '../../delivery/tls/oauth-uses.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import { tokenClaims } from '../../oauth/token-claims.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import { oauthJson, oauthSettingsJson } from '../../presentation/oauth-json.ts'
 import { epochSeconds, jsonLine, localTime, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
@@ -83,14 +83,18 @@ interface KeptLogin {
   /** User of its last access token; null for an opaque one. */
   readonly user: string | null
   readonly generation: number
-  readonly expiresAt: Instant
+  readonly expiresAt: WallTime
 }
 
 async function keptLogin(shell: Shell, { config }: LoadedConfig, { name, grant }: OauthTable): Promise<KeptLogin | null> {
   const kept = grant === 'refresh_token' ? await keptGrant(name, { shell, config }) : null
   if (kept === null) return null
-  const { accessToken, generation, expiresAt } = kept
-  return { user: accessToken === null ? null : (tokenClaims(accessToken)?.user ?? null), generation, expiresAt }
+  const { accessToken, generation, expiresAt } = kept.grant
+  return {
+    user: accessToken === null ? null : (tokenClaims(accessToken)?.user ?? null),
+    generation,
+    expiresAt: kept.clock.wall.of(expiresAt),
+  }
 }
 
 export async function showTable(shell: Shell, name: string, { json }: Options, command: Command): Promise<void> {
@@ -115,7 +119,7 @@ export async function showTable(shell: Shell, name: string, { json }: Options, c
     return
   }
   const { clock } = shell
-  const at = (instant: Instant): string => `${localTime(instant, clock)} (${relative(instant, clock.now())})`
+  const at = (instant: WallTime): string => `${localTime(instant, clock)} (${relative(instant, clock.now())})`
   const problems = new Map(filesOf(table).map(({ member, problem }) => [member, problem]))
   const settings = Object.entries(oauthSettingsJson(table)).flatMap(([member, value]) => {
     const problem = problems.get(member) ?? null

@@ -1,4 +1,5 @@
 /** `deferd oauth login`: the login of a person by a device code, whose refresh token is written to `refresh_token_file`. */
+import { clockOf } from '../../system/queue-clock.ts'
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
@@ -76,13 +77,14 @@ export async function logIn(shell: Shell, name: string, { user }: LoginOptions, 
   const client = clientOf({ ...table, refreshTokenFile: '' }, loaded)
   const { SystemNet } = await import('../../system/system-net.ts')
   const net = new SystemNet({ dnsServers: config.dns_servers })
+  const clock = clockOf(null, shell.clock)
   const stop = new AbortController()
   const abort = (): void => stop.abort()
   void shell.untilStopped(abort).then(abort)
   const draw = shell.random.stream('ids of device logins')
   const result = await deviceLogin(client, {
-    ask: askAuthority({ net, clock: shell.clock }, client.ca),
-    clock: shell.clock,
+    ask: askAuthority({ net, clock }, client.ca),
+    clock,
     id: () => Array.from({ length: 32 }, () => Math.floor(draw() * 16).toString(16)).join(''),
     show: (code) => shell.stdout.write(codeText(code)),
     signal: stop.signal,

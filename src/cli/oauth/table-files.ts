@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import type { OauthTable } from '../../config/values/oauth-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 
 export interface TableFile {
   /** Member that names the file. */
@@ -42,7 +42,7 @@ function problemOf(path: string, isSecret: boolean): string | null {
 
 export interface CertificateFacts {
   readonly subject: string
-  readonly expiresAt: Instant
+  readonly expiresAt: WallTime
 }
 
 /** The first certificate of a file; null when there is none, which `clientOf` reports. */

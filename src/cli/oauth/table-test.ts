@@ -1,4 +1,5 @@
 /** Tests a login with an access token of an `[oauth.NAME]` table: requests the token, reads its claims, and logs in at next hops with it. */
+import { clockOf } from '../../system/queue-clock.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { tryNextHop, type Trial } from '../../delivery/smtp/next-hop-trial.ts'
 import type { DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'
@@ -45,7 +46,7 @@ export async function testLogin({ client, user, hops }: TestedLogin, deps: Login
   const answer = await obtainToken(client, user ?? '', deps)
   if (answer.kind !== 'token') return { user, token: null, faults: [requestFault(table, answer)], hops: [] }
   const claims = tokenClaims(answer.token)
-  const now = deps.shell.clock.now() - deps.shell.clock.wallOffset()
+  const now = deps.shell.clock.now()
   const faults = claims === null ? [] : tokenFaults(table, { claims, user, now })
   const tests: HopTest[] = []
   for (const hop of user === null ? [] : hops) {
@@ -70,7 +71,7 @@ function logInAt(
   // A new token that a server refuses is not replaced.
   const source: TokenSource = { get: () => Promise.resolve(token), replacement: () => Promise.resolve(null) }
   const credentials = new SaslCredentials('', config, () => source).withToken(user, table)
-  return tryNextHop(hop, { config, secrets, net, clock: shell.clock, credentials })
+  return tryNextHop(hop, { config, secrets, net, clock: clockOf(null, shell.clock), credentials })
 }
 
 interface Shown extends Pick<LoginTest, 'faults'> {

@@ -3,10 +3,10 @@ import { parseQueueId } from '../../mail/queue-id.ts'
 import { isLive, queueIdOf } from '../../mail/message.ts'
 import type { MessageDetails } from '../../store/queue-reader.ts'
 import { civilTime } from '../../mail/mail-date.ts'
-import type { Clock } from '../../system/clock.ts'
+import type { Clock, WallTime } from '../../system/clock.ts'
 import { getopt } from './getopt.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
 import { ctime, maskControls } from '../../presentation/text.ts'
 import { configFor } from './postqueue.ts'
@@ -18,11 +18,11 @@ const FATAL = 1
 
 function envelope({ message, recipients, warnings }: MessageDetails, clock: Clock): string {
   const numbers = [message.size, 0, recipients.length, 0, message.size, message.smtputf8 ? 1 : 0]
-  const time = (at: number) => `${ctime(at, clock)} ${civilTime(at, clock.zone(at).offset).year}`
+  const time = (at: WallTime) => `${ctime(at, clock)} ${civilTime(at, clock.zone(at).offset).year}`
   const lines = [
     `message_size: ${numbers.map((number) => String(number).padStart(15)).join(' ')}`,
-    `message_arrival_time: ${time(message.arrivedAt)}`,
-    `create_time: ${time(message.createdAt)}`,
+    `message_arrival_time: ${time(clock.wall.of(message.arrivedAt))}`,
+    `create_time: ${time(clock.wall.of(message.createdAt))}`,
     ...(message.bodyType === undefined ? [] : [`named_attribute: encoding=${message.bodyType}`]),
     ...(message.envid === undefined ? [] : [`named_attribute: envelope_id=${message.envid}`]),
     ...(message.ret === undefined ? [] : [`named_attribute: ret_flags=${message.ret === 'full' ? 1 : 2}`]),
@@ -55,8 +55,7 @@ async function* withoutCarriageReturns(chunks: AsyncIterable<Uint8Array>): Async
 }
 
 async function print(shell: Shell, id: string, config: Parameters<Shell['openReader']>[0], chosen: ReadonlySet<string>): Promise<void> {
-  const reader = await shell.openReader(config)
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     const story = parseQueueId(id) === undefined ? undefined : await reader.details(id)
     if (story === undefined || story.queue === 'gone' || story.queue === 'trash') {
       throw new CommandError(FATAL, `postcat: fatal: open queue file ${maskControls(id)}: No such file or directory`)
@@ -67,7 +66,7 @@ async function print(shell: Shell, id: string, config: Parameters<Shell['openRea
     const say = (title: string) => (bare ? Promise.resolve() : shell.stdout.write(`*** ${title} ${name} ***\n`))
     if (all || chosen.has('e')) {
       await say('ENVELOPE RECORDS')
-      await shell.stdout.write(envelope(story, shell.clock))
+      await shell.stdout.write(envelope(story, clock))
     }
     const parts = { header: all || chosen.has('h'), body: all || chosen.has('b') }
     if (parts.header || parts.body) {
@@ -78,9 +77,7 @@ async function print(shell: Shell, id: string, config: Parameters<Shell['openRea
       await say('HEADER EXTRACTED')
       await say('MESSAGE FILE END')
     }
-  } finally {
-    await reader.close()
-  }
+  })
 }
 
 export async function postcat(shell: Shell, args: readonly string[]): Promise<void> {

@@ -2,7 +2,6 @@
  * `postqueue` and `mailq` with Postfix's options and output (postqueue(1)).
  */
 import type { LoadedConfig } from '../../config/load.ts'
-import type { Clock } from '../../system/clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
@@ -14,7 +13,7 @@ import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
 import { pages } from '../../queue/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { EMPTY, footer, HEADING, showqMessage, showqSubmission } from './showq.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import type { QueueName } from '../../mail/message.ts'
@@ -26,25 +25,15 @@ async function* everything(reader: QueueReader): AsyncGenerator<readonly ListedM
   for (const queue of ORDER) yield* pages(reader, { filter: { ...ANY_MESSAGE, queue } })
 }
 
-async function withReader(shell: Shell, { config }: LoadedConfig, use: (reader: QueueReader) => Promise<void>): Promise<void> {
-  const reader = await shell.openReader(config)
-  try {
-    await use(reader)
-  } finally {
-    await reader.close()
-  }
-}
-
 interface ShowqEntry {
   readonly text: string
   readonly size: number
 }
 
 /** Formatted entries in Postfix's order, in batches. */
-async function* showqEntries(reader: QueueReader, directory: string, clock: Clock): AsyncGenerator<readonly ShowqEntry[]> {
-  const now = clock.now()
+async function* showqEntries({ reader, clock }: OpenedReader, directory: string): AsyncGenerator<readonly ShowqEntry[]> {
   const records = recordsByName(await reader.destinationRecords())
-  for await (const batch of submissions(directory, ANY_MESSAGE, now)) {
+  for await (const batch of submissions(directory, ANY_MESSAGE, clock.wall)) {
     yield batch.map((submission) => ({ text: showqSubmission(submission, clock), size: submission.size }))
   }
   for await (const page of everything(reader)) {
@@ -54,10 +43,10 @@ async function* showqEntries(reader: QueueReader, directory: string, clock: Cloc
 
 /** `postqueue -p` */
 export const printQueue = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
-  withReader(shell, loaded, async (reader) => {
+  withReader(shell, loaded.config, async (opened) => {
     let bytes = 0
     let messages = 0
-    for await (const entries of showqEntries(reader, loaded.config.queue_directory, shell.clock)) {
+    for await (const entries of showqEntries(opened, loaded.config.queue_directory)) {
       let output = ''
       for (const { text, size } of entries) {
         output += (messages++ === 0 ? HEADING : '\n') + text
@@ -70,14 +59,14 @@ export const printQueue = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
 
 /** `postqueue -j` */
 const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
-  withReader(shell, loaded, async (reader) => {
-    const now = shell.clock.now()
+  withReader(shell, loaded.config, async (opened) => {
+    const now = opened.clock.now()
     const { queue_directory: directory } = loaded.config
     const all = { filter: ANY_MESSAGE, now, form: { kind: 'json' } as const }
-    for await (const { lines } of maildropShares(directory, all)) await shell.stdout.write(lines)
+    for await (const { lines } of maildropShares(directory, all, opened.clock.wall)) await shell.stdout.write(lines)
     for (const queue of ORDER) {
       const order = { ...all, filter: { ...ANY_MESSAGE, queue } }
-      for await (const { lines } of listing(reader, folderOf(loaded.config), order)) await shell.stdout.write(lines)
+      for await (const { lines } of listing(opened, folderOf(loaded.config), order)) await shell.stdout.write(lines)
     }
   })
 

@@ -2,6 +2,7 @@
  * `sendmail -bs`: SMTP on standard input and output, without the daemon (stand-alone mode of Postfix smtpd(8)). Messages are submitted
  * through the maildrop. Access restrictions, TLS and limits of network clients do not apply.
  */
+import { clockOf } from '../../system/queue-clock.ts'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { openAccess } from '../../access/access-tables.ts'
@@ -24,7 +25,8 @@ import { announce, submit } from './submit.ts'
 /** Answers SMTP commands until QUIT or the end of the input. */
 export async function standAlone(shell: Shell, given: Config): Promise<void> {
   const config = standAloneConfig(given)
-  const { clock, random } = shell
+  const { random } = shell
+  const clock = clockOf(null, shell.clock)
   const taker = new MaildropTaker(shell, given)
   const socket = new StandardStreams(shell, () => taker.submitting)
   const smtpd = await startSmtpd({
@@ -33,7 +35,7 @@ export async function standAlone(shell: Shell, given: Config): Promise<void> {
     clock,
     random,
     acceptor: taker,
-    events: new Events(() => clock.now()),
+    events: new Events(() => shell.clock.now()),
     intake: { refusal: () => undefined },
     flushDomain: () => false,
     access: openAccess(config).access,

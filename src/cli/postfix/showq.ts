@@ -24,7 +24,7 @@ const mark = ({ queue, forcedExpire }: ListedMessage): string =>
 export function showqSubmission(submission: Submission, clock: Clock): string {
   const { name, size, arrivedAt, recipients, reason } = submission
   const lines = [
-    `${maskControls(name).padEnd(17)} ${String(size).padStart(8)} ${ctime(arrivedAt, clock)} ${maskControls(submissionSender(submission))}`,
+    `${maskControls(name).padEnd(17)} ${String(size).padStart(8)} ${ctime(clock.wall.of(arrivedAt), clock)} ${maskControls(submissionSender(submission))}`,
     ...(reason === null ? [] : [reasonLine(maskControls(reason))]),
     ...recipients.map(recipientLine),
   ]
@@ -39,7 +39,7 @@ export function showqMessage(listed: ListedMessage, records: DestinationRecords,
   const { message, recipients } = listed
   const id = `${queueIdOf(message)}${mark(listed)}`.padEnd(17)
   const lines = [
-    `${id} ${String(message.size).padStart(8)} ${ctime(message.arrivedAt, clock)} ${maskControls(shownSender(message.sender))}`,
+    `${id} ${String(message.size).padStart(8)} ${ctime(clock.wall.of(message.arrivedAt), clock)} ${maskControls(shownSender(message.sender))}`,
   ]
   const entries = recipients.map(({ address }, i) => ({ address, reason: reasonOf(recipients[i], records) }))
   let previous = ''

@@ -20,7 +20,7 @@ async function assertCompatible(shell: Shell, config: Config): Promise<void> {
   // The daemon takes the maildrop, whether or not the database can be reached now.
   if (config.queue_database !== '' || existsSync(pickupPath(config.queue_directory))) return
   try {
-    const reader = await shell.openReader(config)
+    const { reader } = await shell.openReader(config)
     await reader.close()
   } catch (error) {
     if (error instanceof QueueIncompatible || error instanceof QueueTooNew) throw error

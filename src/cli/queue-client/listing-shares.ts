@@ -1,7 +1,9 @@
 /** Formats the lines of a listing in shares. A share is the text of one page of messages. */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
+import type { OpenedReader } from '../shell/shell.ts'
 import type { MessageId } from '../../mail/message.ts'
-import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
+import type { ListedMessage } from '../../store/queue-reader.ts'
 import type { QueueFilter } from '../../store/message-conditions.ts'
 import { listRow, type ListForm } from '../render/list-row.ts'
 import { listingLines } from '../../presentation/message-lines.ts'
@@ -10,7 +12,7 @@ import { recordsByName, type DestinationRecords } from '../../presentation/recip
 
 export interface ListingOrder {
   readonly filter: QueueFilter
-  readonly now: Instant
+  readonly now: QueueTime
   /** Maximum number of messages; no limit when absent. */
   readonly limit?: number | undefined
   readonly form: ListForm
@@ -29,19 +31,19 @@ export interface Share {
 }
 
 /** Yields one share per page of the range. Without a range, lists the whole queue. */
-export async function* sharesOf(reader: QueueReader, order: ListingOrder, range?: IdRange): AsyncGenerator<Share> {
+export async function* sharesOf({ reader, clock }: OpenedReader, order: ListingOrder, range?: IdRange): AsyncGenerator<Share> {
   const records = recordsByName(await reader.destinationRecords())
   for await (const page of pages(reader, { ...order, ...range })) {
-    yield { count: page.length, lines: formatPage(page, records, order) }
+    yield { count: page.length, lines: formatPage(page, { records, wall: clock.wall }, order) }
   }
 }
 
 /** The lines of messages. */
 export function formatPage(
   page: readonly ListedMessage[],
-  records: DestinationRecords,
+  { records, wall }: { readonly records: DestinationRecords; readonly wall: WallView },
   { form, now }: Pick<ListingOrder, 'form' | 'now'>,
 ): Uint8Array {
-  if (form.kind === 'json') return listingLines(page, records)
-  return new TextEncoder().encode(page.map((listed) => `${listRow(listed, { now, records, form })}\n`).join(''))
+  if (form.kind === 'json') return listingLines(page, records, wall)
+  return new TextEncoder().encode(page.map((listed) => `${listRow(listed, { now, records, form, wall })}\n`).join(''))
 }

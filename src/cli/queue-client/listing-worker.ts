@@ -1,7 +1,7 @@
 /** Worker thread of a long listing: formats slices of the queue on request. */
 import { workerData } from 'node:worker_threads'
 import { openQueueReader } from '../../store/sqlite/sqlite-reader.ts'
-import { onWallClock } from '../../store/wall-reader.ts'
+import { clockOf } from '../../system/queue-clock.ts'
 import { systemClock } from '../../system/system-clock.ts'
 import { answering } from '../../system/worker-rpc.ts'
 import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
@@ -14,12 +14,13 @@ export interface ListingPlace {
 }
 
 const { directory, order, over } = workerData as ListingPlace
-const reader = await onWallClock(openQueueReader(directory), systemClock)
+const reader = openQueueReader(directory)
+const clock = clockOf(await reader.clockRecord(), systemClock)
 
 answering(
   async (range: IdRange) => {
     const shares: Share[] = []
-    if (Atomics.load(over, 0) === 0) for await (const share of sharesOf(reader, order, range)) shares.push(share)
+    if (Atomics.load(over, 0) === 0) for await (const share of sharesOf({ reader, clock }, order, range)) shares.push(share)
     return { answer: shares, transfer: shares.map(({ lines }) => lines.buffer as ArrayBuffer) }
   },
   () => reader.close(),

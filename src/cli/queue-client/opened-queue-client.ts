@@ -30,7 +30,7 @@ interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
 /** Creates a client of an opened queue. `close` closes the queue. */
 export async function clientOfQueue({ config, store, reader, clock, others, move, close }: OpenedQueue): Promise<QueueClient> {
   // Events have no listener here, because the command prints its result and the audit log records it.
-  const events = new Events(() => clock.now())
+  const events = new Events(() => clock.wall.now())
   const policies = new DestinationPolicies(config)
   const recorder = new EventRecorder(clock)
   await recorder.refresh(store)

@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os'
 import type { MessageId } from '../../mail/message.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { WorkerClient, threadFile } from '../../system/worker-rpc.ts'
+import type { OpenedReader } from '../shell/shell.ts'
 import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
 import type { ListingPlace } from './listing-worker.ts'
 
@@ -15,16 +16,16 @@ const MOST_THREADS = 4
 /** Size of a worker's young generation in MB. Lines are short-lived, so a larger one would only enlarge the process. */
 const NURSERY = 32
 
-export async function* listingInThreads(reader: QueueReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
+export async function* listingInThreads(opened: OpenedReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
   const place: ListingPlace = { directory, order, over: new Int32Array(new SharedArrayBuffer(4)) }
   const workers = Array.from({ length: Math.min(MOST_THREADS, availableParallelism()) - 1 }, () => listingThread(place))
   try {
     const begun: AsyncIterable<Share>[] = []
     let turn = 0
-    for await (const range of slices(reader)) {
+    for await (const range of slices(opened.reader)) {
       const worker = workers[turn++ % (workers.length + 1)]
       // The slice of the calling thread is formatted when it is printed.
-      begun.push(worker === undefined ? sharesOf(reader, order, range) : sharesBy(worker, range))
+      begun.push(worker === undefined ? sharesOf(opened, order, range) : sharesBy(worker, range))
       if (begun.length > 2 * workers.length) yield* freed(begun.shift())
     }
     for (const shares of begun) yield* freed(shares)

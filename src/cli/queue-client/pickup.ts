@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { pickupPath } from '../../daemon/admin/socket-path.ts'
 import { errorCode } from '../../system/caught-error.ts'
-import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
+import { SECOND, sleep, type Duration, type Timers } from '../../system/clock.ts'
 
 /** Time limit of a connection whose answer is not awaited. */
 const PROMPT: Duration = SECOND
@@ -22,12 +22,12 @@ export type Outcome =
   | { readonly kind: 'waiting' }
 
 /** Notifies the daemon. Resolves in any case, within a second. */
-export async function wakeDaemon(queueDirectory: string, clock: Clock): Promise<void> {
+export async function wakeDaemon(queueDirectory: string, clock: Timers): Promise<void> {
   await ask(queueDirectory, [], { clock, until: clock.monotonic() + PROMPT })
 }
 
 /** Notifies the daemon and resolves with the outcome of the files. */
-export async function outcomeOf(queueDirectory: string, names: readonly string[], clock: Clock): Promise<Outcome> {
+export async function outcomeOf(queueDirectory: string, names: readonly string[], clock: Timers): Promise<Outcome> {
   const began = clock.monotonic()
   const until = began + PATIENCE
   for (;;) {
@@ -41,7 +41,7 @@ export async function outcomeOf(queueDirectory: string, names: readonly string[]
 }
 
 interface Limit {
-  readonly clock: Clock
+  readonly clock: Timers
   readonly until: Duration
 }
 

@@ -4,12 +4,11 @@ import type { Config } from '../../config/options.ts'
 import { controlPath } from '../../daemon/admin/socket-path.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
-import type { QueueReader } from '../../store/queue-reader.ts'
-import { onWallClock } from '../../store/wall-reader.ts'
 import type { MachineClock } from '../../system/clock.ts'
+import { clockOf } from '../../system/queue-clock.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import type { Shell } from '../shell/shell.ts'
+import type { OpenedReader, Shell } from '../shell/shell.ts'
 import type { AccessDeps } from './shared-access.ts'
 
 export type QueueAccess = Pick<
@@ -50,9 +49,11 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
   }
 }
 
-async function openFileReader(config: Config, clock: MachineClock): Promise<QueueReader> {
+/** Opens the SQLite file of a queue for reading. */
+export async function openFileReader(config: Config, machine: MachineClock): Promise<OpenedReader> {
   const { openQueueReader } = await import('../../store/sqlite/sqlite-reader.ts')
-  return onWallClock(openQueueReader(config.queue_directory), clock)
+  const reader = openQueueReader(config.queue_directory)
+  return { reader, clock: clockOf(await reader.clockRecord(), machine) }
 }
 
 /** A client of the running daemon; null when none runs. */

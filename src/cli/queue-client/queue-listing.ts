@@ -3,6 +3,7 @@
  * threads, each with its own connection to the database, because formatting takes most of the time.
  */
 import type { QueueReader } from '../../store/queue-reader.ts'
+import type { OpenedReader } from '../shell/shell.ts'
 import { exactDestination, type QueueFilter } from '../../store/message-conditions.ts'
 import { sharesOf, type ListingOrder, type Share } from './listing-shares.ts'
 
@@ -18,14 +19,14 @@ const FEW_AT_DESTINATION = 20_000
 const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])
 
 /**
- * Yields shares in the order of the messages. `directory` is the queue folder that `reader` reads; null for a queue in PostgreSQL, which
+ * Yields shares in the order of the messages. `directory` is the queue folder that `opened` reads; null for a queue in PostgreSQL, which
  * one thread reads.
  */
-export async function* listing(reader: QueueReader, directory: string | null, order: ListingOrder): AsyncGenerator<Share> {
-  if (directory === null || order.limit !== undefined || RARE.has(order.filter.queue) || (await isShort(reader, order.filter)))
-    return yield* sharesOf(reader, order)
+export async function* listing(opened: OpenedReader, directory: string | null, order: ListingOrder): AsyncGenerator<Share> {
+  if (directory === null || order.limit !== undefined || RARE.has(order.filter.queue) || (await isShort(opened.reader, order.filter)))
+    return yield* sharesOf(opened, order)
   const { listingInThreads } = await import('./parallel-listing.ts')
-  yield* listingInThreads(reader, directory, order)
+  yield* listingInThreads(opened, directory, order)
 }
 
 async function isShort(reader: QueueReader, filter: QueueFilter): Promise<boolean> {

@@ -15,9 +15,10 @@ import { assertReadable } from '../../store/postgres/migrations.ts'
 import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
 import { openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
-import type { QueueReader } from '../../store/queue-reader.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
+import { clockOf } from '../../system/queue-clock.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
+import type { OpenedReader } from '../shell/shell.ts'
 import { clientOfQueue } from './opened-queue-client.ts'
 
 export interface AccessDeps {
@@ -39,15 +40,16 @@ export class SharedAccess {
     this.#deps = deps
   }
 
-  openReader(): Promise<QueueReader> {
-    return openPostgresReader(databaseOf(this.#config))
+  async openReader(): Promise<OpenedReader> {
+    const reader = await openPostgresReader(databaseOf(this.#config))
+    return { reader, clock: clockOf(await reader.clockRecord(), this.#deps.clock) }
   }
 
   async openNodes(): Promise<NodeDirectory> {
     const connection = new CommandConnection(await openSession({ ...databaseOf(this.#config), application: 'deferd command' }))
     try {
       await assertReadable(connection)
-      return new NodeDirectory(connection, this.#deps.clock)
+      return new NodeDirectory(connection, clockOf(null, this.#deps.clock))
     } catch (error) {
       await connection.end()
       throw error

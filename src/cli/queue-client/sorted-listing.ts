@@ -4,8 +4,9 @@
  */
 import { nextAttemptAt, recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
+import type { ListedMessage } from '../../store/queue-reader.ts'
 import { pages } from '../../queue/list-pages.ts'
+import type { OpenedReader } from '../shell/shell.ts'
 import { formatPage, type ListingOrder, type Share } from './listing-shares.ts'
 
 /** Orders of a listing. Equal messages stay in the order of their arrival. */
@@ -42,7 +43,11 @@ function comparison(sort: Sort, records: DestinationRecords): (a: ListedMessage,
 }
 
 /** Yields the listing in one share. Throws CommandError (64) for more messages than can be sorted. */
-export async function* sortedListing(reader: QueueReader, { limit = Infinity, ...order }: ListingOrder, sort: Sort): AsyncGenerator<Share> {
+export async function* sortedListing(
+  { reader, clock }: OpenedReader,
+  { limit = Infinity, ...order }: ListingOrder,
+  sort: Sort,
+): AsyncGenerator<Share> {
   const records = recordsByName(await reader.destinationRecords())
   const compare = comparison(sort, records)
   let kept: ListedMessage[] = []
@@ -53,5 +58,5 @@ export async function* sortedListing(reader: QueueReader, { limit = Infinity, ..
     kept = kept.toSorted(compare).slice(0, limit)
   }
   const listed = kept.toSorted(compare).slice(0, limit)
-  if (listed.length > 0) yield { count: listed.length, lines: formatPage(listed, records, order) }
+  if (listed.length > 0) yield { count: listed.length, lines: formatPage(listed, { records, wall: clock.wall }, order) }
 }

@@ -3,7 +3,7 @@
  */
 import { hintOf } from '../../mail/login-refusal.ts'
 import type { WaitingCause } from '../../queue/waiting-causes.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { filterOptionsOf } from '../../presentation/cause-json.ts'
 import { healthOf, stateText, type KnownDestination } from '../../presentation/destination-state.ts'
@@ -16,7 +16,7 @@ const COUNT_WIDTH = 9
 const INDENT = ' '.repeat(COUNT_WIDTH + 2)
 
 export interface CauseListFacts {
-  readonly now: Instant
+  readonly now: QueueTime
   readonly display: Display
   readonly known: (destination: DestinationName) => KnownDestination
   /** Maximum number of causes shown per destination. */

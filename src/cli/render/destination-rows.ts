@@ -1,5 +1,6 @@
 /** Destinations as a table for people, with the reason of a state below its destination, and as tab-separated values. Pure. */
-import type { Instant } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { nextAt, type DestinationRow } from '../../presentation/destination-list.ts'
 import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { roleOfDestination, type Display } from './style.ts'
@@ -8,7 +9,8 @@ import { grouped, isoTime, maskControls, plural, span } from '../../presentation
 import { hanging } from './wrapping.ts'
 
 export interface TableFacts {
-  readonly now: Instant
+  readonly now: QueueTime
+  readonly wall: WallView
   readonly display: Display
 }
 
@@ -23,7 +25,7 @@ const LONGEST_NAME = 60
 const INDENT = 4
 
 /** Reason of the state: that of the suspension, or the reply of the host. Empty for none. */
-function reasonOf(row: DestinationRow, now: Instant): string {
+function reasonOf(row: DestinationRow, now: QueueTime): string {
   const { state, siteStatus } = healthOf(row)
   if (state === 'suspended') return stateText(row, now)
   return siteStatus === null ? '' : siteReason(siteStatus)
@@ -32,7 +34,7 @@ function reasonOf(row: DestinationRow, now: Instant): string {
 const activeOf = ({ live, load }: DestinationRow): string =>
   live === undefined ? String(load?.leased ?? 0) : `${live.inFlight}/${live.window}`
 
-function nextText(row: DestinationRow, now: Instant): string {
+function nextText(row: DestinationRow, now: QueueTime): string {
   const at = nextAt(row)
   if (at === null) return '-'
   return at <= now ? 'now' : span(at - now, 2)
@@ -57,9 +59,9 @@ export function destinationTable(rows: readonly DestinationRow[], hidden: number
 }
 
 /** Name, waiting, in flight, window, next attempt, state and reason, exact and separated by tabs. */
-export function destinationValues(row: DestinationRow, { now }: Pick<TableFacts, 'now'>): string {
+export function destinationValues(row: DestinationRow, { now, wall }: Pick<TableFacts, 'now' | 'wall'>): string {
   const { live, load } = row
   const at = nextAt(row)
-  const counts = [load?.waiting ?? 0, live?.inFlight ?? load?.leased ?? 0, live?.window ?? '-', at === null ? '-' : isoTime(at)]
+  const counts = [load?.waiting ?? 0, live?.inFlight ?? load?.leased ?? 0, live?.window ?? '-', at === null ? '-' : isoTime(wall.of(at))]
   return [row.name, ...counts, healthOf(row).state, reasonOf(row, now)].map((cell) => maskControls(String(cell))).join('\t')
 }

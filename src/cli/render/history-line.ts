@@ -2,6 +2,7 @@
 import { queueIdOf, type Recipient } from '../../mail/message.ts'
 import type { MessageDetails } from '../../store/queue-reader.ts'
 import type { Clock } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { shownSender } from '../../presentation/message-json.ts'
 import type { Display, Role } from './style.ts'
 import { StoryTable, type Column } from './table.ts'
@@ -23,9 +24,9 @@ export const historyHeadings = (display: Display): string => tableFor(display).h
 const replyOf = ({ last }: Recipient): string => (last === null ? '' : (last.reply ?? last.reason))
 
 /** A recipient as exact tab-separated values. */
-export function historyValues({ message }: MessageDetails, recipient: Recipient): string {
+export function historyValues({ message }: MessageDetails, recipient: Recipient, wall: WallView): string {
   const { state, settledAt = message.createdAt, address } = recipient
-  return [isoTime(settledAt), queueIdOf(message), state, shownSender(message.sender), address, replyOf(recipient)]
+  return [isoTime(wall.of(settledAt)), queueIdOf(message), state, shownSender(message.sender), address, replyOf(recipient)]
     .map(maskControls)
     .join('\t')
 }
@@ -34,6 +35,6 @@ export function historyValues({ message }: MessageDetails, recipient: Recipient)
 export function historyLine({ message }: MessageDetails, recipient: Recipient, clock: Clock, display: Display): string {
   const { state, settledAt = message.createdAt, address } = recipient
   const parties = { sender: shownSender(message.sender), recipient: address, others: 0 }
-  const cells = [localTime(settledAt, clock), queueIdOf(message), [state, ROLES[state] ?? null]] as const
+  const cells = [localTime(clock.wall.of(settledAt), clock), queueIdOf(message), [state, ROLES[state] ?? null]] as const
   return tableFor(display).row(cells, parties, replyOf(recipient))
 }

@@ -2,6 +2,8 @@
  * Formats messages for `queue list`: as a table for people, where the width of the terminal decides between one line and two
  * lines per message, or as exact tab-separated values.
  */
+import type { QueueTime } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { queueIdOf } from '../../mail/message.ts'
 import type { ListedMessage } from '../../store/queue-reader.ts'
 import { shownSender } from '../../presentation/message-json.ts'
@@ -18,7 +20,8 @@ export type ListForm =
 
 /** Facts that a line needs in addition to the message. */
 export interface RowFacts {
-  readonly now: number
+  readonly now: QueueTime
+  readonly wall: WallView
   readonly records: DestinationRecords
   readonly form: Exclude<ListForm, { readonly kind: 'json' }>
 }
@@ -29,10 +32,10 @@ export interface ListRow {
   readonly queue: keyof typeof roleOfQueue
   readonly forcedExpire: boolean
   readonly size: number
-  readonly arrivedAt: number
+  readonly arrivedAt: QueueTime
   readonly attempts: number
   /** Null when there is no next attempt. */
-  readonly next: number | null
+  readonly next: QueueTime | null
   readonly sender: string
   readonly recipients: readonly string[]
   /** `short` is the part of the reason from the reply code on. Both texts are empty without a failure. */
@@ -60,7 +63,7 @@ const UNCUT: readonly Column[] = [
 export const listHeading = ({ display, wide }: Extract<ListForm, { readonly kind: 'table' }>): string =>
   wide ? tableHeading(UNCUT, display) : new StoryTable(COLUMNS, 'REASON', display).heading
 
-function tableLines(row: ListRow, now: number, { display, wide }: Extract<ListForm, { readonly kind: 'table' }>): string {
+function tableLines(row: ListRow, now: QueueTime, { display, wide }: Extract<ListForm, { readonly kind: 'table' }>): string {
   const { id, queue, size, sender, recipients, next, reason } = row
   const age = now - row.arrivedAt
   const named: readonly Cell[] = [id, [row.forcedExpire ? `${queue}#` : queue, roleOfQueue[queue]]]
@@ -75,18 +78,18 @@ function tableLines(row: ListRow, now: number, { display, wide }: Extract<ListFo
   return new StoryTable(COLUMNS, 'REASON', display).row(cells, { sender, recipient, others: others.length }, reason.short)
 }
 
-function values({ id, queue, size, arrivedAt, attempts, next, sender, recipients, reason }: ListRow): string {
-  const cells = [id, queue, size, isoTime(arrivedAt), attempts, next === null ? '-' : isoTime(next)]
+function values({ id, queue, size, arrivedAt, attempts, next, sender, recipients, reason }: ListRow, wall: WallView): string {
+  const cells = [id, queue, size, isoTime(wall.of(arrivedAt)), attempts, next === null ? '-' : isoTime(wall.of(next))]
   return [...cells, sender, recipients.join(','), reason.whole].map((cell) => maskControls(String(cell))).join('\t')
 }
 
 /** A row without line end. */
-export const formatRow = (row: ListRow, now: number, form: RowFacts['form']): string =>
-  form.kind === 'tsv' ? values(row) : tableLines(row, now, form)
+export const formatRow = (row: ListRow, { now, form, wall }: Omit<RowFacts, 'records'>): string =>
+  form.kind === 'tsv' ? values(row, wall) : tableLines(row, now, form)
 
 function rowOf({ message, queue, recipients, forcedExpire }: ListedMessage, records: DestinationRecords): ListRow {
   let attempts = 0
-  let next: number | null = null
+  let next: QueueTime | null = null
   let reason = { whole: '', short: '' }
   for (const recipient of recipients) {
     attempts = Math.max(attempts, recipient.attempts)
@@ -101,4 +104,4 @@ function rowOf({ message, queue, recipients, forcedExpire }: ListedMessage, reco
 }
 
 /** Formats a message without line end. */
-export const listRow = (listed: ListedMessage, { now, records, form }: RowFacts): string => formatRow(rowOf(listed, records), now, form)
+export const listRow = (listed: ListedMessage, facts: RowFacts): string => formatRow(rowOf(listed, facts.records), facts)

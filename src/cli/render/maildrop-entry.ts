@@ -1,12 +1,11 @@
 /** Formats a maildrop entry as a row of `queue list`. */
 import { submissionSender } from '../../presentation/maildrop-json.ts'
-import type { Instant } from '../../system/clock.ts'
 import type { Submission } from '../../queue/intake/maildrop-listing.ts'
 import { formatRow, type RowFacts } from './list-row.ts'
 
 /** Formats an entry without line end. */
-export function submissionRow(submission: Submission, { now, form }: { readonly now: Instant; readonly form: RowFacts['form'] }): string {
+export function submissionRow(submission: Submission, row: Omit<RowFacts, 'records'>): string {
   const { name, size, arrivedAt, recipients, reason } = submission
   const facts = { size, arrivedAt, recipients, sender: submissionSender(submission), reason: { whole: reason ?? '', short: reason ?? '' } }
-  return formatRow({ ...facts, id: name, queue: 'maildrop', forcedExpire: false, attempts: 0, next: null }, now, form)
+  return formatRow({ ...facts, id: name, queue: 'maildrop', forcedExpire: false, attempts: 0, next: null }, row)
 }

@@ -2,7 +2,7 @@
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { failureClass } from '../../mail/failure-class.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
-import type { Clock, Instant } from '../../system/clock.ts'
+import type { Clock, QueueTime } from '../../system/clock.ts'
 import { differingOrcpt } from '../../mail/envelope.ts'
 import type { TlsFacts, TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
 import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../mail/message.ts'
@@ -18,7 +18,7 @@ import { painted, roleOfDestination, roleOfQueue, type Display, type Role } from
 import { byteSize, maskControls, localTime, plural, relative } from '../../presentation/text.ts'
 import { hanging } from './wrapping.ts'
 
-export interface StoryScreenFacts extends StoryFacts {
+export interface StoryScreenFacts extends Omit<StoryFacts, 'wall'> {
   /** Destinations in the daemon's memory; null when no daemon runs. */
   readonly live: readonly LiveDestination[] | null
   readonly clock: Clock
@@ -54,7 +54,7 @@ class Screen {
   }
 }
 
-const timeAndDistance = (at: Instant, clock: Clock): string => `${localTime(at, clock)} (${relative(at, clock.now())})`
+const timeAndDistance = (at: QueueTime, clock: Clock): string => `${localTime(clock.wall.of(at), clock)} (${relative(at, clock.now())})`
 
 /** Builds the text of `queue show`. */
 export function storyText(facts: StoryScreenFacts, display: Display): string {
@@ -126,7 +126,7 @@ function roleOf({ state }: Recipient, waits: WaitsFor): Role | null {
 function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: AttemptRecord, clock: Clock): void {
   const parts = delays.map(formatDelay).join('/')
   screen.line(
-    `${localTime(at, clock)}  ${outcome} ${status.status}  at ${relay ?? 'no host'}, stage ${status.stage}, delays ${parts}`,
+    `${localTime(clock.wall.of(at), clock)}  ${outcome} ${status.status}  at ${relay ?? 'no host'}, stage ${status.stage}, delays ${parts}`,
     null,
     4,
   )

@@ -1,9 +1,9 @@
 /** The nodes of a shared queue as a table, as JSON, and one of them in full. Pure. */
 import type { ListedNode } from '../../store/postgres/node-directory.ts'
-import { SECOND, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 import type { Display, Role } from './style.ts'
 import { columnsFor, tableHeading, tableRow } from './table.ts'
-import { epochSeconds, grouped, localTime, maskControls, relative, span } from '../../presentation/text.ts'
+import { grouped, localTime, maskControls, relative, span } from '../../presentation/text.ts'
 
 /** `silent`: without a beat for node_lease, so that other nodes take it over. */
 export type NodeListState = 'active' | 'draining' | 'silent'
@@ -12,7 +12,7 @@ export interface NodeFacts {
   readonly nodes: readonly ListedNode[]
   /** Parameter `node_lease`. */
   readonly lease: Duration
-  readonly now: Instant
+  readonly clock: Clock
 }
 
 const ROLES: Readonly<Record<NodeListState, Role>> = { active: 'good', draining: 'waiting', silent: 'bad' }
@@ -28,7 +28,7 @@ export function differingNodes(nodes: readonly ListedNode[]): ReadonlySet<number
   return new Set(nodes.filter(({ settings }) => settings !== usual?.[0]?.settings).map(({ id }) => id))
 }
 
-export function nodeJson(node: ListedNode, { nodes, lease }: Pick<NodeFacts, 'nodes' | 'lease'>): object {
+export function nodeJson(node: ListedNode, { nodes, lease, clock }: NodeFacts): object {
   return {
     node: node.id,
     name: node.name,
@@ -38,18 +38,18 @@ export function nodeJson(node: ListedNode, { nodes, lease }: Pick<NodeFacts, 'no
     beat_age: node.beatAge / SECOND,
     settings_differ: differingNodes(nodes).has(node.id),
     version: node.program,
-    joined: epochSeconds(node.joinedAt),
+    joined: clock.wall.seconds(node.joinedAt),
   }
 }
 
 const HEADINGS = ['NODE', 'STATE', 'SHARDS', 'LEASED', 'BEAT', 'UP', 'VERSION', 'NUMBER']
 
 /** The table. Differing settings are named below it. */
-export function nodeTable({ nodes, lease, now }: NodeFacts, display: Display): string {
+export function nodeTable({ nodes, lease, clock }: NodeFacts, display: Display): string {
   if (nodes.length === 0) return 'No node has joined the queue.\n'
   const rows = nodes.map((node) => {
     const state = stateOfNode(node, lease)
-    const figures = [grouped(node.shards), grouped(node.leased), `${span(node.beatAge, 1)} ago`, span(now - node.joinedAt)]
+    const figures = [grouped(node.shards), grouped(node.leased), `${span(node.beatAge, 1)} ago`, span(clock.now() - node.joinedAt)]
     return [node.name, [state, ROLES[state]] as const, ...figures, node.program, String(node.id)]
   })
   const columns = columnsFor(HEADINGS, rows, display)
@@ -60,12 +60,12 @@ export function nodeTable({ nodes, lease, now }: NodeFacts, display: Display): s
 }
 
 /** One node in full. */
-export function nodeScreen(node: ListedNode, { nodes, lease, now }: NodeFacts, clock: Clock): string {
+export function nodeScreen(node: ListedNode, { nodes, lease, clock }: NodeFacts): string {
   const facts: readonly (readonly [string, string])[] = [
     ['state', stateOfNode(node, lease)],
     ['number', String(node.id)],
     ['version', node.program],
-    ['joined', `${localTime(node.joinedAt, clock)} (${relative(node.joinedAt, now)})`],
+    ['joined', `${localTime(clock.wall.of(node.joinedAt), clock)} (${relative(node.joinedAt, clock.now())})`],
     ['last beat', `${span(node.beatAge, 1)} ago`],
     ['shards', grouped(node.shards)],
     ['leased', `${grouped(node.leased)} recipients in the active queue`],

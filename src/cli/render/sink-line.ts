@@ -1,10 +1,10 @@
 /** Events of a sink as lines for a terminal. Only events that a person looks for have a line: faults and received messages. */
-import type { Clock } from '../../system/clock.ts'
+import type { MachineClock } from '../../system/clock.ts'
 import type { RemoteEvent } from '../../testkit/remote/remote-events.ts'
 import { byteSize, localTime, maskControls } from '../../presentation/text.ts'
 
 /** The line of an event; empty for an event without a line. `number` is the number of the message for `deferd sink show`. */
-export function sinkLine(event: RemoteEvent, { clock, number }: { readonly clock: Clock; readonly number: number | null }): string {
+export function sinkLine(event: RemoteEvent, { clock, number }: { readonly clock: MachineClock; readonly number: number | null }): string {
   const text = textOf(event, number)
   return text === null ? '' : `${localTime(clock.now(), clock).slice('2026-01-01 '.length)}  ${maskControls(text)}\n`
 }

@@ -3,7 +3,7 @@ import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
-import type { Clock } from '../../system/clock.ts'
+import type { Clock, QueueTime } from '../../system/clock.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
@@ -47,7 +47,7 @@ const OUTCOMES = 'outcomes: '
 const outcomesText = ({ recent }: StatusDestination): string =>
   (recent?.outcomes ?? []).map((outcome) => (outcome === 'delivered' ? '+' : outcome === 'deferred' ? '-' : 'x')).join('')
 
-function destinationLines(one: StatusDestination, now: number, display: Display): readonly string[] {
+function destinationLines(one: StatusDestination, now: QueueTime, display: Display): readonly string[] {
   const { width } = display
   const { live } = one
   const { siteStatus, state } = healthOf(one)
@@ -66,7 +66,7 @@ function destinationLines(one: StatusDestination, now: number, display: Display)
   ]
 }
 
-function destinationTable(heading: string, those: readonly StatusDestination[], now: number, display: Display): readonly string[] {
+function destinationTable(heading: string, those: readonly StatusDestination[], now: QueueTime, display: Display): readonly string[] {
   if (those.length === 0) return []
   const more = those.length > SHOWN ? [`and ${grouped(those.length - SHOWN)} more: deferd destination list`] : []
   const title = `${heading.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
@@ -95,7 +95,7 @@ const headed = ([heading = '', ...rows]: readonly string[], display: Display): r
 /** A subscription on one line, and on more lines why its events are not taken. */
 function subscriptionLines(
   { name, settings, progress, behind, oldestAt, parked, lost }: SubscriptionView,
-  now: number,
+  now: QueueTime,
   { width }: Display,
 ) {
   const { state, why, tries, dueAt, lastAnswer } = progress
@@ -155,7 +155,7 @@ export function statusScreen(
   const { width } = display
   const open = largest.filter(({ destination }) => !closed.some((one) => one.destination === destination))
   const lines = [
-    clipped(maskControls(`${name}: ${state}, ${localTime(at, clock)}`), width),
+    clipped(maskControls(`${name}: ${state}, ${localTime(clock.wall.of(at), clock)}`), width),
     '',
     ...headed(trafficTable(status), display),
     '',

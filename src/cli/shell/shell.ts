@@ -4,7 +4,7 @@
  */
 import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/admin/account-requests.ts'
-import type { MachineClock } from '../../system/clock.ts'
+import type { Clock, MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
@@ -22,6 +22,26 @@ export interface Output {
   write(data: string | Uint8Array): Promise<void>
   /** Width of the terminal; null for a pipe or file. */
   readonly columns: number | null
+}
+
+/** A queue that is open for reading, with its clock. */
+export interface OpenedReader {
+  readonly reader: QueueReader
+  readonly clock: Clock
+}
+
+/** Reads the queue, and closes it. */
+export async function withReader<T>(
+  shell: Pick<Shell, 'openReader'>,
+  config: Config,
+  read: (opened: OpenedReader) => Promise<T>,
+): Promise<T> {
+  const opened = await shell.openReader(config)
+  try {
+    return await read(opened)
+  } finally {
+    await opened.reader.close()
+  }
 }
 
 export interface Shell {
@@ -46,7 +66,7 @@ export interface Shell {
   /** Asks a question at the terminal; null without a terminal. `hidden` disables the echo. */
   ask(question: string, options?: { readonly hidden: boolean }): Promise<string | null>
   /** Opens the queue for reading, with or without a running daemon. */
-  openReader(config: Config): Promise<QueueReader>
+  openReader(config: Config): Promise<OpenedReader>
   /**
    * Opens the queue for changes: through the daemon when one runs, else as the owner of the queue. `skipsDaemon` for a queue in
    * PostgreSQL that is not the one of the daemon in queue_directory.

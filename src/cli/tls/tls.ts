@@ -1,4 +1,5 @@
 /** `deferd tls`: the MTA-STS policies that the queue keeps. */
+import type { WallView } from '../../system/wall-view.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { readTlsFiles } from '../../daemon/delivery-secrets.ts'
@@ -7,13 +8,13 @@ import { policyFrom } from '../../delivery/sts/sts-policies.ts'
 import { announcementIn, asciiName, recordName } from '../../delivery/sts/sts-record.ts'
 import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
 import type { StsPolicy } from '../../store/tls/sts-policy.ts'
-import { SECOND, type Clock, type Instant } from '../../system/clock.ts'
+import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { Shell } from '../shell/shell.ts'
+import { withReader, type Shell } from '../shell/shell.ts'
 
 interface ShowOptions {
   readonly fetch?: true
@@ -26,23 +27,8 @@ function domainArgument(given: string): string {
   return domain
 }
 
-async function keptPolicies(shell: Shell, config: Config): Promise<readonly StsPolicy[]> {
-  const reader = await shell.openReader(config)
-  try {
-    return await reader.stsPolicies()
-  } finally {
-    await reader.close()
-  }
-}
-
-async function keptPolicy(shell: Shell, config: Config, domain: string): Promise<StsPolicy | undefined> {
-  const reader = await shell.openReader(config)
-  try {
-    return await reader.stsPolicy(domain)
-  } finally {
-    await reader.close()
-  }
-}
+const keptPolicy = (shell: Shell, config: Config, domain: string) =>
+  withReader(shell, config, async ({ reader, clock }) => ({ kept: await reader.stsPolicy(domain), clock }))
 
 /** The policy that the domain publishes now, or why there is none. */
 async function publishedPolicy(config: Config, domain: string, clock: Clock): Promise<StsPolicy | { readonly reason: string }> {
@@ -65,24 +51,22 @@ async function publishedPolicy(config: Config, domain: string, clock: Clock): Pr
   return policyFrom(await fetchPolicy(domain, { net, clock, ...terms }), { domain, id: announced.id, usedAt: now, now })
 }
 
-const secondsOf = (at: Instant): number => at / SECOND
-
-const policyJson = ({ domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure }: StsPolicy) => ({
+const policyJson = ({ domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure }: StsPolicy, wall: WallView) => ({
   domain,
   id,
   mode,
   mx,
-  max_age: secondsOf(expiresAt - fetchedAt),
-  fetched_time: secondsOf(fetchedAt),
-  expire_time: secondsOf(expiresAt),
-  used_time: secondsOf(usedAt),
-  failed_time: failedAt === null ? null : secondsOf(failedAt),
+  max_age: (expiresAt - fetchedAt) / SECOND,
+  fetched_time: wall.seconds(fetchedAt),
+  expire_time: wall.seconds(expiresAt),
+  used_time: wall.seconds(usedAt),
+  failed_time: wall.secondsOrNull(failedAt),
   failure,
 })
 
 function policyText(policy: StsPolicy, clock: Clock): string {
   const { domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure } = policy
-  const at = (instant: Instant) => `${localTime(instant, clock)} (${relative(instant, clock.now())})`
+  const at = (instant: QueueTime) => `${localTime(clock.wall.of(instant), clock)} (${relative(instant, clock.now())})`
   const facts = [
     ['id', id],
     ['mx', mx.join(', ')],
@@ -99,24 +83,27 @@ const maskLines = (lines: readonly string[]): string => lines.map((line) => `${m
 async function show(shell: Shell, given: string, { fetch, json }: ShowOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const domain = domainArgument(given)
-  const kept = await keptPolicy(shell, config, domain)
-  const published = fetch === true ? await publishedPolicy(config, domain, shell.clock) : undefined
+  const { kept, clock } = await keptPolicy(shell, config, domain)
+  const published = fetch === true ? await publishedPolicy(config, domain, clock) : undefined
   if (kept === undefined && published === undefined)
     throw new CommandError(EX.data, `no MTA-STS policy of ${domain} is kept; --fetch shows the one that it publishes`)
   if (json === true) {
-    const now = published === undefined ? {} : { published: 'reason' in published ? { failure: published.reason } : policyJson(published) }
-    await shell.stdout.write(jsonLine({ ...(kept === undefined ? { domain } : policyJson(kept)), ...now }))
+    const now =
+      published === undefined
+        ? {}
+        : { published: 'reason' in published ? { failure: published.reason } : policyJson(published, clock.wall) }
+    await shell.stdout.write(jsonLine({ ...(kept === undefined ? { domain } : policyJson(kept, clock.wall)), ...now }))
     return
   }
-  await shell.stdout.write(kept === undefined ? `No policy of ${domain} is kept.\n` : policyText(kept, shell.clock))
+  await shell.stdout.write(kept === undefined ? `No policy of ${domain} is kept.\n` : policyText(kept, clock))
   if (published === undefined) return
-  const text = 'reason' in published ? maskLines([published.reason]) : policyText(published, shell.clock)
+  const text = 'reason' in published ? maskLines([published.reason]) : policyText(published, clock)
   await shell.stdout.write(`\npublished now:\n${text}`)
 }
 
 const HEADINGS = ['DOMAIN', 'MODE', 'ID', 'EXPIRES', 'MX']
 
-function policyTable(policies: readonly StsPolicy[], now: Instant, display: Display): string {
+function policyTable(policies: readonly StsPolicy[], now: QueueTime, display: Display): string {
   if (policies.length === 0) return 'No MTA-STS policies are kept.\n'
   const rows = policies.map(({ domain, mode, id, expiresAt, mx }) => [domain, mode, id, relative(expiresAt, now), mx.join(',')])
   const columns = HEADINGS.map((heading, i) => ({ heading, width: Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)) }))
@@ -125,9 +112,11 @@ function policyTable(policies: readonly StsPolicy[], now: Instant, display: Disp
 
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const policies = await keptPolicies(shell, config)
-  if (json === true) await shell.stdout.write(policies.map((policy) => jsonLine(policyJson(policy))).join(''))
-  else await shell.stdout.write(policyTable(policies, shell.clock.now(), displayOf(shell)))
+  await withReader(shell, config, async ({ reader, clock }) => {
+    const policies = await reader.stsPolicies()
+    if (json === true) await shell.stdout.write(policies.map((policy) => jsonLine(policyJson(policy, clock.wall))).join(''))
+    else await shell.stdout.write(policyTable(policies, clock.now(), displayOf(shell)))
+  })
 }
 
 async function forget(shell: Shell, given: string, command: Command): Promise<void> {

@@ -2,14 +2,14 @@
  * The clock of a queue that several nodes share, from the time of the database: instants that one node stores mean the same at the others,
  * also where the wall clock of a machine is wrong at the start of its node.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime, WallTime } from '../../system/clock.ts'
 import type { ClockRecord, QueueClock } from '../../system/queue-clock.ts'
 
 /** Times of the wall clock of this machine before and after the request for the time of the database. */
 export interface ClockReading {
-  readonly sent: Instant
-  readonly database: Instant
-  readonly answered: Instant
+  readonly sent: WallTime
+  readonly database: QueueTime
+  readonly answered: WallTime
   /** The machine at the answer. */
   readonly machine: Pick<ClockRecord, 'uptime' | 'boot'>
 }
@@ -23,8 +23,8 @@ export const recordOf = ({ sent, database, answered, machine }: ClockReading): C
 })
 
 /** Asks the database for its time. */
-export async function readRecord(clock: QueueClock, ask: () => Promise<Instant>): Promise<ClockRecord> {
-  const wall = (): Instant => {
+export async function readRecord(clock: QueueClock, ask: () => Promise<QueueTime>): Promise<ClockRecord> {
+  const wall = (): WallTime => {
     const { time, offset } = clock.record()
     return time - offset
   }

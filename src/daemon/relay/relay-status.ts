@@ -32,12 +32,13 @@ export class RelayStatus {
   readonly #deps: RelayStatusDeps
   readonly #meter: Meter
   readonly #lastOutcomes = new LastOutcomes()
-  readonly #troubles = new RecentTroubles()
+  readonly #troubles: RecentTroubles
 
   constructor(deps: RelayStatusDeps) {
     const { clock, events } = deps
     this.#deps = deps
     this.#meter = new Meter(clock)
+    this.#troubles = new RecentTroubles(() => clock.now())
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
     events.listen(this.#troubles.listen)

@@ -12,7 +12,7 @@ import { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { Config } from '../../config/options.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../../system/net.ts'
-import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import type { Signing } from '../../system/signing.ts'
 import type { Random } from '../../system/random.ts'
 import { AccessTokens } from '../../oauth/access-tokens.ts'
@@ -312,7 +312,7 @@ export class Relay {
   routeOf(
     address: string,
     message: Pick<Message, 'sender' | 'createdAt'>,
-  ): { readonly destination: DestinationName; readonly expiresAt: Instant } {
+  ): { readonly destination: DestinationName; readonly expiresAt: QueueTime } {
     const { destination } = this.#rules.router.route(address, message.sender)
     return { destination, expiresAt: message.createdAt + lifetimeOf(message.sender, this.#rules.policies.for(destination).settings) }
   }

@@ -13,7 +13,7 @@ import { REPORT_FIELD, reportMail } from '../../tls-reports/report-mail.ts'
 
 export interface ReportEntryDeps {
   readonly intake: Pick<Intake, 'begin' | 'take'>
-  readonly clock: Pick<Clock, 'wallOffset' | 'zone'>
+  readonly clock: Pick<Clock, 'wall' | 'zone'>
   readonly sender: () => string
   readonly signing: () => MessageSigning | null
 }

@@ -9,7 +9,7 @@ import { providerOfHosts } from '../../config/values/provider-table.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
-import { SECOND, withTimeout, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, withTimeout, type Duration, type QueueTime } from '../../system/clock.ts'
 import { classify, classifyFailure, withTls, type Policy } from '../classify.ts'
 import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
 import { OutcomeTracker } from '../outcome-tracker.ts'
@@ -63,7 +63,7 @@ export class Attempt {
   readonly #options: DeliveryOptions
   readonly #outcomes: OutcomeTracker
   readonly #opener: SessionOpener
-  readonly #startedAt: Instant
+  readonly #startedAt: QueueTime
   readonly #endBy: Duration
   /** Number of sessions with hosts of the current next hop that completed the handshake (smtp_mx_session_limit). */
   #sessions = 0
@@ -78,7 +78,7 @@ export class Attempt {
   #relay: string | null = null
   #connectionUse = 1
   #oauth: string | undefined
-  #transmittingAt: Instant | undefined
+  #transmittingAt: QueueTime | undefined
   #possiblySent = false
   #unreadable: string | undefined
 

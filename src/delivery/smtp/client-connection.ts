@@ -9,7 +9,7 @@
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import { requireMembers } from '../../system/library-members.ts'
 import type { DaneVerification } from '../dane/dane-verification.ts'
 import type { ServerReply } from '../reply-reader.ts'
@@ -184,7 +184,7 @@ export class ClientConnection extends Base implements CommandChannel {
 
   // the CommandChannel of the mail transaction
 
-  now(): Instant {
+  now(): QueueTime {
     return this.#options.clock.now()
   }
 

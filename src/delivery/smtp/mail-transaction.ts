@@ -5,7 +5,7 @@
  * sent.
  */
 import type { LeasedRecipient, Message } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { ContentEncoding } from '../../mail/content-encoding.ts'
 import { isSendable, mailCommand, needsUtf8, rcptCommand, type Extensions } from './envelope-commands.ts'
 import type { ContentRead, ContentSource } from './message-content.ts'
@@ -24,7 +24,7 @@ export interface Command {
 export interface CommandChannel {
   readonly extensions: Extensions
   readonly failure: SessionFailure | undefined
-  now(): Instant
+  now(): QueueTime
   /** Sends commands in one write. Returns their replies in the same order. */
   request(commands: readonly Command[]): Promise<ServerReply | undefined>[]
   /** Announces content. Until its end, a 2xx or 3xx reply is a protocol error. */

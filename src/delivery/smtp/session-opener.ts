@@ -5,7 +5,7 @@
 import type { Settings } from '../../config/destination-settings.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { Host } from '../routing/host-order.ts'
 import type { Route } from '../routing/router.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
@@ -33,7 +33,7 @@ export interface OpenerFacts {
   readonly route: RelayRoute
   readonly settings: Settings
   readonly request: DeliveryRequest
-  readonly startedAt: Instant
+  readonly startedAt: QueueTime
   /** End of the attempt on the monotonic clock. */
   readonly endBy: Duration
   readonly signal: AbortSignal

@@ -1,5 +1,5 @@
 /** Decides which MTA-STS policy applies to a domain, and what is fetched (RFC 8461 §3.3, §5.1). Pure. */
-import { DAY, HOUR, MINUTE, type Duration, type Instant } from '../../system/clock.ts'
+import { DAY, HOUR, MINUTE, type Duration, type QueueTime } from '../../system/clock.ts'
 import type { StsPolicy } from '../../store/tls/sts-policy.ts'
 import type { StsAnnouncement } from './sts-record.ts'
 
@@ -10,9 +10,9 @@ export interface StsFacts {
   /** The kept policy; undefined without one. */
   readonly kept: StsPolicy | undefined
   readonly announced: StsAnnouncement
-  readonly now: Instant
+  readonly now: QueueTime
   /** Time of the last failed fetch; null without one. */
-  readonly failedAt: Instant | null
+  readonly failedAt: QueueTime | null
   /** True at the last attempt before mail expires: a domain may have changed its hosts before its record. */
   readonly last: boolean
 }
@@ -24,7 +24,7 @@ export interface StsDecision {
   readonly fetch: string | undefined
 }
 
-export const isExpired = ({ expiresAt }: Pick<StsPolicy, 'expiresAt'>, now: Instant): boolean => expiresAt <= now
+export const isExpired = ({ expiresAt }: Pick<StsPolicy, 'expiresAt'>, now: QueueTime): boolean => expiresAt <= now
 
 /**
  * A kept policy applies until it expires, whatever the look-up of the record says: an attacker could suppress the answer. Without
@@ -53,7 +53,7 @@ const IN_USE: Duration = 30 * DAY
 const DROPPED_AFTER: Duration = 180 * DAY
 
 /** Returns what is done with a kept policy in the background. `draw` is a number in [0, 1) that stays the same until the policy is fetched. */
-export function refreshOf(policy: StsPolicy, now: Instant, draw: number): 'keep' | 'fetch' | 'drop' {
+export function refreshOf(policy: StsPolicy, now: QueueTime, draw: number): 'keep' | 'fetch' | 'drop' {
   const unused = now - policy.usedAt
   if (unused > DROPPED_AFTER) return 'drop'
   const lastTry = Math.max(policy.fetchedAt, policy.failedAt ?? 0)

@@ -3,7 +3,7 @@
  * refreshes kept policies in the background. Delivery waits at most 10 s for a new policy, and goes on with the kept one, or without one.
  */
 import { errorMessage } from '../../system/caught-error.ts'
-import { DAY, HOUR, MINUTE, SECOND, sleep, withTimeout, type Duration, type Instant } from '../../system/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, sleep, withTimeout, type Duration, type QueueTime } from '../../system/clock.ts'
 import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import type { StsPolicy, StsPolicyReader, StsPolicyStore } from '../../store/tls/sts-policy.ts'
 import { fetchPolicy, type FetchDeps, type Fetched } from './policy-fetch.ts'
@@ -56,7 +56,7 @@ export class StsPolicies {
   readonly #asking = new Map<string, Promise<Known>>()
   readonly #fetching = new Map<string, Promise<StsPolicy | undefined>>()
   /** Failed fetches, by domain. */
-  readonly #failures = new Map<string, UnfetchedPolicy & { readonly at: Instant }>()
+  readonly #failures = new Map<string, UnfetchedPolicy & { readonly at: QueueTime }>()
   #refresh: PeriodicTask | null = null
   #closed = false
 
@@ -134,7 +134,7 @@ export class StsPolicies {
   }
 
   /** Fetches and keeps a policy; undefined when it cannot be fetched. One fetch of a domain runs at a time. */
-  #fetch(domain: string, id: string, usedAt: Instant): Promise<StsPolicy | undefined> {
+  #fetch(domain: string, id: string, usedAt: QueueTime): Promise<StsPolicy | undefined> {
     const running = this.#fetching.get(domain)
     if (running !== undefined) return running
     const fetching = this.#fetchAnew(domain, id, usedAt).finally(() => this.#fetching.delete(domain))
@@ -142,7 +142,7 @@ export class StsPolicies {
     return fetching
   }
 
-  async #fetchAnew(domain: string, id: string, usedAt: Instant): Promise<StsPolicy | undefined> {
+  async #fetchAnew(domain: string, id: string, usedAt: QueueTime): Promise<StsPolicy | undefined> {
     const { net, clock, terms, fetch = fetchPolicy } = this.#deps
     const fetched = await fetch(domain, { ...terms(), net, clock })
     const policy = policyFrom(fetched, { domain, id, usedAt, now: clock.now() })
@@ -214,7 +214,7 @@ export class StsPolicies {
 /** Makes a policy from what was fetched, or returns why it is none. */
 export function policyFrom(
   fetched: Fetched,
-  { domain, id, usedAt, now }: { readonly domain: string; readonly id: string; readonly usedAt: Instant; readonly now: Instant },
+  { domain, id, usedAt, now }: { readonly domain: string; readonly id: string; readonly usedAt: QueueTime; readonly now: QueueTime },
 ): StsPolicy | { readonly reason: string } {
   if (fetched.kind === 'failed') return { reason: fetched.reason }
   try {

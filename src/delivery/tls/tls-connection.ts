@@ -1,7 +1,7 @@
 /** TLS connection of a delivery, in the terms of Postfix's log (smtp_tls_loglevel = 1, tls_log_summary). */
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
 /** TLS of one connection to a next hop. */
@@ -29,7 +29,7 @@ export interface TlsConnection {
 export interface PeerCertificate {
   /** Subject alternative names as OpenSSL prints them: `DNS:mx.example, DNS:*.example`. */
   readonly names: string
-  readonly until: Instant
+  readonly until: WallTime
 }
 
 /** True for a socket whose certificate was refused: Node sets `authorizationError` before it destroys the socket. */

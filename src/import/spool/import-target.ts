@@ -74,7 +74,7 @@ export async function openTarget(settings: RelaySettings, deps: TargetDeps): Pro
     },
     counts,
     rules,
-    times: () => ({ now: clock.now(), offset: clock.wallOffset() }),
+    clock,
     submit: (candidate) => queueSubmission(candidate, store, submission),
   }
 }

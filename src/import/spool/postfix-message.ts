@@ -1,6 +1,6 @@
 /** A message as a queue file of Postfix has it. */
 import type { Notify, Ret } from '../../mail/envelope.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 
 export interface PostfixRecipient {
   /** As Postfix has it: without quotes around the local part. */
@@ -16,9 +16,9 @@ export interface PostfixRecipient {
 export interface PostfixMessage {
   /** Seconds and microseconds of the arrival, as text. */
   readonly arrival: string
-  readonly arrivedAt: Instant
+  readonly arrivedAt: WallTime
   /** Start of the lifetime, which a requeue sets again. */
-  readonly createdAt: Instant
+  readonly createdAt: WallTime
   /** Without quotes around the local part; empty for the null sender. */
   readonly sender: string
   /** Name of the submitting user; null when the file has none. */

@@ -2,7 +2,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readdirSync, readFileSync, type Dirent, type Stats } from 'node:fs'
 import { basename, join } from 'node:path'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import { readDeliveryLog, readTraceLog, type DeliveryLog, type ReplacedAlias } from './delivery-log.ts'
 import type { PostfixMessage } from './postfix-message.ts'
 import { readQueueFile } from './queue-file.ts'
@@ -73,7 +73,7 @@ function listed(folder: string): readonly Dirent[] {
 export interface ReadFile {
   readonly message: PostfixMessage
   /** Time of the next delivery, on the wall clock: Postfix keeps it as the file's modification time. */
-  readonly nextAt: Instant
+  readonly nextAt: WallTime
   /** User who submitted a file of the maildrop. */
   readonly uid: number
   /** True when `postsuper -e` has marked the message. */
@@ -130,7 +130,7 @@ function whyUnusable(error: unknown): string {
 /** A logfile of a message and the time of its last entry, on the wall clock; null without one. */
 export interface SpoolLog {
   readonly outcomes: DeliveryLog
-  readonly writtenAt: Instant
+  readonly writtenAt: WallTime
 }
 
 /** A logfile that was not read, and why. The mail does not need it. */
@@ -163,7 +163,7 @@ export class SpoolLogs {
   }
 
   /** Reads a logfile, in its hashed folder or not. */
-  #read(kind: string, id: string): { readonly text: string; readonly writtenAt: Instant } | null {
+  #read(kind: string, id: string): { readonly text: string; readonly writtenAt: WallTime } | null {
     for (let depth = 0; depth <= DEEPEST_HASH; depth++) {
       const path = join(this.#spool, kind, ...Array.from({ length: depth }, (_, i) => id.charAt(i)), id)
       try {

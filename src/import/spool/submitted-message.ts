@@ -33,7 +33,7 @@ export async function queueSubmission(candidate: Candidate, store: QueueStore, r
   const { config, clock, rewriting, checks } = rules
   const port = new SubmissionIntake(candidate, store, rules)
   const notes: string[] = []
-  const events = new Events(() => clock.now())
+  const events = new Events(() => clock.wall.now())
   events.listen((event) => event.kind === 'note' && notes.push(event.text))
   const envelope = envelopeOf(candidate, config.myorigin)
   const acceptor = new Acceptor({ intake: port, config, clock, events, rewriting, checks })
@@ -75,7 +75,7 @@ class SubmissionIntake implements IntakePort {
   begin(): ReturnType<IntakePort['begin']> {
     const { clock } = this.#rules
     const id = this.#store.nextId()
-    const arrivedAt = Math.min(this.#candidate.message.arrivedAt + clock.wallOffset(), clock.now())
+    const arrivedAt = Math.min(clock.wall.queueTime(this.#candidate.message.arrivedAt), clock.now())
     return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
   }
 

@@ -6,7 +6,7 @@ import { LookupFailed } from '../../rewriting/lookup-table.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { corruptFiles, readSpoolFile, SpoolLogs, spoolFiles, type PostfixQueue, type SkippedLog, type SpoolFile } from './postfix-spool.ts'
 import { UnusableQueueFile } from './queue-records.ts'
-import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOverRules, type TakeOverTimes } from './taken-message.ts'
+import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOverRules, type QueueTimes } from './taken-message.ts'
 
 /** Outcome for one file. */
 export type TakeOver =
@@ -33,7 +33,7 @@ export interface TakeOverReport {
 export interface TakeOverTarget {
   readonly store: QueueStore
   readonly rules: TakeOverRules
-  readonly times: () => TakeOverTimes
+  readonly clock: QueueTimes
   /** Queues a file of the maildrop. Resolves with the number of its recipients, 0 for a message that is discarded. Rejects with UnusableQueueFile. */
   readonly submit: (candidate: Candidate) => Promise<number>
 }
@@ -118,9 +118,9 @@ async function queueRound(round: readonly Candidate[], target: TakeOverTarget): 
   )
 }
 
-async function queueOne(candidate: Candidate, { store, rules, times, submit }: TakeOverTarget): Promise<number> {
+async function queueOne(candidate: Candidate, { store, rules, clock, submit }: TakeOverTarget): Promise<number> {
   if (candidate.source.queue === 'maildrop') return submit(candidate)
-  const entry = takenMessage(store.nextId(), candidate, times(), rules)
+  const entry = takenMessage(store.nextId(), candidate, clock, rules)
   await store.enqueue(entry)
   return entry.recipients.length
 }

@@ -11,7 +11,7 @@ import { maskControls, type DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { lifetimeOf } from '../../queue/intake/intake.ts'
 import { inChunks } from '../../store/chunks.ts'
 import type { NewMessage, NewRecipient, Tried } from '../../store/queue-store.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Clock, Duration, QueueTime, WallTime } from '../../system/clock.ts'
 import type { ReplacedAlias } from './delivery-log.ts'
 import type { ReadFile, SpoolFile, SpoolLog } from './postfix-spool.ts'
 import type { PostfixRecipient } from './postfix-message.ts'
@@ -39,12 +39,7 @@ export interface Candidate extends ReadFile {
   readonly aliases: readonly ReplacedAlias[]
 }
 
-/** Times on the queue's clock. */
-export interface TakeOverTimes {
-  readonly now: Instant
-  /** The queue's clock minus the wall clock. */
-  readonly offset: Duration
-}
+export type QueueTimes = Pick<Clock, 'now' | 'wall'>
 
 /** Key of a message in the store. A slash at the begin sets it apart from keys of the maildrop. */
 export const keyOf = ({ source, message }: Pick<Candidate, 'source' | 'message'>): string => `/postfix/${source.id}/${message.arrival}`
@@ -68,13 +63,11 @@ export function addressOf(text: string, origin: string): string {
 }
 
 /** The message with its remaining recipients. Throws UnusableQueueFile. */
-export function takenMessage(id: MessageId, candidate: Candidate, times: TakeOverTimes, rules: TakeOverRules): NewMessage {
+export function takenMessage(id: MessageId, candidate: Candidate, clock: QueueTimes, rules: TakeOverRules): NewMessage {
   const { message: given, source } = candidate
   const sender = given.sender === '' ? '' : addressOf(given.sender, rules.myorigin)
-  const [arrivedAt, createdAt] = [given.arrivedAt, given.createdAt].map((at) => Math.min(at + times.offset, times.now)) as [
-    Instant,
-    Instant,
-  ]
+  const queueTime = (at: WallTime): QueueTime => Math.min(clock.wall.queueTime(at), clock.now())
+  const [arrivedAt, createdAt] = [queueTime(given.arrivedAt), queueTime(given.createdAt)]
   const remaining = remainingRecipients(candidate)
   const envelope = remaining.map(({ address, notify, orcpt }) => ({ address: addressOf(address, rules.myorigin), notify, orcpt }))
   const recipients = [...rules.expand(envelope), ...replacedAliases(candidate, rules)]
@@ -93,7 +86,7 @@ export function takenMessage(id: MessageId, candidate: Candidate, times: TakeOve
     messageId: messageIdOf(given.content),
   }
   const outcomes = new Map(envelope.map(({ address }, i) => [address, candidate.deferLog?.outcomes.get(remaining[i]?.offset ?? -1)]))
-  const schedule = new Schedule(candidate, message, times, rules)
+  const schedule = new Schedule(candidate, message, clock, rules)
   return {
     message,
     recipients: recipients.map((recipient) => schedule.recipient(recipient, outcomes.get(recipient.address))),
@@ -123,23 +116,24 @@ export function scheduledRecipient(recipient: EnvelopeRecipient, { sender, creat
 class Schedule {
   readonly #candidate: Candidate
   readonly #message: Message
-  readonly #times: TakeOverTimes
+  readonly #clock: QueueTimes
   readonly #rules: TakeOverRules
 
-  constructor(candidate: Candidate, message: Message, times: TakeOverTimes, rules: TakeOverRules) {
+  constructor(candidate: Candidate, message: Message, clock: QueueTimes, rules: TakeOverRules) {
     this.#candidate = candidate
     this.#message = message
-    this.#times = times
+    this.#clock = clock
     this.#rules = rules
   }
 
   recipient(recipient: EnvelopeRecipient, outcome: DeliveryStatus | undefined): NewRecipient {
-    const { now, offset } = this.#times
+    const { wall } = this.#clock
+    const now = this.#clock.now()
     const due = scheduledRecipient(recipient, this.#message, this.#rules)
     const policy = this.#rules.policies.for(due.destination)
     const expiresAt = this.#candidate.isForcedToExpire ? Math.min(due.expiresAt, now) : due.expiresAt
     // The file may have been touched by a copy of the spool, so that its time is no due time.
-    const dueAt = Math.min(this.#candidate.nextAt + offset, now + this.#rules.longestWait, expiresAt)
+    const dueAt = Math.min(wall.queueTime(this.#candidate.nextAt), now + this.#rules.longestWait, expiresAt)
     const isTried = outcome !== undefined || this.#candidate.source.queue === 'deferred'
     const tried = isTried ? this.#tried(policy, outcome ?? null) : undefined
     return { ...due, dueAt, expiresAt, tried }
@@ -148,7 +142,7 @@ class Schedule {
   /** Postfix counts no attempts. The schedule continues where mail of this age is after its last attempt. */
   #tried({ retry }: DestinationPolicy, last: DeliveryStatus | null): Tried {
     const { id, createdAt } = this.#message
-    const lastAt = (this.#candidate.deferLog?.writtenAt ?? 0) + this.#times.offset
+    const lastAt = this.#clock.wall.queueTime(this.#candidate.deferLog?.writtenAt ?? 0)
     let previousWait: Duration | null = null
     let age = 0
     let steps = 1

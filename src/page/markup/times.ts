@@ -1,11 +1,11 @@
 /** Times, durations, counts and sizes as markup. The browser keeps relative times current; without scripts they are those of the request. */
 import { isoTime, grouped, localTime, plural, relative, span } from '../../presentation/text.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import { html, type Html } from './html.ts'
 import type { View } from './view.ts'
 
 /** Converts the times of deferd's JSON, which are seconds. */
-export const instantOf = (seconds: number): Instant => seconds * 1000
+export const instantOf = (seconds: number): WallTime => seconds * 1000
 
 const element = (view: View, seconds: number, text: string, form: string): Html => {
   const at = instantOf(seconds)

@@ -1,5 +1,5 @@
 /** Facts of one request that every screen needs: the time, the requester, and the way back to the root of the page. */
-import type { Clock, Instant } from '../../system/clock.ts'
+import type { Clock, WallTime } from '../../system/clock.ts'
 
 /** Health of the relay, as `/healthz` reports it. */
 export interface Light {
@@ -12,7 +12,7 @@ export interface View {
   /** Relative URL of the root: `./` or `../`. A proxy may serve the page below any path. */
   readonly root: string
   /** Time of the wall clock. */
-  readonly now: Instant
+  readonly now: WallTime
   readonly clock: Pick<Clock, 'zone'>
   /** Name of the relay (myhostname). */
   readonly relay: string

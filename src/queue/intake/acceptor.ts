@@ -3,7 +3,7 @@
  * that loop. It reports a message as queued when the message is on disk.
  */
 import type { Config } from '../../config/options.ts'
-import { SECOND, type Clock, type Instant } from '../../system/clock.ts'
+import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { mailDate } from '../../mail/mail-date.ts'
@@ -201,7 +201,7 @@ export class Acceptor implements MessageTaker {
     return { 'Message-Id': `<${queueId}@${myhostname}>`, Date: date, From: sender === '' ? 'MAILER-DAEMON' : sender }
   }
 
-  #dateOf(at: Instant): string {
+  #dateOf(at: QueueTime): string {
     const second = Math.floor(at / SECOND)
     if (second !== this.#date.second) this.#date = { second, text: mailDate(at, this.#deps.clock) }
     return this.#date.text

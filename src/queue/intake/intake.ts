@@ -5,7 +5,7 @@
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { Published } from '../../outbox/event-data.ts'
@@ -35,7 +35,7 @@ import { SpaceAccount } from './space-account.ts'
 export interface NewIdentity {
   readonly id: MessageId
   readonly queueId: string
-  readonly arrivedAt: Instant
+  readonly arrivedAt: QueueTime
 }
 
 /** A message to queue. */
@@ -227,7 +227,7 @@ export class Intake {
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })
-    const admitted = new Map<DestinationName, { readonly leased: boolean; readonly expiresAt: Instant }>()
+    const admitted = new Map<DestinationName, { readonly leased: boolean; readonly expiresAt: QueueTime }>()
     for (const [destination, count] of byDestination) admitted.set(destination, this.#schedule(message, destination, hold ? 0 : count))
     const isAdmitted = [...admitted.values()].some((one) => one.leased)
     const isKept = isAdmitted && contents.keep(message, content)
@@ -290,7 +290,7 @@ export class Intake {
   }
 
   /** `count` is 0 for mail on hold. */
-  #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: Instant } {
+  #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: QueueTime } {
     const { scheduler, policies } = this.#deps
     const expiresAt = message.createdAt + lifetimeOf(message.sender, policies().for(destination).settings)
     return { leased: count > 0 && scheduler.admit(message.id, destination, count), expiresAt }

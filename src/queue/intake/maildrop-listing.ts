@@ -3,7 +3,8 @@
  * day. A daemon may queue a file while the files are listed; that message may appear here, in the queue's listing, or in both.
  */
 import { lstat, open, opendir, rename, unlink } from 'node:fs/promises'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { conditionsIn, matchesReply, type QueueFilter } from '../../store/message-conditions.ts'
 import { errorCode } from '../../system/caught-error.ts'
@@ -15,7 +16,7 @@ export interface Submission {
   readonly name: string
   /** Number of bytes of the content, or of the whole file when the content is unknown. */
   readonly size: number
-  readonly arrivedAt: Instant
+  readonly arrivedAt: QueueTime
   /** Null when the envelope is unreadable. */
   readonly sender: string | null
   readonly recipients: readonly string[]
@@ -30,13 +31,13 @@ const FILES = { lstat, open, opendir, rename, unlink }
  * Yields the matching entries in batches. Only the entries within a batch are in the order of their file names, which begin with
  * the time of submission. Yields nothing when there is no maildrop.
  */
-export async function* submissions(queueDirectory: string, filter: QueueFilter, now: Instant): AsyncGenerator<readonly Submission[]> {
+export async function* submissions(queueDirectory: string, filter: QueueFilter, wall: WallView): AsyncGenerator<readonly Submission[]> {
   const folder = maildropFolder(queueDirectory)
   try {
     for await (const names of entryNames(FILES, folder, BATCH)) {
       const batch: Submission[] = []
       for (const name of names.toSorted((a, b) => Buffer.compare(a, b))) {
-        const submission = await submissionOf(folder, name, now)
+        const submission = await submissionOf(folder, name, wall)
         if (submission !== null && matches(filter, submission)) batch.push(submission)
       }
       yield batch
@@ -47,19 +48,19 @@ export async function* submissions(queueDirectory: string, filter: QueueFilter, 
 }
 
 /** Returns null for an entry that is not mail, and for a file that is not complete yet. */
-async function submissionOf(folder: string, name: EntryName, now: Instant): Promise<Submission | null> {
+async function submissionOf(folder: string, name: EntryName, wall: WallView): Promise<Submission | null> {
   const entry = await openEntry(FILES, folder, name)
   switch (entry.kind) {
     case 'message': {
       const { envelope, length: size, facts } = entry.file
       await entry.file.close()
       const recipients = envelope.recipients.map(({ address }) => address)
-      const arrivedAt = facts.changedAt
+      const arrivedAt = wall.queueTime(facts.changedAt)
       return { name: name.toString(), size, arrivedAt, sender: envelope.sender, recipients, reason: null }
     }
     case 'left':
     case 'invalid':
-      return staleEntry(name, entry, now)
+      return staleEntry(name, entry, wall)
     case 'gone':
       return null
     case 'exhausted':
@@ -67,10 +68,10 @@ async function submissionOf(folder: string, name: EntryName, now: Instant): Prom
   }
 }
 
-function staleEntry(name: EntryName, { facts, why }: Extract<Entry, { readonly why: string; readonly facts: unknown }>, now: Instant) {
-  if (facts === null || !isStale(facts, now)) return null
+function staleEntry(name: EntryName, { facts, why }: Extract<Entry, { readonly why: string; readonly facts: unknown }>, wall: WallView) {
+  if (facts === null || !isStale(facts, wall.now())) return null
   const reason = `not taken in for a day: ${why}; owned by uid ${facts.uid}`
-  return { name: name.toString(), size: facts.size, arrivedAt: facts.changedAt, sender: null, recipients: [], reason }
+  return { name: name.toString(), size: facts.size, arrivedAt: wall.queueTime(facts.changedAt), sender: null, recipients: [], reason }
 }
 
 type Conditions = { readonly [Key in keyof QueueFilter]: (value: NonNullable<QueueFilter[Key]>, submission: Submission) => boolean }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Envelope } from '../../mail/envelope.ts'
 import { CHUNK_BYTES } from '../../store/chunks.ts'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
-import { DAY, type Duration, type Instant } from '../../system/clock.ts'
+import { DAY, type Duration, type WallTime } from '../../system/clock.ts'
 import { COMPLETE, ContentCheck, decodeEnvelope, ENVELOPE_LIMIT, InvalidFile } from './maildrop-file.ts'
 
 /** The functions of node:fs/promises that the reader uses. */
@@ -49,13 +49,13 @@ export interface EntryFacts {
   readonly uid: number
   readonly size: number
   /** Time of the last change of content, mode, owner or links (ctime). Users cannot set this time. */
-  readonly changedAt: Instant
+  readonly changedAt: WallTime
 }
 
 /** Age at which an entry that could not be queued is reported. */
 const STALE: Duration = DAY
 
-export const isStale = ({ changedAt }: EntryFacts, now: Instant): boolean => now - changedAt >= STALE
+export const isStale = ({ changedAt }: EntryFacts, now: WallTime): boolean => now - changedAt >= STALE
 
 /** Names of the entries, in batches of at most `size`. */
 export async function* entryNames(files: MaildropFiles, folder: string, size: number): AsyncGenerator<readonly EntryName[]> {

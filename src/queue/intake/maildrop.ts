@@ -12,7 +12,7 @@ import type { RejectedSubmission } from '../../bounce/rejected-submission.ts'
 import { formatReply, maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
 import { StoreUnavailable, type QueueStore } from '../../store/queue-store.ts'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
-import { sleep, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { sleep, type Clock, type Duration } from '../../system/clock.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Acceptor } from './acceptor.ts'
 import {
@@ -265,15 +265,9 @@ export class Maildrop {
     }
   }
 
-  /** Wall clock time, to which file times are compared. */
-  #wallTime(): Instant {
-    const { clock } = this.#deps
-    return clock.now() - clock.wallOffset()
-  }
-
   #leave(facts: EntryFacts | null, pass: Pass): void {
     pass.left++
-    if (facts !== null && isStale(facts, this.#wallTime())) pass.stale++
+    if (facts !== null && isStale(facts, this.#deps.clock.wall.now())) pass.stale++
   }
 
   /**
@@ -283,7 +277,7 @@ export class Maildrop {
   async #refuse(name: EntryName, { why, facts }: { readonly why: string; readonly facts: EntryFacts }, pass: Pass): Promise<void> {
     const { files } = this.#deps
     // The entry's owner chose its name, which may be too long or not be text.
-    const kept = `${this.#wallTime()}-${this.#refusals++}-${shown(name).replaceAll(/[^\w.-]/g, '_')}`
+    const kept = `${this.#deps.clock.wall.now()}-${this.#refusals++}-${shown(name).replaceAll(/[^\w.-]/g, '_')}`
     try {
       await files.mkdir(this.#refused, { recursive: true, mode: 0o700 })
       await files.rename(pathOf(this.#folder, name), join(this.#refused, kept))

@@ -5,7 +5,7 @@
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock, Instant } from '../../system/clock.ts'
+import type { Clock, QueueTime } from '../../system/clock.ts'
 import type { DestinationControl } from './destination-control.ts'
 import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
@@ -85,5 +85,5 @@ export class Deliveries {
  * True when a job entered the active queue, and all its recipients expired, before `latest`. Its mail then expires without a last attempt,
  * because it has waited `minimal_backoff_time` for a slot.
  */
-const waitedTooLong = ({ activatedAt, request }: Job, latest: Instant): boolean =>
+const waitedTooLong = ({ activatedAt, request }: Job, latest: QueueTime): boolean =>
   activatedAt < latest && request.recipients.every(({ expiresAt }) => expiresAt < latest)

@@ -8,6 +8,7 @@ import type { Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord, QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { TaskSet } from '../../system/task-set.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
@@ -94,7 +95,7 @@ export class DestinationControl {
     if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
     const change = destination.learn(slowingOnly(running, result, clock.monotonic()), begunAs, clock.now())
     const { ownAccess: access, window } = destination
-    const happened = changeOf(change, destination, clock.wallOffset())
+    const happened = changeOf(change, destination, clock.wall)
     if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
     if (happened !== undefined) events.emit(happened)
     if (change === 'died' && access.kind === 'dead') {
@@ -121,8 +122,8 @@ export class DestinationControl {
    * commit fails. An order of another node is `recorded`: that node has kept its event.
    */
   async suspend(name: DestinationName, suspension: Suspension, order: 'new' | 'recorded' = 'new'): Promise<void> {
-    const { due, events, recorder, scheduler } = this.#deps
-    const happened = suspended(name, suspension)
+    const { clock, due, events, recorder, scheduler } = this.#deps
+    const happened = suspended(name, suspension, clock.wall)
     const kept = order === 'new' ? recorder.of(happened) : undefined
     const destination = await this.#decide({ name, suspension, kept }, (one) => one.suspend(suspension))
     await scheduler.giveBackWaiting(destination)
@@ -229,12 +230,12 @@ export const ordered = (name: DestinationName, suspension: Suspension | null): D
 })
 
 /** Event of a suspension. */
-export const suspended = (destination: DestinationName, suspension: Suspension) =>
-  ({ kind: 'suspended', destination, ...suspension }) as const
+export const suspended = (destination: DestinationName, suspension: Suspension, wall: WallView) =>
+  ({ kind: 'suspended', destination, ...suspension, until: wall.orNull(suspension.until) }) as const
 
 /** Event of a change of health by a delivery. */
-function changeOf(change: ReturnType<Destination['learn']>, { name, ownAccess: access }: Destination, offset: Duration) {
+function changeOf(change: ReturnType<Destination['learn']>, { name, ownAccess: access }: Destination, wall: WallView) {
   if (change === 'revived') return { kind: 'revived', destination: name, answered: true } as const
   if (change !== 'died' || access.kind !== 'dead') return undefined
-  return { kind: 'died', destination: name, until: access.until - offset, siteStatus: access.siteStatus } as const
+  return { kind: 'died', destination: name, until: wall.of(access.until), siteStatus: access.siteStatus } as const
 }

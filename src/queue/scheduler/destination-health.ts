@@ -8,7 +8,7 @@ import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { DestinationState, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { CutFacts } from './window/tcp-window.ts'
 import { succeeded, congested, failed, freshWindow, sizeOf, type Window } from './window/window.ts'
 import type { WindowPolicy } from './window/window-policy.ts'
@@ -19,7 +19,7 @@ export type Access =
   /** The failed-cohort limit was reached. Mail waits, and one probe is made at `until` or later. */
   | {
       readonly kind: 'dead'
-      readonly until: Instant
+      readonly until: QueueTime
       /** Wait before this probe. Doubles while probes fail. */
       readonly interval: Duration
       readonly siteStatus: DeliveryStatus
@@ -40,7 +40,7 @@ export interface DestinationHealth {
 /** Facts about the delivery that has just ended. */
 export interface LearnFacts {
   readonly settings: Settings
-  readonly now: Instant
+  readonly now: QueueTime
   /** Number of deliveries in flight, including this one. */
   readonly inFlight: number
   /** True when no other mail for the destination is in memory or known to wait. */
@@ -117,7 +117,7 @@ export function learned(
 }
 
 /** Schedules another probe after one without a result about the destination (a local failure, an aborted attempt). */
-function afterInconclusiveProbe(health: DestinationHealth, now: Instant): DestinationHealth {
+function afterInconclusiveProbe(health: DestinationHealth, now: QueueTime): DestinationHealth {
   const { access } = health
   if (access.kind !== 'dead' || !access.probing) return health
   return { ...health, access: { ...access, until: now + access.interval, probing: false } }

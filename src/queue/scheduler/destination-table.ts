@@ -4,7 +4,7 @@
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
 import { Destination } from './destination.ts'
 import type { Job } from './job-queue.ts'
@@ -128,7 +128,7 @@ export class DestinationTable {
   /**
    * Selects the next job and counts its delivery. Returns undefined when there is no job, no free slot or no room in a window.
    */
-  next(now: Instant, monotonicTime: Duration): RunningDelivery | undefined {
+  next(now: QueueTime, monotonicTime: Duration): RunningDelivery | undefined {
     if (this.#running >= this.#limits().deliveries) return undefined
     do {
       const selected = this.#select(now, monotonicTime)
@@ -137,7 +137,7 @@ export class DestinationTable {
     return undefined
   }
 
-  #select(now: Instant, monotonicTime: Duration): RunningDelivery | undefined {
+  #select(now: QueueTime, monotonicTime: Duration): RunningDelivery | undefined {
     for (const destination of this.#turns) {
       if (this.#busyTransports.has(destination.transport)) continue
       const head = destination.ready ? destination.peek() : undefined

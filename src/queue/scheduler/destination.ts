@@ -8,7 +8,7 @@ import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
-import { MINUTE, SECOND, type Duration, type Instant } from '../../system/clock.ts'
+import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './adaptive-rate.ts'
 import {
   freshHealth,
@@ -43,7 +43,7 @@ export class Destination {
   #lastEndedAt: Duration | null = null
   /** Time when it last accepted mail, on the monotonic clock. */
   #acceptedAt: Duration | null = null
-  #nextDueAt: Instant | null = null
+  #nextDueAt: QueueTime | null = null
   #claiming = false
   /** Number of rate delays in progress. */
   #delays = 0
@@ -75,7 +75,7 @@ export class Destination {
   }
 
   /** Due time of the earliest mail in the store; null when none is known. */
-  get nextDueAt(): Instant | null {
+  get nextDueAt(): QueueTime | null {
     return this.#nextDueAt
   }
 
@@ -143,14 +143,14 @@ export class Destination {
   }
 
   /** Time of the next claim. Null while no mail waits in the store or none may be attempted. */
-  get wakesAt(): Instant | null {
+  get wakesAt(): QueueTime | null {
     if (this.#nextDueAt === null || this.#claiming || this.access.kind === 'suspended') return null
     if (this.access.kind === 'dead') return this.access.probing ? null : Math.max(this.access.until, this.#nextDueAt)
     return this.#nextDueAt
   }
 
   /** True while the destination is open or its probe is due. Mail at the end of its lifetime then waits for a last attempt. */
-  mayBeTriedSoon(now: Instant): boolean {
+  mayBeTriedSoon(now: QueueTime): boolean {
     if (this.access.kind === 'open') return true
     return this.access.kind === 'dead' && (this.access.probing || this.access.until <= now)
   }
@@ -189,7 +189,7 @@ export class Destination {
   // --- mail in the store
 
   /** Records that mail in the store is due from `dueAt` on. */
-  expect(dueAt: Instant): void {
+  expect(dueAt: QueueTime): void {
     if (this.#nextDueAt === null || dueAt < this.#nextDueAt) this.#nextDueAt = dueAt
   }
 
@@ -197,7 +197,7 @@ export class Destination {
    * Marks the start of a claim, and returns and forgets the due time. The answer of the claim sets a new one; due times reported
    * meanwhile are kept.
    */
-  beginClaim(): Instant | null {
+  beginClaim(): QueueTime | null {
     const from = this.#nextDueAt
     this.#claiming = true
     this.probing(true)
@@ -225,7 +225,11 @@ export class Destination {
   }
 
   /** Updates the health after the delivery `begunAs`, which `inFlight` still counts. Returns the change of access, if any. */
-  learn(result: Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'>, begunAs: number, now: Instant): 'died' | 'revived' | 'same' {
+  learn(
+    result: Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'>,
+    begunAs: number,
+    now: QueueTime,
+  ): 'died' | 'revived' | 'same' {
     const before = this.#health.access
     const alone = this.#inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
     const { settings } = this

@@ -2,12 +2,12 @@
  * A heap of destinations by the time of their next action. An entry is found by name and moved in O(log n). Entries with equal
  * times keep the order of their first insertion, so that runs are reproducible.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 
 interface Entry {
   readonly name: DestinationName
-  at: Instant
+  at: QueueTime
   readonly order: number
   index: number
 }
@@ -22,12 +22,12 @@ export class DueHeap {
   }
 
   /** Returns the earliest entry without removing it. */
-  first(): { readonly name: DestinationName; readonly at: Instant } | undefined {
+  first(): { readonly name: DestinationName; readonly at: QueueTime } | undefined {
     return this.#heap[0]
   }
 
   /** Sets the time of a destination; null removes the destination. */
-  set(name: DestinationName, at: Instant | null): void {
+  set(name: DestinationName, at: QueueTime | null): void {
     const entry = this.#entries.get(name)
     if (at === null) {
       if (entry !== undefined) this.#remove(entry)

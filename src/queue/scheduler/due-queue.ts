@@ -5,7 +5,7 @@
 import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock, Duration, Instant, Timer } from '../../system/clock.ts'
+import type { Clock, Duration, QueueTime, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { TaskSet } from '../../system/task-set.ts'
 import type { ActiveQueue } from './active-queue.ts'
@@ -42,7 +42,7 @@ export class DueQueue {
   }
 
   /** Schedules a claim at `dueAt`, because mail for the destination waits in the store. Ignores destinations of other nodes. */
-  expect(name: DestinationName, dueAt: Instant): void {
+  expect(name: DestinationName, dueAt: QueueTime): void {
     if (!this.#deps.scheduler.schedules(name)) return
     const destination = this.#deps.table.get(name)
     destination.expect(dueAt)
@@ -115,7 +115,7 @@ export class DueQueue {
     return Math.min(CLAIM_LIMIT, Math.max(10, 4 * window), table.room(destination, othersWait), active.roomForMessages)
   }
 
-  async #claim(destination: Destination, now: Instant, limit: number): Promise<void> {
+  async #claim(destination: Destination, now: QueueTime, limit: number): Promise<void> {
     const { store, storeHealth, active, scheduler } = this.#deps
     const from = destination.beginClaim() ?? undefined
     let requests: readonly DeliveryRequest[] = []

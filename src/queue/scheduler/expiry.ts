@@ -6,7 +6,7 @@
 import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
-import { SECOND, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, type Clock, type Duration, type QueueTime } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { TaskSet } from '../../system/task-set.ts'
 import type { Destination } from './destination.ts'
@@ -47,7 +47,7 @@ export class Expiry {
   }
 
   /** Records that mail in the store expires at `at`, and sets the alarm. */
-  expect(at: Instant): void {
+  expect(at: QueueTime): void {
     this.#alarm.expect(at)
   }
 

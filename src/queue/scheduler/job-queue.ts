@@ -3,13 +3,13 @@
  * first in, first out.
  */
 import type { DeliveryRequest } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 
 /** A delivery request in the active queue, waiting or in delivery. */
 export interface Job {
   readonly request: DeliveryRequest
   /** Time at which the request entered the active queue. */
-  readonly activatedAt: Instant
+  readonly activatedAt: QueueTime
 }
 
 export class JobQueue {

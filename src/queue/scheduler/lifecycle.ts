@@ -6,7 +6,7 @@ import { buildsOnPreviousWait, jittered, nextWait } from '../../backoff/retry-po
 import { noticeDueFor, whyNotReported, type NoticeRules, type OutcomeFacts } from '../../bounce/notice.ts'
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
 import type { DestinationPolicy } from '../../config/destination-policies.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
 import type { DeliveryRequest, LeasedRecipient, RecipientId } from '../../mail/message.ts'
@@ -21,7 +21,7 @@ export interface LifecycleFacts {
 
 /** Time at which the request entered the active queue, for the delays in the log. */
 export interface JobTimes {
-  readonly activatedAt: Instant
+  readonly activatedAt: QueueTime
 }
 
 /**
@@ -56,14 +56,14 @@ export function settle(
 }
 
 /** Settlement of expired mail, without an attempt. `fallback` is the status of recipients that were never attempted. */
-export function expire(request: DeliveryRequest, now: Instant, fallback: DeliveryStatus, facts: LifecycleFacts): Settlement {
+export function expire(request: DeliveryRequest, now: QueueTime, fallback: DeliveryStatus, facts: LifecycleFacts): Settlement {
   const recipients = request.recipients.map((recipient) =>
     final(request, recipient, { ...facts, now, state: 'expired', last: recipient.last ?? fallback, attempts: recipient.attempts }),
   )
   return { owner: request.lease.owner, message: request.message.id, recipients, attempts: [] }
 }
 
-type OneFacts = LifecycleFacts & { readonly now: Instant; readonly returned: boolean }
+type OneFacts = LifecycleFacts & { readonly now: QueueTime; readonly returned: boolean }
 
 function settleOne(request: DeliveryRequest, recipient: LeasedRecipient, outcome: RecipientOutcome, facts: OneFacts): Settled {
   const attempts = recipient.attempts + 1
@@ -80,7 +80,7 @@ function settleOne(request: DeliveryRequest, recipient: LeasedRecipient, outcome
 }
 
 interface FinalFacts extends LifecycleFacts {
-  readonly now: Instant
+  readonly now: QueueTime
   readonly state: 'delivered' | 'bounced' | 'expired'
   readonly last: DeliveryStatus
   readonly attempts: number
@@ -119,7 +119,7 @@ function deferred(
 }
 
 /** Due time in whole milliseconds. It is at most the expiry, when the last attempt is made. */
-function nextDue(request: DeliveryRequest, recipient: LeasedRecipient, step: number, facts: OneFacts): Instant {
+function nextDue(request: DeliveryRequest, recipient: LeasedRecipient, step: number, facts: OneFacts): QueueTime {
   const name = `${request.message.id} ${request.destination} ${step}`
   const wait = waitAfter(step, {
     ...facts,
@@ -162,7 +162,12 @@ function delayNoticeDue(request: DeliveryRequest, recipient: LeasedRecipient, fa
  * Time of the next delay warning of a deferred message; null when that time has passed or no age is left. Absent when
  * `delay_warning_time` is 0, for the null sender, and when no recipient is deferred.
  */
-function warnings(request: DeliveryRequest, settled: readonly Settled[], now: Instant, facts: LifecycleFacts): Pick<Settlement, 'warnAt'> {
+function warnings(
+  request: DeliveryRequest,
+  settled: readonly Settled[],
+  now: QueueTime,
+  facts: LifecycleFacts,
+): Pick<Settlement, 'warnAt'> {
   const { warningAges } = facts.notices
   if (warningAges.length === 0 || request.message.sender === '') return {}
   if (settled.every((one) => one.state !== 'waiting')) return {}
@@ -171,7 +176,7 @@ function warnings(request: DeliveryRequest, settled: readonly Settled[], now: In
   return { warnAt: at === null || at <= now ? null : at }
 }
 
-const span = (from: Instant, to: Instant): Duration => Math.max(0, to - from)
+const span = (from: QueueTime, to: QueueTime): Duration => Math.max(0, to - from)
 
 /**
  * Postfix's delays=a/b/c/d: time before the queue manager, in the queue manager, for connection setup, and for transmission.
@@ -197,8 +202,8 @@ export function whyNoNotice({ message }: DeliveryRequest, settlement: Settlement
 }
 
 /** The earliest due time of the recipients that stay in the queue after a settlement; null when none stay. */
-export function earliestDue(settlement: Settlement): Instant | null {
-  let earliest: Instant | null = null
+export function earliestDue(settlement: Settlement): QueueTime | null {
+  let earliest: QueueTime | null = null
   for (const one of settlement.recipients) {
     if (one.state === 'waiting' && (earliest === null || one.dueAt < earliest)) earliest = one.dueAt
   }

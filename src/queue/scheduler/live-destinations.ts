@@ -68,7 +68,7 @@ export class LiveDestinations {
     const { store, recorder, membership, shards, control, expiry } = this.#deps
     await shards.loaded(name)
     if (!shards.schedules(name)) {
-      await store.saveDestination(ordered(name, suspension), recorder.of(suspended(name, suspension)))
+      await store.saveDestination(ordered(name, suspension), recorder.of(suspended(name, suspension, recorder.wall)))
       await membership.recall({ messages: [], destination: name, rests: false })
       return
     }

@@ -3,7 +3,7 @@
  * entries that are selected for delivery. A smaller message that waits may spend the slots to preempt the larger one. The larger
  * message is slowed down by a factor of at most cost/(cost − 1), so it never starves.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { Job } from './job-queue.ts'
 import type { MessageId } from '../../mail/message.ts'
 
@@ -18,7 +18,7 @@ export interface SlotPolicy {
 /** The entries of one message in the active queue. */
 interface Candidate {
   readonly message: MessageId
-  readonly activatedAt: Instant
+  readonly activatedAt: QueueTime
   /** Entries that are not selected yet, in order of arrival. */
   readonly waiting: Set<Job>
   selected: number
@@ -36,7 +36,7 @@ export class Preemption {
   /** Preempting messages. The last one is selected first. */
   readonly #stack: Candidate[] = []
   /** Time and result of the last search. A search is made at most once a second. */
-  #searched: { readonly at: Instant; readonly current: Candidate; readonly found: Candidate | undefined } | null = null
+  #searched: { readonly at: QueueTime; readonly current: Candidate; readonly found: Candidate | undefined } | null = null
 
   constructor(policy: () => SlotPolicy) {
     this.#policy = policy
@@ -85,7 +85,7 @@ export class Preemption {
   }
 
   /** The entry that preempts `head`, which is the next entry in the order of destinations; undefined when none does. */
-  before(head: Job, now: Instant, ready: (job: Job) => boolean): Job | undefined {
+  before(head: Job, now: QueueTime, ready: (job: Job) => boolean): Job | undefined {
     if (this.#policy().cost < 2) return undefined
     for (let level = this.#stack.length - 1; level >= 0; level--) {
       const job = firstReady(this.#stack[level], ready)
@@ -98,7 +98,7 @@ export class Preemption {
     return firstReady(candidate, ready)
   }
 
-  #candidate(current: Candidate, now: Instant, ready: (job: Job) => boolean): Candidate | undefined {
+  #candidate(current: Candidate, now: QueueTime, ready: (job: Job) => boolean): Candidate | undefined {
     const { cost, minimum } = this.#policy()
     if (current.available <= 0 || current.waiting.size + current.selected < minimum * cost) return undefined
     if (this.#searched?.current !== current || now - this.#searched.at >= 1000 || this.#searched.found?.waiting.size === 0) {
@@ -111,7 +111,7 @@ export class Preemption {
    * Finds the message with the longest wait in proportion to its size, among those small enough that `current` can earn their
    * slots.
    */
-  #search(current: Candidate, now: Instant, ready: (job: Job) => boolean): Candidate | undefined {
+  #search(current: Candidate, now: QueueTime, ready: (job: Job) => boolean): Candidate | undefined {
     const affordable = Math.floor((current.waiting.size + current.available) / this.#policy().cost)
     let best: Candidate | undefined
     let bestScore = 0

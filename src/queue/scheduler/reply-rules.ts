@@ -4,7 +4,7 @@
  */
 import type { ReplyRule } from '../../config/values/provider-table.ts'
 import type { RuleEffect } from '../../store/provider-state.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 
 /** Bytes of a reply that are searched. A longer reply is cut. */
 const SEARCHED = 2_000
@@ -15,7 +15,7 @@ export interface ReplyFacts {
   readonly effects: readonly RuleEffect[]
   /** Verbatim replies of one delivery that refused mail. */
   readonly replies: readonly string[]
-  readonly now: Instant
+  readonly now: QueueTime
   /** Time on the monotonic clock. */
   readonly at: Duration
 }

@@ -2,14 +2,14 @@
 import type { DeliveryRequest, DestinationName, Message } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { DestinationDue } from '../../store/queue-store.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { Destination } from './destination.ts'
 
 export interface AddedWorkOptions {
   /** True to open dead destinations. */
   readonly revive?: boolean
   /** The earliest expiry of the mail; absent when unknown. */
-  readonly expiresAt?: Instant
+  readonly expiresAt?: QueueTime
 }
 
 export interface SchedulerPort {

@@ -2,7 +2,7 @@
  * Record of a scenario by destination. It collects the times of the queue's events; totals, waits and curves are computed from
  * them. Times are in milliseconds since the start of the scenario.
  */
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, WallTime } from '../../system/clock.ts'
 import { messageOf, type NoticeDue, type DestinationName, type MessageId } from '../../mail/message.ts'
 import type { QueueEvent } from '../../telemetry/events.ts'
 import type { Outage } from './outages.ts'
@@ -43,14 +43,14 @@ type Of<K extends QueueEvent['kind']> = Extract<QueueEvent, { kind: K }>
 
 export class ScenarioRecord {
   readonly notices: Record<NoticeDue, number> = { failure: 0, delay: 0, success: 0 }
-  readonly #startedAt: Instant
+  readonly #startedAt: WallTime
   readonly #windowOf: (destination: DestinationName) => number
   readonly #destinations = new Map<DestinationName, DestinationRecord>()
   /** Messages of the scenario, without notices. */
   readonly #messages = new Map<MessageId, { readonly record: DestinationRecord; readonly at: Duration }>()
   #open = 0
 
-  constructor(startedAt: Instant, windowOf: (destination: DestinationName) => number) {
+  constructor(startedAt: WallTime, windowOf: (destination: DestinationName) => number) {
     this.#startedAt = startedAt
     this.#windowOf = windowOf
   }
@@ -65,7 +65,7 @@ export class ScenarioRecord {
   }
 
   /** Registers a message before its submission, so that its events can be recorded. */
-  expect(message: MessageId, destination: DestinationName, recipients: number, at: Instant): void {
+  expect(message: MessageId, destination: DestinationName, recipients: number, at: WallTime): void {
     const record = this.#destination(destination)
     const since = at - this.#startedAt
     this.#messages.set(message, { record, at: since })
@@ -74,7 +74,7 @@ export class ScenarioRecord {
     this.#open += recipients
   }
 
-  onEvent(event: QueueEvent, when: Instant): void {
+  onEvent(event: QueueEvent, when: WallTime): void {
     const at = when - this.#startedAt
     switch (event.kind) {
       case 'attempted':

@@ -145,7 +145,7 @@ class Run implements Busy {
     const domain = to[n % to.length] ?? ''
     const addresses = Array.from({ length: recipients }, (_, i) => ({ address: `${name}-${n + 1}-${i + 1}@${domain}` }))
     const message = { id, createdAt: arrivedAt, arrivedAt, sender, size: content.length, contentId: id, smtputf8: false }
-    this.#record.expect(id, this.#router.route(addresses[0]?.address ?? '', sender).destination, recipients, arrivedAt)
+    this.#record.expect(id, this.#router.route(addresses[0]?.address ?? '', sender).destination, recipients, this.#clock.wall.of(arrivedAt))
     await intake.take({ message, recipients: addresses, content: inChunks(content), client: null })
     this.activity++
   }

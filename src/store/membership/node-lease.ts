@@ -5,12 +5,12 @@
  * the begin of a delivery, and again immediately before each connection and each mail transaction, because a process may be stopped
  * between these.
  */
-import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { Clock, Duration, WallTime } from '../../system/clock.ts'
 
 /** A moment on both clocks of a machine. A virtual machine that is paused may stop either. */
 export interface Moment {
   readonly monotonic: Duration
-  readonly wall: Instant
+  readonly wall: WallTime
 }
 
 export interface LeaseTimes {
@@ -27,7 +27,7 @@ export interface LeaseTimes {
 /** Times for `node_lease`. The default of 5 s gives 1 s between beats, 1 s of margin, and a request for arrivals every 250 ms. */
 export const leaseTimes = (lease: Duration): LeaseTimes => ({ lease, beat: lease / 5, margin: lease / 5, poll: lease / 20 })
 
-export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() - clock.wallOffset() })
+export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.wall.now() })
 
 /** True at `now` if deliveries may begin after a beat that was sent at `sent`. Both clocks must agree. */
 export function holdsAt(now: Moment, sent: Moment | null, { lease, margin }: LeaseTimes): boolean {

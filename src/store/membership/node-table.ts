@@ -7,7 +7,7 @@
  * stated.
  */
 import type { MessageId, OwnerId } from '../../mail/message.ts'
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { ProviderRecord } from '../provider-state.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import type { Recall, TakenBack } from './taken-back.ts'
@@ -33,7 +33,7 @@ export interface NodeState {
   readonly settings: string
   /** True for a node that gives its shards away and takes none; a command joins so. */
   readonly draining: boolean
-  readonly joinedAt: Instant
+  readonly joinedAt: QueueTime
 }
 
 /** The nodes at one instant. */
@@ -45,7 +45,7 @@ export interface NodesView {
   /** Shards that this node owns. */
   readonly mine: readonly Shard[]
   /** Clock of the database. No lease depends on it. */
-  readonly databaseTime: Instant
+  readonly databaseTime: QueueTime
 }
 
 /** A destination with new or changed mail, and the earliest due time of that mail. */

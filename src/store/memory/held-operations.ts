@@ -2,7 +2,7 @@
  * Keeps the audit log of a queue in memory, what its operations have changed, and the requests that were carried out, so that none is
  * carried out twice.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { MessageId, OwnerId, Placement } from '../../mail/message.ts'
 import {
   matchesEntry,
@@ -67,7 +67,7 @@ export function noteOperated({ operated }: HeldOperation, { message, operation }
 }
 
 /** Keeps a request. Throws RequestRepeated when its key is kept. */
-export function keepRequest({ requests }: MemoryQueue, { key, digest }: IdempotentRequest, at: Instant, answer: string): void {
+export function keepRequest({ requests }: MemoryQueue, { key, digest }: IdempotentRequest, at: QueueTime, answer: string): void {
   if (requests.has(key)) throw new RequestRepeated(`a request with the key ${key} was carried out before`)
   requests.set(key, { key, digest, at, answer })
 }
@@ -75,7 +75,7 @@ export function keepRequest({ requests }: MemoryQueue, { key, digest }: Idempote
 /** Forgets the messages that operations have changed, and requests, before a time. */
 export function pruneOperations(
   { audit, requests }: MemoryQueue,
-  { historyBefore, requestsBefore }: { readonly historyBefore: Instant; readonly requestsBefore: Instant },
+  { historyBefore, requestsBefore }: { readonly historyBefore: QueueTime; readonly requestsBefore: QueueTime },
 ): void {
   for (const { at, operated } of audit) if (at < historyBefore) operated.clear()
   for (const [key, { at }] of requests) if (at < requestsBefore) requests.delete(key)

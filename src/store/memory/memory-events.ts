@@ -1,7 +1,7 @@
 /** The methods of a queue in memory for events and subscriptions. */
 import type { EventType } from '../../events/event-types.ts'
 import type { EventSeq, NewEvent } from '../../events/kept-event.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { subscriptionShard } from '../membership/shards.ts'
 import type { OutboxStore } from '../outbox/outbox-store.ts'
 import type {
@@ -39,7 +39,7 @@ export class MemoryEvents implements OutboxStore {
     return this.#queue.outbox.changeSecrets(name, secrets)
   }
 
-  async configureSubscriptions(entries: readonly NewSubscription[], at: Instant): Promise<readonly string[]> {
+  async configureSubscriptions(entries: readonly NewSubscription[], at: QueueTime): Promise<readonly string[]> {
     return this.#queue.outbox.configureSubscriptions(entries, at, this.#owner.configuring)
   }
 

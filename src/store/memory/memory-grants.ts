@@ -1,10 +1,10 @@
 /** Rotating refresh tokens in a plain map. */
 import { isContinuedBy, type GrantStore, type KeptGrant, type SharedGrant } from '../../oauth/shared-grant.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 
 interface Row {
   grant: KeptGrant | null
-  claimedUntil: Instant
+  claimedUntil: QueueTime
 }
 
 /** Synchronous form of GrantStore. */
@@ -21,7 +21,7 @@ export class MemoryGrants implements Held {
     return rest
   }
 
-  claimGrant(name: string, user: string, { now, until }: { readonly now: Instant; readonly until: Instant }): boolean {
+  claimGrant(name: string, user: string, { now, until }: { readonly now: QueueTime; readonly until: QueueTime }): boolean {
     const row = this.#row(name, user)
     if (row.claimedUntil > now) return false
     row.claimedUntil = until

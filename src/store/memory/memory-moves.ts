@@ -3,7 +3,7 @@
  * own.
  */
 import { isLive, queueIdOf, type MessageId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { MessageDetails } from '../queue-reader.ts'
 import {
   liveRecipients,
@@ -60,7 +60,7 @@ export class MemoryMoves implements MoveStore {
     return [...this.#queue.moving.values()].toSorted((a, b) => a.moved.message.id - b.moved.message.id).slice(0, limit)
   }
 
-  async finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: Instant, auditedAs: AuditId | null) {
+  async finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: QueueTime, auditedAs: AuditId | null) {
     const line = auditedAs === null ? undefined : this.#queue.audit[auditedAs - 1]
     for (const { id, as } of finished) {
       const found = this.#queue.moving.get(id)
@@ -131,7 +131,7 @@ export class MemoryMoves implements MoveStore {
     return origins.map((origin) => this.#originOf(source, origin)?.queueId ?? null)
   }
 
-  async admitMoved(source: QueueIdentity, limit: number, now: Instant) {
+  async admitMoved(source: QueueIdentity, limit: number, now: QueueTime) {
     const entered = this.#arriving()
       .filter((one) => one.source === source)
       .slice(0, limit)

@@ -1,7 +1,7 @@
 /** NodeTable over a queue in memory, which several nodes of one process share. */
 import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
 import type { ProviderDirectory } from '../../config/provider-directory.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { Recall, TakenBack } from '../membership/taken-back.ts'
 import {
   NO_ARRIVALS,
@@ -29,7 +29,7 @@ export interface JoiningNode {
   /** Providers of destinations, which arrivals and own changes refresh. */
   readonly providers?: ProviderDirectory | undefined
   /** Clock of the database. */
-  readonly now: () => Instant
+  readonly now: () => QueueTime
 }
 
 /** Opens a queue as one more node, which owns no shard yet. */
@@ -46,7 +46,7 @@ export function joinMemoryQueue(
 class MemoryNodeTable implements NodeTable {
   readonly me: OwnerId
   readonly #queue: MemoryQueue
-  readonly #now: () => Instant
+  readonly #now: () => QueueTime
   readonly #providers: ProviderDirectory | undefined
 
   constructor(queue: MemoryQueue, me: OwnerId, { now, providers }: Pick<JoiningNode, 'now' | 'providers'>) {

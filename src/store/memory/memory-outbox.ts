@@ -4,7 +4,7 @@ import { EVENT_TYPES, type EventData, type EventType } from '../../events/event-
 import { keptData } from '../../events/event-values.ts'
 import type { EventSeq, KeptEvent, NewEvent } from '../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss, type StoredLoss } from '../outbox/event-pages.ts'
 import { takenSubscription, type MovedSubscription } from '../outbox/moved-subscription.ts'
 import type { EventPage } from '../outbox/outbox-store.ts'
@@ -39,10 +39,10 @@ export class MemoryOutbox {
   #events: KeptEvent[] = []
   #last: EventSeq = 0
   /** The latest time of an event, or of a claim. */
-  #latest: Instant = 0
+  #latest: QueueTime = 0
 
   /** Notes that the queue was used at a time, for events without a time of their own. */
-  passed(at: Instant): void {
+  passed(at: QueueTime): void {
     this.#latest = Math.max(this.#latest, at)
   }
 
@@ -56,7 +56,7 @@ export class MemoryOutbox {
     }
   }
 
-  removed(message: Message, leftAt: Instant): void {
+  removed(message: Message, leftAt: QueueTime): void {
     this.#note('message.removed', message, leftAt, {})
   }
 
@@ -67,7 +67,7 @@ export class MemoryOutbox {
   #note<T extends 'message.removed' | 'message.quarantined'>(
     type: T,
     message: Message,
-    earliest: Instant,
+    earliest: QueueTime,
     members: Omit<EventData[T], 'queue_id' | 'sender'>,
   ): void {
     if (this.#subscriptions.size === 0) return
@@ -82,7 +82,7 @@ export class MemoryOutbox {
     return EVENT_TYPES.filter((type) => wanted.has(type))
   }
 
-  subscribe({ name, settings, at, by }: NewSubscription & { readonly at: Instant; readonly by: string }): boolean {
+  subscribe({ name, settings, at, by }: NewSubscription & { readonly at: QueueTime; readonly by: string }): boolean {
     if (this.#subscriptions.has(name)) return false
     this.#add({ name, settings, owner: 'command', createdAt: at, createdBy: by, progress: newProgress(this.#last) })
     return true
@@ -99,7 +99,7 @@ export class MemoryOutbox {
     return true
   }
 
-  configureSubscriptions(entries: readonly NewSubscription[], at: Instant, by: OwnerId): readonly string[] {
+  configureSubscriptions(entries: readonly NewSubscription[], at: QueueTime, by: OwnerId): readonly string[] {
     const names = new Set(entries.map(({ name }) => name))
     for (const [name, { subscription, configuredBy }] of this.#subscriptions) {
       if (subscription.owner === 'command' || names.has(name)) continue

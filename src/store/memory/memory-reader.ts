@@ -4,7 +4,7 @@
 import { freshRecord } from '../queue-store.ts'
 import { addressMatcher, matchesPattern } from '../../patterns/filter-pattern.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
 import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
@@ -91,7 +91,7 @@ export class MemoryReader implements ReaderEngine {
     }
   }
 
-  expiring(before: Instant, most: number): number {
+  expiring(before: QueueTime, most: number): number {
     const all = [...this.#queue.messages.values()].flatMap(({ recipients }) => recipients)
     return Math.min(most, all.filter(({ state, expiresAt }) => state === 'waiting' && expiresAt < before).length)
   }
@@ -288,7 +288,7 @@ export class MemoryReader implements ReaderEngine {
     return trashOf(this.#queue)
   }
 
-  traffic(since: Instant): { readonly total: Traffic; readonly minutes: readonly TrafficMinute[] } {
+  traffic(since: QueueTime): { readonly total: Traffic; readonly minutes: readonly TrafficMinute[] } {
     const minutes = [...this.#queue.traffic].map(([at, counted]) => ({ at, ...counted })).toSorted((a, b) => a.at - b.at)
     return { total: sumOfTraffic(minutes), minutes: minutes.filter(({ at }) => at >= since && at > OLDER_MINUTES) }
   }

@@ -1,6 +1,6 @@
 /** Records of QueueStore that are not mail: audit log, tokens, access entries, TLS policies and reports, providers, and refresh tokens. */
 import type { DestinationName } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { AccessEntry, AccessSubject } from '../access-entry.ts'
 import type { AccessToken } from '../access-token.ts'
@@ -132,7 +132,7 @@ export class MemoryRecords extends MemoryEvents {
     return this.#queue.grants.sharedGrant(name, user)
   }
 
-  async claimGrant(name: string, user: string, at: { readonly now: Instant; readonly until: Instant }): Promise<boolean> {
+  async claimGrant(name: string, user: string, at: { readonly now: QueueTime; readonly until: QueueTime }): Promise<boolean> {
     return this.#queue.grants.claimGrant(name, user, at)
   }
 
@@ -144,7 +144,7 @@ export class MemoryRecords extends MemoryEvents {
     this.#queue.grants.releaseGrant(name, user)
   }
 
-  async tokenUsed(name: string, hour: Instant): Promise<void> {
+  async tokenUsed(name: string, hour: QueueTime): Promise<void> {
     const token = this.#queue.tokens.get(name)
     if (token !== undefined) this.#queue.tokens.set(name, { ...token, lastUsedAt: Math.max(token.lastUsedAt ?? 0, hour) })
   }

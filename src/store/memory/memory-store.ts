@@ -2,7 +2,7 @@
  * Implements QueueStore with maps, for tests without a disk and as a readable reference. Each method runs in one turn of the
  * event loop, so it is atomic as the port requires.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { applyOperation, depart } from './operate.ts'
 import {
   emptyQueue,
@@ -181,13 +181,13 @@ class MemoryStore extends MemoryRecords implements QueueStore {
     return { requests, nextDueAt: there[due.length]?.dueAt ?? null }
   }
 
-  async claimSuspect(now: Instant) {
+  async claimSuspect(now: QueueTime) {
     this.#queue.outbox.passed(now)
     const [suspect] = this.#waiting((one) => one.deliveryStarts >= STARTS_UNTIL_SUSPECT && one.dueAt <= now)
     return suspect === undefined ? undefined : packRequests([this.#lease(suspect)], this.#terms, 1)[0]
   }
 
-  async claimExpired(now: Instant, limit: number, except: readonly DestinationName[] = []) {
+  async claimExpired(now: QueueTime, limit: number, except: readonly DestinationName[] = []) {
     this.#queue.outbox.passed(now)
     const over = this.#waiting((one) => one.expiresAt <= now && !except.includes(one.destination)).toSorted(
       (a, b) => a.expiresAt - b.expiresAt || a.id - b.id,
@@ -248,7 +248,7 @@ class MemoryStore extends MemoryRecords implements QueueStore {
   }
 
   /** Whether this owner must send a notice. A notice, or the time of a warning, at another owner is reported there. */
-  #noticeDue(held: HeldMessage, warnAt: Instant | null | undefined): boolean {
+  #noticeDue(held: HeldMessage, warnAt: QueueTime | null | undefined): boolean {
     const isDue = held.recipients.some(owes)
     if (isDue || typeof warnAt === 'number') this.#owner.notice(held)
     return isDue && this.#owner.isHome(held)
@@ -277,7 +277,7 @@ class MemoryStore extends MemoryRecords implements QueueStore {
     return this.#told(held, held.recipients.some(({ noticeDue }) => noticeDue === 'delay') ? (one) => owes(one) || isLive(one) : owes)
   }
 
-  async claimWarnings(now: Instant, limit: number): Promise<MessageWithNoticesDue[]> {
+  async claimWarnings(now: QueueTime, limit: number): Promise<MessageWithNoticesDue[]> {
     this.#queue.outbox.passed(now)
     const due = this.#toBeWarned().filter(({ at }) => at <= now)
     return due
@@ -286,7 +286,7 @@ class MemoryStore extends MemoryRecords implements QueueStore {
       .map(({ held }) => this.#told(held, isLive))
   }
 
-  async postponeWarning(message: MessageId, warnAt: Instant | null): Promise<void> {
+  async postponeWarning(message: MessageId, warnAt: QueueTime | null): Promise<void> {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return
     held.warnAt = warnAt
@@ -316,7 +316,7 @@ class MemoryStore extends MemoryRecords implements QueueStore {
     return { removed: this.#leaves(held), entered: true }
   }
 
-  #toBeWarned(): { readonly held: HeldMessage; readonly at: Instant }[] {
+  #toBeWarned(): { readonly held: HeldMessage; readonly at: QueueTime }[] {
     return [...this.#queue.messages.values()].flatMap((held) =>
       held.placement === 'queued' && held.warnAt !== null && held.recipients.some(isLive) && this.#owner.isHome(held)
         ? [{ held, at: held.warnAt }]
@@ -452,5 +452,5 @@ const copied = (chunk: Uint8Array): Uint8Array => new Uint8Array(chunk)
 
 const owes = ({ noticeDue }: HeldRecipient): boolean => noticeDue !== undefined
 
-const least = (times: readonly Instant[]): Instant | null =>
-  times.reduce<Instant | null>((min, at) => (min === null || at < min ? at : min), null)
+const least = (times: readonly QueueTime[]): QueueTime | null =>
+  times.reduce<QueueTime | null>((min, at) => (min === null || at < min ? at : min), null)

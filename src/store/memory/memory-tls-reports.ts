@@ -1,10 +1,10 @@
 /** Results of TLS sessions and states of their reports in plain maps. */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { CountedResult, Day, ReportClaim, ReportEnd, TlsReportStore, TlsResult } from '../tls/tls-report.ts'
 
 interface HeldReport {
   readonly day: Day
-  claimedUntil: Instant
+  claimedUntil: QueueTime
   end: ReportEnd | null
 }
 

@@ -3,7 +3,7 @@
  * recorded.
  */
 import { placementBefore } from './held-operations.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
 import type { DestinationDue, MessageOperation, Operation, OperationResult } from '../queue-store.ts'
@@ -64,7 +64,7 @@ function apply(queue: MemoryQueue, held: HeldMessage, operation: Operation): boo
   }
 }
 
-function flush({ recipients }: HeldMessage, now: Instant): boolean {
+function flush({ recipients }: HeldMessage, now: QueueTime): boolean {
   const flushed = recipients.filter((one) => one.state === 'waiting' && one.keptDueAt === null)
   for (const one of flushed) {
     one.keptDueAt = one.dueAt
@@ -113,7 +113,7 @@ function requeue(queue: MemoryQueue, held: HeldMessage, { now, newId, expiresAt 
 }
 
 /** Moves a message to the trash. Its delay warnings are dropped; failure notices that are due remain due. */
-function discard(held: HeldMessage, deletedAt: Instant): boolean {
+function discard(held: HeldMessage, deletedAt: QueueTime): boolean {
   held.placement = 'trash'
   held.deletedAt = deletedAt
   for (const one of held.recipients) {
@@ -124,7 +124,7 @@ function discard(held: HeldMessage, deletedAt: Instant): boolean {
 }
 
 /** Deletes a message permanently. When a recipient is in delivery, the next pruning deletes the message instead. */
-function purge(queue: MemoryQueue, held: HeldMessage, now: Instant): boolean {
+function purge(queue: MemoryQueue, held: HeldMessage, now: QueueTime): boolean {
   if (held.recipients.some((one) => one.state === 'leased')) return held.deletedAt !== 0 && discard(held, 0)
   const live = held.recipients.filter(isLive)
   for (const one of live) remove(one, now)
@@ -134,7 +134,7 @@ function purge(queue: MemoryQueue, held: HeldMessage, now: Instant): boolean {
   return true
 }
 
-function remove(one: HeldRecipient, at: Instant): void {
+function remove(one: HeldRecipient, at: QueueTime): void {
   one.state = 'removed'
   one.settledAt = at
   one.deliveryStarts = 0

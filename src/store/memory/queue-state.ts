@@ -1,6 +1,6 @@
 /** State of a queue in memory, in plain maps. The store writes it and the reader reads it. */
 import type { ProviderMember, ProviderRecord } from '../provider-state.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import {
   isLive,
@@ -31,7 +31,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 export interface HeldRecipient extends Mutable<Recipient> {
   /** Due time that applied before an operator flushed the recipient. */
-  keptDueAt: Instant | null
+  keptDueAt: QueueTime | null
   /** Owner of the lease; null without a lease. */
   leasedBy: OwnerId | null
 }
@@ -41,17 +41,17 @@ export interface HeldMessage {
   /** Shard of the first recipient's destination, whose owner sends the notices about the message. */
   readonly home: Shard
   placement: Placement
-  deletedAt: Instant | null
+  deletedAt: QueueTime | null
   forcedExpire: boolean
   warnings: number
-  warnAt: Instant | null
+  warnAt: QueueTime | null
   readonly recipients: HeldRecipient[]
   readonly history: AttemptRecord[]
 }
 
 /** A node that has joined the queue. */
 export interface HeldNode extends Mutable<Omit<NodeState, 'shards' | 'leased' | 'beatAge'>> {
-  beatAt: Instant
+  beatAt: QueueTime
   hint: () => void
 }
 
@@ -88,7 +88,7 @@ export interface MemoryQueue {
   readonly destinations: Map<DestinationName, DestinationRecord>
   clock: ClockRecord | null
   /** Traffic by minute. */
-  readonly traffic: Map<Instant, Traffic>
+  readonly traffic: Map<QueueTime, Traffic>
   /** The audit log; the id of a record is its position, counted from 1. */
   readonly audit: HeldOperation[]
   /** Requests that were carried out, by key. */
@@ -129,7 +129,7 @@ export interface HeldOrigin {
   readonly source: QueueIdentity
   readonly queueId: string
   moved: MovedMessage | null
-  admittedAt: Instant | null
+  admittedAt: QueueTime | null
 }
 
 let queues = 0
@@ -168,7 +168,7 @@ export const emptyQueue = (): MemoryQueue => ({
 })
 
 /** Counts recipients in the minute of an instant. */
-export function noteTraffic({ traffic }: MemoryQueue, kind: TrafficKind, at: Instant, recipients: number): void {
+export function noteTraffic({ traffic }: MemoryQueue, kind: TrafficKind, at: QueueTime, recipients: number): void {
   if (recipients === 0) return
   const minute = minuteOf(at)
   const counted = traffic.get(minute) ?? NO_TRAFFIC

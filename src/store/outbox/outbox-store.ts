@@ -8,7 +8,7 @@
 import type { EventFilter } from '../../events/event-filter.ts'
 import type { EventType } from '../../events/event-types.ts'
 import type { EventSeq, KeptEvent, NewEvent } from '../../events/kept-event.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type {
   EventLimits,
   NewSubscription,
@@ -25,7 +25,7 @@ import type {
 /** Methods of QueueStore for events. */
 export interface OutboxStore {
   /** Adds a subscription by command, which receives the events from now on. False, without effect, when the name is in use. */
-  subscribe(subscription: NewSubscription & { readonly at: Instant; readonly by: string }): Promise<boolean>
+  subscribe(subscription: NewSubscription & { readonly at: QueueTime; readonly by: string }): Promise<boolean>
   /** Removes a subscription by command, with what is parked for it. False when no command has added one of the name. */
   unsubscribe(name: string): Promise<boolean>
   /** Replaces the secrets of a subscription. False when no command has added one of the name. */
@@ -35,7 +35,7 @@ export interface OutboxStore {
    * and tried at once. On a queue that several nodes share, one stays while another node has configured it, and the last call decides
    * about its settings. Returns the names that subscriptions by command have, which stay as they are.
    */
-  configureSubscriptions(entries: readonly NewSubscription[], at: Instant): Promise<readonly string[]>
+  configureSubscriptions(entries: readonly NewSubscription[], at: QueueTime): Promise<readonly string[]>
   /**
    * The subscriptions that this owner sends, by name. On a queue that several nodes share, each belongs to the shard of `events:NAME`,
    * and is taken over with it.

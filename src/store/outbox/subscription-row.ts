@@ -2,7 +2,7 @@
 import { selectedTypes } from '../../events/event-filter.ts'
 import { storedType, type EventSeq, type KeptEvent, type LostEvents } from '../../events/kept-event.ts'
 import type { EventType } from '../../events/event-types.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { StoredLoss } from './event-pages.ts'
 import type { ParkedEvent, Progress, Subscription, SubscriptionOwner, SubscriptionSettings, TargetAnswer } from './subscription.ts'
 
@@ -40,7 +40,7 @@ export const toLost = ({ from, to, count }: StoredLoss): LostEvents => ({ from, 
 
 export interface EventRow {
   readonly seq: EventSeq
-  readonly at: Instant
+  readonly at: QueueTime
   readonly type: string
   /** JSON. */
   readonly data: string

@@ -1,7 +1,7 @@
 /** Subscriptions to events: what a program receives, where, and how far it has come. */
 import type { EventFilter } from '../../events/event-filter.ts'
 import type { EventSeq, KeptEvent, LostEvents } from '../../events/kept-event.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 
 /** A subscription of the configuration cannot be changed by commands, and one of a command not by the configuration. */
 export type SubscriptionOwner = 'configuration' | 'command'
@@ -10,7 +10,7 @@ export type SubscriptionOwner = 'configuration' | 'command'
 export interface SigningSecret {
   readonly secret: string
   /** Time until which it signs beside a newer one; null for the newest. */
-  readonly until: Instant | null
+  readonly until: QueueTime | null
 }
 
 export interface SubscriptionSettings extends EventFilter {
@@ -36,7 +36,7 @@ export interface NewSubscription {
 
 /** The last answer of a target. */
 export interface TargetAnswer {
-  readonly at: Instant
+  readonly at: QueueTime
   readonly ok: boolean
   /** `200 OK`, or why there was none. */
   readonly text: string
@@ -54,7 +54,7 @@ export interface Progress {
   /** Refusals among them of the event alone, after which it is parked. */
   readonly refusals: number
   /** Time of the next try; null when the next event is due. */
-  readonly dueAt: Instant | null
+  readonly dueAt: QueueTime | null
   readonly lastAnswer: TargetAnswer | null
 }
 
@@ -73,7 +73,7 @@ export const resumed = (progress: Progress): Progress => ({ ...newProgress(progr
 
 export interface Subscription extends NewSubscription {
   readonly owner: SubscriptionOwner
-  readonly createdAt: Instant
+  readonly createdAt: QueueTime
   /** The operator; empty for one of the configuration. */
   readonly createdBy: string
   readonly progress: Progress
@@ -84,7 +84,7 @@ export interface SubscriptionView extends Subscription {
   /** Number of kept events after the cursor, of any type. */
   readonly behind: number
   /** Time of the oldest of them; null when there is none. */
-  readonly oldestAt: Instant | null
+  readonly oldestAt: QueueTime | null
   readonly parked: number
   /** Losses that it was not told of yet. */
   readonly lost: readonly LostEvents[]
@@ -94,9 +94,9 @@ export interface SubscriptionView extends Subscription {
 export interface ParkedEvent {
   readonly event: KeptEvent
   readonly tries: number
-  readonly parkedAt: Instant
+  readonly parkedAt: QueueTime
   /** Time of the next try; null until an operator asks for one. */
-  readonly dueAt: Instant | null
+  readonly dueAt: QueueTime | null
   /** The last answer to it. */
   readonly answer: string
 }
@@ -122,7 +122,7 @@ export interface ProgressChange {
   readonly progress: Progress
   /** The loss that the subscription was told of; null for none. */
   readonly told: LostEvents | null
-  readonly parked: readonly { readonly seq: EventSeq; readonly tries: number; readonly at: Instant; readonly answer: string }[]
+  readonly parked: readonly { readonly seq: EventSeq; readonly tries: number; readonly at: QueueTime; readonly answer: string }[]
 }
 
 /** Number of events that one call reads and compares with a filter, which takes some milliseconds. */
@@ -134,16 +134,16 @@ export const EVENTS_PRUNED = 1_000
 /** Events that an operator asks to be sent: those that wait, those since a time, or the parked ones, whose try is at `at`. */
 export type Replay =
   | { readonly kind: 'waiting' }
-  | { readonly kind: 'since'; readonly at: Instant }
-  | { readonly kind: 'parked'; readonly at: Instant }
+  | { readonly kind: 'since'; readonly at: QueueTime }
+  | { readonly kind: 'parked'; readonly at: QueueTime }
 
 /** Outcome of another try of a parked event. */
 export type ParkedEnd =
   | { readonly kind: 'sent' }
-  | { readonly kind: 'refused'; readonly tries: number; readonly answer: string; readonly dueAt: Instant | null }
+  | { readonly kind: 'refused'; readonly tries: number; readonly answer: string; readonly dueAt: QueueTime | null }
 
 /** Retention of events: those before a time are deleted, and the oldest in excess of a number. */
 export interface EventLimits {
-  readonly before: Instant
+  readonly before: QueueTime
   readonly count: number
 }

@@ -3,7 +3,7 @@
  * received; after a lost answer it arrives again.
  */
 import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { Recall } from '../membership/taken-back.ts'
 import { NO_ARRIVALS, type Arrivals } from '../membership/node-table.ts'
 import type { ProviderRecord } from '../provider-state.ts'
@@ -21,7 +21,7 @@ interface Place {
 
 type ArrivalRow = Place &
   (
-    | { readonly kind: 'due'; readonly destination: DestinationName; readonly dueAt: Instant; readonly revive: boolean }
+    | { readonly kind: 'due'; readonly destination: DestinationName; readonly dueAt: QueueTime; readonly revive: boolean }
     | { readonly kind: 'notices'; readonly message: MessageId }
     | { readonly kind: 'destinations' | 'providers'; readonly record: string }
   )

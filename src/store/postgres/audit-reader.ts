@@ -1,6 +1,6 @@
 /** Reads the audit log, requests that were carried out, access tokens and access entries. */
 import type { MessageId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { AccessEntry, AccessEntryReader } from '../access-entry.ts'
 import type { AccessToken, TokenReader } from '../access-token.ts'
 import type { ProviderReader } from '../provider-state.ts'
@@ -29,7 +29,7 @@ export const auditReader = (
   operationsOn: (message) => reading.query<AuditEntry>(sql.operationsOn, [message, OPERATIONS_PER_MESSAGE]),
   placedBy: async (operation, { after, limit }) => {
     const parameters = [operation, after, limit, texts(PLACING_ACTIONS)]
-    const rows = await reading.query<{ id: MessageId; createdAt: Instant | null; isLast: boolean }>(sql.placedBy, parameters)
+    const rows = await reading.query<{ id: MessageId; createdAt: QueueTime | null; isLast: boolean }>(sql.placedBy, parameters)
     const messages = rows.flatMap(({ id, createdAt, isLast }) => (isLast && createdAt !== null ? [{ id, createdAt }] : []))
     return { messages, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
   },

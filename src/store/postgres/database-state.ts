@@ -1,5 +1,5 @@
 /** The state of the database of a queue, as its operators need it. */
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, QueueTime } from '../../system/clock.ts'
 
 /** The oldest transaction that has a snapshot or has changed rows. Rows that die while it is open are kept until its end. */
 export interface OpenTransaction {
@@ -20,7 +20,7 @@ export interface Standby {
 }
 
 export interface DatabaseState {
-  readonly at: Instant
+  readonly at: QueueTime
   /** Null when there is none. Sessions of other users are seen with the rights of pg_read_all_stats only. */
   readonly oldest: OpenTransaction | null
   /** Number of transactions since the oldest one whose rows must be kept, also for standbys and replication slots. */

@@ -3,7 +3,7 @@
  * command that only reads is no node itself.
  */
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
-import { sleep, type Clock, type Duration, type Instant } from '../../system/clock.ts'
+import { sleep, type Clock, type Duration, type QueueTime } from '../../system/clock.ts'
 import type { Takeover } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import { providerMembers } from './provider-rows.ts'
@@ -23,7 +23,7 @@ export interface ListedNode {
   /** Hash of the settings that must be equal on all nodes. */
   readonly settings: string
   readonly draining: boolean
-  readonly joinedAt: Instant
+  readonly joinedAt: QueueTime
   readonly beat: number
   /** Time since the last beat. */
   readonly beatAge: Duration

@@ -4,7 +4,7 @@
  */
 import type { DatabaseUrl } from '../../config/values/database-url.ts'
 import type { OwnerId } from '../../mail/message.ts'
-import type { Clock, Duration, Instant } from '../../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import type { PeriodicTask } from '../../system/periodic-task.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { seconds } from '../../system/clock.ts'
@@ -70,7 +70,7 @@ export interface PostgresQueue {
   /** Reads the state of the database from now on, every 15 s. */
   readonly watch: (seen: (state: DatabaseState) => void) => void
   /** The clock of the database. */
-  readonly time: () => Promise<Instant>
+  readonly time: () => Promise<QueueTime>
   /** Closes the reader and the store. The node stays until it leaves or is taken over. */
   readonly close: () => Promise<void>
   /** Closes the sessions at once, like the end of the process. */
@@ -146,7 +146,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       abandoned: side.abandoned,
       keys,
       created,
-      time: async () => (await reading.query<{ now: Instant }>(databaseTime))[0]?.now ?? clock.now(),
+      time: async () => (await reading.query<{ now: QueueTime }>(databaseTime))[0]?.now ?? clock.now(),
       watch: (seen) => {
         watch = watchDatabase(clock, reading, seen)
       },

@@ -1,7 +1,7 @@
 /** Reads events and subscriptions. */
 import type { EventSeq } from '../../events/kept-event.ts'
 import type { OwnerId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { subscriptionShard } from '../membership/shards.ts'
 import { pulledLoss, selectedPage } from '../outbox/event-pages.ts'
 import type { OutboxReader } from '../outbox/outbox-store.ts'
@@ -34,7 +34,7 @@ export const outboxReader = (reading: Statements): OutboxReader => ({
   allSubscriptions: async () => {
     const [{ first, last }, rows] = await Promise.all([
       boundsOf(reading),
-      reading.query<SubscriptionRow & { readonly parked: number; readonly oldestAt: Instant | null }>(sql.subscriptionViews),
+      reading.query<SubscriptionRow & { readonly parked: number; readonly oldestAt: QueueTime | null }>(sql.subscriptionViews),
     ])
     return rows.map((row) => ({
       ...toSubscription(row),

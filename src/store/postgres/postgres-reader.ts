@@ -2,7 +2,7 @@
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { DestinationName, MessageId, QueueName, RecipientId } from '../../mail/message.ts'
 import { likeInJson, unquotedPattern } from '../../patterns/filter-pattern.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import { decodeHistory } from '../history-record.ts'
 import { withSuspendedProviders } from '../provider-state.ts'
@@ -109,7 +109,7 @@ async function details(reading: Statements, queueId: string): Promise<MessageDet
   if (parsed === undefined) return undefined
   const [row] = await reading.query<Placed>(sql.messageWithAll, [parsed.row])
   if (row !== undefined) return row.created_at === parsed.createdAt ? present(row) : undefined
-  const [gone] = await reading.query<{ leftAt: Instant; record: string }>(sql.historyOf, [parsed.row])
+  const [gone] = await reading.query<{ leftAt: QueueTime; record: string }>(sql.historyOf, [parsed.row])
   if (gone === undefined) return undefined
   const record = decodeHistory(parsed.row, gone.record)
   return record.message.createdAt === parsed.createdAt ? { ...record, queue: 'gone', leftAt: gone.leftAt } : undefined
@@ -163,7 +163,7 @@ async function causesAt(reading: Statements, place: readonly [Buffer, Destinatio
 interface DepartureRow {
   readonly seq: number
   readonly message: MessageId
-  readonly leftAt: Instant
+  readonly leftAt: QueueTime
   readonly record: string
 }
 
@@ -230,7 +230,7 @@ async function counts(reading: Statements): Promise<readonly QueueCount[]> {
 
 async function traffic(
   reading: Statements,
-  since: Instant,
+  since: QueueTime,
 ): Promise<{ readonly total: Traffic; readonly minutes: readonly TrafficMinute[] }> {
   const [[total], minutes] = await Promise.all([reading.query<Traffic>(trafficTotal), reading.query<TrafficMinute>(trafficSince, [since])])
   return { total: total ?? NO_TRAFFIC, minutes }

@@ -4,7 +4,7 @@
  */
 import type { QueueName } from '../../mail/message.ts'
 import { likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { conditionsIn, type QueueFilter } from '../message-conditions.ts'
 import { SHARDS } from '../membership/shards.ts'
 import { texts } from './session/arrays.ts'
@@ -226,7 +226,7 @@ export function surveyedBy(
     queues,
     destinations,
     bounds = [],
-  }: { readonly queues: readonly QueueName[] | null; readonly destinations: boolean; readonly bounds?: readonly Instant[] },
+  }: { readonly queues: readonly QueueName[] | null; readonly destinations: boolean; readonly bounds?: readonly QueueTime[] },
 ): Query {
   const parameters = new Parameters()
   const where = [...conditionsOf(filter, ids, parameters), ...queueCondition(filter, queues)].join(' and ')

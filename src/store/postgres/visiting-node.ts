@@ -9,7 +9,7 @@ import type { NodesView } from '../membership/node-table.ts'
 import type { MovableStore } from '../move-store.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { StoreUnavailable } from '../queue-store.ts'
-import { seconds, withTimeout, type Duration, type Instant, type MachineClock } from '../../system/clock.ts'
+import { seconds, withTimeout, type Duration, type QueueTime, type MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
 import { VERSION } from '../../system/version.ts'
 import { openPostgresStore } from './open-store.ts'
@@ -25,7 +25,7 @@ export interface VisitingNode {
   readonly reader: QueueReader
   readonly clock: QueueClock
   /** Time of the database. */
-  readonly time: () => Promise<Instant>
+  readonly time: () => Promise<QueueTime>
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null
   readonly recall: Membership['recall']

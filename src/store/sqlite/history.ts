@@ -3,7 +3,7 @@
  * message, its recipients and all attempts. Mail delivered at its first attempt therefore costs one history row.
  */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { MessageId, Recipient, RecipientId } from '../../mail/message.ts'
 import { likeInJson, unquotedPattern } from '../../patterns/filter-pattern.ts'
 import type { AttemptRecord, Settled } from '../queue-store.ts'
@@ -37,7 +37,7 @@ export class HistoryWriter {
     this.#events = events
     this.#recipients = db.prepare<{ message: MessageId }, DepartingRecipientRow>(sql.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(sql.attemptsOf)
-    this.#remember = db.prepare<[MessageId, Instant, string]>(sql.insertHistory)
+    this.#remember = db.prepare<[MessageId, QueueTime, string]>(sql.insertHistory)
     this.#otherWithContent = db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent)
     this.#deleteChunks = db.prepare<{ content: number }>(sql.deleteChunks)
     this.#deleteRecipients = db.prepare<{ message: MessageId }>(sql.deleteRecipients)
@@ -85,7 +85,7 @@ const SEARCHED = 10_000
 interface DepartureRow {
   readonly seq: number
   readonly message: MessageId
-  readonly leftAt: Instant
+  readonly leftAt: QueueTime
   readonly record: string
 }
 
@@ -96,7 +96,7 @@ export class HistorySearch {
   readonly #rows
 
   constructor(db: Database) {
-    this.#first = db.prepare<{ since: Instant }, number | null>(reading.firstDeparture).pluck()
+    this.#first = db.prepare<{ since: QueueTime }, number | null>(reading.firstDeparture).pluck()
     this.#last = db.prepare<[], number | null>(reading.lastDeparture).pluck()
     this.#rows = db.prepare<object, DepartureRow>(reading.departures)
   }

@@ -3,7 +3,7 @@
  * and incremental vacuum.
  */
 import { SqliteError, type Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
@@ -75,18 +75,18 @@ export class Housekeeping {
     this.#traffic = parts.traffic
     this.#changed = parts.changed
     this.#destinationsDue = db.prepare<[], DestinationDue>(sql.destinationsDue)
-    this.#nextExpiry = db.prepare<[], Instant | null>(sql.nextExpiry).pluck()
-    this.#nextWarning = db.prepare<[], Instant | null>(sql.nextWarning).pluck()
+    this.#nextExpiry = db.prepare<[], QueueTime | null>(sql.nextExpiry).pluck()
+    this.#nextWarning = db.prepare<[], QueueTime | null>(sql.nextWarning).pluck()
     this.#destinations = db.prepare<[], DestinationRow>(sql.destinations)
     this.#save = db.prepare(sql.saveDestination)
     this.#forget = db.prepare<[DestinationName]>(sql.forgetDestination)
-    this.#oldest = db.prepare<{ limit: number }, { seq: number; left_at: Instant }>(sql.oldestHistory)
+    this.#oldest = db.prepare<{ limit: number }, { seq: number; left_at: QueueTime }>(sql.oldestHistory)
     this.#newest = db.prepare<[], number | null>(sql.newestHistory).pluck()
     this.#deleteThrough = db.prepare<[number]>(sql.deleteHistoryThrough)
     this.#savePruned = db.prepare<[number]>(sql.savePrunedHistory)
-    this.#trash = db.prepare<{ before: Instant; limit: number }, MessageRow>(sql.oldestTrash)
+    this.#trash = db.prepare<{ before: QueueTime; limit: number }, MessageRow>(sql.oldestTrash)
     this.#beat = db.prepare(sql.beatHeart)
-    this.#forgetOrigins = db.prepare<{ before: Instant; limit: number }>(forgetOrigins)
+    this.#forgetOrigins = db.prepare<{ before: QueueTime; limit: number }>(forgetOrigins)
     this.#saveClock = db.prepare<{ name: string; value: number }>(sql.saveClockPart)
     this.#unindexed = db.prepare<{ after: RecipientId; size: number }, { last: RecipientId | null; missing: number }>(
       sql.sliceWithoutEntries,
@@ -98,7 +98,7 @@ export class Housekeeping {
     return this.#destinationsDue.all()
   }
 
-  nextDeadlines(): { readonly expiresAt: Instant | null; readonly warnAt: Instant | null } {
+  nextDeadlines(): { readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null } {
     return { expiresAt: this.#nextExpiry.get() ?? null, warnAt: this.#nextWarning.get() ?? null }
   }
 
@@ -147,7 +147,7 @@ export class Housekeeping {
   }
 
   /** Permanently deletes one slice of the trash, oldest messages first. Returns whether the slice was full. */
-  emptyTrash(before: Instant): boolean {
+  emptyTrash(before: QueueTime): boolean {
     const rows = this.#trash.all({ before, limit: TRASH_SLICE })
     for (const row of rows) {
       this.#operating.purge(row, row.deleted_at ?? before)
@@ -160,7 +160,7 @@ export class Housekeeping {
     return this.#trash.get({ before: Number.MAX_SAFE_INTEGER, limit: 1 }) === undefined
   }
 
-  #pruneHistory(before: Instant, count: number): boolean {
+  #pruneHistory(before: QueueTime, count: number): boolean {
     // Rows are deleted from the oldest on, so row numbers have no gaps and a subtraction gives the count.
     const surplus = (this.#newest.get() ?? 0) - count
     const rows = this.#oldest.all({ limit: HISTORY_SLICE })

@@ -3,7 +3,7 @@
  * that cannot be decoded moves to `corrupt`, and the claim continues without it.
  */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import {
   messageOf,
   packRequests,
@@ -39,9 +39,9 @@ export class Leases {
     this.#corrupt = corrupt
     this.#terms = terms
     this.#due = db.prepare<Pick<Claim, 'destination' | 'now' | 'limit'>, RecipientRow>(sql.dueAt)
-    this.#nextDue = db.prepare<{ destination: string }, Instant>(sql.nextDueAt).pluck()
-    this.#suspect = db.prepare<{ now: Instant }, RecipientRow>(sql.dueSuspect)
-    this.#expired = db.prepare<{ now: Instant; limit: number; except: string }, RecipientRow>(sql.expired)
+    this.#nextDue = db.prepare<{ destination: string }, QueueTime>(sql.nextDueAt).pluck()
+    this.#suspect = db.prepare<{ now: QueueTime }, RecipientRow>(sql.dueSuspect)
+    this.#expired = db.prepare<{ now: QueueTime; limit: number; except: string }, RecipientRow>(sql.expired)
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#lease = db.prepare<[RecipientId]>(sql.lease)
     this.#giveBack = db.prepare<[RecipientId]>(sql.giveBack)
@@ -52,7 +52,7 @@ export class Leases {
     return { requests: packRequests(leases, this.#terms, recipientLimit), nextDueAt: this.#nextDue.get({ destination }) ?? null }
   }
 
-  claimSuspect(now: Instant): DeliveryRequest | undefined {
+  claimSuspect(now: QueueTime): DeliveryRequest | undefined {
     for (let row = this.#suspect.get({ now }); row !== undefined; row = this.#suspect.get({ now })) {
       const [request] = packRequests(this.#take([row]), this.#terms, 1)
       if (request !== undefined) return request
@@ -60,7 +60,7 @@ export class Leases {
     return undefined
   }
 
-  claimExpired(now: Instant, limit: number, except: readonly DestinationName[] = []): DeliveryRequest[] {
+  claimExpired(now: QueueTime, limit: number, except: readonly DestinationName[] = []): DeliveryRequest[] {
     for (;;) {
       const rows = this.#expired.all({ now, limit, except: JSON.stringify(except) })
       const leases = this.#take(rows)

@@ -5,7 +5,7 @@
  */
 import type { Database } from 'better-sqlite3'
 import { messageOf, recipientId, type DestinationName, type MessageId, type RecipientId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { Tally, type Share } from '../queue-tally.ts'
 import * as sql from './reader-queries.ts'
 
@@ -28,7 +28,7 @@ export class MessageShares {
 
   constructor(db: Database) {
     this.#sliceEnd = db.prepare<{ after: RecipientId; size: number }, RecipientId | null>(sql.sliceOfRecipients).pluck()
-    this.#shares = db.prepare<{ first: MessageId; last: MessageId }, [MessageId, Instant, string]>(sql.sharesBetween).raw()
+    this.#shares = db.prepare<{ first: MessageId; last: MessageId }, [MessageId, QueueTime, string]>(sql.sharesBetween).raw()
     this.#closed = db.prepare<[], DestinationName>(sql.closedDestinations).pluck()
   }
 

@@ -5,7 +5,7 @@
 import { crc32 } from '../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { queueIdOf, STARTS_UNTIL_SUSPECT, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { decodeHistory, encodeHistory } from '../history-record.ts'
 import {
   liveRecipients,
@@ -128,7 +128,7 @@ export class Moves implements Synchronous {
     return rows.map((row) => ({ target: targetOf(row), moved: decoded(row.message, row) }))
   }
 
-  finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: Instant, auditedAs: AuditId | null): void {
+  finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: QueueTime, auditedAs: AuditId | null): void {
     let changed = 0
     for (const { id, as } of finished) {
       const row = this.#run.movingRow.get(id)
@@ -223,7 +223,7 @@ export class Moves implements Synchronous {
     return origins.map(({ id, createdAt }) => this.#run.originOf.get(source, id, createdAt)?.queueId ?? null)
   }
 
-  admitMoved(source: QueueIdentity, limit: number, now: Instant): Admitted {
+  admitMoved(source: QueueIdentity, limit: number, now: QueueTime): Admitted {
     const rows = this.#run.arrivingRows.all({ source, limit })
     const entered = rows.map((row) => {
       this.#run.admitOrigin.run(now, row.id)
@@ -364,10 +364,10 @@ const statements = (db: Database) => ({
   restoreRecipient: db.prepare(moving.restoreRecipient),
   isFreeId: db.prepare<{ id: MessageId }, 0 | 1>(moving.isFreeId).pluck(),
   useId: db.prepare<[MessageId]>(moving.useId),
-  originOf: db.prepare<[QueueIdentity, MessageId, Instant], { readonly id: MessageId; readonly queueId: string }>(moving.originOf),
-  insertOrigin: db.prepare<[MessageId, QueueIdentity, MessageId, Instant, string, string, number]>(moving.insertOrigin),
+  originOf: db.prepare<[QueueIdentity, MessageId, QueueTime], { readonly id: MessageId; readonly queueId: string }>(moving.originOf),
+  insertOrigin: db.prepare<[MessageId, QueueIdentity, MessageId, QueueTime, string, string, number]>(moving.insertOrigin),
   arrivingRows: db.prepare<{ source: QueueIdentity; limit: number }, ArrivingRow>(moving.arrivingRows),
-  admitOrigin: db.prepare<[Instant, MessageId]>(moving.admitOrigin),
+  admitOrigin: db.prepare<[QueueTime, MessageId]>(moving.admitOrigin),
   addDestination: db.prepare(moving.addDestination),
   recordsTaken: db.prepare<[QueueIdentity], RecordsTaken>(moving.recordsTaken),
   saveRecordsTaken: db.prepare<RecordsTaken & { readonly source: QueueIdentity }>(moving.saveRecordsTaken),
@@ -380,10 +380,10 @@ const statements = (db: Database) => ({
   deleteMessage: db.prepare<[MessageId]>(sql.deleteMessage),
   deleteChunks: db.prepare<{ content: number }>(sql.deleteChunks),
   otherWithContent: db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent),
-  insertHistory: db.prepare<[MessageId, Instant, string]>(sql.insertHistory),
+  insertHistory: db.prepare<[MessageId, QueueTime, string]>(sql.insertHistory),
   insertAttempt: db.prepare(sql.insertAttempt),
   takeAudit: db.prepare(auditing.takeAudit),
   countAudited: db.prepare<[number, AuditId]>(auditing.countAudited),
-  nextDue: db.prepare<{ destination: DestinationName }, Instant>(sql.nextDueAt).pluck(),
+  nextDue: db.prepare<{ destination: DestinationName }, QueueTime>(sql.nextDueAt).pluck(),
   reserveIds: db.prepare<{ count: number }, MessageId>(sql.reserveIds).pluck(),
 })

@@ -3,7 +3,7 @@
  * the mark, so that no notice is lost or sent twice.
  */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { messageOf, recipientId, type NoticeDue, type MessageId, type RecipientId } from '../../mail/message.ts'
 import type { MessageWithNoticesDue, Report } from '../queue-store.ts'
 import type { Corrupt } from './quarantine.ts'
@@ -41,9 +41,9 @@ export class NoticesDue {
     this.#recipientsDue = db.prepare<{ message: MessageId }, RecipientRow>(sql.recipientsWithNoticesDue)
     this.#live = db.prepare<{ message: MessageId }, RecipientRow>(sql.liveRecipientsOf)
     this.#keepers = db.prepare<{ message: MessageId; most: number }, number>(sql.countKeepers).pluck()
-    this.#warnings = db.prepare<{ now: Instant; limit: number }, MessageRow>(sql.dueWarnings)
-    this.#setWarnAt = db.prepare<[Instant | null, MessageId, Instant | null]>(sql.setWarnAt)
-    this.#setWarnings = db.prepare<[number, Instant | null, MessageId]>(sql.setWarnings)
+    this.#warnings = db.prepare<{ now: QueueTime; limit: number }, MessageRow>(sql.dueWarnings)
+    this.#setWarnAt = db.prepare<[QueueTime | null, MessageId, QueueTime | null]>(sql.setWarnAt)
+    this.#setWarnings = db.prepare<[number, QueueTime | null, MessageId]>(sql.setWarnings)
     this.#markDelayNoticeDue = db.prepare<[RecipientId]>(sql.markDelayNoticeDue)
     this.#noticeDue = db.prepare<[RecipientId], { noticeDue: NoticeDue | null; isLive: 0 | 1 }>(sql.noticeDueOf)
     this.#pay = db.prepare<[RecipientId, NoticeDue]>(sql.clearNoticeDue)
@@ -72,7 +72,7 @@ export class NoticesDue {
     return this.#toEntry(row, due.some(({ notice_due: kind }) => kind === 'delay') ? this.#withLive(message, due) : due)
   }
 
-  claimWarnings(now: Instant, limit: number): MessageWithNoticesDue[] {
+  claimWarnings(now: QueueTime, limit: number): MessageWithNoticesDue[] {
     const found: MessageWithNoticesDue[] = []
     for (const row of this.#warnings.all({ now, limit })) {
       const recipients = this.#live.all({ message: row.id })
@@ -83,7 +83,7 @@ export class NoticesDue {
     return found
   }
 
-  postponeWarning(message: MessageId, warnAt: Instant | null): void {
+  postponeWarning(message: MessageId, warnAt: QueueTime | null): void {
     this.#setWarnAt.run(warnAt, message, warnAt)
   }
 

@@ -3,7 +3,7 @@
  * the recipient is then still live, it takes the state that the operation requires.
  */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { DestinationName, MessageId, Placement, RecipientId } from '../../mail/message.ts'
 import type { OperationRound } from '../audit-log.ts'
 import type { DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../queue-store.ts'
@@ -20,7 +20,7 @@ import type { TrafficRows } from './traffic-rows.ts'
  * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
  * next pruning purges the message.
  */
-const PURGE_PENDING: Instant = 0
+const PURGE_PENDING: QueueTime = 0
 
 /** Operations that make no mail due, so that no destination has to be scheduled. */
 const ADDS_NO_DUE_MAIL: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete'])
@@ -73,16 +73,16 @@ export class Operating {
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#placement = db.prepare<[MessageId], Placement>(sql.placementOf).pluck()
     this.#destinations = db.prepare<Of, DestinationName>(sql.destinationsOf).pluck()
-    this.#nextDue = db.prepare<{ destination: string }, Instant>(sql.nextDueAt).pluck()
-    this.#place = db.prepare<[Placement, Instant | null, string | null, MessageId]>(sql.place)
-    this.#flush = db.prepare<Of & { now: Instant }>(sql.flush)
+    this.#nextDue = db.prepare<{ destination: string }, QueueTime>(sql.nextDueAt).pluck()
+    this.#place = db.prepare<[Placement, QueueTime | null, string | null, MessageId]>(sql.place)
+    this.#flush = db.prepare<Of & { now: QueueTime }>(sql.flush)
     this.#park = db.prepare<Of>(sql.park)
     this.#unpark = db.prepare<Of>(sql.unpark)
     this.#expire = db.prepare<[MessageId]>(sql.forceExpire)
     this.#discardable = db.prepare<{ messages: string }, { id: MessageId; placement: Placement }>(sql.discardable)
-    this.#discard = db.prepare<{ messages: string; deletedAt: Instant }>(sql.discard)
+    this.#discard = db.prepare<{ messages: string; deletedAt: QueueTime }>(sql.discard)
     this.#discardRecipients = db.prepare<{ messages: string }>(sql.discardRecipients)
-    this.#remove = db.prepare<Of & { at: Instant; last: string | null; lastCrc: number | null }>(sql.removeParked)
+    this.#remove = db.prepare<Of & { at: QueueTime; last: string | null; lastCrc: number | null }>(sql.removeParked)
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
     this.#reroute = db.prepare<[Move & { readonly crc: number }]>(sql.move)
@@ -128,7 +128,7 @@ export class Operating {
    * Deletes a message permanently. When a recipient is in delivery, marks the message for deletion by the next pruning; returns
    * false if it was marked before.
    */
-  purge(row: MessageRow, now: Instant): boolean {
+  purge(row: MessageRow, now: QueueTime): boolean {
     const message = row.id
     if (this.#hasLeased.get({ message }) !== undefined) {
       if (row.placement === 'trash' && row.deleted_at === PURGE_PENDING) return false

@@ -2,7 +2,7 @@
  * Rows of the database and their conversion to values. The decoding of an invalid row throws Undecodable; its message is
  * quarantined, and other mail is not affected.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { Ret } from '../../mail/envelope.ts'
 import type { NoticeDue, LeasedRecipient, Message, MessageSummary, Placement, Recipient, RecipientState } from '../../mail/message.ts'
 import type { QueuedFailure } from '../cause-groups.ts'
@@ -117,7 +117,7 @@ export interface DestinationRow {
   readonly site_status: string | null
 }
 
-const instant = (value: unknown, column: string): Instant => {
+const instant = (value: unknown, column: string): QueueTime => {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   throw new Undecodable(`${column} is not a whole number`)
 }

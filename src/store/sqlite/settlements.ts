@@ -3,7 +3,7 @@
  * recipients nor due notices is removed in the same transaction.
  */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { messageOf, type MessageId, type OwnerId, type RecipientId, type RecipientState } from '../../mail/message.ts'
 import type { AttemptRecord, Settled, Settlement, SettleResult } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
@@ -51,7 +51,7 @@ export class Outcomes {
     this.#settleLive = db.prepare(sql.settleLive)
     this.#settleFinal = db.prepare(sql.settleFinal)
     this.#attempt = db.prepare(sql.insertAttempt)
-    this.#setWarnAt = db.prepare<[Instant | null, MessageId, Instant | null]>(sql.setWarnAt)
+    this.#setWarnAt = db.prepare<[QueueTime | null, MessageId, QueueTime | null]>(sql.setWarnAt)
   }
 
   settle(settlement: Settlement): SettleResult {

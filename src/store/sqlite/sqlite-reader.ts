@@ -2,7 +2,7 @@
  * The reader engine over SQLite, on a read-only connection, beside a running daemon or without one. Each read is a short statement
  * or transaction, and a page may take several, so that a reader does not delay the reuse of the write-ahead log.
  */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { DestinationName, Message, MessageId, QueueName, RecipientId } from '../../mail/message.ts'
@@ -96,7 +96,7 @@ export class SqliteReader implements ReaderEngine {
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(writing.attemptsOf)
     this.#destinations = db.prepare<[], DestinationRow>(writing.destinations)
     this.#load = db.prepare<{ destination: DestinationName }, Omit<DestinationLoad, 'destination'>>(sql.loadOf)
-    this.#history = db.prepare<[MessageId], { leftAt: Instant; record: string }>(sql.historyOf)
+    this.#history = db.prepare<[MessageId], { leftAt: QueueTime; record: string }>(sql.historyOf)
   }
 
   list(filter: QueueFilter, page: ListPage): ListedMessage[] {
@@ -111,8 +111,8 @@ export class SqliteReader implements ReaderEngine {
     return this.#listing.survey(filter, page)
   }
 
-  expiring(before: Instant, most: number): number {
-    return this.#db.prepare<{ before: Instant; most: number }, number>(sql.expiring).pluck().get({ before, most }) ?? 0
+  expiring(before: QueueTime, most: number): number {
+    return this.#db.prepare<{ before: QueueTime; most: number }, number>(sql.expiring).pluck().get({ before, most }) ?? 0
   }
 
   named(queueIds: readonly string[]): (FoundMessage | undefined)[] {
@@ -328,10 +328,10 @@ export class SqliteReader implements ReaderEngine {
     return this.#db.prepare<[], TrashCount>(sql.trashCount).get() ?? { messages: 0, recipients: 0 }
   }
 
-  traffic(since: Instant): { readonly total: Traffic; readonly minutes: readonly TrafficMinute[] } {
+  traffic(since: QueueTime): { readonly total: Traffic; readonly minutes: readonly TrafficMinute[] } {
     return this.#db.transaction(() => ({
       total: this.#db.prepare<[], Traffic>(writing.trafficTotal).get() ?? NO_TRAFFIC,
-      minutes: this.#db.prepare<{ since: Instant }, TrafficMinute>(writing.trafficSince).all({ since }),
+      minutes: this.#db.prepare<{ since: QueueTime }, TrafficMinute>(writing.trafficSince).all({ since }),
     }))()
   }
 

@@ -3,13 +3,13 @@
  * of calls costs one statement.
  */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 import { addTraffic, minuteOf, NO_TRAFFIC, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
 import * as sql from './queries.ts'
 
 interface Noted {
   readonly kind: TrafficKind
-  readonly minute: Instant
+  readonly minute: QueueTime
   readonly recipients: number
 }
 
@@ -23,15 +23,15 @@ export class TrafficRows {
   readonly #forget
 
   constructor(db: Database) {
-    this.#add = db.prepare<[Instant, number, number, number, number, number, number]>(sql.addTraffic)
+    this.#add = db.prepare<[QueueTime, number, number, number, number, number, number]>(sql.addTraffic)
     this.#total = db.prepare<[], Traffic>(sql.trafficTotal)
-    this.#oldestKept = db.prepare<{ kept: number }, Instant>(sql.oldestKeptMinute).pluck()
-    this.#fold = db.prepare<{ before: Instant }>(sql.foldMinutes)
-    this.#forget = db.prepare<{ before: Instant }>(sql.deleteMinutes)
+    this.#oldestKept = db.prepare<{ kept: number }, QueueTime>(sql.oldestKeptMinute).pluck()
+    this.#fold = db.prepare<{ before: QueueTime }>(sql.foldMinutes)
+    this.#forget = db.prepare<{ before: QueueTime }>(sql.deleteMinutes)
   }
 
   /** `recipients` is negative for mail that leaves the queue without an outcome, as in a move. */
-  note(kind: TrafficKind, at: Instant, recipients: number): void {
+  note(kind: TrafficKind, at: QueueTime, recipients: number): void {
     if (recipients !== 0) this.#noted.push({ kind, minute: minuteOf(at), recipients })
   }
 
@@ -48,7 +48,7 @@ export class TrafficRows {
   /** Writes the noted counts. Runs in the transaction of the calls. */
   write(): void {
     if (this.#noted.length === 0) return
-    const minutes = new Map<Instant, { -readonly [K in TrafficKind]: number }>()
+    const minutes = new Map<QueueTime, { -readonly [K in TrafficKind]: number }>()
     for (const { kind, minute, recipients } of this.#noted) {
       let counted = minutes.get(minute)
       if (counted === undefined) minutes.set(minute, (counted = { ...NO_TRAFFIC }))

@@ -1,5 +1,5 @@
 /** MTA-STS policies of recipient domains (RFC 8461), as the queue keeps them for all its nodes. They outlive restarts and failed look-ups. */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 
 export interface StsPolicy {
   /** Recipient domain in lower case, as A-labels. */
@@ -11,21 +11,21 @@ export interface StsPolicy {
   readonly mx: readonly string[]
   /** The policy as it was fetched. */
   readonly text: string
-  readonly fetchedAt: Instant
+  readonly fetchedAt: QueueTime
   /** Time from which the policy has no effect. */
-  readonly expiresAt: Instant
+  readonly expiresAt: QueueTime
   /** Time of a delivery under the policy, to the day. */
-  readonly usedAt: Instant
+  readonly usedAt: QueueTime
   /** Time of the last failed fetch since the policy was fetched; null without one. */
-  readonly failedAt: Instant | null
+  readonly failedAt: QueueTime | null
   /** Reason of that failure. */
   readonly failure: string | null
 }
 
 /** A later use of a policy, or a failed fetch of its successor. */
 export type StsNote =
-  | { readonly domain: string; readonly usedAt: Instant }
-  | { readonly domain: string; readonly failedAt: Instant; readonly failure: string }
+  | { readonly domain: string; readonly usedAt: QueueTime }
+  | { readonly domain: string; readonly failedAt: QueueTime; readonly failure: string }
 
 /** Methods of QueueStore for MTA-STS policies. */
 export interface StsPolicyStore {

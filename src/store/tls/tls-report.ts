@@ -1,5 +1,5 @@
 /** Results of TLS sessions for reports to domains (RFC 8460), as the queue keeps them for all its nodes. */
-import type { Instant } from '../../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
 
 /** A UTC day, `2026-11-23`. */
 export type Day = string
@@ -33,9 +33,9 @@ export type ReportEnd = 'sent' | 'unwanted'
 export interface ReportClaim {
   readonly day: Day
   readonly domain: string
-  readonly at: Instant
+  readonly at: QueueTime
   /** Time from which another claim is granted. */
-  readonly until: Instant
+  readonly until: QueueTime
 }
 
 /** Methods of QueueStore for reports about TLS. Each has the same effect twice as once. */

@@ -3,7 +3,7 @@
  * failure that it names.
  */
 import { createHmac, createPrivateKey } from 'node:crypto'
-import { SECOND, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
 import { AccessTokens } from './issued-tokens.ts'
 import { FAILURES, type AuthorityFailure, type AuthorityRule, type AuthorityRules, type Effect } from './authority-rule.ts'
 import { pathsOf, type AuthoritySettings } from './authority-settings.ts'
@@ -50,7 +50,7 @@ export interface EngineDeps {
   /** From 32 octets on: all keys and texts derive from them. */
   readonly seed: Uint8Array
   /** Time of the start. */
-  readonly startedAt: Instant
+  readonly startedAt: WallTime
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -73,7 +73,7 @@ export class AuthorityEngine {
   }
 
   /** Answers a request that arrives at `now`, `age` after the start. */
-  answer(request: HttpRequest, now: Instant, age: Duration): Answered {
+  answer(request: HttpRequest, now: WallTime, age: Duration): Answered {
     const { path, method, body } = request
     const paths = pathsOf(this.#settings)
     if (path === paths.page) return atOnce(devicePage(request, (code, user) => this.endpoint.devices.decide(code, user, now)))
@@ -101,7 +101,7 @@ export class AuthorityEngine {
     rule: AuthorityRule | undefined,
     isToken: boolean,
     form: URLSearchParams,
-    now: Instant,
+    now: WallTime,
   ): HttpAnswer | Extract<Effect, { kind: 'none' }> {
     const effect: Effect | undefined = rule?.fails === undefined ? undefined : FAILURES[rule.fails]
     switch (effect?.kind) {
@@ -124,7 +124,7 @@ export class AuthorityEngine {
   }
 
   /** Another tenant is an error of Microsoft's; any other address does not exist. */
-  #elsewhere({ path }: HttpRequest, now: Instant): Answered {
+  #elsewhere({ path }: HttpRequest, now: WallTime): Answered {
     const isTenant = this.#settings.provider === 'microsoft' && /^\/[^/]+\/oauth2\/v2\.0\/(?:token|devicecode)$/.test(path)
     if (isTenant) return atOnce(asHttp(refusal('unknown tenant', 'microsoft', now)))
     return atOnce({ status: 404, type: 'text/plain', body: 'there is nothing at this address\n' })

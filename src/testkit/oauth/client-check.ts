@@ -1,6 +1,6 @@
 /** Authentication of clients: secret (RFC 6749 §2.3.1), signed assertion (RFC 7523), and the assertion of a service account. */
 import { createHash, createPublicKey, X509Certificate } from 'node:crypto'
-import { MINUTE, SECOND, type Instant } from '../../system/clock.ts'
+import { MINUTE, SECOND, type WallTime } from '../../system/clock.ts'
 import type { AuthorityClient } from './authority-settings.ts'
 import { isSignedBy, readToken, type Algorithm, type Claims, type ReadToken } from './json-web-token.ts'
 import type { Cause } from './refusal.ts'
@@ -15,7 +15,7 @@ const LONGEST = { client: 10 * MINUTE, account: 60 * MINUTE } as const
 
 export interface ClientCheckTerms {
   readonly tokenUrl: string
-  readonly now: Instant
+  readonly now: WallTime
 }
 
 /** Checks what clients present, and remembers the assertions that were used. */

@@ -1,5 +1,5 @@
 /** Device codes of an authorization server (RFC 8628). */
-import { SECOND, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
 import type { Cause } from './refusal.ts'
 
 /** A device that waits for the login of a person. */
@@ -13,9 +13,9 @@ export interface DeviceLogin {
 
 interface Entry {
   login: DeviceLogin
-  readonly endsAt: Instant
+  readonly endsAt: WallTime
   interval: Duration
-  polledAt: Instant | null
+  polledAt: WallTime | null
   user: string
 }
 
@@ -30,7 +30,7 @@ const SLOWER: Duration = 5 * SECOND
 export class DeviceLogins {
   readonly #byDevice = new Map<string, Entry>()
 
-  begin(deviceCode: string, login: Omit<DeviceLogin, 'state'>, terms: { readonly endsAt: Instant; readonly interval: Duration }): void {
+  begin(deviceCode: string, login: Omit<DeviceLogin, 'state'>, terms: { readonly endsAt: WallTime; readonly interval: Duration }): void {
     this.#byDevice.set(deviceCode, { login: { ...login, state: 'pending' }, ...terms, polledAt: null, user: '' })
   }
 
@@ -39,7 +39,7 @@ export class DeviceLogins {
   }
 
   /** Decides a pending login; false for a code that is unknown, decided or past its end. A null user denies. */
-  decide(userCode: string, user: string | null, now: Instant): boolean {
+  decide(userCode: string, user: string | null, now: WallTime): boolean {
     const wanted = plain(userCode)
     const entry = [...this.#byDevice.values()].find(({ login }) => plain(login.userCode) === wanted)
     if (entry === undefined || entry.login.state !== 'pending' || now >= entry.endsAt) return false
@@ -48,7 +48,7 @@ export class DeviceLogins {
     return true
   }
 
-  poll(deviceCode: string, client: string, now: Instant): Poll {
+  poll(deviceCode: string, client: string, now: WallTime): Poll {
     const entry = this.#byDevice.get(deviceCode)
     if (entry === undefined || entry.login.client !== client || entry.login.state === 'redeemed') return refused('unknown code')
     const { polledAt, interval, login } = entry

@@ -1,6 +1,6 @@
 /** Access tokens of an authorization server: JWTs with the claims of the provider. */
 import { createHmac, createPublicKey, type KeyObject } from 'node:crypto'
-import { SECOND, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
 import type { AuthoritySettings } from './authority-settings.ts'
 import { isSignedBy, readToken, signToken, type Claims } from './json-web-token.ts'
 
@@ -43,7 +43,7 @@ export class AccessTokens {
     return identifierOf(this.publicKey.export({ type: 'spki', format: 'pem' }).toString())
   }
 
-  issue(grant: Grant, now: Instant, lifetime: Duration): string {
+  issue(grant: Grant, now: WallTime, lifetime: Duration): string {
     const iat = Math.floor(now / SECOND)
     const times = { iat, nbf: iat, exp: iat + Math.floor(lifetime / SECOND) }
     const ids = { uti: `${++this.#issued}` }

@@ -1,5 +1,5 @@
 /** Refresh tokens of an authorization server: rotation, end by disuse, and detection of reuse (RFC 9700 §4.14). */
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, WallTime } from '../../system/clock.ts'
 import type { Rotation } from './authority-settings.ts'
 
 /** A login of a person, from which its refresh tokens descend. */
@@ -13,7 +13,7 @@ export interface Login {
 interface RefreshToken {
   readonly login: Login
   readonly parent: RefreshToken | null
-  usedAt: Instant
+  usedAt: WallTime
   spent: boolean
 }
 
@@ -34,13 +34,13 @@ export class RefreshTokens {
   }
 
   /** Begins a login. Returns its first token: `text` or a new one. */
-  begin(login: Omit<Login, 'revoked'>, now: Instant, text = this.#newText()): string {
+  begin(login: Omit<Login, 'revoked'>, now: WallTime, text = this.#newText()): string {
     this.#tokens.set(text, { login: { ...login, revoked: false }, parent: null, usedAt: now, spent: false })
     return text
   }
 
   /** Uses a token of a client. */
-  use(text: string, client: string, now: Instant): Use {
+  use(text: string, client: string, now: WallTime): Use {
     const token = this.#tokens.get(text)
     if (token === undefined || token.login.client !== client) return { kind: 'unknown' }
     // A spent token in use means that two parties have it.

@@ -1,6 +1,6 @@
 /** Refusals of an authorization server (RFC 6749 §5.2), in the form and with the texts of the provider. Pure. */
 import { isoInstant } from '../../mail/mail-date.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import type { AuthorityProvider } from './authority-settings.ts'
 
 /** An answer as JSON. */
@@ -180,7 +180,7 @@ const TEXTS = {
 export type Cause = keyof typeof TEXTS
 
 /** The answer that refuses a request. */
-export function refusal(cause: Cause, provider: AuthorityProvider, now: Instant): JsonAnswer {
+export function refusal(cause: Cause, provider: AuthorityProvider, now: WallTime): JsonAnswer {
   const text: Text = TEXTS[cause]
   if (provider === 'microsoft') {
     const { status, error, aadsts } = text

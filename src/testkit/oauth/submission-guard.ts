@@ -3,7 +3,7 @@
  * replies of Exchange Online or of Gmail. Pure.
  */
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
-import { SECOND, type Instant } from '../../system/clock.ts'
+import { SECOND, type WallTime } from '../../system/clock.ts'
 import type { AccessTokens } from './issued-tokens.ts'
 import { EXCHANGE, GMAIL_SCOPE, type AuthorityProvider, type AuthoritySettings } from './authority-settings.ts'
 import type { Claims } from './json-web-token.ts'
@@ -63,7 +63,7 @@ export class SubmissionGuard {
   }
 
   /** Verdict on the response of a client. */
-  logIn(mechanism: string, response: string, now: Instant): LoginVerdict {
+  logIn(mechanism: string, response: string, now: WallTime): LoginVerdict {
     const read = readTokenResponse(mechanism, response)
     if (read === null) return this.#refused('invalid_request', mechanism)
     const { smtpAuth, mailboxes } = this.settings

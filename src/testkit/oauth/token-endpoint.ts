@@ -1,5 +1,5 @@
 /** The token endpoint of an authorization server (RFC 6749 §3.2) and its device endpoint (RFC 8628 §3.1), from form to answer. */
-import { SECOND, type Duration, type Instant } from '../../system/clock.ts'
+import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
 import { AccessTokens, type Grant } from './issued-tokens.ts'
 import { consentedScopes, EXCHANGE, GRAPH, pathsOf, type AuthorityClient, type AuthoritySettings } from './authority-settings.ts'
 import { ClientCheck } from './client-check.ts'
@@ -23,7 +23,7 @@ interface Asked {
   readonly id: string
   readonly client: AuthorityClient
   readonly form: URLSearchParams
-  readonly now: Instant
+  readonly now: WallTime
   readonly falsified: Falsified
 }
 
@@ -40,7 +40,7 @@ export class TokenEndpoint {
   readonly #clients = new ClientCheck()
   readonly #newText: NewText
 
-  constructor(settings: AuthoritySettings, tokens: AccessTokens, newText: NewText, now: Instant) {
+  constructor(settings: AuthoritySettings, tokens: AccessTokens, newText: NewText, now: WallTime) {
     this.#settings = settings
     this.tokens = tokens
     this.#newText = newText
@@ -50,7 +50,7 @@ export class TokenEndpoint {
   }
 
   /** Begins the login of a person. Returns its refresh token. */
-  begin(client: string, user: string, now: Instant, refreshToken?: string): string {
+  begin(client: string, user: string, now: WallTime, refreshToken?: string): string {
     const { clients, provider } = this.#settings
     const scopes = consentedScopes(clients.get(client) ?? {}, provider) ?? ['smtp']
     const scope = this.#grantedScope(scopes.map((name) => this.#fullScope(name)).join(' '))
@@ -58,20 +58,20 @@ export class TokenEndpoint {
   }
 
   /** Answers a request to the token endpoint. */
-  token(form: URLSearchParams, now: Instant, falsified: Falsified = {}): JsonAnswer {
+  token(form: URLSearchParams, now: WallTime, falsified: Falsified = {}): JsonAnswer {
     return this.#finished(this.#token(form, now, falsified), now)
   }
 
   /** Answers a request to the device endpoint. */
-  device(form: URLSearchParams, now: Instant): JsonAnswer {
+  device(form: URLSearchParams, now: WallTime): JsonAnswer {
     return this.#finished(this.#device(form, now), now)
   }
 
-  #finished(outcome: Outcome, now: Instant): JsonAnswer {
+  #finished(outcome: Outcome, now: WallTime): JsonAnswer {
     return typeof outcome === 'string' ? refusal(outcome, this.#settings.provider, now) : outcome
   }
 
-  #token(form: URLSearchParams, now: Instant, falsified: Falsified): Outcome {
+  #token(form: URLSearchParams, now: WallTime, falsified: Falsified): Outcome {
     const grant = form.get('grant_type')
     if (grant === null) return 'no grant type'
     if (grant === JWT_GRANT) return this.#serviceAccount(form, now, falsified)
@@ -142,7 +142,7 @@ export class TokenEndpoint {
     return this.#answer({ client: id, user, audience, scope: scp }, asked, refreshToken)
   }
 
-  #serviceAccount(form: URLSearchParams, now: Instant, falsified: Falsified): Outcome {
+  #serviceAccount(form: URLSearchParams, now: WallTime, falsified: Falsified): Outcome {
     const { clients, origin } = this.#settings
     const account = this.#clients.account(clients, form.get('assertion') ?? '', {
       tokenUrl: `${origin}${pathsOf(this.#settings).token}`,
@@ -177,7 +177,7 @@ export class TokenEndpoint {
     }
   }
 
-  #device(form: URLSearchParams, now: Instant): Outcome {
+  #device(form: URLSearchParams, now: WallTime): Outcome {
     const { clients, deviceLifetime, deviceInterval, provider, origin } = this.#settings
     const client = form.get('client_id') ?? ''
     const scope = form.get('scope') ?? ''

@@ -5,7 +5,7 @@
 import { createHash, createPrivateKey, createPublicKey, sign, type KeyObject } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isoInstant } from '../../mail/mail-date.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 
 export interface MadeCertificate {
   readonly cert: string
@@ -26,8 +26,8 @@ export interface CertificateTerms {
   /** The certificate that signs; itself when absent. */
   readonly issuer?: MadeCertificate & { readonly subject: string }
   readonly isAuthority?: boolean
-  readonly from?: Instant
-  readonly until?: Instant
+  readonly from?: WallTime
+  readonly until?: WallTime
 }
 
 const length = (size: number): Buffer => {
@@ -40,11 +40,11 @@ const tlv = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
 }
 const sequence = (...parts: readonly Uint8Array[]): Buffer => tlv(0x30, ...parts)
 const oid = (...bytes: readonly number[]): Buffer => tlv(0x06, Buffer.from(bytes))
-const time = (at: Instant): Buffer => tlv(0x18, Buffer.from(`${isoInstant(at).replaceAll(/[-:T]/g, '').slice(0, 14)}Z`))
+const time = (at: WallTime): Buffer => tlv(0x18, Buffer.from(`${isoInstant(at).replaceAll(/[-:T]/g, '').slice(0, 14)}Z`))
 
 /** Validity of a certificate: 2020 to 2120. */
-const BEGIN: Instant = 1_577_836_800_000
-const END: Instant = 4_733_510_400_000
+const BEGIN: WallTime = 1_577_836_800_000
+const END: WallTime = 4_733_510_400_000
 
 const ED25519 = sequence(oid(0x2b, 0x65, 0x70))
 const COMMON_NAME = oid(0x55, 0x04, 0x03)

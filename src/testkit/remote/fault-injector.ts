@@ -3,7 +3,7 @@
  * depend on SMTP commands.
  */
 import type { Socket } from 'node:net'
-import { sleep, type Clock, type Duration, type Timer } from '../../system/clock.ts'
+import { sleep, type Duration, type Timer, type Timers } from '../../system/clock.ts'
 import type { RuleFacts } from './rule-facts.ts'
 import type { RemoteEvent } from './remote-events.ts'
 import type { ReplyAction, Rule, SpokenStage } from './rule.ts'
@@ -41,7 +41,7 @@ const NEXT: Readonly<Partial<Record<SpokenStage, SpokenStage>>> = {
 export interface FaultInjectorDeps {
   readonly socket: Socket
   readonly reader: CommandReader
-  readonly clock: Clock
+  readonly clock: Timers
   readonly rules: RuleSource
   readonly number: number
   /** Returns the facts that are known at a stage. */

@@ -1,5 +1,5 @@
 /** Events of the remote network, as plain values. A sink prints them; a world adds them to its history. */
-import type { Duration, Instant } from '../../system/clock.ts'
+import type { Duration, WallTime } from '../../system/clock.ts'
 import type { SpokenStage } from './rule.ts'
 
 /** Event of the remote network. */
@@ -47,7 +47,7 @@ export type RemoteEvent =
   | { readonly event: 'closed'; readonly session: number; readonly by: 'client' | 'server'; readonly stage: SpokenStage }
 
 /** Receives each event with its time. */
-export type RemoteListener = (event: RemoteEvent, at: Instant) => void
+export type RemoteListener = (event: RemoteEvent, at: WallTime) => void
 
 /** A message in the mailboxes of its recipients. */
 export interface ReceivedMail {

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Endpoint, Lookup, MxRecord, SecureLookup, SecureRecords } from '../../system/net.ts'
-import { sleep, type Clock, type Duration } from '../../system/clock.ts'
+import { sleep, type MachineClock, type Duration } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { DialOutcome, RemoteHosts } from '../virtual/memory-net.ts'
 import type { SubmissionGuard } from '../oauth/submission-guard.ts'
@@ -24,7 +24,7 @@ const HTTPS = 443
 const RESOLVER_TIMEOUT: Duration = 10_000
 
 export interface RemoteNetworkDeps {
-  readonly clock: Clock
+  readonly clock: MachineClock
   readonly random: Random
   readonly script?: Script | undefined
   /** True if addresses such as `550@…` request faults; default false. */
@@ -41,7 +41,7 @@ interface StatefulRule {
 }
 
 export class RemoteNetwork implements RemoteHosts, Host {
-  readonly clock: Clock
+  readonly clock: MachineClock
   readonly #deps: RemoteNetworkDeps
   readonly #zones: DnsZones
   readonly #startedAt: Duration

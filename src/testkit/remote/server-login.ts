@@ -1,13 +1,13 @@
 /** AUTH of a remote server (RFC 4954): accepts any login, or checks access tokens where the host requires them. */
 import { isPositive, type FaultInjector } from './fault-injector.ts'
 import { DEFAULT_REPLIES } from './default-replies.ts'
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import type { SubmissionGuard, SubmissionLogin } from '../oauth/submission-guard.ts'
 
 interface LoginServer {
   readonly output: FaultInjector
   readonly guard: SubmissionGuard | undefined
-  readonly now: Instant
+  readonly now: WallTime
 }
 
 interface LoginCommand {

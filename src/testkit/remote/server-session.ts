@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import getTlsOptions from 'smtp-server/lib/tls-options.js'
-import type { Clock, Duration } from '../../system/clock.ts'
+import type { MachineClock, Duration } from '../../system/clock.ts'
 import type { RuleFacts } from './rule-facts.ts'
 import { FaultInjector, isPositive, type RuleSource, type ReplySent } from './fault-injector.ts'
 import type { ReceivedMail } from './remote-events.ts'
@@ -29,7 +29,7 @@ const TLS_HANDSHAKE = '\x16\x03'
 
 /** The remote network as a session uses it. */
 export interface Host extends RuleSource {
-  readonly clock: Clock
+  readonly clock: MachineClock
   /** Milliseconds since the remote network started. */
   age(): Duration
   /** Certificate with which the host offers STARTTLS; undefined without one. */

@@ -3,7 +3,7 @@
  * kit's remote network or by a test; their delays are on the Clock.
  */
 import { isIPv6, type Socket } from 'node:net'
-import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
+import { SECOND, sleep, type Duration, type Timers } from '../../system/clock.ts'
 import type {
   DialOptions,
   Endpoint,
@@ -53,7 +53,7 @@ const CLIENT_TIMEOUT: Duration = 30 * SECOND
 const keyOf = (at: Endpoint): string => `${at.address} ${at.port}`
 
 export class MemoryNet implements Net, Busy {
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #remote: RemoteHosts
   readonly #network: Network
   readonly #listeners = new Map<string, MemoryListener>()
@@ -62,7 +62,7 @@ export class MemoryNet implements Net, Busy {
   readonly inFlight = 0
   activity = 0
 
-  constructor(clock: Clock, remote: RemoteHosts) {
+  constructor(clock: Timers, remote: RemoteHosts) {
     this.#clock = clock
     this.#remote = remote
     this.#network = { clock, noteActivity: () => this.activity++ }

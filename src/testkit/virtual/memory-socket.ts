@@ -5,14 +5,14 @@
  */
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import type { Clock, Duration, Timer } from '../../system/clock.ts'
+import type { Duration, Timer, Timers } from '../../system/clock.ts'
 import type { Endpoint } from '../../system/net.ts'
 
 type Done = (error?: Error | null) => void
 
 /** The network of a socket. */
 export interface Network {
-  readonly clock: Clock
+  readonly clock: Timers
   /** Called when bytes or signals are sent, so that the world is not considered idle. */
   noteActivity(): void
 }

@@ -2,7 +2,7 @@
  * Drives virtual time. It runs all code that is ready, and then advances the clock to the next timer. It neither replaces the
  * timers of the process nor waits for them, except while a function of the test runs (outside-calls.ts).
  */
-import type { Instant } from '../../system/clock.ts'
+import type { WallTime } from '../../system/clock.ts'
 import { eventLoopTurn } from '../../system/event-loop.ts'
 import type { OutsideCalls } from './outside-calls.ts'
 import type { VirtualClock } from './virtual-clock.ts'
@@ -58,7 +58,7 @@ export class TimeDriver {
   }
 
   /** Runs timers up to and including `until`, and all code that they make ready at that instant. */
-  runUntil(until: Instant): Promise<void> {
+  runUntil(until: WallTime): Promise<void> {
     return this.#exclusively(async () => {
       await this.#rest()
       for (let next = this.#clock.nextAt(); next !== null && next <= until; next = this.#clock.nextAt()) {

@@ -3,27 +3,30 @@
  * earliest first; timers of equal time run in the order in which they were set. `step` sets the wall clock; the monotonic clock
  * never jumps.
  */
-import type { Clock, Duration, Instant, MachineClock, Timer } from '../../system/clock.ts'
+import type { Clock, Duration, MachineClock, Timer, WallTime } from '../../system/clock.ts'
+import { WallView } from '../../system/wall-view.ts'
 import { runsBefore, TimerHeap, type SetTimer } from './timer-heap.ts'
 
 /** 2026-01-01T00:00:00Z, at which every world starts. */
-export const BEGINNING: Instant = 1_767_225_600_000
+export const BEGINNING = 1_767_225_600_000
 
 type Zone = ReturnType<Clock['zone']>
 
 const UTC: Zone = { offset: 0, name: 'UTC' }
 
 export interface VirtualClockOptions {
-  readonly startsAt?: Instant | undefined
+  readonly startsAt?: WallTime | undefined
   /** The local zone by instant; UTC by default. */
-  readonly zone?: ((at: Instant) => Zone) | undefined
+  readonly zone?: ((at: WallTime) => Zone) | undefined
   /** Called when a new timer is due immediately. */
   readonly due?: (() => void) | undefined
 }
 
-export class VirtualClock implements MachineClock {
+/** The clock of a machine. It is also a queue's clock that is never apart from the wall clock, so its times fit either clock. */
+export class VirtualClock implements MachineClock, Clock {
+  readonly wall = new WallView(() => this.now())
   /** Wall clock time when the monotonic clock is 0. */
-  #offset: Instant
+  #offset: WallTime
   #monotonicTime: Duration = 0
   /** Total time of suspension since the start of the machine. */
   #suspended: Duration = 0
@@ -35,7 +38,7 @@ export class VirtualClock implements MachineClock {
   readonly #timers = new TimerHeap()
   /** Alarms, by times of the wall clock. Only they are affected when the wall clock is set. */
   readonly #alarms = new TimerHeap()
-  readonly #zone: (at: Instant) => Zone
+  readonly #zone: (at: WallTime) => Zone
   readonly #due: () => void
 
   constructor({ startsAt = BEGINNING, zone = () => UTC, due = () => undefined }: VirtualClockOptions = {}) {
@@ -44,12 +47,8 @@ export class VirtualClock implements MachineClock {
     this.#due = due
   }
 
-  now(): Instant {
+  now(): number {
     return this.#offset + this.#monotonicTime
-  }
-
-  wallOffset(): Duration {
-    return 0
   }
 
   monotonic(): Duration {
@@ -70,13 +69,13 @@ export class VirtualClock implements MachineClock {
     return timer
   }
 
-  alarm(at: Instant, action: () => void): Timer {
+  alarm(at: number, action: () => void): Timer {
     const alarm = this.#set(this.#alarms, whole(at), action)
     if (at <= this.now()) this.#due()
     return alarm
   }
 
-  zone(at: Instant): Zone {
+  zone(at: WallTime): Zone {
     return this.#zone(at)
   }
 
@@ -86,7 +85,7 @@ export class VirtualClock implements MachineClock {
   }
 
   /** Wall clock time at which the next timer or alarm runs; null when none is pending. Never in the past. */
-  nextAt(): Instant | null {
+  nextAt(): number | null {
     const next = this.#next()
     return next === undefined ? null : next.at + this.#offset
   }
@@ -101,7 +100,7 @@ export class VirtualClock implements MachineClock {
   }
 
   /** Advances to an instant without running timers. Throws RangeError for an instant in the past or after a pending timer. */
-  jumpTo(at: Instant): void {
+  jumpTo(at: number): void {
     const target = whole(at) - this.#offset
     if (target < this.#monotonicTime) throw new RangeError(`cannot move to ${at}: it is before ${this.now()}`)
     const next = this.#next()

@@ -8,6 +8,7 @@ import { Acceptor } from '../../../src/queue/intake/acceptor.ts'
 import { Maildrop } from '../../../src/queue/intake/maildrop.ts'
 import { prepareMaildrop } from '../../../src/queue/intake/maildrop-writer.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { Events, type QueueEvent } from '../../../src/telemetry/events.ts'
 import { normalizeInput, recipientFields } from '../../../src/cli/postfix/sendmail-input.ts'
 import { fieldsOf } from '../../../src/mail/headers.ts'
@@ -46,12 +47,12 @@ const takeIn = (): Promise<number> =>
   new Maildrop({
     queueDirectory: operator.directory,
     files,
-    acceptor: new Acceptor({ intake, config, clock: systemClock, events: events() }),
+    acceptor: new Acceptor({ intake, config, clock: realClock, events: events() }),
     refusal: async () => undefined,
     sizeLimit: () => 0,
     returnToSender: async () => undefined,
     store: { maildropFiles: async () => [], forgetMaildropFiles: async () => undefined },
-    clock: systemClock,
+    clock: realClock,
     events: events(),
   }).takeIn()
 

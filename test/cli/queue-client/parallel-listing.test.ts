@@ -1,4 +1,6 @@
 /** Listings by several threads, as for hundreds of thousands of messages; here for fewer. */
+import type { OpenedReader } from '../../../src/cli/shell/shell.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listingInThreads } from '../../../src/cli/queue-client/parallel-listing.ts'
 import { sharesOf, type ListingOrder, type Share } from '../../../src/cli/queue-client/listing-shares.ts'
@@ -32,6 +34,8 @@ afterAll(async () => {
 
 const ALL: ListingOrder = { filter: ANY_MESSAGE, now: NOW, form: { kind: 'tsv' } }
 
+const opened = (): OpenedReader => ({ reader, clock: realClock })
+
 async function linesOf(shares: Iterable<Share> | AsyncIterable<Share>): Promise<{ readonly count: number; readonly text: string }> {
   let [count, text] = [0, '']
   for await (const share of shares) {
@@ -48,8 +52,8 @@ test.each<[string, ListingOrder, number]>([
   ['through a filter', { ...ALL, form: { kind: 'json' }, filter: { ...ANY_MESSAGE, destination: 'd3.example' } }, MESSAGES / 7],
   ['through a filter that nothing passes', { ...ALL, filter: { ...ANY_MESSAGE, sender: 'nobody@us.example' } }, 0],
 ])('%s: the same lines in the same order as with one thread', async (_, order, count) => {
-  const inThreads = await linesOf(listingInThreads(reader, operator.directory, order))
-  const alone = await linesOf(sharesOf(reader, order))
+  const inThreads = await linesOf(listingInThreads(opened(), operator.directory, order))
+  const alone = await linesOf(sharesOf(opened(), order))
   expect([inThreads.count, alone.count]).toEqual([count, count])
   expect(inThreads.text === alone.text).toBe(true)
   expect(inThreads.text.split('\n')).toHaveLength(count + 1)
@@ -57,12 +61,12 @@ test.each<[string, ListingOrder, number]>([
 
 test('when the reader stops, the workers end', async () => {
   let shares = 0
-  for await (const _ of listingInThreads(reader, operator.directory, ALL)) if (++shares === 2) break
+  for await (const _ of listingInThreads(opened(), operator.directory, ALL)) if (++shares === 2) break
   expect(shares).toBe(2)
 })
 
 test('a worker that cannot open the queue is reported', async () => {
-  await expect(linesOf(listingInThreads(reader, `${operator.directory}/nowhere`, ALL))).rejects.toThrow('there is no queue in')
+  await expect(linesOf(listingInThreads(opened(), `${operator.directory}/nowhere`, ALL))).rejects.toThrow('there is no queue in')
 })
 
 test('on a terminal: one heading, and a count at the end', async () => {

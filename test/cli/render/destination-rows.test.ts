@@ -1,3 +1,4 @@
+import { WallView } from '../../../src/system/wall-view.ts'
 import { expect, test } from 'vitest'
 import { destinationTable, destinationValues } from '../../../src/cli/render/destination-rows.ts'
 import { isIdle, sortedRows, type DestinationRow } from '../../../src/presentation/destination-list.ts'
@@ -35,7 +36,7 @@ const shut = row('shut.example', 0, { suspension: { by: 'root', until: NOW + 7_2
 const idle = row('idle.example', 0)
 
 test('the most waiting mail is first; dead and suspended destinations have their reason, wrapped', () => {
-  const facts = { now: NOW, display: { width: 60, coloured: false } }
+  const facts = { now: NOW, wall: new WallView(() => NOW), display: { width: 60, coloured: false } }
   expect(
     destinationTable(
       sortedRows([idle, shut, dead, busy], 'waiting').filter((one) => !isIdle(one)),
@@ -66,5 +67,7 @@ test('orders by name, state and next attempt', () => {
 })
 
 test('tab-separated values are exact', () => {
-  expect(destinationValues(busy, { now: NOW })).toBe('isp.example\t1200\t0\t-\t1970-01-12T13:51:40.000Z\topen\t')
+  expect(destinationValues(busy, { now: NOW, wall: new WallView(() => NOW) })).toBe(
+    'isp.example\t1200\t0\t-\t1970-01-12T13:51:40.000Z\topen\t',
+  )
 })

@@ -1,4 +1,5 @@
 /** The bytes of requests to web servers, at a real TLS server on loopback. */
+import { realClock } from '../../support/real-clock.ts'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -6,12 +7,11 @@ import { fetchPolicy } from '../../../src/delivery/sts/policy-fetch.ts'
 import { ALL_EVENTS, settingsOf } from '../../../src/outbox/configured-subscriptions.ts'
 import { webTarget } from '../../../src/subscriptions/web-target.ts'
 import { ForwardingNet, type DialOptions, type Lookup } from '../../../src/system/net.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
 import { systemNet } from '../../../src/system/system-net.ts'
 import { postReport } from '../../../src/tls-reports/report-post.ts'
 import { makeCertificate } from '../../../src/testkit/remote/certificate-maker.ts'
 
-const clock = systemClock
+const clock = realClock
 const { cert, key } = makeCertificate({ seed: 'web', names: ['mta-sts.far.example', 'web.far.example'] })
 const trusted = getCACertificates('default')
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
 import { tryNextHop } from '../../../src/delivery/smtp/next-hop-trial.ts'
 import { SECOND } from '../../../src/system/clock.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { SystemNet } from '../../../src/system/system-net.ts'
 import { AUTHORITY, CERTIFICATE, KEY } from '../../support/certificates.ts'
 import { CONTENT, SmtpAgentHarness, type WorldOptions } from '../../support/smtp-agent-harness.ts'
@@ -175,7 +175,7 @@ describe('over real sockets', () => {
     const overrides = ['smtp_tls_wrappermode=yes', `smtp_tls_security_level=${level}`, 'smtp_starttls_timeout=5s', 'smtp_helo_timeout=5s']
     const { config } = configFrom({}, 'relay.us.example', { overrides })
     const hop = { host: '127.0.0.1', port, mx: false, origin: 'relayhost' } as const
-    return tryNextHop(hop, { config, secrets: { tls: { ca: AUTHORITY } }, net: new SystemNet(), clock: systemClock })
+    return tryNextHop(hop, { config, secrets: { tls: { ca: AUTHORITY } }, net: new SystemNet(), clock: realClock })
   }
 
   test('a TLS server is greeted over TLS', async () => {

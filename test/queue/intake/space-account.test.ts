@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { SpaceAccount } from '../../../src/queue/intake/space-account.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import { eventLoopTurn } from '../../../src/system/event-loop.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 function account(free: number) {
   const disk = { free }
-  const space = new SpaceAccount({ freeSpace: async () => disk.free }, systemClock)
+  const space = new SpaceAccount({ freeSpace: async () => disk.free }, realClock)
   return { disk, space }
 }
 
@@ -38,7 +38,7 @@ test('a message that grows is promised the difference only', async () => {
 
 test('messages that ask while the disk is read share one sample; a young sample answers at once', async () => {
   let samples = 0
-  const space = new SpaceAccount({ freeSpace: async () => (++samples, 10_000_000) }, systemClock)
+  const space = new SpaceAccount({ freeSpace: async () => (++samples, 10_000_000) }, realClock)
   expect(await Promise.all([1, 2, 3].map(async () => space.hasMoreThan(1_000_000)))).toEqual([true, true, true])
   expect(samples).toBe(1)
   expect(space.hasMoreThan(1_000_000)).toBe(true)
@@ -47,7 +47,7 @@ test('messages that ask while the disk is read share one sample; a young sample 
 
 test('a sample that failed is taken again by the next message', async () => {
   const answers = [() => Promise.reject(new StoreUnavailable('the database is away')), async () => 10_000_000]
-  const space = new SpaceAccount({ freeSpace: () => answers.shift()?.() ?? Promise.reject(new Error('asked too often')) }, systemClock)
+  const space = new SpaceAccount({ freeSpace: () => answers.shift()?.() ?? Promise.reject(new Error('asked too often')) }, realClock)
   await expect(space.hasMoreThan(1_000_000)).rejects.toThrow('the database is away')
   expect(await space.hasMoreThan(1_000_000)).toBe(true)
 })

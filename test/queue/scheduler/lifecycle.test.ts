@@ -4,11 +4,11 @@ import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
 import { configFrom } from '../../../src/config/load.ts'
 import type { RecipientOutcome } from '../../../src/delivery/delivery-agent.ts'
-import { days, hours, minutes, seconds, type Instant } from '../../../src/system/clock.ts'
+import { days, hours, minutes, seconds, type QueueTime } from '../../../src/system/clock.ts'
 import { earliestDue, expire, settle, type LifecycleFacts } from '../../../src/queue/scheduler/lifecycle.ts'
 import type { DeliveryRequest, LeasedRecipient } from '../../../src/mail/message.ts'
 
-const START: Instant = 1_800_000_000_000
+const START: QueueTime = 1_800_000_000_000
 
 type Facts = LifecycleFacts & { readonly returned: boolean }
 
@@ -61,7 +61,7 @@ const DONE: RecipientOutcome = {
   status: { status: '2.0.0', reason: '250 2.0.0 Ok', reply: '250 2.0.0 Ok', stage: 'end-of-data' },
 }
 
-function attempt(one: LeasedRecipient, at: Instant, outcome: RecipientOutcome = BUSY, with_ = facts(), sender?: string) {
+function attempt(one: LeasedRecipient, at: QueueTime, outcome: RecipientOutcome = BUSY, with_ = facts(), sender?: string) {
   const times = { startedAt: at, transmittingAt: at, endedAt: at }
   const result = { outcomes: new Map([[one.id, outcome]]), feedback: 'positive' as const, relay: null, connectionUse: 1, times }
   const settled = settle(request([one], sender), result, { activatedAt: at }, with_).recipients[0]

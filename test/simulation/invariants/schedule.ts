@@ -1,5 +1,5 @@
 /** Times of retries and of expiry, and progress of all live mail. */
-import { SECOND, type Instant } from '../../../src/system/clock.ts'
+import { SECOND, type QueueTime } from '../../../src/system/clock.ts'
 import { messageOf } from '../../../src/mail/message.ts'
 import type { Settled } from '../../../src/store/queue-store.ts'
 import type { LiveDestination } from '../../../src/store/destination-status.ts'
@@ -72,7 +72,7 @@ function rescheduled(
 }
 
 /** Waits of the policies that a scenario can have, computed independently. */
-function isDueAfter(step: number, dueAt: Instant, one: ModelRecipient, scene: Scene, endedAt: Instant): string | undefined {
+function isDueAfter(step: number, dueAt: QueueTime, one: ModelRecipient, scene: Scene, endedAt: QueueTime): string | undefined {
   const { settings, queue } = scene
   const minimum = settings.duration(one.destination, 'minimal_backoff_time', '300s')
   const maximum = settings.duration(one.destination, 'maximal_backoff_time', '4000s')

@@ -15,7 +15,7 @@ import type { LiveDestination } from '../../../src/store/destination-status.ts'
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { Fenced, type QueueStore } from '../../../src/store/queue-store.ts'
-import { SECOND, type Duration, type Instant } from '../../../src/system/clock.ts'
+import { SECOND, type Duration, type QueueTime } from '../../../src/system/clock.ts'
 import { seededRandom } from '../../../src/system/random.ts'
 import { Mailbox } from '../../../src/testkit/mailbox.ts'
 import { ruleFrom } from '../../../src/testkit/remote-domain.ts'
@@ -204,7 +204,7 @@ export class Cluster {
       done = true
     }
     work.then(end, end)
-    const until: Instant = this.clock.monotonic() + patience
+    const until: QueueTime = this.clock.monotonic() + patience
     await this.#driver.runWhile(() => !done && this.clock.monotonic() < until)
     return done ? work : undefined
   }

@@ -79,7 +79,6 @@ export class Freezer {
     }
     return {
       now: () => clock.now() + this.wallSetBy,
-      wallOffset: () => clock.wallOffset(),
       uptime: () => clock.uptime(),
       boot: clock.boot,
       monotonic: () => clock.monotonic() - this.#stood,

@@ -6,7 +6,7 @@ import { openPostgresReader } from '../../../src/store/postgres/open-reader.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { queue } from '../../conformance/mail.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -30,7 +30,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`changed databases${WITHOUT_POSTGRES.why}
     openPostgresStore({
       url,
       durability: 'primary',
-      clock: systemClock,
+      clock: realClock,
       labels: { name: 'n1', program: '1', settings: '', draining: false },
     })
 

@@ -1,4 +1,5 @@
 /** Claims of several destinations in one statement, claims that pass over what the caller was not told of, and contents that come with claims. */
+import { realClock } from '../../support/real-clock.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { ContentUnreadable } from '../../../src/store/errors.ts'
@@ -6,7 +7,6 @@ import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import { MINUTE, type Clock } from '../../../src/system/clock.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
 import { claim, first, messagesIn, MIN, ownerOf, queue, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -22,12 +22,12 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
   async function open() {
     const time = { ahead: 0, step: 0 }
     const clock: Clock = {
-      now: () => systemClock.now(),
-      wallOffset: () => 0,
-      monotonic: () => systemClock.monotonic() + (time.ahead += time.step),
-      after: (delay, action) => systemClock.after(delay, action),
-      alarm: (at, action) => systemClock.alarm(at, action),
-      zone: (at) => systemClock.zone(at),
+      now: () => realClock.now(),
+      wall: realClock.wall,
+      monotonic: () => realClock.monotonic() + (time.ahead += time.step),
+      after: (delay, action) => realClock.after(delay, action),
+      alarm: (at, action) => realClock.alarm(at, action),
+      zone: (at) => realClock.zone(at),
     }
     url = await emptyQueue()
     opened = await openPostgresStore({ url, durability: 'primary', labels, clock })

@@ -9,6 +9,7 @@ import { ID_BLOCK } from '../../../src/store/id-buffer.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { delivered, first, mail, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 import { startPostgres, type PostgresServer } from '../../support/postgres-server.ts'
@@ -46,7 +47,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, () => 
       url,
       durability: 'primary',
       labels,
-      clock: systemClock,
+      clock: realClock,
       onEvent: (event) => event.kind === 'failover' && found.push(event),
     })
     onTestFinished(() => node.destroy())
@@ -60,7 +61,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, () => 
     expect(await settleOne(store, left, delivered(first(left), T0))).toMatchObject({ removed: true })
     // Another process has queued mail on the primary only, and joins again after the failover.
     const recent = new RecentMail(systemClock)
-    const second = { url, durability: 'primary', labels: { ...labels, name: 'n2' }, clock: systemClock, recent } as const
+    const second = { url, durability: 'primary', labels: { ...labels, name: 'n2' }, clock: realClock, recent } as const
     const before = await openPostgresStore(second)
     const lostToo = mail(before.store)
     await before.store.enqueue(lostToo)
@@ -91,7 +92,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, () => 
 
   test('the state of the database names the oldest transaction, dead rows and standbys', async () => {
     const url = await emptyQueue()
-    const node = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const node = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     onTestFinished(() => node.close())
     const direct = await connectTo(url, 'report of alice')
     onTestFinished(() => direct.end())

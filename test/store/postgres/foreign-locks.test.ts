@@ -5,7 +5,7 @@ import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgr
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { claim, delivered, first, mail, MIN, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -25,7 +25,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`foreign locks${WITHOUT_POSTGRES.why}`, (
   /** A queue in a database of its own, and a session of somebody else. */
   async function open(database: string) {
     const url = await emptyQueue(database)
-    const one = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const one = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const other = await connectTo(url)
     opened.push({ queue: one, other })
     await other.query(takeShards, [one.node, SHARDS])

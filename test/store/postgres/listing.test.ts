@@ -8,7 +8,7 @@ import type { Statements } from '../../../src/store/postgres/session/database-co
 import { matches, patternParameter } from '../../../src/store/postgres/session/patterns.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { pages } from '../../../src/queue/list-pages.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { deferred, first, mail, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { operate } from '../../support/operate.ts'
 import { HOSTILE_CASES, isMatch, patternCase } from '../../support/pattern-cases.ts'
@@ -21,7 +21,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     const url = await emptyQueue()
     const direct = await connectTo(url)
     const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
-    const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const [trashed, ...stayed] = [await queue(store), await queue(store), await queue(store)]
     await operate(store, trashed, { kind: 'delete', now: T0, purge: false })
     let isRestored: Promise<unknown> | undefined
@@ -67,7 +67,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     const direct = await connectTo(url)
     await direct.command('alter sequence message_id restart with 3000000000')
     const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
-    const { store, reader, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const { store, reader, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const entry = mail(store, { to: [{ address: 'ann@far.example', orcpt }, { address: 'böb@far.example' }] })
     await store.enqueue({ ...entry, message: { ...entry.message, messageId } })
     const tried = await queue(store, { sender: '', leased: true })
@@ -90,7 +90,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     const url = await emptyQueue()
     const direct = await connectTo(url)
     const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
-    const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: systemClock })
+    const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const ids = [await queue(store), await queue(store), await queue(store), await queue(store), await queue(store)]
     const reader = await openPostgresReader({ url, durability: 'primary' })
     const sessions = async () => direct.query(`select 1 from pg_stat_activity where application_name = 'deferd command'`)

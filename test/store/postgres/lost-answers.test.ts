@@ -9,7 +9,7 @@ import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import type { DoubtResolution } from '../../../src/store/postgres/writing/writing-events.ts'
 import { Fenced, OutcomeUnknown, StoreUnavailable, type DestinationRecord } from '../../../src/store/queue-store.ts'
 import type { Clock } from '../../../src/system/clock.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { claim, deferred, delivered, first, mail, messagesIn, MIN, ownerOf, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { grant } from '../../conformance/shared-grants.ts'
@@ -27,12 +27,12 @@ const dead = (until: number): DestinationRecord => ({
 
 /** A clock whose timers run thirty times as fast. */
 const HURRIED: Clock = {
-  now: () => systemClock.now(),
-  wallOffset: () => 0,
-  monotonic: () => systemClock.monotonic(),
-  after: (delay, action) => systemClock.after(delay / 30, action),
-  alarm: (at, action) => systemClock.alarm(at, action),
-  zone: (at) => systemClock.zone(at),
+  now: () => realClock.now(),
+  wall: realClock.wall,
+  monotonic: () => realClock.monotonic(),
+  after: (delay, action) => realClock.after(delay / 30, action),
+  alarm: (at, action) => realClock.alarm(at, action),
+  zone: (at) => realClock.zone(at),
 }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, () => {
@@ -58,7 +58,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     await proxy.close()
   })
 
-  async function open(clock: Clock = systemClock): Promise<PostgresQueue> {
+  async function open(clock: Clock = realClock): Promise<PostgresQueue> {
     const one = await openPostgresStore({
       url: urlOf(`postgresql://postgres@127.0.0.1:${proxy.port}/postgres`),
       durability: 'primary',

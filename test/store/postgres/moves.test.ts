@@ -8,7 +8,7 @@ import type { Arrival, MovableStore, MovedMessage } from '../../../src/store/mov
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { contentOf, delivered, first, queue, settleOne, T0, LIFETIME, bounced } from '../../conformance/mail.ts'
 import { startLossyProxy, type LossyProxy } from '../../support/lossy-proxy.ts'
 import { operate } from '../../support/operate.ts'
@@ -43,8 +43,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
 
   async function join(at = url): Promise<PostgresQueue & { readonly nodes: PostgresNodeTable }> {
     const labels = { name: 'n', program: '1.0.0', settings: '', draining: false }
-    const node = await openPostgresStore({ url: at, durability: 'primary', labels, clock: systemClock, tallyKeptFor: 0 })
-    const nodes = new PostgresNodeTable({ me: node.node, terms: { url, durability: 'primary' }, clock: systemClock, keys: node.keys })
+    const node = await openPostgresStore({ url: at, durability: 'primary', labels, clock: realClock, tallyKeptFor: 0 })
+    const nodes = new PostgresNodeTable({ me: node.node, terms: { url, durability: 'primary' }, clock: realClock, keys: node.keys })
     closing.push(async () => (await node.destroy(), nodes.close()))
     return { ...node, nodes }
   }

@@ -6,7 +6,7 @@ import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgr
 import { NodeDirectory } from '../../../src/store/postgres/node-directory.ts'
 import { PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
 import { newProgress } from '../../../src/store/outbox/subscription.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { delivered, first, mail, ownerOf, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
@@ -21,12 +21,12 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
   })
 
   const open = async (url: DatabaseUrl, name = 'test', settings = ''): Promise<PostgresQueue> => {
-    const queue = await openPostgresStore({ url, durability: 'primary', labels: { ...LABELS, name, settings }, clock: systemClock })
+    const queue = await openPostgresStore({ url, durability: 'primary', labels: { ...LABELS, name, settings }, clock: realClock })
     closing.push(queue.close)
     return queue
   }
   const tableOf = (url: DatabaseUrl, { node, keys }: PostgresQueue): PostgresNodeTable => {
-    const table = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: systemClock, keys })
+    const table = new PostgresNodeTable({ me: node, terms: { url, durability: 'primary' }, clock: realClock, keys })
     closing.push(() => table.close())
     return table
   }
@@ -128,7 +128,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const table = (name: string) => ({ name, settings: SETTINGS })
     await a.store.configureSubscriptions([table('both'), table('own')], T0)
     await b.store.configureSubscriptions([table('both')], T0)
-    const directory = new NodeDirectory(await connectTo(url), systemClock)
+    const directory = new NodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect([await directory.forgetTables('mx3'), await directory.forgetTables('mx1')]).toEqual([0, 2])
     expect((await b.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['both'])
@@ -139,7 +139,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const former = await open(url, 'mx1', 'equal')
     const running = await open(url, 'mx1', 'equal')
     await running.store.configureSubscriptions([{ name: 'own', settings: SETTINGS }], T0)
-    const directory = new NodeDirectory(await connectTo(url), systemClock)
+    const directory = new NodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect(await directory.takeOver(former.node, 0)).not.toBeNull()
     expect(await directory.forgetTables('mx1')).toBe(0)

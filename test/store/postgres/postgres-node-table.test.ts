@@ -8,7 +8,7 @@ import type { Connection } from '../../../src/store/postgres/session/database-co
 import { joinNode } from '../../../src/store/postgres/node.ts'
 import * as sql from '../../../src/store/postgres/session/node-queries.ts'
 import { ARRIVALS_CHANNEL, PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, () => {
@@ -31,7 +31,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     const table = new PostgresNodeTable({
       me,
       terms: { url, durability: 'primary' },
-      clock: systemClock,
+      clock: realClock,
       keys: new ShardKeys(new ProviderDirectory()),
     })
     tables.push(table)
@@ -105,7 +105,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     const again = new PostgresNodeTable({
       me: a.me,
       terms: { url, durability: 'primary' },
-      clock: systemClock,
+      clock: realClock,
       keys: new ShardKeys(new ProviderDirectory()),
     })
     tables.push(again)

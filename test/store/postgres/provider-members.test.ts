@@ -11,18 +11,18 @@ import { int2s } from '../../../src/store/postgres/session/arrays.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import type { Clock } from '../../../src/system/clock.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { claim, messagesIn, queue, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** A clock that runs `times` as fast. */
 const hurried = (times: number): Clock => ({
-  now: () => systemClock.now(),
-  wallOffset: () => 0,
-  monotonic: () => systemClock.monotonic() * times,
-  after: (delay, action) => systemClock.after(delay / times, action),
-  alarm: (at, action) => systemClock.alarm(at, action),
-  zone: (at) => systemClock.zone(at),
+  now: () => realClock.now(),
+  wall: realClock.wall,
+  monotonic: () => realClock.monotonic() * times,
+  after: (delay, action) => realClock.after(delay / times, action),
+  alarm: (at, action) => realClock.alarm(at, action),
+  zone: (at) => realClock.zone(at),
 })
 
 const FAR = shardOf('far.example')
@@ -45,7 +45,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`changes of providers${WITHOUT_POSTGRES.w
   })
 
   /** Joins as a node, which takes all free shards. */
-  async function join(clock: Clock = systemClock): Promise<PostgresQueue> {
+  async function join(clock: Clock = realClock): Promise<PostgresQueue> {
     const labels = { name: 'n', program: '1.0.0', settings: '', draining: false }
     const node = await openPostgresStore({ url, durability: 'primary', labels, clock, tallyKeptFor: 0 })
     closing.push(node.close)

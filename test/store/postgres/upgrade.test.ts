@@ -7,7 +7,7 @@ import { QueueTooNew } from '../../../src/store/errors.ts'
 import { finishUpgrade, migrate, MIGRATIONS, newestIn, schemaOf } from '../../../src/store/postgres/migrations.ts'
 import { joinNode, leaveNode } from '../../../src/store/postgres/node.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../../support/real-clock.ts'
 import { queue } from '../../conformance/mail.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -33,7 +33,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => 
     onTestFinished(() => creating.end())
     await creating.command('begin')
     await creating.query('select pg_advisory_xact_lock($1)', [0x64656664])
-    const opening = openPostgresStore({ url, durability: 'primary', labels: labels('n1', '1.0.0'), clock: systemClock })
+    const opening = openPostgresStore({ url, durability: 'primary', labels: labels('n1', '1.0.0'), clock: realClock })
     onTestFinished(async () => (await opening).destroy())
     // Longer than lock_timeout.
     await new Promise((resolve) => void setTimeout(resolve, 2_000))
@@ -47,7 +47,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => 
     onTestFinished(() => direct.end())
     const open = async (name: string, migrations: string) => {
       const program = migrations === next ? '2.0.0' : '1.0.0'
-      const opened = await openPostgresStore({ url, durability: 'primary', labels: labels(name, program), clock: systemClock, migrations })
+      const opened = await openPostgresStore({ url, durability: 'primary', labels: labels(name, program), clock: realClock, migrations })
       onTestFinished(() => opened.destroy())
       return opened
     }

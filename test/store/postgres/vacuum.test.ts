@@ -1,22 +1,22 @@
 /** Vacuums of the tables of mail by the owner of shard 0. */
+import { realClock } from '../../support/real-clock.ts'
 import { describe, expect, test } from 'vitest'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { pauseAfter } from '../../../src/store/postgres/vacuum.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
 import type { Clock } from '../../../src/system/clock.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
 import { delivered, first, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** A clock whose timers run thirty times as fast. */
 const HURRIED: Clock = {
-  now: () => systemClock.now(),
-  wallOffset: () => 0,
-  monotonic: () => systemClock.monotonic(),
-  after: (delay, action) => systemClock.after(delay / 30, action),
-  alarm: (at, action) => systemClock.alarm(at, action),
-  zone: (at) => systemClock.zone(at),
+  now: () => realClock.now(),
+  wall: realClock.wall,
+  monotonic: () => realClock.monotonic(),
+  after: (delay, action) => realClock.after(delay / 30, action),
+  alarm: (at, action) => realClock.alarm(at, action),
+  zone: (at) => realClock.zone(at),
 }
 
 test('the next look comes after 5 s, or after ten times the time of a long vacuum', () => {

@@ -3,7 +3,7 @@ import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'
-import { systemClock } from '../../../src/system/system-clock.ts'
+import { realClock } from '../real-clock.ts'
 import { connectTo, urlOf } from '../postgres-queue.ts'
 import { startStatementCutter, type Cut } from './statement-cutter.ts'
 import { holds, tell } from './store-story.ts'
@@ -28,7 +28,7 @@ export async function cutStory(
   const direct = await connectTo(url)
   const cutter = await startStatementCutter(port)
   const through = urlOf(`postgresql://postgres@127.0.0.1:${cutter.port}/postgres`)
-  const opened = await openPostgresStore({ url: through, durability: 'primary', labels, clock: systemClock, tallyKeptFor: 0 })
+  const opened = await openPostgresStore({ url: through, durability: 'primary', labels, clock: realClock, tallyKeptFor: 0 })
   try {
     await direct.query(takeShards, [opened.node, SHARDS])
     await opened.store.ping()

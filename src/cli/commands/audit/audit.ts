@@ -1,9 +1,10 @@
 /**
  * `deferd audit`: prints the audit log, oldest first, or its last records with the newest first.
  */
+import type { Clock } from '../../../system/clock.ts'
 import { Option, type Command } from 'commander'
 import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
-import type { Shell } from '../../shell/shell.ts'
+import { withReader, type Shell } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
 import { auditEntryJson } from '../../../presentation/operation-json.ts'
@@ -33,7 +34,7 @@ function stateText({ state, error }: AuditEntry): readonly string[] {
   }
 }
 
-function textOf(record: AuditEntry, { clock }: Shell): string {
+function textOf(record: AuditEntry, clock: Clock): string {
   const { id, at, node, who, action, arguments: words, changed, undoneBy } = record
   const facts = [
     plural(changed, 'change'),
@@ -42,15 +43,15 @@ function textOf(record: AuditEntry, { clock }: Shell): string {
     ...(undoneBy === null ? [] : [`undone by ${undoneBy}`]),
     ...(node === null ? [] : [`at ${node}`]),
   ]
-  return `${[localTime(at, clock), who, `${action} ${words}`, `(${facts.join(', ')})`].map(maskControls).join('  ')}\n`
+  return `${[localTime(clock.wall.of(at), clock), who, `${action} ${words}`, `(${facts.join(', ')})`].map(maskControls).join('  ')}\n`
 }
 
 /** A record as a line: JSON, tab-separated values, or text for people. */
-function lineOf(record: AuditEntry, { tsv, json }: Options, shell: Shell): string {
-  if (json === true) return jsonLine(auditEntryJson(record))
-  if (tsv !== true) return textOf(record, shell)
+function lineOf(record: AuditEntry, { tsv, json }: Options, clock: Clock): string {
+  if (json === true) return jsonLine(auditEntryJson(record, clock.wall))
+  if (tsv !== true) return textOf(record, clock)
   const { at, node, who, action, arguments: words, changed } = record
-  return `${[isoTime(at), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
+  return `${[isoTime(clock.wall.of(at)), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
 }
 
 async function* oldestFirst(reader: QueueReader): AsyncGenerator<readonly AuditEntry[]> {
@@ -76,14 +77,11 @@ async function* newestFirst(reader: QueueReader, { limit = Infinity, before }: O
 
 async function print(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const reader = await shell.openReader(config)
   const isWhole = options.limit === undefined && options.before === undefined
-  try {
+  await withReader(shell, config, async ({ reader, clock }) => {
     for await (const page of isWhole ? oldestFirst(reader) : newestFirst(reader, options))
-      await shell.stdout.write(page.map((record) => lineOf(record, options, shell)).join(''))
-  } finally {
-    await reader.close()
-  }
+      await shell.stdout.write(page.map((record) => lineOf(record, options, clock)).join(''))
+  })
 }
 
 export function addAudit(program: Command, shell: Shell): void {

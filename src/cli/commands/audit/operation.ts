@@ -1,14 +1,14 @@
 /** `deferd operation`: cancels and undoes operations on many messages, by the ids that `deferd audit` shows. */
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
-import type { AuditEntry, AuditId } from '../../../store/audit-log.ts'
+import type { AuditId } from '../../../store/audit-log.ts'
 import { operationJson } from '../../../presentation/operation-json.ts'
 import { grouped, jsonLine, plural } from '../../../presentation/text.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import { countText, ProgressLine } from '../../shell/progress.ts'
 import type { QueueClient } from '../../shell/queue-client.ts'
-import type { Shell } from '../../shell/shell.ts'
+import { withReader, type Shell } from '../../shell/shell.ts'
 
 interface Options {
   readonly reason?: string
@@ -21,17 +21,13 @@ function idArgument(text: string): AuditId {
   throw new InvalidArgumentError('Expected the id of an operation: deferd audit shows it.')
 }
 
-/** Record of an operation. Throws CommandError (65) for an unknown id. */
-async function entryOf(shell: Shell, config: Config, id: AuditId): Promise<AuditEntry> {
-  const reader = await shell.openReader(config)
-  try {
+/** Record of an operation, with its JSON. Throws CommandError (65) for an unknown id. */
+const entryOf = (shell: Shell, config: Config, id: AuditId) =>
+  withReader(shell, config, async ({ reader, clock }) => {
     const entry = await reader.operation(id)
     if (entry === undefined) throw new CommandError(EX.data, `there is no operation ${id}: deferd audit shows the ids`)
-    return entry
-  } finally {
-    await reader.close()
-  }
-}
+    return { ...entry, json: operationJson(entry, clock.wall) }
+  })
 
 async function withClient<T>(shell: Shell, config: Config, work: (client: QueueClient) => Promise<T>): Promise<T> {
   const client = await shell.openQueueClient(config)
@@ -51,7 +47,7 @@ async function cancel(shell: Shell, id: AuditId, { json }: Options, command: Com
   if (outcome !== 'cancelled') throw new CommandError(EX.data, `operation ${id} has ended: it is ${state}; changed messages: ${changed}`)
   await shell.stdout.write(
     json === true
-      ? jsonLine(operationJson(entry))
+      ? jsonLine(entry.json)
       : `operation ${id} is cancelled; ${plural(changed, 'message')} changed: deferd operation undo ${id} changes them back\n`,
   )
 }
@@ -68,7 +64,7 @@ async function undo(shell: Shell, id: AuditId, { reason, json }: Options, comman
       await line.finish()
     }
   })
-  if (json === true) return shell.stdout.write(jsonLine(operationJson(await entryOf(shell, config, summary.id))))
+  if (json === true) return shell.stdout.write(jsonLine((await entryOf(shell, config, summary.id)).json))
   const of = undone.changed > summary.changed ? ` of ${grouped(undone.changed)}` : ''
   await shell.stdout.write(
     `operation ${id} is undone by operation ${summary.id}: ${plural(summary.changed, 'message')}${of} changed back\n`,

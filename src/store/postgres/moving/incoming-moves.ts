@@ -1,7 +1,7 @@
 /** Moves of messages of another queue into this one. */
 import { takeSubscriptions } from '../writing/subscription-writer.ts'
 import { queueIdOf, type Message, type MessageId, type OwnerId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { AccessEntry } from '../../access-entry.ts'
 import type { AccessToken } from '../../access-token.ts'
 import { takenEntry } from '../../audit-log.ts'
@@ -96,7 +96,7 @@ export class IncomingMoves {
     return arrivals.map((arrival, n) => known[n] ?? queueIds.get(arrival) ?? '')
   }
 
-  async #admit(tx: Transaction, source: QueueIdentity, limit: number, now: Instant): Promise<Admitted> {
+  async #admit(tx: Transaction, source: QueueIdentity, limit: number, now: QueueTime): Promise<Admitted> {
     const { operating } = this.#deps
     const rows = await tx.query<RecordRow>(sql.arrivingRows, [source, limit])
     const messages = rows.map(({ message }) => message)

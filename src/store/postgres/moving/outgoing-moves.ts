@@ -1,6 +1,6 @@
 /** Moves of messages out of the queue. Any node may move messages of all shards: their rows are locked, and those in delivery stay. */
 import { type MessageId, type OwnerId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { decodeHistory } from '../../history-record.ts'
 import {
   liveRecipients,
@@ -89,7 +89,7 @@ export class OutgoingMoves {
   async #finish(
     tx: Transaction,
     finished: readonly { readonly id: MessageId; readonly as: string }[],
-    at: Instant,
+    at: QueueTime,
     auditedAs: AuditId | null,
   ): Promise<void> {
     const names = new Map(finished.map(({ id, as }) => [id, as]))

@@ -2,7 +2,7 @@
 import type { AccessToken } from '../../access-token.ts'
 import type { MessageId, OwnerId, Placement } from '../../../mail/message.ts'
 import type { IdempotentRequest, NewOperation, OperationRound } from '../../audit-log.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './audit-queries.ts'
 import { sent, sentOnce, type Send, type Transaction } from './write-transaction.ts'
@@ -12,7 +12,7 @@ const FORGOTTEN = 1_000
 
 /** A request with its answer. */
 interface Request extends IdempotentRequest {
-  readonly at: Instant
+  readonly at: QueueTime
   readonly answer: string
 }
 
@@ -124,7 +124,10 @@ export class AuditWriter {
   }
 
   /** Forgets a slice of old rows. Returns whether more may be left. */
-  async forget(tx: Transaction, { historyBefore, requestsBefore }: { readonly historyBefore: Instant; readonly requestsBefore: Instant }) {
+  async forget(
+    tx: Transaction,
+    { historyBefore, requestsBefore }: { readonly historyBefore: QueueTime; readonly requestsBefore: QueueTime },
+  ) {
     const [operated, requests] = await Promise.all([
       tx.query(sql.forgetOperated, [historyBefore, FORGOTTEN]),
       tx.query(sql.forgetRequests, [requestsBefore, FORGOTTEN]),

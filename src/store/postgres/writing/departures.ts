@@ -2,7 +2,7 @@
  * Removes messages that have neither a live recipient nor a notice due. Their rows are replaced by one row of history each.
  */
 import { messageOf, type Message, type MessageId, type OwnerId, type Recipient, type RecipientId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { encodeHistory, type HistoryRecord } from '../../history-record.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './queries.ts'
@@ -10,7 +10,7 @@ import { toAttempt, toMessage, toRecipient, type AttemptRow, type MessageRow, ty
 import type { Transaction } from './write-transaction.ts'
 
 /** Time when a message left: that of its last outcome. */
-export const leftAt = (recipients: readonly Recipient[]): Instant =>
+export const leftAt = (recipients: readonly Recipient[]): QueueTime =>
   recipients.reduce((latest, { settledAt = 0 }) => Math.max(latest, settledAt), 0)
 
 /** The record of a message that leaves, without the prepended header fields, which belong to the deleted content. */

@@ -1,6 +1,6 @@
 /** Queue state other than mail, and maintenance: ids, saved destinations, deadlines, the audit log, and pruning. */
 import type { DestinationName, LeaseTerms, MessageId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { DestinationDue, DestinationRecord, QueueStore } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
@@ -58,8 +58,10 @@ export class Housekeeping {
     return reading.query<DestinationDue>(sql.destinationsDue, [this.#deps.terms.owner])
   }
 
-  async nextDeadlines(reading: Statements): Promise<{ readonly expiresAt: Instant | null; readonly warnAt: Instant | null }> {
-    const [row] = await reading.query<{ expiresAt: Instant | null; warnAt: Instant | null }>(sql.nextDeadlines, [this.#deps.terms.owner])
+  async nextDeadlines(reading: Statements): Promise<{ readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null }> {
+    const [row] = await reading.query<{ expiresAt: QueueTime | null; warnAt: QueueTime | null }>(sql.nextDeadlines, [
+      this.#deps.terms.owner,
+    ])
     return row ?? { expiresAt: null, warnAt: null }
   }
 

@@ -8,7 +8,7 @@ import {
   type LeaseTerms,
   type Recipient,
 } from '../../../mail/message.ts'
-import { seconds, type Clock, type Duration, type Instant } from '../../../system/clock.ts'
+import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Claim, Claimed } from '../../queue-store.ts'
 import { int2s, int4s, int8s, texts } from '../session/arrays.ts'
@@ -32,7 +32,7 @@ interface LastClaim {
   /** Time from which a claim covers all due mail. */
   readonly wholeFrom: Duration
   /** Due time from which its caller expected mail. */
-  readonly from: Instant
+  readonly from: QueueTime
 }
 
 /** Due times from which claims cover the mail of their destinations. */
@@ -48,7 +48,7 @@ class ClaimStarts {
    * Due time from which a claim covers the mail of its destination: that which its caller expects, or that of the claim before. The entries
    * of the mail which that one has leased are read once more, because the server removes those from the index that were read dead.
    */
-  startOf({ destination, from, now }: Claim): Instant {
+  startOf({ destination, from, now }: Claim): QueueTime {
     const time = this.#clock.monotonic()
     const last = this.#last.get(destination)
     const isWhole = from === undefined || last === undefined || time >= last.wholeFrom
@@ -116,7 +116,7 @@ export class Leases {
     const [limits, times] = [int4s(claims.map(({ limit }) => limit)), int8s(claims.map(({ now }) => now))]
     const [rows, next] = await Promise.all([
       tx.query<LeasedRow>(sql.claimDue, [...asked, times, limits]),
-      tx.query<{ destination: DestinationName; dueAt: Instant }>(sql.nextDueAt, asked),
+      tx.query<{ destination: DestinationName; dueAt: QueueTime }>(sql.nextDueAt, asked),
     ])
     const whole = claims.filter((_, n) => starts[n] === 0)
     this.#starts.took(whole, this.#clock.monotonic() - begun)
@@ -128,7 +128,7 @@ export class Leases {
     }))
   }
 
-  async #claimSuspect(tx: Transaction, now: Instant): Promise<DeliveryRequest | undefined> {
+  async #claimSuspect(tx: Transaction, now: QueueTime): Promise<DeliveryRequest | undefined> {
     const rows = await tx.query<LeasedRow>(sql.claimSuspect, [this.#terms.owner, now])
     return packRequests(this.#leased(tx, rows), this.#terms, 1)[0]
   }

@@ -3,7 +3,7 @@
  * mark, so that no notice is lost or sent twice. The owner of a message's home shard sends its notices.
  */
 import { messageOf, type DestinationName, type MessageId, type OwnerId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { MessageWithNoticesDue, RecipientsElsewhere, Report } from '../../queue-store.ts'
 import { int8s } from '../session/arrays.ts'
@@ -57,7 +57,7 @@ export class NoticesDue {
   }
 
   /** Messages whose warning time has passed, with their live recipients. */
-  async claimWarnings(reading: Statements, now: Instant, limit: number): Promise<readonly MessageWithNoticesDue[]> {
+  async claimWarnings(reading: Statements, now: QueueTime, limit: number): Promise<readonly MessageWithNoticesDue[]> {
     const found = await reading.query<{ id: MessageId }>(sql.dueWarnings, [this.#owner, now, limit])
     return this.#told(
       reading,

@@ -3,7 +3,7 @@
  * kind takes one statement.
  */
 import { queueIdOf, type Placement, type RecipientId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { Operation } from '../../queue-store.ts'
 import type { MessageRow, RecipientRow } from './rows.ts'
 
@@ -19,16 +19,16 @@ export interface HeldMessage {
  * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
  * next pruning purges the message.
  */
-const PURGE_PENDING: Instant = 0
+const PURGE_PENDING: QueueTime = 0
 
 type Requeue = Extract<Operation, { kind: 'requeue' }>
 
 /** One change of a message or of recipients. Changes of one kind with the same values are made by one statement. */
 export type Change =
-  | { readonly kind: 'flush'; readonly ids: readonly RecipientId[]; readonly now: Instant }
+  | { readonly kind: 'flush'; readonly ids: readonly RecipientId[]; readonly now: QueueTime }
   | { readonly kind: 'park' | 'unpark' | 'discard'; readonly ids: readonly RecipientId[] }
-  | { readonly kind: 'remove'; readonly ids: readonly RecipientId[]; readonly at: Instant; readonly last: string | null }
-  | { readonly kind: 'place'; readonly held: HeldMessage; readonly placement: Placement; readonly deletedAt: Instant | null }
+  | { readonly kind: 'remove'; readonly ids: readonly RecipientId[]; readonly at: QueueTime; readonly last: string | null }
+  | { readonly kind: 'place'; readonly held: HeldMessage; readonly placement: Placement; readonly deletedAt: QueueTime | null }
   | { readonly kind: 'expire'; readonly held: HeldMessage }
   | { readonly kind: 'depart'; readonly held: HeldMessage }
   | { readonly kind: 'requeue'; readonly held: HeldMessage; readonly moving: readonly RecipientRow[]; readonly operation: Requeue }
@@ -83,7 +83,7 @@ export function wakes(held: HeldMessage, operation: Operation): readonly Recipie
   }
 }
 
-const placed = (held: HeldMessage, placement: Placement, deletedAt: Instant | null = null): Change => ({
+const placed = (held: HeldMessage, placement: Placement, deletedAt: QueueTime | null = null): Change => ({
   kind: 'place',
   held,
   placement,
@@ -95,19 +95,19 @@ const queued = (held: HeldMessage): readonly Change[] => [
   { kind: 'unpark', ids: idsOf(held.recipients.filter(isLive)) },
 ]
 
-function flushed({ recipients }: HeldMessage, now: Instant): readonly Change[] {
+function flushed({ recipients }: HeldMessage, now: QueueTime): readonly Change[] {
   const ids = idsOf(recipients.filter((one) => isWaiting(one) && one.kept_due_at === null))
   return ids.length === 0 ? [] : [{ kind: 'flush', ids, now }]
 }
 
 /** Moves a message to the trash. Its delay warnings are dropped; failure notices that are due remain due. */
-const discarded = (held: HeldMessage, at: Instant): readonly Change[] => [
+const discarded = (held: HeldMessage, at: QueueTime): readonly Change[] => [
   placed(held, 'trash', at),
   { kind: 'discard', ids: idsOf(held.recipients.filter((one) => isLive(one) || one.notice_due === 'delay')) },
 ]
 
 /** Deletes a message permanently. When a recipient is in delivery, a later pruning deletes it instead. */
-export function purged(held: HeldMessage, now: Instant): readonly Change[] {
+export function purged(held: HeldMessage, now: QueueTime): readonly Change[] {
   const { row, recipients } = held
   if (recipients.some(isLeased)) return row.placement === 'trash' && row.deleted_at === PURGE_PENDING ? [] : discarded(held, PURGE_PENDING)
   const removal: Change = { kind: 'remove', ids: idsOf(recipients.filter(isLive)), at: now, last: null }

@@ -5,7 +5,7 @@
  */
 import { messageOf, type MessageId, type OwnerId, type Recipient, type RecipientId } from '../../../mail/message.ts'
 import type { RecipientEvent } from '../../../events/kept-event.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { AttemptRecord, Settled, Settlement, SettleResult } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
@@ -24,7 +24,7 @@ interface Applied {
   readonly isOwn: boolean
   readonly settled: readonly Settled[]
   readonly attempts: readonly AttemptRecord[]
-  readonly warnAt: Instant | null | undefined
+  readonly warnAt: QueueTime | null | undefined
   readonly events: readonly RecipientEvent[]
   /** The message, when it leaves with this settlement for certain. */
   readonly whole: WholeMessage | undefined
@@ -166,7 +166,7 @@ function count(tx: Transaction, { settled, attempts }: Applied): void {
   for (const { outcome, at } of attempts) if (outcome === 'deferred') tx.traffic.note('deferred', at, 1)
 }
 
-function departureOf({ settled, attempts }: Applied, whole: WholeMessage): { readonly at: Instant; readonly record: string } {
+function departureOf({ settled, attempts }: Applied, whole: WholeMessage): { readonly at: QueueTime; readonly record: string } {
   const outcomes = new Map(settled.filter(isFinal).map((one) => [one.recipient, one]))
   const recipients = whole.recipients.map((one): Recipient => {
     const outcome = outcomes.get(one.id)

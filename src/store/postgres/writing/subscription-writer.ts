@@ -1,7 +1,7 @@
 /** Changes subscriptions: what each receives, how far it has come, and what its target refused. Numbers and deletes events. */
 import { selectedTypes } from '../../../events/event-filter.ts'
 import type { EventSeq, KeptEvent } from '../../../events/kept-event.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { lossOf, prunable, withLoss } from '../../outbox/event-pages.ts'
 import { takenSubscription, type MovedSubscription } from '../../outbox/moved-subscription.ts'
 import {
@@ -29,7 +29,7 @@ import type { Statements } from '../session/database-connection.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import { sent, sentOnce, type Send, type Transaction } from './write-transaction.ts'
 
-type Added = NewSubscription & { readonly owner: SubscriptionOwner; readonly at: Instant; readonly by: string }
+type Added = NewSubscription & { readonly owner: SubscriptionOwner; readonly at: QueueTime; readonly by: string }
 
 const stored = (settings: SubscriptionSettings): string => storableText(JSON.stringify(settings))
 
@@ -107,7 +107,7 @@ export class SubscriptionWriter {
     return (await tx.query(sql.insertSubscription, [name, owner, stored(settings), at, storableText(by), configuredBy])).length > 0
   }
 
-  async #configure(tx: Transaction, entries: readonly NewSubscription[], at: Instant): Promise<readonly string[]> {
+  async #configure(tx: Transaction, entries: readonly NewSubscription[], at: QueueTime): Promise<readonly string[]> {
     const known = new Map((await tx.query<SubscriptionRow>(sql.lockSubscriptions)).map((row) => [row.name, row]))
     await releaseTables(
       tx,

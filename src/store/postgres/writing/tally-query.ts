@@ -3,7 +3,7 @@
  * per million; a result is used again for a while.
  */
 import type { DestinationName, QueueName } from '../../../mail/message.ts'
-import { seconds, type Clock, type Duration, type Instant } from '../../../system/clock.ts'
+import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
 import type { QueueTally } from '../../queue-tally.ts'
 import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic } from '../../traffic.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -35,7 +35,7 @@ interface CountedQueue {
   readonly queue: QueueName | 'trash'
   readonly messages: number
   readonly recipients: number
-  readonly oldestArrival: Instant
+  readonly oldestArrival: QueueTime
 }
 
 interface TallyRow {

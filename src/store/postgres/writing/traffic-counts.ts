@@ -3,7 +3,7 @@
  * its commit, so that a batch of calls costs one statement.
  */
 import type { OwnerId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { minuteOf, NO_TRAFFIC, OLDER_MINUTES, TRAFFIC_KINDS, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../../traffic.ts'
 import { int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -35,9 +35,9 @@ export const foldMinutes = `
 const BATCHES_PER_PART = 500
 
 export class TrafficCounts {
-  readonly #minutes = new Map<Instant, { -readonly [K in TrafficKind]: number }>()
+  readonly #minutes = new Map<QueueTime, { -readonly [K in TrafficKind]: number }>()
 
-  note(kind: TrafficKind, at: Instant, recipients: number): void {
+  note(kind: TrafficKind, at: QueueTime, recipients: number): void {
     if (recipients === 0) return
     const minute = minuteOf(at)
     const counted = this.#minutes.get(minute) ?? { ...NO_TRAFFIC }

@@ -6,7 +6,7 @@ import { EVENT_TYPES, type EventData, type EventType } from '../../../events/eve
 import { keptData } from '../../../events/event-values.ts'
 import type { NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { typesWanted, type SubscriptionRow } from '../../outbox/subscription-row.ts'
 import { int8s, texts } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -32,14 +32,14 @@ export class WantedTypes {
 }
 
 type AboutMessage = 'message.removed' | 'message.quarantined'
-type Noted = Omit<NewEvent, 'at'> & { readonly at: Instant | null }
+type Noted = Omit<NewEvent, 'at'> & { readonly at: QueueTime | null }
 
 /** An event about a message; without a time, it has that of the database. */
 export function messageEvent<T extends AboutMessage>(
   type: T,
   message: Pick<Message, 'id' | 'createdAt' | 'sender'>,
   members: Omit<EventData[T], 'queue_id' | 'sender'>,
-  at: Instant | null,
+  at: QueueTime | null,
 ): Noted {
   return { type, at, data: keptData(type, { queue_id: queueIdOf(message), sender: message.sender, ...members } as EventData[T]) }
 }
@@ -58,7 +58,7 @@ export class TransactionEvents {
     if (events !== undefined) for (const event of events) if (this.#wanted.has(event.type)) this.#noted.push(event)
   }
 
-  removed(message: Pick<Message, 'id' | 'createdAt' | 'sender'>, leftAt: Instant): void {
+  removed(message: Pick<Message, 'id' | 'createdAt' | 'sender'>, leftAt: QueueTime): void {
     if (!this.#wanted.has('message.removed')) return
     const at = this.#noted.reduce((latest, event) => Math.max(latest, event.at ?? 0), leftAt)
     this.#noted.push(messageEvent('message.removed', message, {}, at))

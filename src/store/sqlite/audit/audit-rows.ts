@@ -4,7 +4,7 @@
  */
 import type { Database } from 'better-sqlite3'
 import type { MessageId, Placement } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import {
   OPERATIONS_PER_MESSAGE,
   PLACING_ACTIONS,
@@ -53,7 +53,7 @@ export class AuditRows {
     this.#insertOperated = db.prepare<{ operation: AuditId; changed: string }>(sql.insertOperated)
     this.#end = db.prepare<object>(sql.endOperation)
     this.#placementBefore = db.prepare<[MessageId], Placement>(sql.placementBefore).pluck()
-    this.#oldestOperated = db.prepare<[], { operation: AuditId; at: Instant }>(sql.oldestOperated)
+    this.#oldestOperated = db.prepare<[], { operation: AuditId; at: QueueTime }>(sql.oldestOperated)
     this.#forgetOperated = db.prepare<{ operation: AuditId; limit: number }>(sql.forgetOperated)
   }
 
@@ -87,7 +87,7 @@ export class AuditRows {
   }
 
   /** Forgets a slice of the messages that operations before a time have changed. Returns whether more may be left. */
-  forgetOperated(before: Instant): boolean {
+  forgetOperated(before: QueueTime): boolean {
     const oldest = this.#oldestOperated.get()
     if (oldest === undefined || oldest.at >= before) return false
     this.#forgetOperated.run({ operation: oldest.operation, limit: FORGOTTEN })
@@ -113,7 +113,7 @@ export class AuditSearch {
     this.#before = db.prepare<object, AuditEntry>(sql.auditBefore)
     this.#one = db.prepare<[AuditId], AuditEntry>(sql.operation)
     this.#on = db.prepare<{ message: MessageId; limit: number }, AuditEntry>(sql.operationsOn)
-    this.#placed = db.prepare<object, { id: MessageId; createdAt: Instant | null; isLast: 0 | 1 }>(sql.placedBy)
+    this.#placed = db.prepare<object, { id: MessageId; createdAt: QueueTime | null; isLast: 0 | 1 }>(sql.placedBy)
   }
 
   audit(page: { readonly after: AuditId; readonly limit: number }): AuditEntry[] {

@@ -1,7 +1,7 @@
 /** Rows of rotating refresh tokens. */
 import type { Database } from 'better-sqlite3'
 import type { KeptGrant, SharedGrant } from '../../../oauth/shared-grant.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 
 const GRANT = `refresh_token as refreshToken, access_token as accessToken, expires_at as expiresAt, generation, origin`
 const grantOf = `select ${GRANT} from oauth_token where name = ? and user = ? and generation > 0`
@@ -35,7 +35,7 @@ export class GrantRows {
 
   constructor(db: Database) {
     this.#read = db.prepare<[string, string], SharedGrant>(grantOf)
-    this.#claim = db.prepare<{ name: string; user: string; now: Instant; until: Instant }>(claim)
+    this.#claim = db.prepare<{ name: string; user: string; now: QueueTime; until: QueueTime }>(claim)
     this.#replace = db.prepare<KeptGrant>(replace)
     this.#take = db.prepare<KeptGrant>(take)
     this.#release = db.prepare<[string, string]>(release)
@@ -45,7 +45,7 @@ export class GrantRows {
     return this.#read.get(name, user) ?? null
   }
 
-  claimGrant(name: string, user: string, { now, until }: { readonly now: Instant; readonly until: Instant }): boolean {
+  claimGrant(name: string, user: string, { now, until }: { readonly now: QueueTime; readonly until: QueueTime }): boolean {
     return this.#claim.run({ name, user, now, until }).changes > 0
   }
 

@@ -1,6 +1,6 @@
 /** Rows of the requests that were carried out, each written in the transaction of its effect. */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../../audit-log.ts'
 import * as sql from './audit-queries.ts'
 
@@ -12,18 +12,18 @@ export class RequestRows {
   readonly #forget
 
   constructor(db: Database) {
-    this.#insert = db.prepare<[string, string, Instant, string]>(sql.insertRequest)
-    this.#forget = db.prepare<{ before: Instant; limit: number }>(sql.forgetRequests)
+    this.#insert = db.prepare<[string, string, QueueTime, string]>(sql.insertRequest)
+    this.#forget = db.prepare<{ before: QueueTime; limit: number }>(sql.forgetRequests)
   }
 
   /** Throws RequestRepeated when the key is kept. */
-  keep({ key, digest }: IdempotentRequest, at: Instant, answer: string): void {
+  keep({ key, digest }: IdempotentRequest, at: QueueTime, answer: string): void {
     if (this.#insert.run(key, digest, at, answer).changes === 0)
       throw new RequestRepeated(`a request with the key ${key} was carried out before`)
   }
 
   /** Forgets a slice of the requests before a time. Returns whether more may be left. */
-  forget(before: Instant): boolean {
+  forget(before: QueueTime): boolean {
     return this.#forget.run({ before, limit: FORGOTTEN }).changes === FORGOTTEN
   }
 }

@@ -1,6 +1,6 @@
 /** Rows of access tokens. */
 import type { Database } from 'better-sqlite3'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { AccessToken } from '../../access-token.ts'
 import * as sql from './audit-queries.ts'
 
@@ -16,7 +16,7 @@ export class TokenRows {
   constructor(db: Database) {
     this.#insert = db.prepare<TokenRow>(sql.insertToken)
     this.#delete = db.prepare<[string]>(sql.deleteToken)
-    this.#use = db.prepare<{ name: string; hour: Instant }>(sql.noteTokenUse)
+    this.#use = db.prepare<{ name: string; hour: QueueTime }>(sql.noteTokenUse)
   }
 
   addToken(token: AccessToken): boolean {
@@ -27,7 +27,7 @@ export class TokenRows {
     return this.#delete.run(name).changes > 0
   }
 
-  tokenUsed(name: string, hour: Instant): void {
+  tokenUsed(name: string, hour: QueueTime): void {
     this.#use.run({ name, hour })
   }
 }

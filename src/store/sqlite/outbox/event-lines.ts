@@ -4,7 +4,7 @@
  * the last one is the key of the row.
  */
 import { storedType, type EventSeq, type KeptEvent, type NewEvent } from '../../../events/kept-event.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 
 /** Maximum number of events in a row, so that a reader of few events decodes few. */
 export const EVENTS_IN_ROW = 100
@@ -13,7 +13,7 @@ export interface EventLinesRow {
   /** Number of the last event. */
   readonly last: EventSeq
   /** The earliest time of an event. */
-  readonly at: Instant
+  readonly at: QueueTime
   readonly lines: string
 }
 

@@ -7,7 +7,7 @@ import { EVENT_TYPES, type EventData, type EventType } from '../../../events/eve
 import { keptData } from '../../../events/event-values.ts'
 import type { EventSeq, NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type MessageId } from '../../../mail/message.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { typesWanted, type SubscriptionRow } from '../../outbox/subscription-row.ts'
 import { EVENTS_IN_ROW, eventRow } from './event-lines.ts'
 import * as sql from './outbox-queries.ts'
@@ -15,7 +15,7 @@ import * as sql from './outbox-queries.ts'
 /** The message of an event that the store itself writes. */
 interface AboutMessage {
   readonly id: MessageId
-  readonly created_at: Instant
+  readonly created_at: QueueTime
   readonly sender: string
 }
 
@@ -30,13 +30,13 @@ export class EventRows {
   /** Null when they have to be read. */
   #wanted: ReadonlySet<EventType> | null = null
   /** The latest time of an event, of a claim, or of the queue's clock when the queue was opened. */
-  #latest: Instant
+  #latest: QueueTime
 
   constructor(db: Database) {
-    this.#insert = db.prepare<[EventSeq, Instant, string]>(sql.insertEvents)
+    this.#insert = db.prepare<[EventSeq, QueueTime, string]>(sql.insertEvents)
     this.#newest = db.prepare<[], EventSeq | null>(sql.lastEvent).pluck()
     this.#subscriptions = db.prepare<[], SubscriptionRow>(sql.subscriptions)
-    this.#latest = db.prepare<[], Instant>(sql.timeOfClock).pluck().get() ?? 0
+    this.#latest = db.prepare<[], QueueTime>(sql.timeOfClock).pluck().get() ?? 0
   }
 
   get wanted(): ReadonlySet<EventType> {
@@ -57,7 +57,7 @@ export class EventRows {
   }
 
   /** Notes that the queue was used at a time, for events without a time of their own. */
-  passed(at: Instant): void {
+  passed(at: QueueTime): void {
     if (at > this.#latest) this.#latest = at
   }
 
@@ -83,7 +83,7 @@ export class EventRows {
     this.#last = last
   }
 
-  removed(message: AboutMessage, leftAt: Instant): void {
+  removed(message: AboutMessage, leftAt: QueueTime): void {
     if (this.wanted.has('message.removed')) this.#about('message.removed', message, leftAt, {})
   }
 
@@ -94,7 +94,7 @@ export class EventRows {
   #about<T extends 'message.removed' | 'message.quarantined'>(
     type: T,
     { id, created_at: createdAt, sender }: AboutMessage,
-    earliest: Instant,
+    earliest: QueueTime,
     members: Omit<EventData[T], 'queue_id' | 'sender'>,
   ): void {
     const data = { queue_id: queueIdOf({ id, createdAt }), sender, ...members } as EventData[T]

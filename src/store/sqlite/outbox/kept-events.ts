@@ -1,7 +1,7 @@
 /** Reads the kept events, on any connection. */
 import type { Database } from 'better-sqlite3'
 import type { EventSeq, KeptEvent } from '../../../events/kept-event.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import type { ParkedEvent } from '../../outbox/subscription.ts'
 import { eventsIn, type EventLinesRow } from './event-lines.ts'
 import * as sql from './outbox-queries.ts'
@@ -19,7 +19,7 @@ export class KeptEvents {
 
   constructor(db: Database) {
     this.#after = db.prepare<[EventSeq], EventLinesRow>(sql.eventsAfter)
-    this.#before = db.prepare<[Instant], EventLinesRow>(sql.eventsBefore)
+    this.#before = db.prepare<[QueueTime], EventLinesRow>(sql.eventsBefore)
     this.#last = db.prepare<[], EventSeq | null>(sql.lastEvent).pluck()
     this.#epoch = db.prepare<[], number>(sql.epoch).pluck()
   }
@@ -77,7 +77,7 @@ export class KeptEvents {
   }
 
   /** Number of the event after the last one before a time; of the oldest event when none is before it. */
-  firstSince(at: Instant): EventSeq {
+  firstSince(at: QueueTime): EventSeq {
     // Times ascend almost, so the search begins at the newest end.
     for (const row of this.#before.iterate(at)) {
       const event = eventsIn(row).findLast((one) => one.at < at)

@@ -1,7 +1,7 @@
 /** Rows of subscriptions: what each receives, how far it has come, and what its target refused. */
 import type { Database } from 'better-sqlite3'
 import type { EventSeq } from '../../../events/kept-event.ts'
-import type { Instant } from '../../../system/clock.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss } from '../../outbox/event-pages.ts'
 import { takenSubscription, type MovedSubscription } from '../../outbox/moved-subscription.ts'
 import {
@@ -48,7 +48,7 @@ export class SubscriptionRows {
     return this.#reading
   }
 
-  subscribe({ name, settings, at, by }: NewSubscription & { readonly at: Instant; readonly by: string }): boolean {
+  subscribe({ name, settings, at, by }: NewSubscription & { readonly at: QueueTime; readonly by: string }): boolean {
     this.#events.forgetWanted()
     return this.#add({ name, owner: 'command', settings, createdAt: at, createdBy: by })
   }
@@ -64,7 +64,7 @@ export class SubscriptionRows {
     return true
   }
 
-  configureSubscriptions(entries: readonly NewSubscription[], at: Instant): readonly string[] {
+  configureSubscriptions(entries: readonly NewSubscription[], at: QueueTime): readonly string[] {
     this.#events.forgetWanted()
     const names = new Set(entries.map(({ name }) => name))
     for (const { name, owner } of this.#all.all()) if (owner === 'configuration' && !names.has(name)) this.#remove(name, owner)
@@ -155,7 +155,7 @@ export class SubscriptionRows {
     const row = this.#one.get(name)
     if (row === undefined) return null
     this.#resume(name)
-    if (replay.kind === 'parked') return this.#db.prepare<[Instant, string]>(sql.retryParked).run(replay.at, name).changes
+    if (replay.kind === 'parked') return this.#db.prepare<[QueueTime, string]>(sql.retryParked).run(replay.at, name).changes
     const kept = this.#kept
     const { last } = kept
     if (replay.kind === 'waiting') return Math.max(0, last - row.cursor)
@@ -181,7 +181,7 @@ export class SubscriptionRows {
     if (first === undefined || first.seq > through) return
     const left = others.filter(({ seq }) => seq > through)
     const { last, at, lines } = eventRow(first.seq + others.length, left)
-    this.#db.prepare<[Instant, string, EventSeq]>(sql.shortenEvents).run(at, lines, last)
+    this.#db.prepare<[QueueTime, string, EventSeq]>(sql.shortenEvents).run(at, lines, last)
   }
 
   /** Counts events up to a number that a subscription has not had. One without a target has no position. */
