@@ -15,10 +15,10 @@ export const PROCESS_TIER: readonly string[] = [
   'test/page/{browser,connection,counting,hostile-mail,incident}.test.ts',
   'test/daemon/{admin,dkim-keys,reload,sendmail}.test.ts',
   'test/telemetry/contrib.test.ts',
-  'test/cli/commands/{webhook,page-and-token}.test.ts',
+  'test/cli/commands/{import,operation,webhook,page-and-token}.test.ts',
   'test/cli/{broken-configurations,hostile-text}.test.ts',
   'test/cli/oauth/{oauth-list,oauth-login,token-command}.test.ts',
-  'test/docs/newcomers.test.ts',
+  'test/docs/{newcomers,testkit-examples}.test.ts',
   'test/{public-types,embedded-relay}.test.ts',
   // Many seeds, many states, long spans of virtual time.
   'test/simulation/{states,rewriting,simulation,tls-policies}.test.ts',
@@ -37,6 +37,6 @@ export const PROCESS_TIER: readonly string[] = [
   'test/queue/{memory,queue-move,subscription-move}.test.ts',
   'test/store/sqlite/{claim-cost,damaged-copies,durability,foreign-schema,power-cut,power-cut-replay,random-schedules}.test.ts',
   'test/store/memory/random-schedules.test.ts',
-  'test/stories/{access-tokens,concurrency-experiment,features-on-both-stores,notices-over-smtp,oauth-of-two-nodes,on-call,outage-recovery,plan-matches-queue,six-days,slow-destination}.test.ts',
+  'test/stories/{access-tokens,concurrency-experiment,features-on-both-stores,many-recipients,message-rate,notices-over-smtp,oauth-of-two-nodes,on-call,outage-recovery,plan-matches-queue,relay-chains,six-days,slow-destination}.test.ts',
   'test/stories/{tls-policies-over-a-month,tls-reports-of-a-day}.test.ts',
 ]

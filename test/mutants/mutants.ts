@@ -38,8 +38,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an expiry without an attempt has no event',
     'outbox/event-recorder.ts',
-    'this.#tell()\n    const offset',
-    'if (outcome.result === null) return undefined\n    const offset',
+    'this.#tell()\n    const events',
+    'if (outcome.result === null) return undefined\n    const events',
   ),
   mutant('a message leaves without an event', OPERATING, '  queue.outbox.removed(message, leftAt)\n', ''),
   mutant(
