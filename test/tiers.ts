@@ -12,6 +12,8 @@ export const PROCESS_TIER: readonly string[] = [
   'test/packages/**/*.test.ts',
   'test/store/postgres/**/*.test.ts',
   'test/conformance/{on-disk,postgres}.test.ts',
+  'test/daemon/node/taken-over-at-start.test.ts',
+  'test/import/shared-import.test.ts',
   'test/page/{browser,connection,counting,hostile-mail,incident}.test.ts',
   'test/daemon/{admin,dkim-keys,reload,sendmail}.test.ts',
   'test/telemetry/contrib.test.ts',

@@ -4,10 +4,9 @@
  */
 import type { DatabaseUrl } from '../../config/values/database-url.ts'
 import type { OwnerId } from '../../mail/message.ts'
-import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
+import { seconds, withTimeout, type Clock, type Duration, type QueueTime } from '../../system/clock.ts'
 import type { PeriodicTask } from '../../system/periodic-task.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
-import { seconds } from '../../system/clock.ts'
 import { ShardKeys } from '../membership/shard-keys.ts'
 import { ProviderMail } from './provider-mail.ts'
 import { ProviderMembers } from './provider-members.ts'
@@ -84,6 +83,9 @@ const SLICE_LIMIT: Duration = seconds(10)
 
 const databaseTime = 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now'
 
+/** Maximum time for the end of the sessions of a store that could not be opened. */
+const CLOSE_LIMIT: Duration = seconds(1)
+
 /** Time limit of a statement of the reader. */
 const READER_SETTINGS = { statement_timeout: '15s' }
 
@@ -117,27 +119,22 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
       new LastingSession({ terms: { url, durability, application: `deferd ${node} ${letter}` }, clock, limit })
     const mail = new ProviderMail({ node, clock, reading, wake, session: lasting('m', SLICE_LIMIT) })
     const members = new ProviderMembers({ node, clock, keys, mail, wake, session: lasting('p', LIMIT) })
-    const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
-    const { store, side, destroy } = await createStore(writing, {
-      ...base,
-      wake,
-      recent,
-      onFenced,
-      onEvent,
-      queuesMail,
-      tallyKeptFor,
-      keys,
-      members,
-    })
-    const reader = createPostgresReader(reading, async () => undefined)
-    const vacuum = vacuumTables({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
+    let vacuum: PeriodicTask | null = null
     let watch: PeriodicTask | null = null
-    const closeReading = async () => {
+    const closeReading = async (): Promise<void> => {
       await members.close()
       await mail.stop()
-      await Promise.all([vacuum.stop(), watch?.stop()])
+      await Promise.all([vacuum?.stop(), watch?.stop()])
       await reading.close()
     }
+    const base = { node, name: labels.name, clock, connect: () => connect(names.writing), reading }
+    const opening = createStore(writing, { ...base, wake, recent, onFenced, onEvent, queuesMail, tallyKeptFor, keys, members })
+    const { store, side, destroy } = await opening.catch(async (error: unknown) => {
+      await withTimeout(closeReading(), clock, CLOSE_LIMIT)
+      throw error
+    })
+    const reader = createPostgresReader(reading, async () => undefined)
+    vacuum = vacuumTables({ node, clock, reading, connect: () => connect(`deferd ${node} v`), from: vacuumFrom })
     return {
       node,
       store,

@@ -1,6 +1,7 @@
 /** A node of a shared queue that another one takes over while it starts. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -58,6 +59,10 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a node that is taken over${WITHOUT_POSTG
       onTestFinished(() => daemon.stop())
       const [next] = await taker.query<{ id: number }>('select id from node')
       expect([joined.at(-1), next?.id !== former?.id]).toEqual([next?.id, true])
+      // The sessions and periodic tasks of the former node end with it: none of them looks for mail of providers, which happens every 5 s.
+      await sleep(6_000)
+      const left = `select application_name from pg_stat_activity where application_name like 'deferd ${former?.id ?? 0} %'`
+      await expect.poll(() => taker.query(left)).toEqual([])
       const port = daemon.listeners[0]?.port ?? 0
       await createTransport({ host: '127.0.0.1', port, ignoreTLS: true }).sendMail({
         from: 'app@us.example',
