@@ -31,7 +31,7 @@ import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
-import { bodyOf, conditionsOf, describedFilter, filterOf, optionsOf, unknownIn } from './screens/filter-text.ts'
+import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
 import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
 
@@ -69,7 +69,7 @@ interface AskedAction {
 /** Null when no message is checked. */
 function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
   const operation = operationOf(query)
-  const filter = filterOf(query)
+  const filter = filterTextOf(query)
   shaped(conditionShape, unknownIn(query, BESIDES))
   const ids = query.getAll('id')
   if (text(query, 'scope') === 'ids' || (ids.length > 0 && text(query, 'scope') !== 'filter')) {

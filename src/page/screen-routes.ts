@@ -20,7 +20,7 @@ import { queryText } from './markup/links.ts'
 import { countingScreen } from './screens/counting-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
-import { conditionsOf, filterOf, unknownIn, type FilterText } from './screens/filter-text.ts'
+import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
 import { historyScreen } from './screens/history-screen.ts'
 import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
@@ -120,7 +120,7 @@ const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, is
 const NOTHING = { messages: [], next: null } as const
 
 async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
-  const filter: FilterText = filterOf(query)
+  const filter: FilterText = filterTextOf(query)
   const after = text(query, 'after')
   const order = chosen(query, 'order', MESSAGE_ORDERS)
   const visible = requester?.destinations ?? null

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { Command } from 'commander'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { conditionsIn, withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
+import { givenConditions, withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
 import { operationText, operationWords, type WordedOperation } from '../../src/queue/operation-words.ts'
 import { ANY_MESSAGE, filterOf, isFiltered, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { DAY, HOUR, seconds } from '../../src/system/clock.ts'
@@ -65,7 +65,7 @@ function filterIn(argv: readonly string[]): { readonly filter: QueueFilter; read
   command.parse(argv, { from: 'user' })
   const { limit = null, ...options } = command.opts<FilterOptions & { readonly all?: true; readonly now?: true }>()
   const [queueId = null] = command.args
-  return { filter: { ...filterOf(conditionsIn(options), NOW), queueId }, limit }
+  return { filter: { ...filterOf(givenConditions(options), NOW), queueId }, limit }
 }
 
 test('bash and the command read the filter that was carried out', () => {

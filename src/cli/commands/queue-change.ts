@@ -7,7 +7,7 @@ import type { Config } from '../../config/options.ts'
 import type { OperationName, BulkOperation, Selection, OperationSummary } from '../../queue/operation-request.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { filterOf, isFiltered } from '../../store/message-conditions.ts'
-import { conditionsIn, withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import { pages } from '../../queue/list-pages.ts'
@@ -101,7 +101,7 @@ const ASK_ABOVE = 1_000
 const SHOWN = 20
 
 function selectionOf(ids: readonly string[], options: Options, now: QueueTime): Selection {
-  const filter = filterOf(conditionsIn(options), now)
+  const filter = filterOf(givenConditions(options), now)
   const filtered = isFiltered(filter)
   if (ids.length > 0 && (filtered || options.all === true)) throw new CommandError(EX.usage, 'give either queue ids or filters, not both')
   if (ids.length > 0) return { kind: 'ids', ids }

@@ -5,7 +5,7 @@ import { Option, type Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { filterOf, isFiltered } from '../../store/message-conditions.ts'
-import { conditionsIn, withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { listHeading, type ListForm } from '../render/list-row.ts'
 import type { ListingOrder, Share } from '../queue-client/listing-shares.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
@@ -89,7 +89,7 @@ export async function printList(shell: Shell, command: Command, { queue, ...opti
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async (opened) => {
     const now = opened.clock.now()
-    const filter = filterOf(conditionsIn(queue === 'maildrop' ? options : { ...options, queue }), now)
+    const filter = filterOf(givenConditions(queue === 'maildrop' ? options : { ...options, queue }), now)
     const order = { queue, filter, now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }
     if (options.count === true) {
       const messages = await countOf(opened, config.queue_directory, order)

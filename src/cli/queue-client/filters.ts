@@ -59,7 +59,7 @@ export function withFilters(command: Command, queues: readonly string[] = QUEUES
 }
 
 /** The conditions among the options that `withFilters` added, whose values its parsers made. */
-export const conditionsIn = (options: object): GivenConditions =>
+export const givenConditions = (options: object): GivenConditions =>
   Object.fromEntries(
     Object.entries(options).flatMap(([option, value]) => {
       const name = option.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -19,7 +19,7 @@ const FILTER_NAMES: readonly FilterName[] = FILTER_FIELDS.map(({ name }) => name
 /** Conditions as the operator entered them; empty for none. */
 export type FilterText = Readonly<Record<FilterName, string>>
 
-export const filterOf = (query: URLSearchParams): FilterText =>
+export const filterTextOf = (query: URLSearchParams): FilterText =>
   Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Record<FilterName, string>
 
 /** Parameters of a query that are neither conditions nor `besides`. With them, a filter selects other mail than was asked for. */

@@ -4,7 +4,7 @@
  */
 import { createHmac, createPrivateKey } from 'node:crypto'
 import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
-import { AccessTokens } from './issued-tokens.ts'
+import { IssuedTokens } from './issued-tokens.ts'
 import { FAILURES, type AuthorityFailure, type AuthorityRule, type AuthorityRules, type Effect } from './authority-rule.ts'
 import { pathsOf, type AuthoritySettings } from './authority-settings.ts'
 import { devicePage } from './device-page.ts'
@@ -68,7 +68,7 @@ export class AuthorityEngine {
     this.#settings = settings
     this.#rules = rules
     this.#seed = seed
-    const tokens = new AccessTokens(settings, signingKey(seed))
+    const tokens = new IssuedTokens(settings, signingKey(seed))
     this.endpoint = new TokenEndpoint(settings, tokens, (kind) => this.#newText(kind), startedAt)
   }
 

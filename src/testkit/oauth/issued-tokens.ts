@@ -26,7 +26,7 @@ export const identifierOf = (name: string): string =>
     .digest('hex')
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')
 
-export class AccessTokens {
+export class IssuedTokens {
   readonly #settings: IssuerSettings
   readonly #key: KeyObject
   readonly publicKey: KeyObject

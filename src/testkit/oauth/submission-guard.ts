@@ -4,7 +4,7 @@
  */
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { SECOND, type WallTime } from '../../system/clock.ts'
-import type { AccessTokens } from './issued-tokens.ts'
+import type { IssuedTokens } from './issued-tokens.ts'
 import { EXCHANGE, GMAIL_SCOPE, type AuthorityProvider, type AuthoritySettings } from './authority-settings.ts'
 import type { Claims } from './json-web-token.ts'
 
@@ -19,7 +19,7 @@ export interface GuardedMailbox {
 }
 
 export interface GuardSettings {
-  /** Mailboxes by address; when absent, each address is a mailbox that may send as any sender. */
+  /** Mailboxes by address; null as ProtectionOptions.mailboxes without a value. */
   readonly mailboxes: ReadonlyMap<string, GuardedMailbox> | null
   /** False: SMTP AUTH is switched off for the tenant. */
   readonly smtpAuth: boolean
@@ -54,9 +54,9 @@ export function readTokenResponse(mechanism: string, response: string): { readon
 export class SubmissionGuard {
   readonly settings: GuardSettings
   readonly #authority: Pick<AuthoritySettings, 'provider' | 'clients' | 'tenant'>
-  readonly #tokens: AccessTokens
+  readonly #tokens: IssuedTokens
 
-  constructor(settings: GuardSettings, authority: Pick<AuthoritySettings, 'provider' | 'clients' | 'tenant'>, tokens: AccessTokens) {
+  constructor(settings: GuardSettings, authority: Pick<AuthoritySettings, 'provider' | 'clients' | 'tenant'>, tokens: IssuedTokens) {
     this.settings = settings
     this.#authority = authority
     this.#tokens = tokens

@@ -1,6 +1,6 @@
 /** The token endpoint of an authorization server (RFC 6749 §3.2) and its device endpoint (RFC 8628 §3.1), from form to answer. */
 import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
-import { AccessTokens, type Grant } from './issued-tokens.ts'
+import { IssuedTokens, type Grant } from './issued-tokens.ts'
 import { consentedScopes, EXCHANGE, GRAPH, pathsOf, type AuthorityClient, type AuthoritySettings } from './authority-settings.ts'
 import { ClientCheck } from './client-check.ts'
 import { DeviceLogins } from './device-logins.ts'
@@ -33,14 +33,14 @@ type Outcome = JsonAnswer | Cause
 export type NewText = (kind: 'refresh' | 'device' | 'user') => string
 
 export class TokenEndpoint {
-  readonly tokens: AccessTokens
+  readonly tokens: IssuedTokens
   readonly logins: RefreshTokens
   readonly devices = new DeviceLogins()
   readonly #settings: AuthoritySettings
   readonly #clients = new ClientCheck()
   readonly #newText: NewText
 
-  constructor(settings: AuthoritySettings, tokens: AccessTokens, newText: NewText, now: WallTime) {
+  constructor(settings: AuthoritySettings, tokens: IssuedTokens, newText: NewText, now: WallTime) {
     this.#settings = settings
     this.tokens = tokens
     this.#newText = newText

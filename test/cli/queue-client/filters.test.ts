@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { conditionsIn, withFilters } from '../../../src/cli/queue-client/filters.ts'
+import { givenConditions, withFilters } from '../../../src/cli/queue-client/filters.ts'
 import { ANY_MESSAGE, filterOf as filterBy, isFiltered } from '../../../src/store/message-conditions.ts'
 
 const NOW = 1_000_000_000
@@ -8,7 +8,7 @@ const NOW = 1_000_000_000
 function filterOf(...args: readonly string[]) {
   const command = withFilters(new Command('list').exitOverride().configureOutput({ writeErr: () => undefined }))
   command.parse(args, { from: 'user' })
-  return filterBy(conditionsIn(command.opts()), NOW)
+  return filterBy(givenConditions(command.opts()), NOW)
 }
 
 describe('filter options', () => {
