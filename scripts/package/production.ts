@@ -10,7 +10,7 @@ export interface Lock {
 }
 
 export interface Dependency {
-  /** Path in the repository: `node_modules/@pinojs/redact`. */
+  /** Path in the repository: `node_modules/@zone-eu/mailsplit`. */
   readonly folder: string
   readonly name: string
   readonly license: string

@@ -2,11 +2,10 @@
  * Writes lines for events to the log (standard error or log_file). Lines are buffered and written together, because each message
  * causes several. `flush` writes the buffer before the process ends.
  */
-import { pino, type Logger } from 'pino'
 import type { Clock, Duration, Timers, WallTime } from '../system/clock.ts'
 import { civilTime, isoInstant, MONTHS } from '../mail/mail-date.ts'
 import { escapeControls, maskControls } from '../mail/smtp-reply.ts'
-import type { Listen, QueueEvent } from './events.ts'
+import type { Listen } from './events.ts'
 import { logRecords } from './json-log.ts'
 import { postfixLines } from './postfix-log.ts'
 
@@ -109,19 +108,11 @@ function postfixListener({ syslogName, host, pid, clock, stampedByReader = false
 }
 
 function jsonListener({ syslogName, host, pid }: LogOptions, buffer: LineBuffer): Listen {
-  let at: WallTime = 0
-  const logger: Logger = pino(
-    {
-      base: { program: syslogName, host, pid },
-      messageKey: 'text',
-      timestamp: () => `,"time":"${isoInstant(at)}"`,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write: (text) => buffer.add(`${escapeControls(text.trimEnd())}\n`) },
-  )
-  return (event: QueueEvent, when: WallTime) => {
-    at = when
-    for (const { level, members } of logRecords(event)) logger[level](members)
+  return (event, at) => {
+    const time = isoInstant(at)
+    for (const { level, members } of logRecords(event)) {
+      buffer.add(`${escapeControls(JSON.stringify({ level, time, program: syslogName, host, pid, ...members }))}\n`)
+    }
   }
 }
 

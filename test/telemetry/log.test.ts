@@ -432,6 +432,12 @@ describe('records in JSON', () => {
     expect(JSON.parse(logged([attempted({ oauth: 'm365' })], 'json')[0] ?? '')).toMatchObject({ oauth: 'm365' })
   })
 
+  test('begin with level, time and program, and escape text once', () => {
+    expect(logged([{ kind: 'note', level: 'warning', text: 'a "b" \\ ü \u001b\u202e' }], 'json')).toEqual([
+      String.raw`{"level":"warn","time":"2026-11-20T10:00:00.000Z","program":"deferd","host":"host","pid":42,"event":"note","text":"a \"b\" \\ ü \u001b\u202e"}`,
+    ])
+  })
+
   test('have what has to be done about a refused login', () => {
     const status = { reply: '535 5.7.139 off', status: '4.7.139', stage: 'auth' as const }
     expect(JSON.parse(logged([attempted({ status })], 'json')[0] ?? '')).toMatchObject({

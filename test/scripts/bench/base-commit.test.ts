@@ -5,7 +5,7 @@ const lock = (version: string, tool: string) =>
   JSON.stringify({
     packages: {
       '': { version: '0.1.0' },
-      'node_modules/pino': { version },
+      'node_modules/zod': { version },
       'node_modules/vitest': { version: tool, dev: true },
     },
   })

@@ -55,12 +55,12 @@ describe('dependencies', () => {
       'node_modules/zod': { license: 'MIT' },
       'node_modules/vitest': { dev: true, license: 'MIT' },
       'node_modules/node-addon-api': { license: 'MIT' },
-      'node_modules/@pinojs/redact': { license: 'MIT' },
-      'node_modules/pino/node_modules/split2': { license: 'ISC' },
+      'node_modules/@zone-eu/mailsplit': { license: 'MIT' },
+      'node_modules/pg/node_modules/split2': { license: 'ISC' },
     }
     expect(productionDependencies({ packages })).toEqual([
-      { folder: 'node_modules/@pinojs/redact', name: '@pinojs/redact', license: 'MIT' },
-      { folder: 'node_modules/pino/node_modules/split2', name: 'split2', license: 'ISC' },
+      { folder: 'node_modules/@zone-eu/mailsplit', name: '@zone-eu/mailsplit', license: 'MIT' },
+      { folder: 'node_modules/pg/node_modules/split2', name: 'split2', license: 'ISC' },
       { folder: 'node_modules/zod', name: 'zod', license: 'MIT' },
     ])
   })
