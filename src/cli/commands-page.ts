@@ -1,6 +1,4 @@
-/**
- * Renders docs/commands.md from the help texts.
- */
+/** Renders docs/commands.md from the help texts. */
 import type { Command } from 'commander'
 import { POSTFIX_NAMES } from './postfix/tools.ts'
 
@@ -25,7 +23,7 @@ Exit codes follow sysexits(3): 64 wrong usage (also an empty argument), 65 no su
 ${[...POSTFIX_NAMES].map(([name, { options }]) => `| \`${name}\` | ${options} |\n`).join('')}
 `
 
-/** The help text of a command, with its added text. */
+/** Help text of a command, including the text that the command adds below its options. */
 function helpOf(command: Command): string {
   let text = ''
   command.configureOutput({ writeOut: (part) => void (text += part), getOutHelpWidth: () => 100 })

@@ -1,6 +1,4 @@
-/**
- * Entry of the process: runs the command line and exits with its code.
- */
+/** Entry of the process: runs the command line and exits with its code. */
 import { basename } from 'node:path'
 import { processShell } from './process-shell.ts'
 import { failure, run } from './program.ts'

@@ -38,7 +38,6 @@ export class ProcessLog {
 
   readonly listen: Listen = (event, at) => this.#log.listen(event, at)
 
-  /** Writes the buffer. */
   flush(): void {
     this.#log.flush()
   }

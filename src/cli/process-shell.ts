@@ -42,7 +42,6 @@ class StreamOutput implements Output {
   }
 }
 
-/** Login name of the user who runs the process. */
 function loginName(): string {
   try {
     return userInfo().username

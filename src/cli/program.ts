@@ -71,7 +71,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ],
 ])
 
-/** Names of the commands of a command; none for another one, and for the Postfix tools. */
+/** Names of the subcommands of a command; empty for a command without any, and for the Postfix tools. */
 const commandsOf = (shell: Shell) => async (name: string) => {
   const [one] = COMMANDS.has(name) ? (await buildProgram(shell, [name])).commands : []
   return (one?.commands ?? []).map((inner) => inner.name())

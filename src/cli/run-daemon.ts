@@ -33,7 +33,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     log.flush()
     process.exit(EX.software)
   })
-  /** Ends the process though a thread of it does not end: exit() waits for threads, also for one in a system call that does not return. */
+  /** Ends the process despite a stuck thread: exit() would wait for every thread, also for one in a system call that does not return. */
   const endWithout = ({ isStuck, message, exitCode }: StoreSilent): never => {
     if (isStuck) note('error', `${message}; a system call does not return, so that the process ends itself by SIGKILL`)
     log.flush()

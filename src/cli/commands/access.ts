@@ -90,14 +90,13 @@ function columnsOf(rows: readonly (readonly string[])[], display: Display): read
   }))
   const [subject = NONE, key = NONE, action = NONE, ...others] = natural
   const room = widthBeside([subject, ...others], display) - 1
-  const ofKey = Math.max(KEY, Math.min(key.width, room - Math.min(action.width, Math.floor(room / 2))))
+  const ofKey = Math.max(LEAST_KEY_WIDTH, Math.min(key.width, room - Math.min(action.width, Math.floor(room / 2))))
   const ofAction = Math.max(action.heading.length, Math.min(action.width, room - ofKey))
   return [subject, { ...key, width: ofKey, cut: 'middle' }, { ...action, width: ofAction }, ...others]
 }
 
 const NONE: Column = { heading: '', width: 0 }
-/** Minimum width of a key. */
-const KEY = 8
+const LEAST_KEY_WIDTH = 8
 
 const entryJson = ({ subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry, wall: WallView): object => ({
   subject,

@@ -23,11 +23,10 @@ async function synced(path: string): Promise<void> {
   }
 }
 
-/** Age from which the part of a backup is that of a killed one. A running backup writes to its part all the time. */
-const LEFT_FROM: Duration = DAY
+/** A running backup writes to its partial file all the time, so that a killed one has left a file of this age. */
+const ABANDONED_AGE: Duration = DAY
 
 interface Source {
-  /** The queue folder. */
   readonly directory: string
   readonly clock: MachineClock
   readonly random: Random
@@ -41,7 +40,7 @@ async function nameProblem(file: string, directory: string): Promise<string | nu
   return there === null || there.isFile() ? null : 'it is not a file'
 }
 
-/** Removes the parts that killed backups of this name have left. A part that cannot be removed stays. */
+/** Removes the partial files that killed backups of this name have left. A file that cannot be removed stays. */
 async function removeLeft(file: string, before: WallTime): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {
@@ -61,7 +60,7 @@ async function createPartial(file: string, { directory, clock, random }: Source)
   try {
     const problem = await nameProblem(file, directory)
     if (problem !== null) throw new Error(problem)
-    await removeLeft(file, clock.now() - LEFT_FROM)
+    await removeLeft(file, clock.now() - ABANDONED_AGE)
     await (await open(partial, 'wx', 0o600)).close()
     return partial
   } catch (cause) {

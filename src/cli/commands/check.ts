@@ -34,13 +34,11 @@ import { queueFile } from '../../store/sqlite/file/database.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
 import { maskControls, jsonLine, plural, span } from '../../presentation/text.ts'
 
-/** Depth of the check of the queue. */
 type Depth = 'quick' | 'full' | 'repair'
 
 type Check = (shell: Shell, loaded: LoadedConfig, depth: Depth) => Promise<Finding | null> | Finding | null
 
-/** Remaining validity below which a certificate gets a warning. */
-const SOON = 21 * DAY
+const WARNED_VALIDITY = 21 * DAY
 
 function certificate(what: string, path: string, now: WallTime): Finding | null {
   if (path === '') return null
@@ -55,7 +53,7 @@ function certificate(what: string, path: string, now: WallTime): Finding | null 
   const left = validToDate.getTime() - now
   const text = `${path} (${subject.replaceAll('\n', ', ')})`
   if (left <= 0) return warning(what, `${text} ended ${span(-left)} ago: renew it, then reload`)
-  return left < SOON ? warning(what, `${text} ends in ${span(left)}`) : ok(what, `${text} holds for ${span(left)}`)
+  return left < WARNED_VALIDITY ? warning(what, `${text} ends in ${span(left)}`) : ok(what, `${text} holds for ${span(left)}`)
 }
 
 /** Finding for a part of the configuration without a problem or warning; null when the configuration does not use the part. */
@@ -139,7 +137,7 @@ function missingQueue(cause: unknown): Finding {
   return warning('queue', NO_QUEUE)
 }
 
-/** Opens the database on the terms of a start, and counts the mail. */
+/** Opens the database as a start does, and counts the mail. */
 async function sharedQueue(shell: Shell, config: Config, depth: Depth): Promise<Finding> {
   if (depth !== 'quick')
     return warning('queue', 'PostgreSQL checks its own pages and indexes: use pg_amcheck, and a standby or a backup to repair')
@@ -168,8 +166,7 @@ function queueFinding(mail: readonly QueueCount[]): Finding {
     : ok('queue', plural(total, 'message'))
 }
 
-/** Maximum number of names listed in a finding. */
-const NAMED = 3
+const MOST_NAMED = 3
 
 const maildrop: Check = async (shell, { config: { queue_directory: directory } }) => {
   let waiting = 0
@@ -182,9 +179,9 @@ const maildrop: Check = async (shell, { config: { queue_directory: directory } }
   }
   const refused = existsSync(refusedFolder(directory)) ? readdirSync(refusedFolder(directory)).length : 0
   if (stale.length === 0 && refused === 0) return waiting === 0 ? null : ok('maildrop', `${plural(waiting, 'message')} not taken in yet`)
-  const more = stale.length > NAMED ? ` and ${stale.length - NAMED} more, see deferd queue list --queue maildrop` : ''
+  const more = stale.length > MOST_NAMED ? ` and ${stale.length - MOST_NAMED} more, see deferd queue list --queue maildrop` : ''
   const problems = [
-    ...(stale.length === 0 ? [] : [`${stale.slice(0, NAMED).join(', ')}${more}`]),
+    ...(stale.length === 0 ? [] : [`${stale.slice(0, MOST_NAMED).join(', ')}${more}`]),
     ...(refused === 0 ? [] : [`${plural(refused, 'refused file')} in ${refusedFolder(directory)}: inspect and remove`]),
   ]
   return warning('maildrop', problems.join('; '))
@@ -204,7 +201,7 @@ const names: Check = async (_shell, { config }) => {
   return warning('names', 'DNSSEC validation may be unavailable: an answer about the root was not authentic, so that DANE has no effect')
 }
 
-/** Opens the port of admin_listen and closes it, while no daemon runs, which has it open. */
+/** Opens and closes the port of admin_listen. Skipped while a daemon runs, because the daemon has the port open. */
 const adminPort: Check = async (shell, { config }) => {
   if (config.admin_listen === '' || (await shell.liveDestinations(config)) !== null) return null
   const { SystemNet } = await import('../../system/system-net.ts')

@@ -1,6 +1,4 @@
-/**
- * `deferd config`: prints the effective parameters as `name = value`, like postconf(1).
- */
+/** `deferd config`: prints the effective parameters as `name = value`, like postconf(1). */
 import type { Command } from 'commander'
 import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
 import { OPTIONS, type OptionName } from '../../config/options.ts'

@@ -1,6 +1,4 @@
-/**
- * `deferd destination`: lists, shows, suspends and resumes destinations.
- */
+/** `deferd destination`: lists, shows, suspends and resumes destinations. */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { actionText } from '../../config/values/provider-table.ts'

@@ -12,9 +12,8 @@ interface HelpContext {
   readonly shell: Shell
   readonly end: (code: number) => void
   readonly again: (argv: readonly string[]) => Promise<number>
-  /** Names of the commands. */
   readonly commands: readonly string[]
-  /** Names of the commands of a command; none for another one. */
+  /** Names of the subcommands of a command; empty for a command without any. */
   readonly commandsOf: (name: string) => Promise<readonly string[]>
 }
 
@@ -24,7 +23,7 @@ function parameterHelp(name: OptionName): string {
   return `${name}: ${about}\nDefault: ${byDefault === '' ? '(empty)' : byDefault}${tables}\n`
 }
 
-/** The error for a topic below a command, whose own commands are `known`. */
+/** The error for a topic below the command `name`, which has the subcommands `known`. */
 function noHelp(topic: string, name: string, known: readonly string[]): CommandError {
   const meant = nearest(
     topic,

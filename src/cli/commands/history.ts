@@ -1,6 +1,4 @@
-/**
- * `deferd history list`: mail that has left the queue, the last one first.
- */
+/** `deferd history list`: mail that has left the queue, the last one first. */
 import { Option, type Command } from 'commander'
 import type { FinalState, Recipient } from '../../mail/message.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../../store/queue-reader.ts'

@@ -30,10 +30,10 @@ interface ImportOptions {
   readonly json?: true
 }
 
-/** The configuration file that the import uses, and what main.cf would make of it. */
+/** The configuration file that the import uses, and the configuration converted from main.cf. */
 interface Plan {
   readonly path: string
-  /** Null when the file exists, and stays as it is. */
+  /** Null when the configuration file exists: the import leaves the file as it is. */
   readonly converted: ConvertedConfiguration | null
   readonly spool: string
 }
@@ -60,7 +60,7 @@ function planOf(shell: Shell, options: ImportOptions, overrides: readonly string
   }
 }
 
-/** The configuration that the file would have; without files that are not written yet. */
+/** Prints the configuration that an import would write, and counts the mail of the spool. Changes nothing. */
 const dryRun = async (shell: Shell, { path, converted, spool }: Plan, options: ImportOptions): Promise<TakeOverReport> => {
   const report = surveySpool(spool)
   const files = converted?.files ?? []

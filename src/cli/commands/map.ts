@@ -12,19 +12,18 @@ import { CommandError, EX } from '../shell/exit.ts'
 import { maskControls } from '../../presentation/text.ts'
 import type { Shell } from '../shell/shell.ts'
 
-/** The exit code of a key that no table has, as that of postmap -q. */
+/** Of a key that no table has, as of postmap -q. */
 const NOT_FOUND = 1
 
-/** Parameters that name lookup tables. */
-const NAMES = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'] as const
+const TABLE_PARAMETERS = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'] as const
 
 const sourcesOf = (config: Config, name: string) => {
-  const known = NAMES.find((parameter) => parameter === name)
+  const known = TABLE_PARAMETERS.find((parameter) => parameter === name)
   if (known !== undefined) return config[known]
   if (name === 'transport_maps') return config.transport_tables
   if (name.includes(':')) return parseTables(name)
   throw new Error(
-    `${name} names no lookup tables; name one of ${['transport_maps', ...NAMES].join(', ')}, or a table such as texthash:/PATH`,
+    `${name} names no lookup tables; name one of ${['transport_maps', ...TABLE_PARAMETERS].join(', ')}, or a table such as texthash:/PATH`,
   )
 }
 

@@ -58,8 +58,7 @@ async function show(shell: Shell, asked: string, { json }: JsonOption, opened: O
   await shell.stdout.write(found.map((node) => (json === true ? jsonLine(nodeJson(node, facts)) : nodeScreen(node, facts))).join(''))
 }
 
-/** Time between two looks of `drain --wait`. */
-const LOOK: Duration = SECOND / 4
+const POLL_INTERVAL: Duration = SECOND / 4
 
 interface DrainOptions {
   readonly wait?: true
@@ -68,7 +67,7 @@ interface DrainOptions {
 async function drain(shell: Shell, asked: string, { wait }: DrainOptions, { directory }: Opened): Promise<void> {
   await mark(shell, asked, true, directory)
   const isBusy = async () => (await directory.list()).some((node) => isNamed(node, asked) && node.draining && node.shards + node.leased > 0)
-  if (wait === true) while (await isBusy()) await sleep(shell.clock, LOOK)
+  if (wait === true) while (await isBusy()) await sleep(shell.clock, POLL_INTERVAL)
   const done = wait === true ? 'has no mail any more' : 'gives its mail to the other nodes and refuses new mail'
   await shell.stdout.write(`${maskControls(asked)} ${done}\n`)
 }

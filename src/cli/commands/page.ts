@@ -31,7 +31,7 @@ function portArgument(text: string): number {
 /** Name of the user for the audit log: under sudo, of the user who called it. */
 const userOf = ({ env, login }: Shell): string => env['SUDO_USER'] ?? login
 
-/** The line that forwards the page's port to another machine, and the text around link and line. */
+/** The command line that forwards the page's port to another machine, with the link and instructions. */
 function linkText(
   url: string,
   { code, lifetime }: LoginCode,

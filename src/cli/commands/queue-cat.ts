@@ -1,7 +1,4 @@
-/**
- * `deferd queue cat`: prints a queued message. A pipe or file gets the stored bytes; on a terminal, control characters are
- * masked.
- */
+/** `deferd queue cat`: prints a queued message. A pipe or file gets the stored bytes; on a terminal, control characters are masked. */
 import type { WallView } from '../../system/wall-view.ts'
 import type { Command } from 'commander'
 import { parseQueueId } from '../../mail/queue-id.ts'
@@ -76,7 +73,7 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
     if (options.e === true) await shell.stdout.write(envelopeOf(story, clock.wall))
     const parts = { header: all || options.h === true, body: all || options.b === true }
     if (!parts.header && !parts.body) return
-    // A content in PostgreSQL may leave after the story was read.
+    // The content may be removed from PostgreSQL after its message was read.
     if (story.queue === 'gone' || (await reader.readChunk(story.message, 0)) === undefined) {
       throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
     }

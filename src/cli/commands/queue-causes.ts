@@ -1,6 +1,4 @@
-/**
- * `deferd queue causes`: replies for which mail waits, grouped by destination, with the filter that selects each group.
- */
+/** `deferd queue causes`: replies for which mail waits, grouped by destination, with the filter that selects each group. */
 import type { Command } from 'commander'
 import { waitingCauses } from '../../queue/waiting-causes.ts'
 import { causeJson } from '../../presentation/cause-json.ts'

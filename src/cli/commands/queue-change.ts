@@ -89,16 +89,13 @@ interface Options extends FilterOptions {
   readonly json?: true
 }
 
-/** The selected messages and the options of one command line. */
 interface Request {
   readonly ids: readonly string[]
   readonly options: Options
 }
 
-/** Number of messages above which the command asks for confirmation on a terminal. */
-const ASK_ABOVE = 1_000
-/** Maximum number of messages that a dry run lists. */
-const SHOWN = 20
+const MOST_UNCONFIRMED = 1_000
+const MOST_LISTED = 20
 
 function selectionOf(ids: readonly string[], options: Options, now: QueueTime): Selection {
   const filter = filterOf(givenConditions(options), now)
@@ -132,7 +129,7 @@ async function countOf(shell: Shell, client: QueueClient, order: BulkOperation, 
 }
 
 async function confirmed(shell: Shell, { operation }: BulkOperation, matched: number | null, { yes }: Options): Promise<boolean> {
-  if (yes === true || shell.stdout.columns === null || matched === null || matched <= ASK_ABOVE) return true
+  if (yes === true || shell.stdout.columns === null || matched === null || matched <= MOST_UNCONFIRMED) return true
   const answer = await shell.ask(`${operation} ${plural(matched, 'message')}? [y/N] `)
   return answer === null || /^y(es)?$/i.test(answer.trim())
 }
@@ -140,7 +137,7 @@ async function confirmed(shell: Shell, { operation }: BulkOperation, matched: nu
 /** Counts the selected messages and prints the first ones, without changing any. */
 async function rehearse(shell: Shell, config: Config, client: QueueClient, order: BulkOperation): Promise<OperationSummary> {
   const shown: string[] = []
-  const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, SHOWN - shown.length)))
+  const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, MOST_LISTED - shown.length)))
   await withReader(shell, config, async ({ reader, clock }) => {
     const facts = {
       now: clock.now(),
@@ -160,7 +157,6 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
-/** The outcome in words. */
 function outcomeOf({ operation, past }: Verb, { matched, changed, inTransfer }: OperationSummary, { dryRun }: Options): string {
   const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : []
   if (dryRun === true) return [`${plural(matched, 'message')} would be ${past}`, ...stand, 'nothing was changed'].join('; ')

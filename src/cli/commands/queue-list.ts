@@ -1,6 +1,4 @@
-/**
- * `deferd queue list`: a table of messages, also in a pipe; exact tab-separated values with --tsv, and JSON with --json.
- */
+/** `deferd queue list`: a table of messages, also in a pipe; exact tab-separated values with --tsv, and JSON with --json. */
 import { Option, type Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'

@@ -1,6 +1,4 @@
-/**
- * `deferd queue shape`: the age of queued mail by destination or sender domain, as Postfix's qshape(1) counts it.
- */
+/** `deferd queue shape`: the age of queued mail by destination or sender domain, as Postfix's qshape(1) counts it. */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'

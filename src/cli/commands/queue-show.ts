@@ -1,6 +1,4 @@
-/**
- * `deferd queue show`: explains why a message is still queued and what happens next.
- */
+/** `deferd queue show`: explains why a message is still queued and what happens next. */
 import type { Command } from 'commander'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'

@@ -43,7 +43,6 @@ function portArgument(text: string, previous: readonly SinkPort[]): readonly Sin
   }
 }
 
-/** Parses the address and port of the authorization server. */
 function endpointArgument(text: string): Endpoint {
   try {
     return parseListen(text, '--oauth-listen')
@@ -127,7 +126,6 @@ async function runSink(shell: Shell, options: Options): Promise<void> {
   await shell.stderr.write(inWords(summary))
 }
 
-/** Form of the events, and the folder for messages. */
 interface Printer {
   readonly json: boolean
   readonly folder: SinkFolder | undefined

@@ -30,7 +30,7 @@ Send a first mail from another terminal. It stays deferred, because no host answ
 
 `
 
-/** Commands for the first mail of a queue. */
+/** Commands suggested once the first message is queued. */
 const nextLines = (queueId: string, deferd: string, flags: string): string =>
   `
 The mail ${queueId} is queued. List the queue, see why the mail waits, and try it again:

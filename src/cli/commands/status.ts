@@ -1,6 +1,4 @@
-/**
- * `deferd status`: one screen about the queue; `deferd top`: the same, repeated while the daemon runs.
- */
+/** `deferd status`: one screen about the queue; `deferd top`: the same, repeated while the daemon runs. */
 import { clockOf } from '../../system/queue-clock.ts'
 import { type Command, Option } from 'commander'
 import { readStatus, type QueueStatus } from '../../queue/queue-status.ts'
@@ -24,12 +22,11 @@ interface TopOptions extends Options {
   readonly count?: number
 }
 
-/** Least width of the screen. */
 const LEAST_WIDTH = 60
 /** Clears a terminal and moves the cursor to its top left corner (ECMA-48 CUP, ED). */
 const CLEAR = '\u001b[H\u001b[2J'
 
-/** A status, and the nodes of a queue that several share; null for another queue. */
+/** The status of a queue, and the nodes that share the queue; null for a queue of one daemon. */
 interface Shown {
   readonly status: QueueStatus
   readonly nodes: NodeFacts | null

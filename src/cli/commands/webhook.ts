@@ -55,7 +55,7 @@ const ARGUMENTS: ReadonlyMap<string, string> = new Map([
   ...['types', 'destinations', 'senders', 'batch'].map((member) => [member, `--${member}`] as const),
 ])
 
-/** Checks a request here, so that mistakes are named as those of an argument. Throws CommandError (64). */
+/** Checks a request before it is sent, so that an error names the argument of the command line. Throws CommandError (64). */
 function checked(request: NewSubscriptionRequest): NewSubscriptionRequest {
   const reading = checkValue(newSubscriptionShape, request)
   if (reading.ok) return reading.value
@@ -142,7 +142,7 @@ async function test(shell: Shell, name: string, command: Command): Promise<void>
   if (!isTaken) throw new CommandError(EX.temporary, 'the test event was not taken')
 }
 
-/** A subscription as one paragraph: where to, how far, and what is wrong. */
+/** A subscription as one paragraph: target, progress, and last answer. */
 function linesOf(one: SubscriptionView, now: QueueTime): string {
   const { name, owner, settings, progress, behind, oldestAt, parked, lost } = one
   const { state, why, tries, dueAt, lastAnswer } = progress

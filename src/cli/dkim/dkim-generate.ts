@@ -26,7 +26,6 @@ interface GenerateOptions {
   readonly json?: true
 }
 
-/** A key in its file. */
 interface WrittenKey {
   readonly selector: string
   readonly type: KeyType

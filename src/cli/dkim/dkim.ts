@@ -15,7 +15,6 @@ interface JsonOption {
   readonly json?: true
 }
 
-/** A key with its domain. */
 interface Listed extends DkimKey {
   readonly domain: string
   readonly name: string

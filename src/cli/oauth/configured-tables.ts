@@ -10,7 +10,7 @@ import { errorMessage } from '../../system/caught-error.ts'
 import { maskControls } from '../../presentation/text.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 
-/** The table of a name. Throws for an unknown one, with those that exist. */
+/** Throws for an unknown name, and lists the names of the existing tables. */
 export function tableNamed(name: string, { oauth }: Config): OauthTable {
   const table = oauth.get(name)
   if (table !== undefined) return table

@@ -8,8 +8,7 @@ import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
 import { certificateOf } from './table-files.ts'
 import { decisiveFault, testLogin, type LoginTest, type LoginTestDeps } from './table-test.ts'
 
-/** Remaining validity below which the certificate of an application gets a warning. */
-const SOON = 30 * DAY
+const WARNED_VALIDITY = 30 * DAY
 
 /** A finding for each certificate by which an application proves itself. One that cannot be read is reported by the preparation. */
 export function* oauthCertificates({ oauth }: Config, now: WallTime): Generator<Finding> {
@@ -21,7 +20,8 @@ export function* oauthCertificates({ oauth }: Config, now: WallTime): Generator<
     const left = certificate.expiresAt - now
     const renew = 'add a new one to the application, write it to the file, then reload'
     if (left <= 0) yield warning(what, `${text} ended ${span(-left)} ago: ${renew}`)
-    else yield left < SOON ? warning(what, `${text} ends in ${span(left)}: ${renew}`) : ok(what, `${text} holds for ${span(left)}`)
+    else
+      yield left < WARNED_VALIDITY ? warning(what, `${text} ends in ${span(left)}: ${renew}`) : ok(what, `${text} holds for ${span(left)}`)
   }
 }
 

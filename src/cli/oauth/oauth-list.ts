@@ -22,7 +22,6 @@ interface Options {
   readonly json?: true
 }
 
-/** Facts beside the configuration. */
 interface Surroundings {
   /** Text of smtp_sasl_password_maps; empty when it cannot be read. */
   readonly passwords: string
@@ -78,7 +77,7 @@ export async function listTables(shell: Shell, { json }: Options, command: Comma
   )
 }
 
-/** The refresh token that the queue keeps, without it. */
+/** State of the refresh token that the queue keeps, without the token itself. */
 interface KeptLogin {
   /** User of its last access token; null for an opaque one. */
   readonly user: string | null

@@ -103,7 +103,7 @@ function testText({ name, provider, grant }: OauthTable, test: LoginTest, { cloc
   const facts = tokenFacts(test, clock).map(([label, value]) => `  ${label.padEnd(12)}${value}`)
   const isServed = test.token !== null && test.hops.length > 0 && decisiveFault(test) === null
   const findings = [
-    // A server has taken the token in spite of them.
+    // Warnings when a server has accepted the token despite its faults.
     ...test.faults.map(({ text }) => `${(isServed ? 'warning' : 'error').padEnd(8)}token: ${text}`),
     ...test.hops.map(({ hop, text, fault }) => (fault === null ? `ok      ${hop}: ${text}` : `error   ${hop}: ${fault.text}`)),
     ...(test.token !== null && test.hops.length === 0 ? [NO_HOP] : []),

@@ -69,7 +69,7 @@ function tokenOf(kept: KeptGrant | null): TokenAnswer {
   return { kind: 'token', token: kept.grant.accessToken, lifetime: kept.grant.expiresAt - kept.clock.now() }
 }
 
-/** Grants before the first start: a new refresh token takes the place of that of the file. */
+/** Grants before the first start: a new refresh token replaces the one in the file. */
 function fileGrants({ table, refreshToken }: OauthClient): SharedGrants {
   let kept: SharedGrant | null = null
   return {

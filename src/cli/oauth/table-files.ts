@@ -6,10 +6,10 @@ import { errorMessage } from '../../system/caught-error.ts'
 import type { WallTime } from '../../system/clock.ts'
 
 export interface TableFile {
-  /** Member that names the file. */
+  /** Member of the table that names the file. */
   readonly member: string
   readonly path: string
-  /** Why the file cannot be used, or should not be as it is; null for neither. */
+  /** Reason why the file cannot be used, or should be changed; null without a problem. */
   readonly problem: string | null
 }
 

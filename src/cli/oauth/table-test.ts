@@ -12,7 +12,6 @@ import type { TokenSource } from '../../oauth/token-source.ts'
 import type { Duration } from '../../system/clock.ts'
 import { obtainToken, type TokenDeps } from './obtained-token.ts'
 
-/** A login that is tested. */
 export interface TestedLogin {
   readonly client: OauthClient
   /** Null when only the token is tested. */
@@ -22,7 +21,7 @@ export interface TestedLogin {
 
 export interface HopTest {
   readonly hop: string
-  /** Result with the hosts of the next hop. */
+  /** Result of the login, with the hosts of the next hop. */
   readonly text: string
   /** Null when the login works. */
   readonly fault: Fault | null
@@ -30,7 +29,6 @@ export interface HopTest {
 
 export interface LoginTest {
   readonly user: string | null
-  /** Null without a token. */
   readonly token: { readonly claims: TokenClaims | null; readonly lifetime: Duration } | null
   /** Faults of the request, or of the token. */
   readonly faults: readonly Fault[]
@@ -87,7 +85,7 @@ function faultOf({ ok, text, user: loggedIn, status }: Trial, { client, user, cl
   return loginFault(client.table, { user, claims, faults, refusal: loginRefusal(status), reason: status.reason })
 }
 
-/** The fault that keeps mail from leaving; null when the login works. A server that takes a token is right about it. */
+/** The fault that keeps mail from leaving; null when the login works. The answer of a server outweighs faults found in the token. */
 export function decisiveFault({ token, faults, hops }: LoginTest): Fault | null {
   const [first = null] = faults
   if (token === null || hops.length === 0) return first

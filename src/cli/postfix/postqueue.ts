@@ -1,6 +1,4 @@
-/**
- * `postqueue` and `mailq` with Postfix's options and output (postqueue(1)).
- */
+/** `postqueue` and `mailq` with Postfix's options and output (postqueue(1)). */
 import type { LoadedConfig } from '../../config/load.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'

@@ -1,6 +1,4 @@
-/**
- * `qshape` with Postfix's options (qshape(1)).
- */
+/** `qshape` with Postfix's options (qshape(1)). */
 import { printShape, queuesOf } from '../commands/queue-shape.ts'
 import type { Shell } from '../shell/shell.ts'
 import { getopt } from './getopt.ts'

@@ -57,13 +57,13 @@ function standAloneConfig({ myhostname, mydomain, myorigin, message_size_limit, 
     smtpd_recipient_limit,
     // Scripts write all commands at once, with line ends of any kind.
     smtpd_forbid_unauth_pipelining: false,
-    smtpd_forbid_bare_newline_exclusions: [ADDRESS],
+    smtpd_forbid_bare_newline_exclusions: [CLIENT_ADDRESS],
     smtpd_error_sleep_time: 0,
   }
 }
 
 /** Address of the client (Postfix smtpd_peer). */
-const ADDRESS = '127.0.0.1'
+const CLIENT_ADDRESS = '127.0.0.1'
 
 /** Submits each message of the session through the maildrop. */
 class MaildropTaker implements MessageTaker {
@@ -153,7 +153,7 @@ class OneConnection extends ForwardingNet {
 
 /** Standard input and output with the members of net.Socket that the SMTP server uses without TLS. */
 class StandardStreams extends Duplex {
-  readonly remoteAddress = ADDRESS
+  readonly remoteAddress = CLIENT_ADDRESS
   /** Resolves when the session has ended. */
   readonly ended: Promise<void>
   readonly #shell: Shell

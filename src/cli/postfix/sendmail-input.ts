@@ -19,10 +19,7 @@ export function normalizeInput(text: string, dotEnds: boolean): string {
   return (first < 0 ? [] : lines.slice(first)).map((line) => `${line}\r\n`).join('')
 }
 
-/**
- * Address lists of To, Cc and Bcc. When a Resent-To, Resent-Cc or Resent-Bcc field exists, only these are used (Postfix sendmail
- * -t).
- */
+/** Address lists of To, Cc and Bcc. When a Resent-To, Resent-Cc or Resent-Bcc field exists, only these are used (Postfix sendmail -t). */
 export function recipientFields(fields: readonly UnfoldedField[]): readonly string[] {
   const named = (...names: readonly string[]) => fields.filter(({ name }) => names.includes(name)).map(({ value }) => value)
   const resent = named('resent-to', 'resent-cc', 'resent-bcc')

@@ -1,6 +1,4 @@
-/**
- * Formats the queue as `postqueue -p` and `mailq` print it (Postfix showq(8)), byte for byte.
- */
+/** Formats the queue as `postqueue -p` and `mailq` print it (Postfix showq(8)), byte for byte. */
 import type { Clock } from '../../system/clock.ts'
 import { queueIdOf } from '../../mail/message.ts'
 import type { ListedMessage } from '../../store/queue-reader.ts'

@@ -8,7 +8,7 @@ import { submitToMaildrop } from '../../queue/intake/maildrop-writer.ts'
 import { QueueIncompatible, QueueTooNew } from '../../store/errors.ts'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { SECOND } from '../../system/clock.ts'
-import { outcomeOf, PATIENCE, wakeDaemon } from '../queue-client/pickup.ts'
+import { outcomeOf, OUTCOME_LIMIT, wakeDaemon } from '../queue-client/pickup.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 
@@ -63,6 +63,6 @@ export async function awaitQueueIds(shell: Shell, { queue_directory: queueDirect
     case 'no daemon':
       return 'stored in the maildrop; no daemon runs, and the next one assigns the queue id'
     case 'waiting':
-      return `stored in the maildrop; the daemon has not assigned a queue id within ${PATIENCE / SECOND} seconds`
+      return `stored in the maildrop; the daemon has not assigned a queue id within ${OUTCOME_LIMIT / SECOND} seconds`
   }
 }

@@ -69,7 +69,6 @@ function refusal({ exitCode, why }: Failed, { headers }: IncomingMessage): Comma
   )
 }
 
-/** Client of a running daemon. */
 class DaemonClient implements QueueClient {
   readonly #socketPath: string
 
@@ -255,6 +254,6 @@ export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null>
 export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise<LoginCode | null> =>
   answerOf(() => new DaemonClient(controlPath(queueDirectory)).newLoginCode(user))
 
-/** The running daemon reads the files of its configuration again. False when no daemon runs. */
+/** Has the running daemon read the files of its configuration again. False when no daemon runs. */
 export const askToReadFiles = async (queueDirectory: string): Promise<boolean> =>
   (await answerOf(async () => (await new DaemonClient(controlPath(queueDirectory)).readFiles(), true))) ?? false

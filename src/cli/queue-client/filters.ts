@@ -17,12 +17,12 @@ export interface FilterOptions {
 /** Queues that a command can name. */
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 
-/** Maximum length of a text in characters, as in the API. */
-const LONGEST = 1_000
+/** In characters, as in the API. */
+const LONGEST_TEXT = 1_000
 
 function textArgument(text: string): string {
-  if (text.length <= LONGEST) return text
-  throw new InvalidArgumentError(`Expected at most ${LONGEST} characters.`)
+  if (text.length <= LONGEST_TEXT) return text
+  throw new InvalidArgumentError(`Expected at most ${LONGEST_TEXT} characters.`)
 }
 
 /** An enhanced status code (RFC 3463), or a pattern of one. */

@@ -38,7 +38,6 @@ export async function* sharesOf({ reader, clock }: OpenedReader, order: ListingO
   }
 }
 
-/** The lines of messages. */
 export function formatPage(
   page: readonly ListedMessage[],
   { records, wall }: { readonly records: DestinationRecords; readonly wall: WallView },

@@ -10,11 +10,11 @@ import type { OpenedReader } from '../shell/shell.ts'
 import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
 import type { ListingPlace } from './listing-worker.ts'
 
-/** Number of messages per slice: some milliseconds of work, and two megabytes of text. */
-const SLICE = 4_000
+/** Some milliseconds of work, and two megabytes of text. */
+const MESSAGES_PER_SLICE = 4_000
 const MOST_THREADS = 4
-/** Size of a worker's young generation in MB. Lines are short-lived, so a larger one would only enlarge the process. */
-const NURSERY = 32
+/** Size of a worker's young generation. Lines are short-lived, so a larger one would only enlarge the process. */
+const NURSERY_MB = 32
 
 export async function* listingInThreads(opened: OpenedReader, directory: string, order: ListingOrder): AsyncGenerator<Share> {
   const place: ListingPlace = { directory, order, over: new Int32Array(new SharedArrayBuffer(4)) }
@@ -37,9 +37,9 @@ export async function* listingInThreads(opened: OpenedReader, directory: string,
 }
 
 const listingThread = (workerData: ListingPlace): WorkerClient<IdRange, readonly Share[]> =>
-  new WorkerClient(threadFile(import.meta.url, 'listing-worker'), { workerData, resourceLimits: { maxYoungGenerationSizeMb: NURSERY } })
+  new WorkerClient(threadFile(import.meta.url, 'listing-worker'), { workerData, resourceLimits: { maxYoungGenerationSizeMb: NURSERY_MB } })
 
-/** Asks at once, not when the first share is taken. */
+/** Requests the slice at once, not when the first share is read. */
 function sharesBy(worker: WorkerClient<IdRange, readonly Share[]>, range: IdRange): AsyncIterable<Share> {
   const asked = worker.ask(range)
   return (async function* () {
@@ -57,7 +57,11 @@ async function* freed(shares: AsyncIterable<Share> | undefined): AsyncGenerator<
 
 async function* slices(reader: QueueReader): AsyncGenerator<IdRange> {
   let after: MessageId = 0
-  for (let through = await reader.sliceEnd(after, SLICE); through !== null; through = await reader.sliceEnd(after, SLICE)) {
+  for (
+    let through = await reader.sliceEnd(after, MESSAGES_PER_SLICE);
+    through !== null;
+    through = await reader.sliceEnd(after, MESSAGES_PER_SLICE)
+  ) {
     yield { after, through }
     after = through
   }

@@ -1,15 +1,15 @@
-/** Notifies the daemon for mail in the maildrop, and asks it for the outcome. The mail is taken in once a minute without this. */
+/**
+ * Notifies the daemon of mail in the maildrop, and asks for its outcome. Without a notification, the daemon takes mail in once a minute.
+ */
 import { connect, type Socket } from 'node:net'
 import { pickupPath } from '../../daemon/admin/socket-path.ts'
 import { errorCode } from '../../system/caught-error.ts'
 import { SECOND, sleep, type Duration, type Timers } from '../../system/clock.ts'
 
-/** Time limit of a connection whose answer is not awaited. */
-const PROMPT: Duration = SECOND
-/** Time limit for the outcome of a submission. */
-export const PATIENCE: Duration = 10 * SECOND
-/** Time for which a socket that does not exist is tried again: the daemon closes it for half a second after many connections. */
-const ABSENCE: Duration = SECOND
+const NOTIFICATION_LIMIT: Duration = SECOND
+export const OUTCOME_LIMIT: Duration = 10 * SECOND
+/** Time for which connecting to a missing socket is repeated: the daemon closes its socket for half a second after many connections. */
+const MISSING_SOCKET_LIMIT: Duration = SECOND
 const RETRY: Duration = 100
 
 /** Outcome of a submission, as far as it is known in time. */
@@ -18,24 +18,24 @@ export type Outcome =
   | { readonly kind: 'settled'; readonly lines: readonly string[] }
   /** No daemon has the socket open. */
   | { readonly kind: 'no daemon' }
-  /** The daemon has not answered for all files within PATIENCE. */
+  /** The daemon has not answered for all files within OUTCOME_LIMIT. */
   | { readonly kind: 'waiting' }
 
-/** Notifies the daemon. Resolves in any case, within a second. */
+/** Notifies the daemon. Resolves within a second, also when the daemon does not answer. */
 export async function wakeDaemon(queueDirectory: string, clock: Timers): Promise<void> {
-  await ask(queueDirectory, [], { clock, until: clock.monotonic() + PROMPT })
+  await ask(queueDirectory, [], { clock, until: clock.monotonic() + NOTIFICATION_LIMIT })
 }
 
 /** Notifies the daemon and resolves with the outcome of the files. */
 export async function outcomeOf(queueDirectory: string, names: readonly string[], clock: Timers): Promise<Outcome> {
   const began = clock.monotonic()
-  const until = began + PATIENCE
+  const until = began + OUTCOME_LIMIT
   for (;;) {
     const answer = await ask(queueDirectory, names, { clock, until })
     if (typeof answer !== 'string') return { kind: 'settled', lines: answer }
     const passed = clock.monotonic() - began
-    if (answer === 'ECONNREFUSED' || (answer === 'ENOENT' && passed >= ABSENCE)) return { kind: 'no daemon' }
-    if (passed >= PATIENCE) return { kind: 'waiting' }
+    if (answer === 'ECONNREFUSED' || (answer === 'ENOENT' && passed >= MISSING_SOCKET_LIMIT)) return { kind: 'no daemon' }
+    if (passed >= OUTCOME_LIMIT) return { kind: 'waiting' }
     await sleep(clock, RETRY)
   }
 }
@@ -45,7 +45,9 @@ interface Limit {
   readonly until: Duration
 }
 
-/** Resolves with a line for each name, or with the code of the failure; ETIMEDOUT when the time is over, EPIPE when the daemon closed. */
+/**
+ * Resolves with a line for each name, or with an error code: ETIMEDOUT at the time limit, EPIPE when the daemon has closed the connection.
+ */
 function ask(queueDirectory: string, names: readonly string[], { clock, until }: Limit): Promise<readonly string[] | string> {
   return new Promise((resolve) => {
     const socket: Socket = connect({ path: pickupPath(queueDirectory) })

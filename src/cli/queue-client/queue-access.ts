@@ -19,7 +19,7 @@ export type QueueAccess = Pick<
 /** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
 export const folderOf = (config: Config): string | null => (config.queue_database === '' ? config.queue_directory : null)
 
-/** Throws for a queue in PostgreSQL, with the remedy. */
+/** Throws for a queue in PostgreSQL. The error ends with `remedy`. */
 export function assertInFolder(config: Config, remedy: string): void {
   if (folderOf(config) === null) throw new CommandError(EX.usage, `the queue is in PostgreSQL (queue_database): ${remedy}`)
 }
@@ -62,7 +62,6 @@ async function daemonClient(config: Config): Promise<QueueClient | null> {
   return openDaemonClient(config.queue_directory)
 }
 
-/** A direct client that owns the queue. */
 async function openFileClient(config: Config, clock: MachineClock): Promise<QueueClient> {
   const { openDirectClient } = await import('./direct-client.ts')
   return openDirectClient(config, clock)

@@ -7,13 +7,10 @@ import type { OpenedReader } from '../shell/shell.ts'
 import { exactDestination, type QueueFilter } from '../../store/message-conditions.ts'
 import { sharesOf, type ListingOrder, type Share } from './listing-shares.ts'
 
-/** Maximum number of messages for which one thread is faster than several. */
-const FEW = 100_000
-/**
- * Maximum number of recipients at one destination for which one thread is faster: it uses an index, while workers read the whole
- * queue.
- */
-const FEW_AT_DESTINATION = 20_000
+/** Up to this number of messages, one thread is faster than several. */
+const ONE_THREAD_LIMIT = 100_000
+/** In recipients at one destination. One thread uses the index of the destination, while several workers read the whole queue. */
+const ONE_THREAD_LIMIT_AT_DESTINATION = 20_000
 
 /** Queues with little mail, in which most slices would be empty. */
 const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])
@@ -33,8 +30,8 @@ async function isShort(reader: QueueReader, filter: QueueFilter): Promise<boolea
   const destination = exactDestination(filter)
   if (destination !== null) {
     const { waiting, leased } = await reader.destinationLoad(destination)
-    if (waiting + leased < FEW_AT_DESTINATION) return true
+    if (waiting + leased < ONE_THREAD_LIMIT_AT_DESTINATION) return true
   }
-  const end = await reader.sliceEnd(0, FEW)
+  const end = await reader.sliceEnd(0, ONE_THREAD_LIMIT)
   return end === null || (await reader.sliceEnd(end, 1)) === null
 }

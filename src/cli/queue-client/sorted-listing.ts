@@ -1,5 +1,5 @@
 /**
- * Sorts a listing, which needs the messages in memory. Without `--limit`, all messages that match are kept, and more than MOST of them
+ * Sorts a listing, which needs the messages in memory. Without `--limit`, all messages that match are kept, and more than MOST_IN_MEMORY of them
  * are an error; with it, only the messages that sort first are kept.
  */
 import { nextAttemptAt, recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
@@ -13,8 +13,7 @@ import { formatPage, type ListingOrder, type Share } from './listing-shares.ts'
 export const SORTS = ['age', 'next', 'tries', 'size', 'sender', 'recipient'] as const
 export type Sort = (typeof SORTS)[number]
 
-/** Maximum number of messages in memory. */
-const MOST = 100_000
+const MOST_IN_MEMORY = 100_000
 
 const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
@@ -24,7 +23,7 @@ function nextOf({ recipients, queue }: ListedMessage, records: DestinationRecord
 
 const most = ({ recipients }: ListedMessage): number => recipients.reduce((largest, { attempts }) => Math.max(largest, attempts), 0)
 
-/** Oldest, next due, most attempts and largest first; addresses by their text. */
+/** Order of SORTS: oldest, next due, most attempts and largest first; addresses by their text. */
 function comparison(sort: Sort, records: DestinationRecords): (a: ListedMessage, b: ListedMessage) => number {
   switch (sort) {
     case 'age':
@@ -53,8 +52,9 @@ export async function* sortedListing(
   let kept: ListedMessage[] = []
   for await (const page of pages(reader, { filter: order.filter })) {
     kept.push(...page)
-    if (kept.length <= MOST) continue
-    if (limit >= MOST) throw new CommandError(EX.usage, `--sort takes at most ${MOST} messages: add filters, or --limit`)
+    if (kept.length <= MOST_IN_MEMORY) continue
+    if (limit >= MOST_IN_MEMORY)
+      throw new CommandError(EX.usage, `--sort takes at most ${MOST_IN_MEMORY} messages: add filters, or --limit`)
     kept = kept.toSorted(compare).slice(0, limit)
   }
   const listed = kept.toSorted(compare).slice(0, limit)

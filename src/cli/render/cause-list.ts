@@ -1,6 +1,4 @@
-/**
- * Causes of waiting mail as text, one block per destination.
- */
+/** Causes of waiting mail as text, one block per destination. */
 import { hintOf } from '../../mail/login-refusal.ts'
 import type { WaitingCause } from '../../queue/waiting-causes.ts'
 import type { QueueTime } from '../../system/clock.ts'
@@ -11,7 +9,6 @@ import { painted, roleOfDestination, type Display } from './style.ts'
 import { clipped, grouped, maskControls, plural, relative } from '../../presentation/text.ts'
 import { wrapped } from './wrapping.ts'
 
-/** Width of the column of counts. */
 const COUNT_WIDTH = 9
 const INDENT = ' '.repeat(COUNT_WIDTH + 2)
 

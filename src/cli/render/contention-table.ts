@@ -53,7 +53,7 @@ export function contentionRows(
   return { headings: HEADINGS, rows }
 }
 
-/** Maximum length of a curve, in seconds. */
+/** In seconds. */
 const LONGEST_CURVE = 240
 
 export function contentionTable(runs: readonly Run[], size: ServerSize, display: Display): string {
@@ -82,10 +82,9 @@ export function contentionTable(runs: readonly Run[], size: ServerSize, display:
     .join('')
 }
 
-/** Blanks before a figure. */
 const GAP = '   '
 
-/** Table of another model, after the text about it. */
+/** Table of a model other than the default one, below the text `about` the model. */
 export function modelTable(
   about: string,
   { headings, rows }: { readonly headings: readonly string[]; readonly rows: readonly (readonly string[])[] },

@@ -20,7 +20,7 @@ const FIGURES: readonly Column[] = [
   { heading: 'ACTIVE', width: 7, align: 'right' },
   { heading: 'NEXT', width: 7, align: 'right' },
 ]
-/** Maximum width of a name, in characters. */
+/** In characters. */
 const LONGEST_NAME = 60
 const INDENT = 4
 

@@ -12,7 +12,6 @@ import { roleOfQueue, type Display } from './style.ts'
 import { StoryTable, tableHeading, tableRow, type Cell, type Column } from './table.ts'
 import { byteSize, maskControls, isoTime, relative, span } from '../../presentation/text.ts'
 
-/** Form of a listing. */
 export type ListForm =
   | { readonly kind: 'json' }
   | { readonly kind: 'tsv' }

@@ -26,7 +26,7 @@ export interface StoryScreenFacts extends Omit<StoryFacts, 'wall'> {
 
 const NAME_WIDTH = 14
 
-/** Lines of a width. Text that is longer continues at an indent. */
+/** Lines of at most the width of the display. Longer text continues at an indent. */
 class Screen {
   readonly #lines: string[] = []
   readonly #display: Display

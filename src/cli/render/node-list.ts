@@ -10,7 +10,7 @@ export type NodeListState = 'active' | 'draining' | 'silent'
 
 export interface NodeFacts {
   readonly nodes: readonly ListedNode[]
-  /** Parameter `node_lease`. */
+  /** The parameter node_lease. */
   readonly lease: Duration
   readonly clock: Clock
 }
@@ -59,7 +59,6 @@ export function nodeTable({ nodes, lease, clock }: NodeFacts, display: Display):
   return `${[tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))].join('\n')}\n${warning}`
 }
 
-/** One node in full. */
 export function nodeScreen(node: ListedNode, { nodes, lease, clock }: NodeFacts): string {
   const facts: readonly (readonly [string, string])[] = [
     ['state', stateOfNode(node, lease)],

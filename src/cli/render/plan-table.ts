@@ -50,9 +50,8 @@ export function planRows(plans: readonly Plan[]): { readonly headings: readonly 
   return { headings: ['', ...plans.map(({ name }) => name)], rows: rows.map(([label, cells]) => [label.trim(), ...cells]) }
 }
 
-/** Largest width of a name beside its row of attempts, as a share of the line. */
-const NAME_SHARE = 0.27
-/** Blanks before a column. */
+/** Of a name beside its row of attempts, as a fraction of the line. */
+const LARGEST_NAME_SHARE = 0.27
 const GAP = '  '
 
 const longestOf = (texts: readonly string[]): number => texts.reduce((most, text) => Math.max(most, text.length), 0)
@@ -80,7 +79,7 @@ function figures(plans: readonly Plan[], display: Display): readonly string[] {
 export function planTable(plans: readonly Plan[], display: Display): string {
   const { width } = display
   const longest = plans.reduce((most, { bounce }) => Math.max(most, bounce), 0)
-  const names = plans.map(({ name }) => cutMiddle(maskControls(name), Math.floor(width * NAME_SHARE)))
+  const names = plans.map(({ name }) => cutMiddle(maskControls(name), Math.floor(width * LARGEST_NAME_SHARE)))
   const left = longestOf(names)
   const row = (name: string, plot: string): string => `${name.padEnd(left)} ${plot}`.trimEnd()
   const plot = [

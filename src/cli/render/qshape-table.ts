@@ -16,8 +16,7 @@ export interface ShapeLayout {
   readonly rows?: number | undefined
 }
 
-/** Minimum width of the name column. */
-const NAME_WIDTH = 18
+const LEAST_NAME_WIDTH = 18
 
 /** The total, then one count per column. */
 type Counts = number[]
@@ -67,7 +66,7 @@ export class Shape {
   toString(): string {
     const headings = this.#headings()
     const widths = headings.map((heading, i) => Math.max(2, heading.length, String(this.#total[i]).length) + 1)
-    const nameWidth = Math.max(NAME_WIDTH, this.#layout.width - widths.reduce((sum, width) => sum + width, 0))
+    const nameWidth = Math.max(LEAST_NAME_WIDTH, this.#layout.width - widths.reduce((sum, width) => sum + width, 0))
     const line = (name: string, cells: readonly (string | number)[]) =>
       fitted(maskControls(name), nameWidth) + cells.map((cell, i) => String(cell).padStart(widths[i] ?? 0)).join('')
     const { rows: limit = Infinity } = this.#layout

@@ -36,11 +36,11 @@ type Curve = readonly [label: string, values: readonly number[]]
 
 const mostOf = (values: readonly number[]): number => values.reduce((highest, value) => Math.max(highest, value), 0)
 
-/** Longest label, without its number. */
-const LABEL = '  delivered, at most '
+/** Without its number. */
+const LONGEST_LABEL = '  delivered, at most '
 const LEAST_STEPS = 10
 
-/** Upper limit of the numbers in the labels of a destination, which is known before the number of steps is. */
+/** Upper limit of the numbers in a destination's labels. It is known before the number of steps, on which the numbers depend. */
 const highest = ({ accepted, failed, windows }: DestinationRecord): number =>
   mostOf([accepted.length, failed.length, ...windows.map(({ window }) => Math.ceil(window))])
 
@@ -57,13 +57,13 @@ function labelledCurves({ waiting, delivered, failed, window }: Curves): readonl
   )
 }
 
-/** Maximum number of destinations for which curves are printed. */
-const MOST_CURVES = 6
+/** In destinations; curves are printed for up to this number. */
+const MOST_WITH_CURVES = 6
 
 /** Curves as rows of block characters. Each curve is scaled to its own maximum, which is printed beside it. */
 function curveRows({ destinations, outages, ended }: ScenarioResult, { width }: Pick<Display, 'width'>): readonly string[] {
-  const shown = destinations.slice(0, MOST_CURVES)
-  const left = LABEL.length + grouped(mostOf(shown.map(highest))).length
+  const shown = destinations.slice(0, MOST_WITH_CURVES)
+  const left = LONGEST_LABEL.length + grouped(mostOf(shown.map(highest))).length
   const steps = Math.max(LEAST_STEPS, width - left - 1)
   const row = (label: string, plot: string): string => `${label.padEnd(left)} ${plot}`.trimEnd()
   const curves = (record: DestinationRecord): readonly string[] => {
@@ -76,7 +76,7 @@ function curveRows({ destinations, outages, ended }: ScenarioResult, { width }: 
   return [
     row('', evenAxis(ended, steps)),
     ...outages
-      .slice(0, MOST_CURVES)
+      .slice(0, MOST_WITH_CURVES)
       .map(({ label, from, until }) => row(cutMiddle(maskControls(label), left), shadedRow(from, until, ended, steps))),
     ...shown.flatMap((record) => [cutMiddle(maskControls(record.destination), width), ...curves(record)]),
   ]

@@ -12,8 +12,7 @@ import { clipped, grouped, localTime, maskControls, relative, span } from '../..
 import { wrapped } from './wrapping.ts'
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
-/** Maximum number of destinations shown in a table. */
-const SHOWN = 10
+const MOST_DESTINATIONS = 10
 const NAME_WIDTH = 28
 const COUNT_WIDTH = 11
 
@@ -40,7 +39,6 @@ function queueTable({ queues, trash, at }: QueueStatus): readonly string[] {
   return [cells('QUEUE', 'messages', 'recipients', 'oldest'), ...counted, row('trash', trash.messages, trash.recipients, '-')]
 }
 
-/** Precedes the last outcomes of a destination. */
 const OUTCOMES = 'outcomes: '
 
 /** `++-x`: the last outcomes, delivered, deferred or failed. */
@@ -68,9 +66,14 @@ function destinationLines(one: StatusDestination, now: QueueTime, display: Displ
 
 function destinationTable(heading: string, those: readonly StatusDestination[], now: QueueTime, display: Display): readonly string[] {
   if (those.length === 0) return []
-  const more = those.length > SHOWN ? [`and ${grouped(those.length - SHOWN)} more: deferd destination list`] : []
+  const more = those.length > MOST_DESTINATIONS ? [`and ${grouped(those.length - MOST_DESTINATIONS)} more: deferd destination list`] : []
   const title = `${heading.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
-  return ['', painted(title, 'heading', display), ...those.slice(0, SHOWN).flatMap((one) => destinationLines(one, now, display)), ...more]
+  return [
+    '',
+    painted(title, 'heading', display),
+    ...those.slice(0, MOST_DESTINATIONS).flatMap((one) => destinationLines(one, now, display)),
+    ...more,
+  ]
 }
 
 function balanceLines({ balance }: QueueStatus, width: number): readonly string[] {
@@ -122,8 +125,9 @@ function subscriptionLines(
 function subscriptionTable({ subscriptions, at }: QueueStatus, display: Display): readonly string[] {
   if (subscriptions.length === 0) return []
   const title = `${'EVENTS'.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
-  const shown = subscriptions.slice(0, SHOWN)
-  const more = subscriptions.length > SHOWN ? [`and ${grouped(subscriptions.length - SHOWN)} more: deferd webhook list`] : []
+  const shown = subscriptions.slice(0, MOST_DESTINATIONS)
+  const more =
+    subscriptions.length > MOST_DESTINATIONS ? [`and ${grouped(subscriptions.length - MOST_DESTINATIONS)} more: deferd webhook list`] : []
   return ['', painted(title, 'heading', display), ...shown.flatMap((one) => subscriptionLines(one, at, display)), ...more]
 }
 
@@ -137,11 +141,11 @@ function tokenLines({ name, user, left, problem }: TokenState, { width }: Displa
 
 function tokenTable({ tokens }: QueueStatus, display: Display): readonly string[] {
   if (tokens.length === 0) return []
-  const lines = tokens.slice(0, SHOWN).flatMap((one) => {
+  const lines = tokens.slice(0, MOST_DESTINATIONS).flatMap((one) => {
     const shown = tokenLines(one, display)
     return one.failedSince === null ? shown : shown.map((line) => painted(line, roleOfDestination.dead, display))
   })
-  const more = tokens.length > SHOWN ? [`and ${grouped(tokens.length - SHOWN)} more: deferd oauth list`] : []
+  const more = tokens.length > MOST_DESTINATIONS ? [`and ${grouped(tokens.length - MOST_DESTINATIONS)} more: deferd oauth list`] : []
   return ['', painted('ACCESS TOKENS', 'heading', display), ...lines, ...more]
 }
 

@@ -1,13 +1,10 @@
-/**
- * Width and colours of output for people. Colours are those of the terminal's palette (ECMA-48 SGR), so that they fit its
- * background.
- */
+/** Width and colours of output for people. Colours are those of the terminal's palette (ECMA-48 SGR), so that they fit its background. */
 import type { QueueName } from '../../mail/message.ts'
 import type { DestinationState } from '../../store/destination-status.ts'
 
 /** Properties of the output. A pipe has the layout of a terminal, without colours. */
 export interface Display {
-  /** Columns. */
+  /** In columns. */
   readonly width: number
   readonly coloured: boolean
 }

@@ -14,7 +14,6 @@ export interface Column {
   readonly cut?: 'middle' | 'never'
 }
 
-/** A text, and its colour. */
 export type Cell = string | readonly [text: string, role: Role | null]
 
 const textOf = (cell: Cell): string => maskControls(typeof cell === 'string' ? cell : cell[0])
@@ -83,8 +82,8 @@ export function addressPair(sender: string, recipient: string, others: number, w
   return `${cutMiddle(sender, left - forRecipient)} → ${cutMiddle(recipient, forRecipient)}${more}`
 }
 
-/** Width of the display from which the reason is beside the addresses. On a narrower display it has a line of its own. */
-const ONE_LINE = 110
+/** Width of the display from which the reason is on the line of the addresses. On a narrower display, it has a line of its own. */
+const ONE_LINE_WIDTH = 110
 const INDENT = 2
 
 /** Rows that end with sender, recipient and reason. */
@@ -96,7 +95,7 @@ export class StoryTable {
 
   constructor(columns: readonly Column[], heading: string, display: Display) {
     const rest = widthBeside(columns, display)
-    const isOneLine = display.width >= ONE_LINE
+    const isOneLine = display.width >= ONE_LINE_WIDTH
     const width = isOneLine ? Math.floor(rest / 2) : rest
     this.#columns = columns
     this.#display = display

@@ -38,11 +38,10 @@ function configurationOptions(command: Command): { readonly file: string | undef
 /** The parameters given with `-o`, in order. */
 export const overridesOf = (command: Command): readonly string[] => configurationOptions(command).overrides
 
-/** Loads the configuration of a command. */
 export const configOf = (shell: Shell, command: Command, calledAs = 'deferd'): Promise<LoadedConfig> =>
   loadShellConfig(shell, { ...configurationOptions(command), calledAs })
 
-/** The options that select the same configuration in another command, quoted for a shell. */
+/** The options that make another command use the same configuration, quoted for a shell. */
 export function configFlags(command: Command): string {
   const { file, overrides } = configurationOptions(command)
   const args = [...(file === undefined ? [] : ['--config', file]), ...overrides.flatMap((override) => ['-o', override])]

@@ -2,9 +2,8 @@
 import type { Display } from '../render/style.ts'
 import type { Shell } from './shell.ts'
 
-/** Width of the output in a pipe. */
 const PIPE_WIDTH = 80
-/** Least width of a layout. On a narrower terminal, lines wrap. */
+/** On a narrower terminal, lines wrap. */
 const LEAST_WIDTH = 40
 
 /** Colours are used on a terminal only, unless NO_COLOR is set (no-color.org) or the terminal is `dumb`. */

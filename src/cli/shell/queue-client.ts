@@ -32,7 +32,6 @@ export interface QueueClient {
   removeStsPolicy(removal: PolicyRemoval): Promise<boolean>
   /** Destinations in the scheduler's memory; null when no daemon runs. */
   destinations(): Promise<readonly LiveDestination[] | null>
-  /** Moves the mail to another queue. */
   move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary>
   /** Adds a token. Rejects with the exit code 65 when there is one of its name. */
   addToken(token: NewToken): Promise<void>
@@ -46,7 +45,7 @@ export interface QueueClient {
   changeSecret(request: NewSecretRequest): Promise<void>
   /** Has events sent again, and returns how many. Rejects with the exit code 65 for an unknown name. */
   replayEvents(request: ReplayRequest): Promise<number>
-  /** Asks the authority for an access token by the refresh token that the queue keeps, and stores the answer. Returns the failure; null without one. */
+  /** Requests an access token with the refresh token that the queue keeps, and stores the answer. Returns the failure; null for success. */
   renewGrant(client: OauthClient): Promise<TokenFailure | null>
   close(): Promise<void>
 }

@@ -83,7 +83,7 @@ export interface Shell {
   liveStatus(config: Config): Promise<LiveStatus | null>
   /** A code that logs in to the page of the running daemon; null when no daemon runs. */
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
-  /** The running daemon reads the files of its configuration again. False when no daemon runs. Rejects when it cannot use one. */
+  /** Has the running daemon read its configuration's files again. False when no daemon runs. Rejects when the daemon cannot use a file. */
   readFilesAgain(config: Config): Promise<boolean>
   /** Starts the relay. `readAgain` loads the configuration again at SIGHUP. */
   startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon>

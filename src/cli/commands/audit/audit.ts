@@ -1,6 +1,4 @@
-/**
- * `deferd audit`: prints the audit log, oldest first, or its last records with the newest first.
- */
+/** `deferd audit`: prints the audit log, oldest first, or its last records with the newest first. */
 import type { Clock } from '../../../system/clock.ts'
 import { Option, type Command } from 'commander'
 import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
@@ -19,7 +17,7 @@ interface Options {
   readonly json?: true
 }
 
-/** State of an operation that is not done, with the reason. */
+/** State and reason of an operation that is not done. */
 function stateText({ state, error }: AuditEntry): readonly string[] {
   switch (state) {
     case 'done':

@@ -5,7 +5,6 @@ import { addSimulateContention } from './simulate-contention.ts'
 import { addSimulateRun } from './simulate-run.ts'
 import { addSimulateSchedule } from './simulate-schedule.ts'
 
-/** Adds the `simulate` command with its subcommands. */
 export function addSimulate(program: Command, shell: Shell): Command {
   const simulate = program.command('simulate').description('plan retries and simulate failures')
   addSimulateSchedule(simulate, shell)

@@ -31,14 +31,14 @@ export interface SinkOauthDeps {
 
 export interface SinkOauth {
   readonly authority: SinkAuthority
-  /** The text that tells how to use it. */
+  /** Addresses of the server, and the configuration to paste. */
   introduction(places: SinkPlaces): string
 }
 
 const TENANT = 'contoso.example'
 const MAILBOX = `app@${TENANT}`
 const CLIENT = 'deferd-sink'
-/** Client for the login of a person: it has no secret. */
+/** For the login of a person, who has no client secret. */
 const PUBLIC_CLIENT = 'deferd-sink-device'
 const ACCOUNT = 'relay@deferd-sink.iam.gserviceaccount.com'
 const SCOPES: Readonly<Partial<Record<AuthorityProvider, string>>> = { other: 'smtp' }
@@ -92,7 +92,7 @@ class OauthFiles {
     writeFileSync(this.path(name), text, { mode: 0o600 })
   }
 
-  /** The text of a file, which is made when it does not exist. */
+  /** Text of the file `name`. Creates the file with the text of `make` when it does not exist. */
   keep(name: string, make: () => string): string {
     if (!existsSync(this.path(name))) this.write(name, make())
     return readFileSync(this.path(name), 'utf8')

@@ -35,7 +35,6 @@ export function ownFolder(path: string, uid: number): string {
   }
 }
 
-/** The folder in which a sink stores messages. */
 export class SinkFolder {
   readonly #path: string
   #last = 0
@@ -46,7 +45,7 @@ export class SinkFolder {
     for (const name of readdirSync(path)) if (/^\d+\.eml$/.test(name)) rmSync(join(path, name))
   }
 
-  /** Stores a message under the next number. */
+  /** Stores a message under the next number, and removes the oldest one above KEPT_MESSAGES. */
   add(content: Buffer): void {
     this.#last++
     writeFileSync(join(this.#path, `${this.#last}.eml`), content, { mode: 0o600 })
