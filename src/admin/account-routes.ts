@@ -7,14 +7,13 @@ import { route, type Answer, type Route } from '../http/route-table.ts'
 import { assertMayTry } from '../http/web-admission.ts'
 import type { Sessions } from './sessions.ts'
 
-/** The page of the login. `problem` is the sentence on a failed login; null at the first visit. */
+/** The login page. `problem` is the sentence on a failed login; null at the first visit. */
 export type LoginPage = (facts: { readonly problem: string | null }) => string
 
 export interface AccountRoutesDeps {
   readonly sessions: Sessions
   readonly failures: FailureLimit
   readonly loginPage: LoginPage
-  /** Called after a logout. */
   readonly loggedOut: () => void
   /** Logs a refused login. */
   readonly refused: (address: string) => void

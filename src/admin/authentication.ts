@@ -11,7 +11,7 @@ export interface AuthenticationDeps {
   readonly tokens: () => TokenDeps
 }
 
-/** True while the credential is valid, without a use of the session. */
+/** True while the credential is valid. The call does not count as a use of the session. */
 export const confirmation =
   ({ sessions, tokens }: AuthenticationDeps) =>
   async (credential: Credential): Promise<boolean> => {
@@ -24,8 +24,8 @@ export const confirmation =
   }
 
 /**
- * The client with this credential; null when there is none. A user whom a trusted proxy has authenticated gives the session its name,
- * not its rights.
+ * The client with this credential; null when there is none. When a trusted proxy has authenticated a user, the session gets the user's
+ * name, not the user's rights.
  */
 export const authentication =
   ({ sessions, tokens }: AuthenticationDeps) =>

@@ -47,7 +47,7 @@ export const newSessionId = (random: Random): string => randomText(random, BASE6
 
 export const newCode = (random: Random): string => randomText(random, BASE32, CODE_LENGTH)
 
-/** A code as a person may have typed it, in the form in which it was made. */
+/** Normalizes a code that a person has typed: case, blanks and hyphens do not count. */
 export const typedCode = (text: string): string => text.toLowerCase().replaceAll(/[\s-]/g, '')
 
 /** SHA-256 of a secret, in hexadecimal digits. The secrets are random, so that no slow hash is needed. */

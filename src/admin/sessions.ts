@@ -4,7 +4,6 @@ import { hours, seconds, type Clock, type Duration, type QueueTime } from '../sy
 import type { Random } from '../system/random.ts'
 import { hashOf, newCode, newSessionId, typedCode } from './secrets.ts'
 
-/** A person who uses the page. */
 export interface PageUser {
   /** Name of the user who ran `deferd page`. */
   readonly user: string
@@ -15,12 +14,12 @@ export interface PageUser {
 
 /** Time in which a code can be used, once. */
 export const CODE_LIFETIME: Duration = seconds(60)
-/** Maximum number of codes that wait to be used. The oldest one becomes invalid for a further one. */
-const CODES = 100
-/** Time without a request after which a session ends. */
-const IDLE: Duration = hours(12)
-/** Maximum number of sessions. The one idle longest ends for a further one. */
-const SESSIONS = 10
+/** The oldest code becomes invalid for a further one. */
+const MOST_CODES = 100
+/** A session ends after this time without a request. */
+const IDLE_LIMIT: Duration = hours(12)
+/** The session that has been idle longest ends for a further one. */
+const MOST_SESSIONS = 10
 
 interface Code extends PageUser {
   readonly expiresAt: QueueTime
@@ -51,7 +50,7 @@ export class Sessions {
     const { clock, random } = this.#deps
     const code = newCode(random)
     this.#codes.set(hashOf(code), { ...user, expiresAt: clock.now() + CODE_LIFETIME })
-    shorten(this.#codes, CODES)
+    shorten(this.#codes, MOST_CODES)
     return code
   }
 
@@ -65,17 +64,17 @@ export class Sessions {
     const { user, role, content } = code
     const id = newSessionId(random)
     this.#sessions.set(hashOf(id), { user, role, content, usedAt: clock.now() })
-    shorten(this.#sessions, SESSIONS)
+    shorten(this.#sessions, MOST_SESSIONS)
     return id
   }
 
-  /** The user of a session, which counts as a use of it; null when the session has ended. */
+  /** The user of a session; null when the session has ended. The call counts as a use of the session. */
   userOf(id: string): PageUser | null {
     const now = this.#deps.clock.now()
     const hash = hashOf(id)
     const session = this.#sessions.get(hash)
     this.#sessions.delete(hash)
-    if (session === undefined || now - session.usedAt >= IDLE) return null
+    if (session === undefined || now - session.usedAt >= IDLE_LIMIT) return null
     this.#sessions.set(hash, { ...session, usedAt: now })
     const { user, role, content } = session
     return { user, role, content }
@@ -84,7 +83,7 @@ export class Sessions {
   /** True while a session has not ended. Does not count as a use. */
   isOpen(id: string): boolean {
     const session = this.#sessions.get(hashOf(id))
-    return session !== undefined && this.#deps.clock.now() - session.usedAt < IDLE
+    return session !== undefined && this.#deps.clock.now() - session.usedAt < IDLE_LIMIT
   }
 
   /** Ends all sessions of the user of this session. */
@@ -94,7 +93,7 @@ export class Sessions {
   }
 }
 
-/** Removes the first entries beyond a number. */
+/** Removes the first entries until `most` remain. */
 function shorten(entries: Map<string, unknown>, most: number): void {
   for (const hash of entries.keys()) {
     if (entries.size <= most) return

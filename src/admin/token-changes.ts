@@ -5,12 +5,11 @@ import type { TokenStore } from '../store/access-token.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
 
-/** Form of the name of a token, because names appear in the log and in the audit log. */
+/** Restricted, because names appear in the log and in the audit log. */
 const NAME = /^[\w.@+-]{1,64}$/
 
 export const isTokenName = (name: string): boolean => NAME.test(name)
 
-/** Shapes of the parts of a token. */
 export const rightsShape = {
   name: z.string().regex(NAME, 'expected 1 to 64 letters, digits or any of ._@+-'),
   role: z.enum(CLIENT_ROLES),
@@ -21,7 +20,7 @@ export const rightsShape = {
   duration: z.number().int().positive().nullable(),
 }
 
-/** A token that is to be added, with the hash of its secret. */
+/** A token to add, with the hash of its secret. */
 export const newTokenShape = z.strictObject({ ...rightsShape, hash: z.string().regex(/^[0-9a-f]{64}$/), who: z.string() })
 export type NewToken = z.infer<typeof newTokenShape>
 

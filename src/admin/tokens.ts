@@ -9,7 +9,7 @@ export interface TokenDeps {
   readonly store: Pick<TokenStore, 'tokenUsed'>
 }
 
-/** The token with this text, whose use is recorded to the hour. Null for a token that is unknown, removed or expired. */
+/** The token with this text; null when it is unknown, removed or expired. Its use is recorded to the hour. */
 export async function tokenWith(text: string, { clock, reader, store }: TokenDeps): Promise<AccessToken | null> {
   if (!isToken(text)) return null
   const token = await reader.tokenByHash(hashOf(text))

@@ -108,13 +108,11 @@ function section(one: ApiRoute): readonly string[] {
   ]
 }
 
-/** All kinds of problems, by their names. */
 export function allProblems(routes: readonly ApiRoute[]): readonly ProblemKind[] {
   const kinds = [...Object.values(HTTP_PROBLEMS), ...COMMON_PROBLEMS, ...routes.flatMap(problemsOf)]
   return [...new Map(kinds.map((kind) => [kind.slug, kind])).values()].toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
 }
 
-/** docs/api.md. */
 export function apiPage(routes: readonly ApiRoute[]): string {
   const table = routes.map((one) => `| \`${one.method}\` | \`${pathOf(one)}\` | ${one.role} | ${cell(one.about.summary)} |`)
   const problems = allProblems(routes).flatMap(({ slug, status, title, about }) => [`### ${slug}`, '', `${status} ${title}. ${about}`, ''])

@@ -1,6 +1,6 @@
 /**
- * Routes of /api/v1 with what their documentation needs. From one definition follow the route, its part of the OpenAPI document and
- * its section of docs/api.md.
+ * Routes of /api/v1 with their documentation: one definition gives the route, its part of the OpenAPI document and its section of
+ * docs/api.md.
  */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
@@ -9,10 +9,8 @@ import type { Requester, Rights, Role } from '../http/requester.ts'
 import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
 import { wholeNumber } from './values/cursor.ts'
 
-/** Base of all paths. */
 export const BASE = '/api/v1'
 
-/** A documented response. */
 export interface AnswerDescription {
   readonly about: string
   /** Media type; JSON when absent. */
@@ -51,7 +49,6 @@ interface Definition<Query, Body> {
   handler(request: ApiRequest<Query, Body>): Answer | Promise<Answer>
 }
 
-/** A route with its documentation. */
 export interface ApiRoute extends Route {
   readonly about: Omit<Definition<unknown, unknown>, 'handler'>
 }
@@ -75,7 +72,7 @@ export function apiRoute<Query = unknown, Body = undefined>(definition: Definiti
   }
 }
 
-/** The parameters of a query. One that occurs several times is a list. */
+/** The parameters of a query. A parameter that occurs several times becomes a list. */
 function valuesOf(query: URLSearchParams): Readonly<Record<string, string | readonly string[]>> {
   const values: Record<string, string | readonly string[]> = Object.create(null) as Record<string, string | readonly string[]>
   for (const name of new Set(query.keys())) {
@@ -107,7 +104,7 @@ export function page(value: { readonly next: string | null }, written: URLSearch
   return json(value, { link: `<?${words.toString()}>; rel="next"` })
 }
 
-/** Number of entries of a page, and the cursor of the former one. */
+/** `limit` of a page. */
 export const pageLimit = wholeNumber(1, 500).default(50).describe('entries per page')
 export const pageCursor = z.string().max(500).optional().describe('cursor of the former page')
 

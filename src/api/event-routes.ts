@@ -30,11 +30,10 @@ const query = z.strictObject({
   limit: pageLimit,
 })
 
-/** The first of the media types of the route that a client accepts; JSON when it names none of them. */
+/** The first media type of the route that the client accepts; JSON when the client accepts none of them. */
 const typeFor = (request: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined =>
   ([SERVER_SENT, NDJSON] as const).find((type) => accepts(request, type))
 
-/** Routes of events. */
 export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({
     method: 'GET',

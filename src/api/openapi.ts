@@ -79,10 +79,9 @@ function inComponents(value: unknown): unknown {
   )
 }
 
-/** All routes of a path, and the name of a path in the document. */
+/** `/queue/:id` as the OpenAPI document writes it: `/queue/{id}`. */
 const pathOf = ({ path }: ApiRoute): string => path.replace(/:(\w+)/g, '{$1}')
 
-/** Alternatives of an answer. */
 export const alternatives = (answer: AnswerDescription | readonly AnswerDescription[]): readonly AnswerDescription[] =>
   Array.isArray(answer) ? (answer as readonly AnswerDescription[]) : [answer as AnswerDescription]
 
@@ -161,7 +160,6 @@ const operationOf = (route: ApiRoute, shapes: Shapes): Json => ({
   responses: responses(route, shapes),
 })
 
-/** The document of routes. */
 export function openApiDocument(routes: readonly ApiRoute[]): Json {
   const shapes = new Shapes()
   const paths = Object.fromEntries(

@@ -72,8 +72,7 @@ async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequ
   return begunAnswer(await beginOperation(view, asked, carried))
 }
 
-/** Interval at which the state of an operation is looked up for its streams. */
-const TICK: Duration = seconds(0.5)
+const STATE_INTERVAL: Duration = seconds(0.5)
 
 /** Sends the state of an operation when it changes, until it has ended. Returns the function that ends the subscription. */
 function watch(view: QueueView, request: ApiRequest<unknown, unknown>, send: (event: string) => void): () => void {
@@ -85,7 +84,7 @@ function watch(view: QueueView, request: ApiRequest<unknown, unknown>, send: (ev
     sent = text
     if (state !== null && state.state !== 'running') void looks.stop()
   }
-  const looks = every(view.clock, TICK, look, { immediate: true })
+  const looks = every(view.clock, STATE_INTERVAL, look, { immediate: true })
   return () => void looks.stop()
 }
 

@@ -39,12 +39,10 @@ export interface ReadDeps {
 }
 
 const NDJSON = 'application/x-ndjson'
-/** Maximum size of a body that asks for plans. */
 const SMALL_BODY = 64 * 1024
 
 const address = z.string().min(1).max(1_000).optional()
 
-/** True when a client prefers one value per line. */
 const wantsLines = (request: ApiRequest<unknown, unknown>): boolean => accepts(request, NDJSON)
 
 const lines = (chunks: AsyncIterable<Uint8Array>): Answer => ({ kind: 'stream', contentType: NDJSON, chunks })

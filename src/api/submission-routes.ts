@@ -54,15 +54,14 @@ const RFC822 = 'message/rfc822'
 const JSON_TYPE = 'application/json'
 /** Size of a JSON body by that of its message: base64 takes four bytes for three. */
 const JSON_GROWTH = 1.4
-/** Size of the members of a JSON body besides its contents. */
+/** In bytes, for the members of a JSON body besides its contents. */
 const JSON_REST = 1024 * 1024
-/** Largest size without message_size_limit. */
+/** Without message_size_limit. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 type Query = z.output<typeof envelopeQuery>
 type Request = ApiRequest<Query, ReceivedBody>
 
-/** Mail to queue. */
 interface Submitted {
   readonly given: GivenEnvelope
   readonly isPartial: boolean

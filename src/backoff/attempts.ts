@@ -9,10 +9,7 @@ import { PolicyError, type WaitFacts } from './policy.ts'
 import { compileAlone, ends, plannedWait, type RetryPolicy, toMicrosecond } from './retry-policy.ts'
 import { parseExactDuration } from '../system/duration.ts'
 
-/**
- * End of a schedule. The limit that is reached first applies (as in `try for 1 hour or 3 times` of D. Thain's fault tolerant
- * shell).
- */
+/** End of a schedule. The limit that is reached first applies (as in `try for 1 hour or 3 times` of D. Thain's fault tolerant shell). */
 export interface Limit {
   /** Age of the last possible attempt, in milliseconds since arrival; Infinity for no limit. */
   readonly within: Duration

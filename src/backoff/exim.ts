@@ -24,7 +24,7 @@ export interface EximRule {
 export const EXIM_DEFAULT = 'F,2h,15m; G,16h,1h,1.5; F,4d,6h'
 
 /** Exim's retry_interval_max. */
-const LONGEST: Duration = DAY
+const LONGEST_WAIT: Duration = DAY
 
 /** Parses rules separated by semicolons. Throws PolicyError for bad rules and for a rule that an earlier one hides. */
 export function parseEximRules(text: string): readonly EximRule[] {
@@ -64,7 +64,7 @@ export const formatRule = ({ letter, until, interval, factor }: EximRule): strin
 /** Returns the wait after a failure, in milliseconds. After the cutoff of the last retry rule, returns the previous wait. */
 export function eximWait(rules: readonly EximRule[], facts: WaitFacts): Duration {
   const rule = rules.find(({ until }) => until > facts.age)
-  if (rule === undefined) return facts.previousWait ?? Math.min(LONGEST, rules.at(-1)?.interval ?? LONGEST)
+  if (rule === undefined) return facts.previousWait ?? Math.min(LONGEST_WAIT, rules.at(-1)?.interval ?? LONGEST_WAIT)
   const gap = facts.previousWait ?? 0
   const grown = gap * rule.factor
   const wait =
@@ -73,7 +73,7 @@ export function eximWait(rules: readonly EximRule[], facts: WaitFacts): Duration
       : rule.letter === 'G'
         ? Math.max(rule.interval, gap < rule.interval ? 0 : grown)
         : rule.interval + Math.max(0, grown - rule.interval) * (0.5 + facts.draw() / 2)
-  return Math.min(LONGEST, wait)
+  return Math.min(LONGEST_WAIT, wait)
 }
 
 /** True once the time of the last rule has passed: Exim bounces the mail then. */

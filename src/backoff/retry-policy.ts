@@ -75,10 +75,7 @@ function checkOrder({ base, cap }: Formula, parameters: Parameters): void {
     throw new PolicyError(`the first wait (${base} = ${formatDuration(first)}) is above the longest (${cap} = ${formatDuration(longest)})`)
 }
 
-/**
- * Wait by the formula in milliseconds, not rounded; clamped for the policy of a queue. Throws PolicyError when it is not a
- * number.
- */
+/** Wait by the formula in milliseconds, not rounded; clamped for the policy of a queue. Throws PolicyError when it is not a number. */
 export function exactWait({ policy, parameters, bounds }: RetryPolicy, facts: WaitFacts): number {
   const wait = unclamped(policy, parameters, facts)
   if (Number.isNaN(wait)) throw new PolicyError(`the policy overflows after ${facts.step} attempts`)
@@ -110,9 +107,7 @@ export function ends({ policy, parameters, inQueue }: RetryPolicy, facts: WaitFa
   return policy.kind === 'formula' && formulaOf(policy.name).ends?.(parameters, facts) === true
 }
 
-/**
- * Applies retry_jitter: spreads a wait over [w, w·(1+j)] by a draw from [0, 1); whole milliseconds, never shorter than the wait.
- */
+/** Applies retry_jitter: spreads a wait over [w, w·(1+j)] by a draw from [0, 1); whole milliseconds, never shorter than the wait. */
 export const jittered = (wait: Duration, jitter: number, draw: number): Duration => Math.round(wait * (1 + jitter * draw))
 
 /** True if a wait depends on the previous one, which a queue must then compute first. */

@@ -8,15 +8,15 @@ import type { QueueTime } from '../system/clock.ts'
 /** Settings as the queue keeps them: secrets stay in the configuration. */
 export const settingsOf = ({ where: _where, secrets: _secrets, ...table }: EventsTable): SubscriptionSettings => ({ ...table, secrets: [] })
 
-/** The secrets of a subscription that sign at a time of the queue's clock, the newest first. */
+/** The secrets that sign for a subscription at a time of the queue's clock, newest first. */
 export function signingSecrets({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>, now: QueueTime): readonly string[] {
   if (owner === 'configuration') return config.events.get(name)?.secrets ?? []
   return settings.secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
 }
 
 /**
- * Why a node with this configuration must not send a subscription, which another node may have configured: its requests would lack the
- * signature, or be of another form. Null when it may.
+ * Reason why this node must not send a subscription that another node may have configured: with this configuration, the requests would lack
+ * the signature, or have another form. Null when the node may send it.
  */
 export function obstacleTo({ name, owner, settings }: Subscription, config: Pick<Config, 'events'>): string | null {
   if (owner === 'command') return null
@@ -26,7 +26,7 @@ export function obstacleTo({ name, owner, settings }: Subscription, config: Pick
   return `its events wait, because the [events.${name}] table of another node differs: give all nodes the same table, and reload`
 }
 
-/** A table that keeps all events for those who read them. */
+/** Keeps all events for programs that read them through the API. */
 export const ALL_EVENTS: EventsTable = {
   to: '',
   types: [],

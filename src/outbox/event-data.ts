@@ -1,4 +1,4 @@
-/** Events for programs, made from what happened. Their data are the members of the JSON log (docs/events.md). */
+/** Events for programs, made from events of the relay. Their data are the members of the JSON log (docs/events.md). */
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import type { EventData, EventType, RecipientMembers, TypedEvent } from '../events/event-types.ts'
 import { keptData, typedEvent } from '../events/event-values.ts'
@@ -10,7 +10,7 @@ import type { WallView } from '../system/wall-view.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
 import { attemptMembers, membersOf, RECORDS } from '../telemetry/json-log.ts'
 
-/** Types by the kind of the event of the relay. Attempts have one event for each recipient, see recipientEvents. */
+/** Types by the kind of the relay's event. An attempt gives one event for each recipient, see recipientEvents. */
 const TYPES = {
   accepted: 'message.accepted',
   removed: 'message.removed',
@@ -29,10 +29,9 @@ const TYPES = {
 
 type PublishedKind = keyof typeof TYPES
 
-/** An event of the relay for which programs get one event. */
 type Told = Extract<QueueEvent, { readonly kind: PublishedKind }>
 
-/** An event that a call of the store takes. The store itself makes those of messages that leave the queue or are quarantined. */
+/** An event that a method of the store takes. The store itself makes the events of messages that leave the queue or are quarantined. */
 export type Published = Exclude<Told, { readonly kind: 'removed' | 'quarantined' }>
 
 /** The data of each type has the members of the log record. */
@@ -50,14 +49,13 @@ export const newEvent = <T extends EventType>(type: T, at: QueueTime, data: Even
 
 export const typeOf = ({ kind }: Published): EventType => TYPES[kind]
 
-/** The members of the record are those of the data, see SameMembers. */
+/** The members of the log record are the members of the data, see SameMembers. */
 export const eventOf = (happened: Published, at: QueueTime): NewEvent =>
   newEvent(typeOf(happened), at, membersOf(happened) as EventData[EventType])
 
 /** An attempt that was not made, because the lifetime had ended or an operator forced the end. */
 const NO_ATTEMPT = { connectionUse: 0, login: undefined } as const
 
-/** The settlement of a delivery request. */
 export interface Outcome {
   readonly request: DeliveryRequest
   readonly settlement: Pick<Settlement, 'recipients' | 'attempts'>
@@ -77,7 +75,6 @@ const TYPE_OF_STATE = {
 export const recipientEvents = (outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientEvent[] =>
   outcomesOf(outcome, wanted).map(({ type, at, data, recipient }) => ({ ...newEvent(type, at, data), recipient }))
 
-/** The events that programs get of an event of the relay. */
 export function typedEvents(happened: QueueEvent, wall: WallView): readonly TypedEvent[] {
   if (happened.kind === 'attempted') {
     const { request, result, attempts, settled } = happened
@@ -90,7 +87,7 @@ export function typedEvents(happened: QueueEvent, wall: WallView): readonly Type
   }
   if (!isTold(happened) || (happened.kind === 'oauth-failed' && !happened.isFirst)) return []
   const own = typedEvent(TYPES[happened.kind], membersOf(happened))
-  // The acceptance of a notice has no event of the relay of its own.
+  // No event of the relay reports the acceptance of a notice.
   return happened.kind === 'notice-sent' ? [...typedEvents({ kind: 'accepted', client: null, ...happened.queued }, wall), own] : [own]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes the events that the store keeps with what happened, of the types that a subscription wants. Without a subscription, a call costs one
- * comparison.
+ * Makes the events that the store commits with their causes, of the types that a subscription wants. Without a subscription, a call costs
+ * one comparison.
  */
 import type { EventType } from '../events/event-types.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
@@ -18,7 +18,6 @@ export class EventRecorder {
     this.#clock = clock
   }
 
-  /** Reads the types that subscriptions want. */
   async refresh(store: Pick<OutboxStore, 'wantedTypes'>): Promise<void> {
     this.#wanted = new Set(await store.wantedTypes())
   }
@@ -27,27 +26,26 @@ export class EventRecorder {
     return this.#clock.wall
   }
 
-  /** True while no subscription wants an event. */
   get isIdle(): boolean {
     return this.#wanted.size === 0
   }
 
   /**
-   * Adds a listener, called whenever events may have been made. They are in the next transaction of the store, which itself makes those
-   * of removed and quarantined messages.
+   * Adds a listener, called whenever events may have been made. The events are in the next transaction of the store, which itself makes
+   * those of removed and quarantined messages.
    */
   onRecorded(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
-  /** The event of what happened, as a list; undefined when no subscription wants it. */
+  /** A list with the typed event of `happened`; undefined when no subscription wants it. */
   of(happened: Published): readonly NewEvent[] | undefined {
     if (this.isIdle) return undefined
     this.#tell()
     return this.#wanted.has(typeOf(happened)) ? [eventOf(happened, this.#clock.now())] : undefined
   }
 
-  /** The events of several; undefined when none is wanted. */
+  /** The typed events of a list; undefined when no subscription wants any of them. */
   ofAll(happened: readonly Published[]): readonly NewEvent[] | undefined {
     return this.isIdle ? undefined : listed(happened.flatMap((one) => this.of(one) ?? []))
   }
@@ -60,7 +58,7 @@ export class EventRecorder {
     return listed(dropped === undefined ? events : [...events, ...this.#dropped(outcome, dropped)])
   }
 
-  /** The event belongs to a failed recipient, so that it is kept with its settlement. */
+  /** The event `notice.dropped`. It belongs to a failed recipient, so that it is committed with the recipient's settlement. */
   #dropped({ request: { message }, settlement }: Omit<Outcome, 'wall'>, why: string): readonly RecipientEvent[] {
     const failed = settlement.recipients.find(({ state }) => state === 'bounced' || state === 'expired')
     if (failed === undefined) return []

@@ -17,16 +17,16 @@ export interface OutboxUpkeepDeps {
   readonly clock: Clock
   readonly config: () => Pick<Config, 'events' | 'event_retention' | 'event_limit'>
   readonly events: Events
-  /** True for a queue that several nodes share. */
+  /** True for a queue of several nodes. */
   readonly isShared: boolean
 }
 
-/** Time in which events are collected before subscribers are told of them: of the first ones, and under load. */
+/** Events are collected for this time before subscribers are notified: 10 ms for the first ones, longer under load. */
 const COLLECTED: Duration = 10
 const COLLECTED_UNDER_LOAD: Duration = 100
-/** Interval at which a node looks for subscriptions and events of other nodes. */
+/** Subscriptions and events of other nodes are read at this interval. */
 const LOOK_EVERY: Duration = SECOND
-/** Number of new events after which the limits are applied at once. */
+/** After this number of new events, the limits are applied at once. */
 const PRUNE_AFTER = 1_000
 
 export class OutboxUpkeep {
@@ -38,7 +38,7 @@ export class OutboxUpkeep {
   #collecting: Timer | null = null
   #looking: PeriodicTask | null = null
   #pruning: PeriodicTask | null = null
-  /** Number of times that events were made since the last pruning. */
+  /** Calls that made events since the last pruning. */
   #sincePruning = 0
   #isConfigured = true
   #isStopped = false
@@ -48,8 +48,8 @@ export class OutboxUpkeep {
   }
 
   /**
-   * Brings the subscriptions of the configuration into the queue. When the queue cannot be written, that is repeated every minute: mail
-   * goes on.
+   * Brings the subscriptions of the configuration into the queue. While the queue cannot be written, this is repeated every minute without
+   * a delay of mail.
    */
   async start(): Promise<void> {
     try {
@@ -87,8 +87,8 @@ export class OutboxUpkeep {
   }
 
   /**
-   * Adds a listener, called when events can be pulled, and with true when subscriptions have changed. Returns a function that removes
-   * it.
+   * Adds a listener, called when events can be pulled, and with true when subscriptions have changed. Returns a function that removes the
+   * listener.
    */
   onPublished(listener: (isChange: boolean) => void): () => void {
     this.#listeners.add(listener)
@@ -114,7 +114,7 @@ export class OutboxUpkeep {
     })
   }
 
-  /** The store answers after the commit of the calls before, so that readers see the events. */
+  /** The answer comes after the commit of earlier calls of the store, so that readers see the events. */
   async #publish(): Promise<void> {
     while (!this.#isStopped && (await this.#deps.store.numberEvents())) await this.#pause()
     this.#tell(false)

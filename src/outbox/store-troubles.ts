@@ -7,7 +7,7 @@ export class StoreTroubles {
   readonly #store: Pick<QueueStore, 'recordEvents'>
   readonly #recorder: EventRecorder
   readonly #now: () => QueueTime
-  /** The first failure that has no event yet; null when there is none. */
+  /** The first failure without an event; null when every failure has one. */
   #begun: { readonly at: QueueTime; readonly why: string } | null = null
 
   constructor(store: Pick<QueueStore, 'recordEvents'>, recorder: EventRecorder, now: () => QueueTime) {
@@ -20,7 +20,7 @@ export class StoreTroubles {
     this.#begun ??= { at: this.#now(), why }
   }
 
-  /** Called when the store commits again. When it fails once more, the events are kept after that. */
+  /** Called when the store commits again. When the commit of the events fails, they are written after the next recovery. */
   async ended(): Promise<void> {
     const trouble = this.#begun
     if (trouble === null) return

@@ -1,4 +1,4 @@
-/** Reports requests for access tokens: each one to the log and the metrics, and to programs the first failure that mail feels. */
+/** Reports requests for access tokens: each one to the log and the metrics, and the first failure that delays mail to programs. */
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenAnswer } from '../oauth/token-answer.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
@@ -14,7 +14,7 @@ export interface TokenReportsDeps {
 
 export class TokenReports {
   readonly #deps: TokenReportsDeps
-  /** Logins whose failure programs have been told, or are being told. */
+  /** Logins whose failure has been reported to programs, or is being reported. */
   readonly #told = new Set<string>()
   readonly #tasks = new TaskSet((error) => {
     throw error
@@ -24,7 +24,7 @@ export class TokenReports {
     this.#deps = deps
   }
 
-  /** Called with the answer to each request, and the state after it. */
+  /** Called with the answer to a request, and with the state of the token after it. */
   readonly answered = (answer: TokenAnswer, { name, user, problem, failedSince }: TokenState): void => {
     const about = { oauth: name, user: user === '' ? null : user }
     const login = JSON.stringify([name, user])
@@ -43,7 +43,7 @@ export class TokenReports {
     return this.#tasks.settled()
   }
 
-  /** Records the event; when the store is not available, the next failure is told instead. */
+  /** Records the event. While the store is unavailable, no event is recorded, so that the next failure is reported. */
   async #tell(login: string, failed: Extract<QueueEvent, { readonly kind: 'oauth-failed' }>): Promise<void> {
     const events = this.#deps.recorder.of(failed)
     this.#told.add(login)

@@ -37,16 +37,15 @@ import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } f
 
 /** Maximum size of a form. A plan names up to 50 messages. */
 const FORM_LIMIT = 256 * 1024
-/** Records of the audit log on one page. */
-const LIMIT = 50
+const RECORDS_PER_PAGE = 50
 
-/** The place to which a screen leads back, if its query names one. */
+/** The place below the root to which a screen leads back; null when its query has none. */
 const backOf = (query: URLSearchParams): string | null => {
   const back = query.get('back')
   return back === null ? null : placeOf(back)
 }
 
-/** A place below the root to which a screen leads back. Anything else, such as another site, becomes the messages. */
+/** The place to which a screen leads back. A place outside the page, such as another site, becomes the messages. */
 export const placeOf = (back: string | null): string =>
   back !== null && /^(?:messages|destinations|history|audit)(?:[/?][\u0021-\u007e]*)?$/.test(back) && !back.includes('..')
     ? back
@@ -58,7 +57,7 @@ const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem
 const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] =>
   shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: query.get('operation') ?? undefined }).operation
 
-/** An operation as a query asks for it, for the API, for a command, and for people. */
+/** An operation as a query describes it, with its forms for the API, for a command, and for people. */
 interface AskedAction {
   readonly asked: Asked
   readonly words: readonly string[]
@@ -90,7 +89,7 @@ function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
   }
 }
 
-/** Sentences about a plan that was not carried out. */
+/** By the reason for which a plan was not carried out. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   outdated: 'Many more messages match now than were shown. Nothing was changed; these are the messages that match now.',
   typed: 'The number was not the number of messages. Nothing was changed.',
@@ -265,7 +264,7 @@ const auditRoute = (deps: PageDeps): Route =>
       const { records, next } = await auditPage(deps.view, {
         who: orUndefined(asked.who),
         action: orUndefined(asked.action),
-        limit: LIMIT,
+        limit: RECORDS_PER_PAGE,
         before: orUndefined(before),
       })
       const view = viewOf(deps, request, '/audit', await deps.light())

@@ -4,8 +4,7 @@ import type { QueueView } from '../api/queries/queue-view.ts'
 import type { MessageQuery } from '../api/values/message-query.ts'
 import type { SendersValue } from './screens/senders-list.ts'
 
-/** Messages whose senders are counted. */
-const COUNTED = 500
+const MESSAGES_COUNTED = 500
 const SHOWN = 5
 
 /** Counts the senders of the first messages of a filter. `first` is its first page, if that has been read. */
@@ -14,7 +13,7 @@ export async function firstSenders(
   query: MessageQuery,
   { visible, first }: { readonly visible: Visible; readonly first?: MessagePage },
 ): Promise<SendersValue> {
-  const { messages, next } = first?.next === null ? first : await messagePage(view, { ...query, limit: COUNTED }, visible)
+  const { messages, next } = first?.next === null ? first : await messagePage(view, { ...query, limit: MESSAGES_COUNTED }, visible)
   const senders = [...Map.groupBy(messages, ({ sender }) => sender)].map(([sender, those]) => ({ sender, messages: those.length }))
   return {
     counted: messages.length,

@@ -14,7 +14,7 @@ export interface PageDeps {
   readonly light: () => Promise<Light>
 }
 
-/** The client of a route that needs a role. */
+/** The client of a request. Throws Problem for a request without a login. */
 export function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requester'>): Requester {
   if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'log in with the link of `deferd page`')
   return requester

@@ -34,11 +34,10 @@ export interface ScreenDeps extends PageDeps {
   readonly causes: Causes
 }
 
-/** Messages and destinations on one page. */
-const LIMIT = 50
-/** Time after which a screen is shown without counts for which much of the queue is read. */
+const ROWS_PER_PAGE = 50
+/** A screen does not wait longer for counts that read much of the queue. */
 const FIGURES_WITHIN: Duration = 150
-/** Time after which a screen shows what it has counted so far. */
+/** A screen does not wait longer for a count, and shows the number counted so far. */
 const COUNT_WITHIN: Duration = 100
 
 /** The chosen value, or the first of the permitted ones. */
@@ -47,7 +46,6 @@ const chosen = <T extends string>(query: URLSearchParams, name: string, values: 
 
 type ScreenRequest = RouteRequest<undefined>
 
-/** A screen: its path, and a function that makes its answer. */
 const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, view: View) => Promise<Answer>, slots?: 'searches'): Route =>
   route({
     method: 'GET',
@@ -57,7 +55,6 @@ const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, vie
     handler: async (request) => make(request, viewOf(deps, request, path, await deps.light())),
   })
 
-/** Sentence about the first invalid value of a form. */
 const problemOf = ([first]: readonly InvalidMember[]): string =>
   first === undefined ? 'The form is invalid.' : `${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`
 
@@ -80,7 +77,7 @@ const destinationsRoute = (deps: ScreenDeps): Route =>
         return screenAnswer(view, countingScreen('destinations', 'Destinations'))
       const order = chosen(query, 'order', ['waiting', 'name'])
       const [name, after] = [text(query, 'name'), text(query, 'after')]
-      const asked = { order, limit: LIMIT, name: orUndefined(name), after: orUndefined(after) }
+      const asked = { order, limit: ROWS_PER_PAGE, name: orUndefined(name), after: orUndefined(after) }
       const { destinations, next } = await destinationPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
       return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
     },
@@ -104,14 +101,14 @@ function destinationRoute(deps: ScreenDeps): Route {
   )
 }
 
-/** A filter with its first page, whose `next` is null when the page has all that match. */
+/** The first page of a filter, whose `next` is null when the page has all messages that match. */
 interface FirstPage {
   readonly query: z.output<typeof conditionShape>
   readonly page: MessagePage
   readonly visible: string | null
 }
 
-/** Counts the messages of a filter. A page that has all of them is not counted again: a search without a hit reads the queue once. */
+/** Counts the messages of a filter. A first page that has all of them is not counted again: a search without a hit reads the queue once. */
 const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, isFirst: boolean): Promise<MessageCount> =>
   isFirst && page.next === null
     ? { count: page.messages.length, at_least: false }
@@ -130,7 +127,7 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
     return screenAnswer(view, messagesScreen(view, facts), 422)
   }
   const conditions = checked.value
-  const page = await messagePage(deps.view, { ...conditions, order, limit: LIMIT, after: orUndefined(after) }, visible)
+  const page = await messagePage(deps.view, { ...conditions, order, limit: ROWS_PER_PAGE, after: orUndefined(after) }, visible)
   const first = { query: conditions, page, visible }
   signal.throwIfAborted()
   const count = await countOf(deps, first, after === '')
@@ -168,7 +165,7 @@ async function historyAnswer(deps: ScreenDeps, { query, requester, signal }: Scr
     recipient: orUndefined(shown.recipient),
     outcome: isOutcome(shown.outcome) ? shown.outcome : undefined,
     since: since.data,
-    limit: LIMIT,
+    limit: ROWS_PER_PAGE,
     before: orUndefined(before),
   }
   const page = await historyPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
@@ -181,8 +178,7 @@ const historyRoute = (deps: ScreenDeps): Route =>
 /** Lengths of outages for which the planner computes the extra wait, in seconds. */
 const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 7200].map((minutes) => (minutes * MINUTE) / SECOND)
 
-/** Number of the oldest messages to which the planner applies a policy. */
-const REPLAYED = 500
+const MOST_REPLAYED = 500
 
 const plannerRoute = (deps: ScreenDeps): Route =>
   screen(deps, '/planner', async ({ query, requester }, view) => {
@@ -209,7 +205,7 @@ const plannerRoute = (deps: ScreenDeps): Route =>
     try {
       const policies = [shown.policy, ...(shown.other === '' ? [] : [shown.other])]
       const { plans } = retryPlans({ policies, outages: OUTAGES, ...times }, config)
-      const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: REPLAYED }, requester?.destinations ?? null)
+      const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: MOST_REPLAYED }, requester?.destinations ?? null)
       const waiting = messages.map(({ arrival_time: at }) => Math.max(0, view.now / SECOND - at))
       return screenAnswer(view, plannerScreen(view, { query: shown, plans, waiting, problem: null }))
     } catch (error) {

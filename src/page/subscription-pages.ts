@@ -12,8 +12,7 @@ import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } f
 import { eventsScreen } from './screens/events-screen.ts'
 import { replayProblem, replayScreen, subscriptionScreen } from './screens/subscription-screen.ts'
 
-/** Events on one page. */
-const LIMIT = 50
+const EVENTS_PER_PAGE = 50
 const FORM_LIMIT = 4 * 1024
 
 /** A screen for sessions that see all destinations. */
@@ -47,7 +46,7 @@ const eventsRoute = (deps: PageDeps): Route =>
     const filter = { types: patterns(asked.type), destinations: patterns(asked.destination), senders: patterns(asked.sender) }
     const [{ subscriptions, kept_types: keptTypes }, events] = await Promise.all([
       subscriptionList(deps.view, requesterOf(request)),
-      latestEvents(deps.view, filter, LIMIT),
+      latestEvents(deps.view, filter, EVENTS_PER_PAGE),
     ])
     return screenAnswer(view, eventsScreen(view, { subscriptions, keptTypes, events, query: asked }))
   })
@@ -60,7 +59,7 @@ const subscriptionRoute = (deps: PageDeps): Route =>
     const name = nameOf(request)
     const [one, parked] = await Promise.all([
       subscription(deps.view, name, requesterOf(request)),
-      parkedPage(deps.view, name, { after: positionIn(orUndefined(after)), limit: LIMIT }),
+      parkedPage(deps.view, name, { after: positionIn(orUndefined(after)), limit: EVENTS_PER_PAGE }),
     ])
     const replayed = numberIn(text(request.query, 'replayed'))
     return screenAnswer(view, subscriptionScreen(view, { subscription: one, parked, after, replayed }))

@@ -5,7 +5,6 @@
 import { DAY, type Duration, HOUR, MINUTE } from '../system/clock.ts'
 import { plannedAttempts, type Schedule } from './schedule.ts'
 
-/** A schedule to plan. */
 export interface Setup {
   /** Label of the plan: the text of the policy as the operator entered it. */
   readonly name: string
@@ -14,18 +13,16 @@ export interface Setup {
   readonly warnings: readonly Duration[]
 }
 
-/** Consequences of an outage of one length. */
 export interface OutagePlan {
   readonly outage: Duration
   /** Mean extra wait after recovery, for mail that arrived when the outage began. Null when that mail expires before recovery. */
   readonly mean: Duration | null
   /** Longest extra wait after recovery of the same mail. Null when that mail expires before recovery. */
   readonly worst: Duration | null
-  /** Share of the mail arriving during the outage that expires before the outage ends. */
+  /** Of the mail that arrives during the outage: the share that expires before the end, from 0 to 1. */
   readonly lost: number
 }
 
-/** Consequences of a schedule. */
 export interface Plan {
   readonly name: string
   readonly attempts: readonly Duration[]

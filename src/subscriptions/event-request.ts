@@ -13,7 +13,7 @@ export interface EventRequest {
 
 export interface RequestTerms {
   readonly format: 'deferd' | 'cloudevents'
-  /** True for an array, also of a single event. */
+  /** True to send an array, also for a single event. */
   readonly isBatch: boolean
   /** Secrets that sign, as `whsec_` and base64. Without secrets the request is not signed. */
   readonly secrets: readonly string[]
@@ -23,7 +23,6 @@ export interface RequestTerms {
   readonly now: WallTime
 }
 
-/** A request with events, at least one. */
 export function eventRequest(events: readonly SentEvent[], { format, isBatch, secrets, source, now }: RequestTerms): EventRequest {
   const shaped = events.map((event) => (format === 'cloudevents' ? cloudEvent(event, source) : isBatch ? event : plain(event)))
   const body = JSON.stringify(isBatch ? shaped : shaped[0])
@@ -41,7 +40,7 @@ export function eventRequest(events: readonly SentEvent[], { format, isBatch, se
   }
 }
 
-/** Id of a request: that of its event, with the number of the last event when it has several. */
+/** Id of the event; for several events, with the number of the last one. */
 function requestId(events: readonly SentEvent[]): string {
   const [first, last] = [events[0]?.id ?? '', events.at(-1)?.id ?? '']
   return first === last ? first : `${first}-${last.slice(last.lastIndexOf('_') + 1)}`

@@ -1,6 +1,6 @@
 /**
- * Sends the events of the subscriptions of this node to their targets: in order, one request at a time for each subscription, until the
- * target has them. Mail never waits for it. A crash repeats at most the events of one read, with the ids that they had.
+ * Sends the events of this node's subscriptions to their targets: in order, with one request at a time for each subscription, until the
+ * target has accepted them. Mail never waits for an event. A crash repeats at most the events of one read, with the same ids.
  */
 import type { ListedEvent } from '../events/wire-events.ts'
 import { eventJson, lostJson } from '../presentation/event-json.ts'
@@ -25,20 +25,19 @@ export interface EventSenderDeps {
   readonly random: Pick<Random, 'draw'>
   readonly events: Pick<Events, 'emit'>
   readonly send: SendEvents
-  /** Secrets of a subscription that sign now, the newest first. */
+  /** Secrets that sign for a subscription now, newest first. */
   readonly secretsOf: (subscription: Subscription) => readonly string[]
-  /** Why this node must not send a subscription; null when it may. */
+  /** Reason why this node must not send a subscription; null when it may. */
   readonly obstacle: (subscription: Subscription) => string | null
-  /** True for a queue that several nodes share. */
+  /** True for a queue of several nodes. */
   readonly isShared: boolean
 }
 
-/** Number of events that one read returns. */
 const READ_AT_ONCE = 100
 /** Pause after a failure of the store, which may concern the progress of events that were sent. */
 const STORE_PAUSE: Duration = 5 * SECOND
-/** Interval at which subscriptions of a shared queue are looked at, which commands at other nodes and takeovers change. */
-const LOOK_EVERY: Duration = SECOND
+/** Interval at which the subscriptions of a shared queue are read again: commands at other nodes and takeovers change them. */
+const REFRESH_INTERVAL: Duration = SECOND
 
 export class EventSender {
   readonly #deps: EventSenderDeps
@@ -47,17 +46,17 @@ export class EventSender {
     this.#alarm.expect(this.#deps.clock.now() + STORE_PAUSE)
   })
   readonly #stopping = new AbortController()
-  /** Names of the subscriptions that this node had at the last look. */
+  /** Names of the subscriptions that this node had at the last refresh. */
   #owned: ReadonlySet<string> = new Set()
   /** Names of the subscriptions whose events are being sent. */
   readonly #busy = new Set<string>()
   /** Obstacles that were logged, by name. */
   readonly #obstacles = new Map<string, string>()
-  /** Names of those that wait for their next try. */
+  /** Names of the subscriptions that wait for their next try. */
   readonly #waiting = new Set<string>()
-  /** Names of the subscriptions that are sent from here, as last read. */
+  /** Names of the subscriptions that this node sends, as last read. */
   readonly #active = new Set<string>()
-  /** Names of those that were to be sent meanwhile. */
+  /** Names of the subscriptions that became due while their events were being sent. */
   readonly #again = new Set<string>()
   /** Fires at the next try of a subscription that waits. */
   readonly #alarm: EarliestAlarm
@@ -72,7 +71,7 @@ export class EventSender {
 
   start(): void {
     this.wake()
-    if (this.#deps.isShared) this.#looks = every(this.#deps.clock, LOOK_EVERY, () => this.wake())
+    if (this.#deps.isShared) this.#looks = every(this.#deps.clock, REFRESH_INTERVAL, () => this.wake())
   }
 
   /** Aborts running requests; resolves when none is left. */
@@ -83,13 +82,13 @@ export class EventSender {
     await this.#tasks.settled()
   }
 
-  /** Sends new events. Costs nothing while no subscription can take them: each is being sent, or waits for its next try. */
+  /** Sends new events. The call costs nothing while each subscription is busy or waits for its next try. */
   published(): void {
     for (const name of this.#busy) this.#again.add(name)
     if (this.#isLooking || this.#hasIdle) this.wake()
   }
 
-  /** Sends what can be sent now. Called when subscriptions may have changed. */
+  /** Sends everything that can be sent now. Called when subscriptions may have changed. */
   wake(): void {
     if (this.#isStopping) return
     if (this.#isLooking) this.#isAsked = true
@@ -122,8 +121,8 @@ export class EventSender {
   }
 
   /**
-   * Enables what the final step of a move has disabled, when it comes to this node, at its start or from another one: the process of the
-   * move has ended.
+   * Enables the subscriptions that the final step of a move has disabled when they come to this node, at its start or from another node,
+   * because the process of the move has ended.
    */
   async #takeBack(subscriptions: readonly Subscription[]): Promise<void> {
     for (const { name, progress } of subscriptions) {
@@ -169,7 +168,7 @@ export class EventSender {
       const pulled = await this.#deps.store.pullEvents(subscription.name, READ_AT_ONCE)
       if (pulled === null) return
       const next = pulled.cursor === progress.cursor ? await this.#sendPulled(subscription, progress, pulled) : undefined
-      // A replay has moved the subscription, which is read again.
+      // A replay has moved the subscription's position, so the subscription is read again.
       if (next === undefined) return void this.#again.add(subscription.name)
       const isWaiting = (next.dueAt ?? 0) > this.#deps.clock.now() || pulled.lost !== null || pulled.more || next.cursor < pulled.through
       if (next.state !== 'active' || !isWaiting) return
@@ -177,7 +176,7 @@ export class EventSender {
     }
   }
 
-  /** Sends the events of one read. Returns the new progress; undefined when the subscription has changed meanwhile. */
+  /** Sends the events of one read. Returns the new progress; undefined when the subscription has changed during the request. */
   async #sendPulled(subscription: Subscription, before: Progress, pulled: PulledEvents): Promise<Progress | undefined> {
     const { clock } = this.#deps
     const { epoch, lost, events } = pulled
@@ -200,7 +199,7 @@ export class EventSender {
     let progress = before
     let done = 0
     while (done < events.length && !this.#isStopping) {
-      // After a failure events are sent alone, so that the one that is refused becomes known.
+      // After a failure, events are sent one by one, which shows the event that the target refuses.
       const some = events.slice(done, done + (progress.tries > 0 ? 1 : batch))
       const last = some.at(-1)?.seq ?? progress.cursor
       const tried = await this.#try(
@@ -223,7 +222,7 @@ export class EventSender {
     return progress === before ? before : this.#save(subscription, before, { progress, told: null, parked })
   }
 
-  /** Sends events once. Returns what follows, and the progress with the answer, whose cursor is unchanged. */
+  /** Sends events once. Returns the next step, and the progress with the answer. The cursor is unchanged. */
   async #try(
     subscription: Subscription,
     before: Progress,
@@ -268,14 +267,14 @@ export class EventSender {
     return (await this.#deps.store.saveProgress(name, before.cursor, change)) ? change.progress : undefined
   }
 
-  /** Sends the parked events that an operator wants to be sent again. */
+  /** Sends the parked events that an operator has requested again. */
   async #sendParked(subscription: Subscription): Promise<void> {
     const { store, clock } = this.#deps
     const retries = await store.parkedDue(subscription.name, READ_AT_ONCE)
     const now = clock.now()
     const due = retries.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
     const next = retries[due.length]?.dueAt ?? null
-    // When the alarm fires it drops the requests for other events, and a start begins without any.
+    // The alarm drops all other expectations when it fires, and has none after a start.
     if (next !== null) this.#alarm.expect(next)
     if (due.length === 0) return
     const pulled = await store.pullEvents(subscription.name, 1)
@@ -305,7 +304,7 @@ export class EventSender {
     return send({ events, settings, secrets: secretsOf(subscription), name, signal: this.#stopping.signal })
   }
 
-  /** An event with its time, which is equal at each try. */
+  /** An event with its time, which is the same at each try. */
   #json(epoch: number, event: KeptEvent): ListedEvent {
     const { clock, isShared } = this.#deps
     // Nodes follow the clock of the database, whatever their own wall clocks are.

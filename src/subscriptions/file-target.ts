@@ -10,8 +10,8 @@ const WRITTEN: TargetAnswer = { kind: 'response', code: 200, retryAfter: null, t
 const linesOf = (events: readonly SentEvent[]): string => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
 /**
- * Appends to a file and syncs it. The file is opened for each consignment, so that a program such as logrotate may rename it at any time.
- * Above `size` bytes it becomes FILE.1, FILE.1 becomes FILE.2, and `keep` old files are kept.
+ * Appends to a file and syncs it. Each call opens the file, so that a program such as logrotate may rename it at any time. A file above
+ * `size` bytes becomes FILE.1, FILE.1 becomes FILE.2, and `keep` old files are kept.
  */
 export const sendToFile: SendEvents = async ({ events, settings }: Consignment) => {
   const path = settings.to.slice('file:'.length).replace(/^\/\/(?=\/)/, '')
@@ -52,7 +52,7 @@ async function rotate(path: string, keep: number): Promise<void> {
   if (keep === 0) await (await open(path, 'w', 0o640)).close()
 }
 
-/** Writes lines to a stream such as standard output, and waits until it has taken them. */
+/** Writes lines to a stream such as standard output. Resolves when the stream has accepted them. */
 export const sendToStream =
   (write: (text: string) => Promise<void>): SendEvents =>
   async ({ events }) => {

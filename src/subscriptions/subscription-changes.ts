@@ -1,4 +1,4 @@
-/** Changes of subscriptions by commands, each with its record in the audit log. Those of the configuration are read-only. */
+/** Changes of subscriptions by commands, each with its record in the audit log. Subscriptions of the configuration are read-only. */
 import { z } from 'zod'
 import { isSigningSecret, isTarget, maskedTarget, SUBSCRIPTION_NAME } from '../config/values/event-tables.ts'
 import { selectedTypes } from '../events/event-filter.ts'
@@ -18,7 +18,6 @@ const typePattern = z
 const secret = z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes')
 const who = z.string()
 
-/** A subscription that is to be added. */
 export const newSubscriptionShape = z
   .strictObject({
     name: z.string().regex(SUBSCRIPTION_NAME, 'expected letters, digits, dots, hyphens and underscores'),
@@ -41,7 +40,7 @@ export type NewSubscriptionRequest = z.infer<typeof newSubscriptionShape>
 export const removalShape = z.strictObject({ name: z.string(), who })
 export type SubscriptionRemoval = z.infer<typeof removalShape>
 
-/** A new secret; the old ones sign for `overlap` ms more. */
+/** A new secret. The old secrets sign for `overlap` ms more. */
 export const newSecretShape = z.strictObject({ name: z.string(), secret, overlap: z.number().int().nonnegative(), who })
 export type NewSecretRequest = z.infer<typeof newSecretShape>
 
@@ -49,7 +48,7 @@ const TIME = 'expected a time above 0, such as 30m, 2h or 1d'
 /** Time in ms before now from which events are sent again. */
 export const replayTime = z.number().int(TIME).positive(TIME)
 
-/** Events that are to be sent: those that wait, those of the last `ago` ms, or the parked ones. */
+/** Events to send again: those that wait, those of the last `ago` ms, or the parked ones. */
 export const replayedShape = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('waiting') }),
   z.strictObject({ kind: z.literal('since'), ago: replayTime }),
@@ -120,7 +119,10 @@ export class SubscriptionChanges {
     await this.#record(by, 'webhook secret', name, `${NEW_SECRET} ${name}`)
   }
 
-  /** Has events sent, and enables the subscription. Returns how many; rejects with SubscriptionRefused for an unknown name. */
+  /**
+   * Queues events to be sent, and enables the subscription. Returns the number of events; rejects with SubscriptionRefused for an unknown
+   * name.
+   */
   async replay({ name, events, who: by }: ReplayRequest): Promise<number> {
     const count = await this.#deps.store.replayEvents(name, replayOf(events, this.#deps.clock.now()))
     if (count === null) throw new SubscriptionRefused(`there is no subscription ${name}: deferd webhook list shows all names`)
@@ -128,7 +130,7 @@ export class SubscriptionChanges {
     return count
   }
 
-  /** Records a change that was made. `next` is what the operator does when that fails. Rejects with StoreUnavailable. */
+  /** Records a change that was made. `next` tells the operator what to do when the record fails. Rejects with StoreUnavailable. */
   async #record(by: string, action: string, text: string, next?: string): Promise<void> {
     const { store, clock, changed } = this.#deps
     try {

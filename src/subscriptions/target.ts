@@ -3,13 +3,11 @@ import type { SentEvent } from './event-request.ts'
 import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { TargetAnswer } from './answer-decision.ts'
 
-/** Events for one target. */
 export interface Consignment {
   readonly events: readonly SentEvent[]
   readonly settings: SubscriptionSettings
   /** Secrets that sign now, the newest first. */
   readonly secrets: readonly string[]
-  /** Name of the subscription. */
   readonly name: string
   /** Aborts the try when the daemon stops. */
   readonly signal: AbortSignal

@@ -17,8 +17,8 @@ export interface WebTargetDeps {
   readonly version: string
 }
 
-/** Limit of one try: look-up, connection and response. */
-const LIMIT: Duration = 15 * SECOND
+/** For the look-up, connection and response of one try. */
+const TRY_LIMIT: Duration = 15 * SECOND
 const REMEDY = 'set allow_private (--allow-private) to send events there'
 
 export function webTarget(deps: WebTargetDeps): { readonly send: SendEvents; readonly close: () => void } {
@@ -39,7 +39,7 @@ async function send(consignment: Consignment, deps: WebTargetDeps, agents: Map<s
   let agent = agents.get(key)
   if (agent === undefined) agents.set(key, (agent = agentFor(url, settings.allowPrivate, deps)))
   const first = await post(url, made, { agent, ...deps, signal: consignment.signal })
-  // The server closed an idle connection while the request was sent on it.
+  // The server has closed an idle connection at the moment of the request.
   return first === 'stale' ? answerOrFailure(await post(url, made, { agent, ...deps, signal: consignment.signal })) : first
 }
 
@@ -63,16 +63,16 @@ function post(url: URL, { headers, body }: EventRequest, { agent, clock, version
       signal.removeEventListener('abort', abort)
       resolve(answer)
     }
-    // A request without a connection reports its destruction only when the connection is made.
+    // A request without a connection reports its destruction only once it is connected.
     const giveUp = (text: string): void => {
       end({ kind: 'failed', text })
       sending.destroy()
     }
-    const timer = clock.after(LIMIT, () => giveUp(`no response within ${LIMIT / SECOND} s`))
+    const timer = clock.after(TRY_LIMIT, () => giveUp(`no response within ${TRY_LIMIT / SECOND} s`))
     const abort = (): void => giveUp('deferd stops')
     signal.addEventListener('abort', abort, { once: true })
     sending.on('response', (response) => {
-      // The body is not used, and the connection is kept when it has ended.
+      // The body is discarded, because the connection can be used again only after its end.
       response.resume()
       response.on('error', () => undefined)
       end(answerOf(response))
@@ -116,7 +116,7 @@ function agentFor(url: URL, allowPrivate: boolean, deps: WebTargetDeps): Agent {
 async function open(url: URL, allowPrivate: boolean, { net, clock }: Pick<WebTargetDeps, 'net' | 'clock'>): Promise<Socket> {
   const isTls = url.protocol === 'https:'
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
-  const server = { host: hostOf(url), port, names: 'system', allowPrivate, remedy: REMEDY, end: clock.monotonic() + LIMIT } as const
+  const server = { host: hostOf(url), port, names: 'system', allowPrivate, remedy: REMEDY, end: clock.monotonic() + TRY_LIMIT } as const
   const socket = await connectToServer(server, { net, clock })
   return isTls ? startTls(socket, server, clock) : socket
 }

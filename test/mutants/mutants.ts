@@ -58,8 +58,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a refused event blocks those behind it',
     'subscriptions/answer-decision.ts',
-    "if (isRefusal(answer) && refusals >= REFUSALS) return { kind: 'park' }",
-    "if (isRefusal(answer) && refusals >= REFUSALS * REFUSALS * REFUSALS) return { kind: 'park' }",
+    "if (isRefusal(answer) && refusals >= REFUSALS_UNTIL_PARKED) return { kind: 'park' }",
+    "if (isRefusal(answer) && refusals >= REFUSALS_UNTIL_PARKED ** 3) return { kind: 'park' }",
   ),
   mutant(
     'the id of an event changes with its tries',

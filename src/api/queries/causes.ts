@@ -7,12 +7,12 @@ import { assertVisible } from './destinations.ts'
 import type { Visible } from './messages.ts'
 import { asOf, type QueueView } from './queue-view.ts'
 
-/** Time after the end of a count at which the causes are counted again. */
-const AGE: Duration = seconds(30)
-/** Maximum number of destinations whose causes are kept. */
-const KEPT = 64
-/** Time for which a count goes on without a client, so that a client that asks again gets its result. */
-const GOES_ON: Duration = seconds(10)
+/** After the end of a count. Older causes are counted again. */
+const KEPT_FOR: Duration = seconds(30)
+/** In destinations whose causes are kept. */
+const MOST_KEPT = 64
+/** Time for which a count without clients runs on, so that a client that asks again gets its result. */
+const COUNTS_ON_FOR: Duration = seconds(10)
 
 type CausesView = Pick<QueueView, 'reader' | 'clock'>
 
@@ -23,14 +23,13 @@ interface Client {
   readonly signal: AbortSignal
 }
 
-/** A count that runs. */
 class CauseCount {
   readonly counted: Promise<CausesJson>
   readonly #view: CausesView
   readonly #end = new AbortController()
   #clients = 0
   #hasEnded = false
-  /** Ends the count; null while it has clients. */
+  /** Ends the count when it has had no client for COUNTS_ON_FOR; null while it has clients. */
   #timer: Timer | null = null
 
   constructor(view: CausesView, name: DestinationName) {
@@ -52,7 +51,7 @@ class CauseCount {
       return await (wait === null ? untilAborted(this.counted, signal) : withTimeout(this.counted, this.#view.clock, wait, signal))
     } finally {
       this.#clients--
-      if (this.#clients === 0 && !this.#hasEnded) this.#timer = this.#view.clock.after(GOES_ON, () => this.#end.abort())
+      if (this.#clients === 0 && !this.#hasEnded) this.#timer = this.#view.clock.after(COUNTS_ON_FOR, () => this.#end.abort())
     }
   }
 
@@ -96,7 +95,7 @@ export class Causes {
     return causes
   }
 
-  /** The same; undefined when they are not counted within a time. */
+  /** As `of`; undefined when the causes are not counted within `wait`. */
   within(wait: Duration, asked: string, client: Client): Promise<CausesJson | undefined> {
     return this.#answer(asked, client, wait)
   }
@@ -105,7 +104,7 @@ export class Causes {
     const name = asked.toLowerCase()
     assertVisible(name, visible)
     const kept = this.#kept.get(name)
-    if (kept !== undefined && this.#view.clock.monotonic() - kept.at < AGE) return kept.causes
+    if (kept !== undefined && this.#view.clock.monotonic() - kept.at < KEPT_FOR) return kept.causes
     const running = this.#running.get(name)
     return (running === undefined || running.isEnding ? this.#begun(name) : running).answer(wait, signal)
   }
@@ -125,9 +124,9 @@ export class Causes {
 
   #keep(name: DestinationName, causes: CausesJson): void {
     this.#kept.delete(name)
-    // A count that takes longer than AGE is kept as well, so that a client that waited for it finds it.
+    // A count that takes longer than KEPT_FOR is kept as well, so that a client that waited for it finds it.
     this.#kept.set(name, { at: this.#view.clock.monotonic(), causes })
-    const [oldest] = this.#kept.size > KEPT ? this.#kept.keys() : []
+    const [oldest] = this.#kept.size > MOST_KEPT ? this.#kept.keys() : []
     if (oldest !== undefined) this.#kept.delete(oldest)
   }
 }

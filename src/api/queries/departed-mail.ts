@@ -31,10 +31,9 @@ export interface HistoryPageJson {
   readonly as_of: number
 }
 
-/** Number of messages per page of a whole listing. */
 const STREAM_PAGE = 50
-/** Maximum number of pages that one request reads for messages of which the client may see a recipient. */
-const PAGES = 20
+/** Maximum number of pages that one request reads in search of messages with a recipient that the client may see. */
+const MOST_PAGES = 20
 
 const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: QueueTime): HistoryFilter => ({
   sender: sender === undefined ? null : senderPattern(sender),
@@ -67,7 +66,7 @@ export async function historyPage(
   const conditions = ['history', query, visible]
   const messages: HistoryJson[] = []
   let position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
-  for (let page = 0; page < PAGES && !signal.aborted; page++) {
+  for (let page = 0; page < MOST_PAGES && !signal.aborted; page++) {
     const departed = await view.reader.departed(filter, { before: position, limit: limit - messages.length })
     messages.push(...entriesOf(departed.messages, filter, { visible, wall: view.clock.wall }))
     position = departed.next
@@ -90,7 +89,7 @@ export async function* historyLines(
   }
 }
 
-/** Spans of a series of traffic, with the length of an interval. */
+/** Spans of a series of traffic, and the length of its intervals. */
 export const SERIES = {
   '60min': { span: HOUR, interval: MINUTE },
   '6h': { span: 6 * HOUR, interval: 5 * MINUTE },

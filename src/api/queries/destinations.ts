@@ -42,7 +42,7 @@ async function* rowsOf(view: QueueView): AsyncGenerator<DestinationRow> {
   yield* destinationRows(view.reader, await view.live.destinations())
 }
 
-/** True for a destination of a pattern that the client may see. */
+/** True for a destination that matches `pattern` and that the client may see. */
 const isShown = (name: DestinationName, pattern: string | undefined, visible: Visible): boolean =>
   maySee(visible, name) && (pattern === undefined || matchesPattern(pattern, name))
 
@@ -59,7 +59,6 @@ export async function* destinationLines(
   }
 }
 
-/** One page of destinations. */
 export async function destinationPage(
   view: QueueView,
   { limit, after, order, name: pattern }: DestinationQuery,
@@ -90,13 +89,13 @@ export async function destinationPage(
 interface NameQuery {
   readonly order: DestinationQuery['order']
   readonly most: number
-  /** True when all names are shown. */
+  /** True when no name is filtered out. */
   readonly isAll: boolean
   readonly shown: (name: DestinationName) => boolean
   readonly signal: AbortSignal
 }
 
-/** The first names of an order. */
+/** The first names in the chosen order. */
 async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: NameQuery): Promise<readonly DestinationName[]> {
   const names = new Set<DestinationName>()
   if (order === 'waiting') {

@@ -21,14 +21,13 @@ interface Viewer {
   readonly signal: AbortSignal
 }
 
-/** Number of events that one read of the whole listing, or of a stream, takes. */
+/** For the whole listing, and for a stream. */
 const READ_AT_ONCE = 250
 
-/** A page as a client sees it. */
 interface Read {
   readonly events: readonly ListedEvent[]
   readonly epoch: number
-  /** Position before the first event that is kept. */
+  /** Position before the first kept event. */
   readonly before: EventSeq
   /** Position after the page. */
   readonly through: EventSeq
@@ -41,7 +40,7 @@ const filterOf = ({ types, destination, sender }: Omit<EventQuery, 'after'>): Ev
   senders: sender === undefined ? [] : [sender],
 })
 
-/** Position of a cursor; null for none. Throws Problem for the cursor of another queue. */
+/** Position of a cursor; null without a cursor. Throws Problem for the cursor of another queue. */
 async function positionOf({ reader }: QueueView, text: string | undefined): Promise<EventSeq | null> {
   if (text === undefined) return null
   const cursor = readCursor(text)
@@ -50,7 +49,7 @@ async function positionOf({ reader }: QueueView, text: string | undefined): Prom
   throw new Problem(CURSOR_PROBLEM, 'the cursor belongs to another queue, or to one that was restored since: begin without a cursor')
 }
 
-/** Reads events after a position, null for the oldest that is kept. Tells of deleted ones first. */
+/** Reads the events after a position; from the oldest kept one for null. Begins with a report of the deleted events, if any. */
 async function read(
   view: QueueView,
   { after, limit, ...query }: Omit<EventQuery, 'after'> & { readonly after: EventSeq | null; readonly limit: number },
@@ -72,7 +71,7 @@ async function keptTypes({ reader }: QueueView): Promise<readonly EventType[]> {
   return EVENT_TYPES.filter((type) => wanted.has(type))
 }
 
-/** One page of events, in the order of their numbers. A page without events may be followed by others. */
+/** One page of events, in the order of their numbers. An empty page may have a next page. */
 export async function eventPage(
   view: QueueView,
   { limit, ...query }: EventQuery & { readonly limit: number },
@@ -83,7 +82,6 @@ export async function eventPage(
   return { events, next: cursorText(epoch, through), kept_types: await keptTypes(view), as_of: asOf(view) }
 }
 
-/** All events that are kept now. */
 export async function* eventLines(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
   let after = await positionOf(view, query.after)
   for (let isDone = false; !isDone && !viewer.signal.aborted;) {
@@ -94,7 +92,7 @@ export async function* eventLines(view: QueueView, query: EventQuery, viewer: Vi
   }
 }
 
-/** Events as server-sent events: those that are kept, and then each as soon as it is, until the client disconnects. */
+/** Server-sent events: the kept events first, then each new event at once, until the client disconnects. */
 export async function* eventStream(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
   const { signal } = viewer
   let after = await positionOf(view, query.after)
@@ -113,7 +111,7 @@ export async function* eventStream(view: QueueView, query: EventQuery, viewer: V
   }
 }
 
-/** The field `id` is the position to which a client returns with Last-Event-ID: after a loss, the one before the oldest event. */
+/** The field `id` is the position to which a client returns with Last-Event-ID; after a loss, the position before the oldest event. */
 const serverSent = (event: ListedEvent, beforeOldest: string): string => {
   const id = event.type === 'events.lost' ? beforeOldest : event.id
   return `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
@@ -136,7 +134,7 @@ class News {
     }
   }
 
-  /** Resolves when there may be events that were not there at the call. */
+  /** Resolves when events may have been added since the call. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve

@@ -1,6 +1,6 @@
 /**
  * Messages in the queue by age, in the columns of qshape(1). The whole queue is read, so the counts are made seldom, in the background, and
- * not at all for more than MOST messages.
+ * not at all for more than MOST_COUNTED messages.
  */
 import type { MessageId } from '../../mail/message.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
@@ -10,14 +10,14 @@ import type { QueueView } from './queue-view.ts'
 
 /** Upper limits of the columns, in minutes. The last column has none. */
 const LIMITS = [5, 10, 20, 40, 80, 160, 320, 640, 1280] as const
-/** Number of ids that one slice of a count covers, which takes some milliseconds. */
-const SLICE = 16_000
-/** Least age at which the counts are made again, and the same as a multiple of the time that they take. */
-const AGE: Duration = seconds(30)
-const SHARE = 100
-/** Number of messages above which none are counted: a million takes 2 s of processor time and 70 MB. */
-export const MOST = 100_000
-/** Time for which the first counts are waited for. */
+/** Some milliseconds of work. */
+const IDS_PER_SLICE = 16_000
+/** The counts are made again when both have passed: this time, and a multiple of the time that a count takes. */
+const LEAST_INTERVAL: Duration = seconds(30)
+const COUNT_TIME_MULTIPLE = 100
+/** In messages; above, none are counted. The counts of a million messages would take 2 s of processor time and 70 MB. */
+export const MOST_COUNTED = 100_000
+/** Time for which a client waits for the first counts. */
 const FIRST_WITHIN: Duration = 100
 
 export interface AgesJson {
@@ -34,7 +34,7 @@ async function countedAges(view: AgesView): Promise<AgesJson> {
   const older = LIMITS.map(() => 0)
   let messages = 0
   for (let after: MessageId | null = 0; after !== null;) {
-    const page = { after, through: Number.MAX_SAFE_INTEGER, size: SLICE, queues: null, destinations: false, bounds }
+    const page = { after, through: Number.MAX_SAFE_INTEGER, size: IDS_PER_SLICE, queues: null, destinations: false, bounds }
     const slice: Awaited<ReturnType<QueueReader['survey']>> = await view.reader.survey(ANY_MESSAGE, page)
     messages += slice.messages
     for (const [n, count] of slice.arrivedBefore.entries()) older[n] = (older[n] ?? 0) + count
@@ -54,9 +54,9 @@ export class MessageAges {
     this.#view = view
   }
 
-  /** The last counts; null before the first, which are waited for a moment, and while more than MOST messages are queued. */
+  /** The last counts. Null before the first counts, for which the call waits a moment, and above MOST_COUNTED messages. */
   async value(messages: number): Promise<AgesJson | null> {
-    if (messages > MOST) return null
+    if (messages > MOST_COUNTED) return null
     const { clock } = this.#view
     if (this.#running === null && clock.monotonic() >= this.#nextAt) this.#begin()
     if (this.#last === null && this.#running !== null) await withTimeout(this.#running, clock, FIRST_WITHIN).catch(() => undefined)
@@ -69,7 +69,7 @@ export class MessageAges {
     const ended = (ages: AgesJson | null): void => {
       this.#running = null
       this.#last = ages ?? this.#last
-      this.#nextAt = clock.monotonic() + Math.max(AGE, SHARE * (clock.monotonic() - at))
+      this.#nextAt = clock.monotonic() + Math.max(LEAST_INTERVAL, COUNT_TIME_MULTIPLE * (clock.monotonic() - at))
     }
     this.#running = countedAges(this.#view)
     // The store may be unavailable for a moment: the next count comes after the usual time.

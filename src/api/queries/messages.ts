@@ -21,9 +21,8 @@ import { recordsOf, type QueueView } from './queue-view.ts'
 
 /** Maximum number of recipients of a message in a page. */
 export const RECIPIENTS_SHOWN = 20
-/** Number of messages that are formatted between two turns of the event loop. */
-const SLICE = 25
-/** Number of messages that a whole listing reads at once. */
+/** Formatted between two turns of the event loop. */
+const MESSAGES_PER_TURN = 25
 const STREAM_PAGE = 50
 
 export const UNKNOWN_MESSAGE: ProblemKind = {
@@ -96,7 +95,7 @@ export async function messagePage(
   const records = await recordsOf(view)
   const messages: MessagePageEntry[] = []
   for (const [n, one] of listed.entries()) {
-    if (n > 0 && n % SLICE === 0) await eventLoopTurn()
+    if (n > 0 && n % MESSAGES_PER_TURN === 0) await eventLoopTurn()
     messages.push(pageEntry(one, { records, visible, wall }))
   }
   const last = listed.length < limit ? undefined : listed.at(-1)
@@ -136,13 +135,13 @@ export async function* messageLines(
   }
 }
 
-/** Number at which a count ends, and time after which a count for a program ends. */
+/** A count ends at this number, and a count for a program also after a time. */
 const COUNT_MOST = 100_000
 const COUNT_WITHIN: Duration = seconds(0.2)
 
 export interface MessageCount {
   readonly count: number
-  /** True when there may be more than `count`. */
+  /** True when `count` is a lower bound. */
   readonly at_least: boolean
 }
 
@@ -172,7 +171,6 @@ function withSeen(story: MessageDetails, visible: string): MessageDetails | unde
   return { ...story, recipients, history: story.history.filter(({ recipient }) => ids.has(recipient)) }
 }
 
-/** Parts of a content. */
 export type ContentPart = 'all' | 'header' | 'body'
 
 /** The content as it would be sent. Throws Problem when it is not stored any more. */

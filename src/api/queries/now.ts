@@ -15,11 +15,11 @@ import { MessageAges } from './message-ages.ts'
 import type { Visible } from './messages.ts'
 import { asOf, type QueueView } from './queue-view.ts'
 
-/** Age at which the figures are made again. */
-const AGE: Duration = SECOND
-/** Age up to which the last figures are shown when new ones are late. */
-const LATE: Duration = seconds(60)
-/** Age at which the stored part is read again. */
+/** Figures of this age are made again. */
+const FIGURES_AGE: Duration = SECOND
+/** Up to this age, the last figures are shown when new ones are late. */
+const OLDEST_SHOWN: Duration = seconds(60)
+/** A stored part of this age is read again. */
 const STORED_AGE: Duration = seconds(5)
 
 interface Stored extends StoredStatus {
@@ -75,7 +75,7 @@ function seen(now: NowJson, visible: Visible): NowJson {
   }
 }
 
-/** A value that is made at most once in a time, and not again while it is being made. */
+/** A value that is made again after an age, by one call of its maker at a time. */
 class Kept<T> {
   readonly #view: QueueView
   readonly #age: Duration
@@ -122,7 +122,7 @@ export class Now {
     this.#view = view
     this.#stored = new Kept(view, STORED_AGE, async () => (this.#known = await read(view)))
     const ages = new MessageAges(view)
-    this.#figures = new Kept(view, AGE, async () => (this.#lastFigures = await figures(view, await this.#storedPart(), ages)))
+    this.#figures = new Kept(view, FIGURES_AGE, async () => (this.#lastFigures = await figures(view, await this.#storedPart(), ages)))
   }
 
   async value(visible: Visible): Promise<NowJson> {
@@ -130,14 +130,14 @@ export class Now {
   }
 
   /**
-   * The figures, or the last ones that are not older than LATE when new ones are not known within a time, such as after a deletion of
-   * much mail. Undefined when there are none, such as after a start, when a large queue is counted for some seconds.
+   * The figures. When they are not ready within `wait`, such as after a deletion of much mail, the last ones up to OLDEST_SHOWN. Undefined
+   * without any, such as after a start, while a large queue is counted for some seconds.
    */
   async within(wait: Duration, visible: Visible, signal: AbortSignal): Promise<NowJson | undefined> {
     const value = await withTimeout(this.value(visible), this.#view.clock, wait, signal)
     if (value !== undefined) return value
     const last = this.#lastFigures
-    return last === null || asOf(this.#view) - last.time > LATE / SECOND ? undefined : seen(last, visible)
+    return last === null || asOf(this.#view) - last.time > OLDEST_SHOWN / SECOND ? undefined : seen(last, visible)
   }
 
   /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */
@@ -150,7 +150,6 @@ export class Now {
     }
   }
 
-  /** Ends the ticks. */
   close(): void {
     this.#endTicks()
     this.#subscribers.clear()
@@ -169,7 +168,7 @@ export class Now {
     this.#ticks = null
   }
 
-  /** One text for all clients that see the same. */
+  /** Sends the same text to all clients that may see the same destinations. */
   async #tick(): Promise<void> {
     const all = await this.#figures.value().catch(() => null)
     if (all === null) return

@@ -49,14 +49,13 @@ export const ENDED: ProblemKind = {
   about: 'The operation had ended before it could be cancelled; its state tells what it has changed.',
 }
 
-/** Number of messages that are examined at once for a client with limited destinations. */
-const PAGE = 100
+/** Messages examined at once for a client with limited destinations. */
+const EXAMINED_AT_ONCE = 100
 /** Maximum number of messages that a client with limited destinations may change at once, because each is examined. */
 const LIMITED_MOST = 10_000
-/** Time for which an answer waits for the end of an operation. */
-const PATIENCE: Duration = seconds(2)
+/** An answer waits so long for the end of its operation. */
+const ANSWER_LIMIT: Duration = seconds(2)
 
-/** Messages that are selected, in pages. */
 async function* selectedPages(
   view: QueueView,
   { operation, queues, selection }: Pick<Asked, 'operation' | 'queues' | 'selection'>,
@@ -74,7 +73,7 @@ async function* selectedPages(
     queues === null ? queue !== 'corrupt' || filter.queue === 'corrupt' : queues.some((one) => one === queue)
   let left = selection.limit ?? Infinity
   for (let after = 0; left > 0;) {
-    const limit = Math.min(PAGE, left)
+    const limit = Math.min(EXAMINED_AT_ONCE, left)
     const page = await view.reader.list(filter, { after, through, limit })
     const chosen = page.filter(isEligible)
     left -= chosen.length
@@ -85,8 +84,8 @@ async function* selectedPages(
 }
 
 /**
- * The same operation on those messages only of which a client with limited destinations may see all recipients. Throws Problem for a
- * destination outside of them, and for too many messages.
+ * The same operation, limited to messages of which the client may see all recipients. Throws Problem for a destination that the client may
+ * not see, and for too many messages.
  */
 async function limited(view: QueueView, asked: Asked, visible: string): Promise<Asked> {
   const { selection } = asked
@@ -158,14 +157,12 @@ async function listedAnywhere({ reader }: QueueView, queueId: string): Promise<L
   return listed
 }
 
-/** An operation as a client asks for it. */
 export interface Carried {
   readonly reason: string | null
-  /** Null for a request that may have its effect each time it is sent. */
+  /** Null for a request without an idempotency key. */
   readonly request: IdempotentRequest | null
 }
 
-/** An operation, and whether an earlier request began it. */
 export interface Begun {
   readonly operation: OperationJson
   readonly isReplayed: boolean
@@ -184,7 +181,6 @@ export async function beginOperation(
   return begun(view, carried.request, () => view.operations().jobs.start(request))
 }
 
-/** Begins the undo of an operation. */
 export function undoOperation(
   view: QueueView,
   id: number,
@@ -212,7 +208,7 @@ async function begun(view: QueueView, request: IdempotentRequest | null, begin: 
       () => true,
       () => true,
     )
-    await withTimeout(end, view.clock, PATIENCE)
+    await withTimeout(end, view.clock, ANSWER_LIMIT)
     return { operation: operationJson(await entryOf(view, id), view.clock.wall), isReplayed: false }
   } catch (error) {
     if (error instanceof RequestRepeated) {

@@ -19,7 +19,6 @@ import type { SubscriptionChanges } from '../../subscriptions/subscription-chang
 import type { Clock } from '../../system/clock.ts'
 import type { RecentAttempts } from '../../telemetry/last-outcomes.ts'
 
-/** A destination in the memory of a node. */
 export interface KnownInMemory {
   readonly live: LiveDestination | undefined
   readonly recent: RecentAttempts
@@ -31,7 +30,7 @@ export interface LiveQueue {
   glance(): Promise<LiveStatus>
   /** Destinations in the memory of all nodes. */
   destinations(): Promise<readonly LiveDestination[]>
-  /** Those of these destinations that are in the memory of their owners. */
+  /** The given destinations that are in the memory of their owners. */
   named(names: readonly DestinationName[]): Promise<readonly LiveDestination[]>
   /** One destination as its owner holds it; undefined when no owner answers. */
   destination(name: DestinationName): Promise<KnownInMemory | undefined>

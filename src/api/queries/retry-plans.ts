@@ -20,7 +20,7 @@ export interface PlanRequest {
   readonly seed?: number | undefined
 }
 
-/** Least interval of attempts over a lifetime that a plan shows: more attempts would take more than some milliseconds to plan. */
+/** In attempts over a lifetime, at the shortest interval. Planning more attempts would take more than some milliseconds. */
 const MOST_ATTEMPTS = 2_000
 
 const ms = (inSeconds: number | undefined): Duration | undefined => (inSeconds === undefined ? undefined : inSeconds * SECOND)

@@ -23,7 +23,7 @@ export const UNKNOWN_SUBSCRIPTION: ProblemKind = {
 
 export type SubscriptionJson = ReturnType<typeof subscriptionJson>
 
-/** Client that gets the URLs of targets with their path and query if its role is admin: they are the credential of some services. */
+/** Requester of a list. Only an admin gets the path and query of target URLs, because they are the credential of some services. */
 type UrlReader = Pick<Requester, 'role'>
 
 const shownTo = ({ role }: UrlReader, one: SubscriptionView, { clock }: QueueView): SubscriptionJson =>
@@ -75,24 +75,24 @@ export async function parkedPage(
   return { events, next: parked.length > limit ? String(events.at(-1)?.number ?? after) : null }
 }
 
-/** An event with its time in seconds. */
+/** With `time` in seconds. */
 export type TimedEvent = ListedEvent & { readonly time: number }
 
-/** Events that the search for the newest ones compares with a filter. */
-const SEARCHED = 1_000
+/** In events that the search for the newest ones compares with a filter. */
+const MOST_SEARCHED = 1_000
 
-/** The newest events that a filter selects, the newest first, among the last 1,000. */
+/** The newest selected events, newest first, among the last MOST_SEARCHED. */
 export async function latestEvents(view: QueueView, filter: EventFilter, limit: number): Promise<readonly TimedEvent[]> {
   const { wall } = view.clock
   const { last } = await bounds(view)
-  const { epoch, events } = await view.reader.eventsAfter({ after: Math.max(0, last - SEARCHED), limit: SEARCHED, filter })
+  const { epoch, events } = await view.reader.eventsAfter({ after: Math.max(0, last - MOST_SEARCHED), limit: MOST_SEARCHED, filter })
   return events
     .slice(-limit)
     .toReversed()
     .map((event) => ({ ...eventJson(epoch, event, wall), time: epochSeconds(eventTime(event, wall)) }))
 }
 
-/** Number of the last event before a time. Times ascend almost with the numbers. */
+/** Number of the last event before a time, by binary search, because times ascend almost with the numbers. */
 async function lastBefore({ reader }: QueueView, at: QueueTime, { first, last }: { readonly first: EventSeq; readonly last: EventSeq }) {
   let [low, high] = [first - 1, last]
   while (low < high) {
@@ -105,7 +105,7 @@ async function lastBefore({ reader }: QueueView, at: QueueTime, { first, last }:
   return low
 }
 
-/** Kept events that a replay would have sent. As the replay counts them: of any type, those that the filter leaves out included. */
+/** Number of kept events that a replay would send. As in a replay, events that the subscription's filter leaves out are included. */
 async function counted(view: QueueView, { behind, parked, progress }: SubscriptionView, events: Replayed): Promise<number> {
   switch (events.kind) {
     case 'waiting':
@@ -127,13 +127,12 @@ const replayJson = (view: QueueView, name: string, events: Replayed, count: numb
   as_of: asOf(view),
 })
 
-/** The dry run of a replay. Throws Problem for an unknown name. */
 export async function replayPlan(view: QueueView, name: string, events: Replayed, reader: UrlReader) {
   const one = await found(view, name)
   return { ...replayJson(view, name, events, await counted(view, one, events)), dry_run: true, subscription: shownTo(reader, one, view) }
 }
 
-/** Has events sent again. Throws Problem for an unknown name. */
+/** Queues events to be sent again. Throws Problem for an unknown name. */
 export async function replay(view: QueueView, name: string, events: Replayed, requester: Requester) {
   const one = await found(view, name)
   const count = await view.subscriptions().replay({ name, events, who: auditName(requester) })

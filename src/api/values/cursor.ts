@@ -13,7 +13,6 @@ export const CURSOR_PROBLEM: ProblemKind = {
   about: 'The cursor was made for other conditions or another order, or is no cursor: begin with the first page.',
 }
 
-/** Hash of conditions. */
 const hashOf = (conditions: unknown): string => createHash('sha256').update(JSON.stringify(conditions)).digest('base64url').slice(0, 11)
 
 /** Text of a cursor. `position` holds the state of the page. */

@@ -3,7 +3,6 @@ import { EVENT_TYPES } from '../../events/event-types.ts'
 import { z } from 'zod'
 import { count, next, textOrNull, time, timeOrNull } from './answer-parts.ts'
 
-/** A subscription to events. */
 export const subscription = z
   .object({
     name: z.string(),
@@ -28,7 +27,7 @@ export const subscription = z
   })
   .meta({ id: 'Subscription' })
 
-/** An event for programs. Its data have the members that docs/events.md lists for the type. */
+/** For programs. The data have the members that docs/events.md lists for the type. */
 export const event = z
   .object({
     id: z.string().describe('equal each time the event is sent, and the position after it'),

@@ -15,8 +15,8 @@ export const KEY_REUSED: ProblemKind = {
 /** Field of the answer to a repeated request. */
 export const REPLAYED = { 'idempotent-replayed': 'true' } as const
 
-/** Maximum length of a key. */
-const LONGEST = 255
+/** In characters. */
+const LONGEST_KEY = 255
 
 /** The key of a request, with the name of the client before it; null without the field. Throws Problem for a malformed key. */
 export function keyOf(headers: IncomingHttpHeaders, { name }: Requester): string | null {
@@ -24,11 +24,11 @@ export function keyOf(headers: IncomingHttpHeaders, { name }: Requester): string
   if (field === undefined) return null
   // A structured string of RFC 8941 has quotation marks, which many clients omit.
   const key = /^"(.*)"$/.exec(String(field))?.[1] ?? String(field)
-  if (key !== '' && key.length <= LONGEST && /^[\u0020-\u007e]+$/.test(key)) return `${name} ${key}`
-  throw new Problem(HTTP_PROBLEMS.malformed, `Idempotency-Key: expected 1 to ${LONGEST} printable ASCII characters`)
+  if (key !== '' && key.length <= LONGEST_KEY && /^[\u0020-\u007e]+$/.test(key)) return `${name} ${key}`
+  throw new Problem(HTTP_PROBLEMS.malformed, `Idempotency-Key: expected 1 to ${LONGEST_KEY} printable ASCII characters`)
 }
 
-/** A request with JSON contents. */
+/** The identity of a request with JSON contents; null without a key. */
 export const idempotent = (key: string | null, ...contents: readonly unknown[]): IdempotentRequest | null =>
   key === null ? null : { key, digest: createHash('sha256').update(JSON.stringify(contents)).digest('hex') }
 

@@ -24,7 +24,7 @@ export const durationText = z
 
 const text = z.string().min(1).max(1_000)
 
-/** Values as texts of a query have them, or as JSON where JSON has them. */
+/** Parsers of values: texts in a query, JSON values in a body. */
 const VALUES: { readonly [Kind in ConditionKind]: z.ZodType<GivenValues[Kind]> } = {
   id: text.max(30),
   sender: text,
@@ -56,19 +56,19 @@ function shapeOf<Key extends ConditionKey>(
 type QueryKey = Exclude<ConditionKey, 'queueId'>
 const isOfQueries = (key: ConditionKey): key is QueryKey => key !== 'queueId'
 
-/** Conditions of a query. A query of one message is its path. */
+/** In a query, without the condition of one message, which is a path. */
 export const conditionShape = shapeOf(CONDITION_KEYS.filter(isOfQueries), VALUES)
 export type MessageQuery = z.output<typeof conditionShape>
 
-/** Conditions in a body, where numbers are numbers. */
+/** In a body, numbers are JSON numbers. */
 export const bodyConditionShape = shapeOf(CONDITION_KEYS, { ...VALUES, count: z.int().min(0) })
 
 /** True for a destination that a client may see. `pattern` is null for all. */
 export const maySee = (pattern: string | null, destination: string): boolean => pattern === null || matchesPattern(pattern, destination)
 
 /**
- * The filter of a query, limited to the destinations that the client may see. Throws Problem for a destination outside of them, and for a
- * pattern of destinations in the query of a limited client.
+ * The filter of a query, limited to the destinations that the client may see. Throws Problem for a destination that a limited client may
+ * not see, and for a pattern of destinations in its query.
  */
 export function visibleFilter(query: MessageQuery, visible: string | null, now: QueueTime): QueueFilter {
   const filter = filterOf(query, now)

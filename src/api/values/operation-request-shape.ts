@@ -23,7 +23,7 @@ const choices = {
   accept_growth: z.boolean().optional().describe('carry a plan out also when many more messages match than were shown'),
 }
 
-/** An operation, or its dry run. */
+/** An operation that names its messages, or the dry run of such an operation. */
 export const directShape = z.strictObject({
   operation: z.enum(OPERATIONS),
   selection: selectionShape,
@@ -35,13 +35,12 @@ export const directShape = z.strictObject({
 })
 export type DirectRequest = z.output<typeof directShape>
 
-/** The operation of a plan. */
 export const plannedShape = z.strictObject({ plan: z.string().min(1).describe('token of a dry run'), ...choices })
 export type PlannedRequest = z.output<typeof plannedShape>
 
 export const operationShape = z.union([directShape, plannedShape])
 
-/** An operation without what the server adds. */
+/** As the client asks for it, before the server adds its parts. */
 export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */

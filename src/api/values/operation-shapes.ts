@@ -27,7 +27,6 @@ const auditEntry = z.object({ time, who: z.string(), action: z.string(), argumen
 
 export const auditPage = z.object({ records: z.array(auditEntry), next, as_of: time }).meta({ id: 'AuditPage' })
 
-/** Answer to a dry run. */
 export const operationPlan = z
   .object({
     operation: z.string(),

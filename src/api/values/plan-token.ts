@@ -21,12 +21,11 @@ export const PLAN_PROBLEM: ProblemKind = {
     'The member `plan` is not the token of a dry run of this version: repeat the dry run. Or the dry run names more than 50,000 messages, which no plan holds.',
 }
 
-/** A plan that was shown. */
 export interface Planned extends Asked, Pick<ShownPlan, 'through' | 'matched'> {}
 
-/** Maximum size of a plan in bytes. */
-const LARGEST = 2 * 1024 * 1024
-/** Maximum number of ids that a plan names. */
+/** In bytes. */
+const LARGEST_PLAN = 2 * 1024 * 1024
+/** In ids that a plan names. */
 const MOST_IDS = 50_000
 
 const shape: z.ZodType<Planned> = z.strictObject({
@@ -52,12 +51,12 @@ export function planToken(plan: Planned): string {
 /** The plan of a token. Throws Problem for another text. */
 export function planOfToken(text: string): Planned {
   try {
-    const bytes = inflateRawSync(Buffer.from(text, 'base64url'), { maxOutputLength: LARGEST })
+    const bytes = inflateRawSync(Buffer.from(text, 'base64url'), { maxOutputLength: LARGEST_PLAN })
     return shape.parse(JSON.parse(bytes.toString()))
   } catch (cause) {
     const isLarge = errorCode(cause) === 'ERR_BUFFER_TOO_LARGE'
     const detail = isLarge
-      ? `the plan has more than ${byteSize(LARGEST)}, which no dry run makes`
+      ? `the plan has more than ${byteSize(LARGEST_PLAN)}, which no dry run makes`
       : 'the plan is not the token of a dry run'
     throw new Problem(PLAN_PROBLEM, `${detail}: repeat the dry run`, { cause })
   }

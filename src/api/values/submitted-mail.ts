@@ -43,10 +43,9 @@ const attachment = z.strictObject({
   content: z.base64().describe('base64'),
 })
 
-/** Fields that other members make. A second one of them would contradict the first. */
+/** Fields that other members make, so that a second one would contradict the first. */
 const COMPOSED = /^(?:from|to|cc|bcc|reply-to|subject|mime-version|content-(?:type|transfer-encoding|disposition|id))$/i
 
-/** Name of a further field of the header. */
 const fieldName = z
   .string()
   .regex(/^[\u0021-\u0039\u003b-\u007e]+$/, 'expected the name of a header field')
@@ -55,7 +54,6 @@ const fieldName = z
     'expected a field that no other member makes: use from, to, cc, bcc, reply_to, subject, text, html and attachments',
   )
 
-/** A composition. */
 export const compositionShape = z.strictObject({
   envelope: z
     .strictObject({
@@ -81,14 +79,12 @@ export const compositionShape = z.strictObject({
 })
 export type Composition = z.output<typeof compositionShape>
 
-/** An address that is not parsed yet. */
 interface GivenAddress {
   /** Member or parameter of the request that has it. */
   readonly pointer: string
   readonly text: string
 }
 
-/** An envelope whose addresses are not parsed yet. */
 export interface GivenEnvelope {
   readonly from: GivenAddress
   readonly to: readonly GivenAddress[]
@@ -103,13 +99,12 @@ const listOf = (given: string | readonly string[] | undefined): readonly string[
 const refused = (pointer: string, detail: string): Problem =>
   new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
 
-/** Maximum length of a value that an error repeats. */
-const SHOWN = 200
+/** Length to which an error cuts a value that it repeats. */
+const LONGEST_QUOTED = 200
 
-/** Error of a text that is not an address. */
 export const notAnAddress = ({ pointer, text }: GivenAddress): InvalidPart => ({
   pointer,
-  detail: `${JSON.stringify(clipped(text, SHOWN))} is not an address: write one with its domain, such as ann@example.net, and commas between several`,
+  detail: `${JSON.stringify(clipped(text, LONGEST_QUOTED))} is not an address: write one with its domain, such as ann@example.net, and commas between several`,
 })
 
 /** The texts of an envelope, for the digest of its request. */
@@ -141,17 +136,17 @@ export function queriedEnvelope(
   }
 }
 
-/** Number of items that are parsed between two turns of the event loop. */
-const SLICE = 50
+/** Parsed between two turns of the event loop. */
+const ITEMS_PER_TURN = 50
 /** Maximum number of characters in the lists of recipients, whose parsing takes 1 µs for each. */
 const MOST_CHARACTERS = 2_000_000
 
-/** Addresses of a member: those of a list with commas in a string, or at most one in each item of an array, which may be an empty group. */
+/** Addresses of a member: all of a comma-separated string, or one per item of an array. An item may be an empty group. */
 async function addressesOf(pointer: string, given: string | readonly string[] | undefined): Promise<readonly GivenAddress[]> {
   if (typeof given === 'string') return mailboxesIn(given).map((text) => ({ pointer, text }))
   const parsed: GivenAddress[] = []
   for (const [index, item] of (given ?? []).entries()) {
-    if (index > 0 && index % SLICE === 0) await eventLoopTurn()
+    if (index > 0 && index % ITEMS_PER_TURN === 0) await eventLoopTurn()
     const listed = mailboxesIn(item)
     for (const text of listed.length > 1 ? [item] : listed) parsed.push({ pointer: `${pointer}/${index}`, text })
   }

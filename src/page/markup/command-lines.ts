@@ -2,7 +2,6 @@
 import { shellWord } from '../../system/shell-word.ts'
 import { html, type Html } from './html.ts'
 
-/** A request to the API. */
 export interface ApiCall {
   readonly method: 'POST' | 'GET' | 'DELETE'
   /** Path below the root: `api/v1/operations`. */
@@ -21,7 +20,7 @@ export function curlLine({ method, path, body }: ApiCall): string {
 /** A command of deferd with its arguments quoted for a shell. */
 export const commandLine = (words: readonly string[]): string => ['deferd', ...words.map(shellWord)].join(' ')
 
-/** Both forms of an action, closed until they are wanted. */
+/** Both forms of an action, folded until the operator opens them. */
 export const asCommand = (words: readonly string[], call: ApiCall | null): Html =>
   html`<details class="as-command">
     <summary>As a command</summary>

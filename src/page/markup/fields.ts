@@ -5,7 +5,6 @@ export interface Field {
   readonly name: string
   readonly label: Part
   readonly value: string
-  /** Example of a value. */
   readonly example?: string
   readonly kind?: 'text' | 'search' | 'number'
   readonly isRequired?: boolean

@@ -30,7 +30,6 @@ export interface Screen {
   readonly place: Place | null
   readonly main: Html
   readonly live?: LiveSource | null
-  /** Text of the search field. */
   readonly search?: string
   /** Seconds after which a browser without scripts loads the screen again. */
   readonly refresh?: number
@@ -99,7 +98,6 @@ const foot = (view: View, { live = null }: Screen): Html =>
     <form method="post" action="${view.root}logout"><button type="submit" class="plain">Log out</button></form>
   </footer>`
 
-/** A whole document. */
 export const document = (view: View, screen: Screen): string => {
   const { live = null } = screen
   return html`<!doctype html>

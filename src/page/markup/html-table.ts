@@ -19,11 +19,9 @@ export interface TableOptions<Row> {
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
-  /** Class of a row. */
   readonly tone?: (row: Row) => string
   /** Shown instead of a table without rows. */
   readonly empty: Part
-  /** Class of the table. */
   readonly kind?: string
 }
 

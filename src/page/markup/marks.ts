@@ -1,6 +1,4 @@
-/**
- * Marks of states and outcomes: a shape, a colour and the word. The shape and the word carry the meaning without the colour.
- */
+/** Marks of states and outcomes: a shape, a colour and the word. The shape and the word carry the meaning without the colour. */
 import { html, type Html, type Part } from './html.ts'
 
 /** Colour of a mark, by its meaning. */

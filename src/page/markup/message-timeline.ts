@@ -25,44 +25,40 @@ export interface Timeline {
 
 const WIDTH = 1000
 const HEIGHT = 74
-/** Position of the line from the top. */
-const LINE = 34
-/** Distance from the left and right edges. */
-const EDGE = 16
-/** Age in ms at which the axis begins to be logarithmic. */
-const FIRST = 20_000
+const LINE_Y = 34
+const MARGIN = 16
+/** In ms. */
+const LOGARITHMIC_FROM = 20_000
 const MINUTE = 60_000
 
-/** Ages that may have a label on the axis. */
-const TICKS = [1, 5, 30, 60, 240, 720, 1440, 2880, 7200, 20_160].map((minutes) => minutes * MINUTE)
+const LABELLED_AGES = [1, 5, 30, 60, 240, 720, 1440, 2880, 7200, 20_160].map((minutes) => minutes * MINUTE)
 
 function position(age: number, end: number): number {
-  const share = Math.log1p(Math.max(0, age) / FIRST) / Math.log1p(Math.max(end, 1) / FIRST)
-  return Math.round((EDGE + share * (WIDTH - 2 * EDGE)) * 10) / 10
+  const share = Math.log1p(Math.max(0, age) / LOGARITHMIC_FROM) / Math.log1p(Math.max(end, 1) / LOGARITHMIC_FROM)
+  return Math.round((MARGIN + share * (WIDTH - 2 * MARGIN)) * 10) / 10
 }
 
-/** Ticks at a distance of at least 50 from each other and from the end. */
+/** Labelled ages at a distance of at least 50 from each other and from the end. */
 function ticksOf(end: number): readonly { readonly at: number; readonly text: string }[] {
   const shown: { at: number; text: string }[] = []
-  for (const age of TICKS) {
+  for (const age of LABELLED_AGES) {
     const at = position(age, end)
-    if (age < end && at - (shown.at(-1)?.at ?? EDGE + 40) > 60 && WIDTH - EDGE - at > 60) shown.push({ at, text: span(age) })
+    if (age < end && at - (shown.at(-1)?.at ?? MARGIN + 40) > 60 && WIDTH - MARGIN - at > 60) shown.push({ at, text: span(age) })
   }
-  return [...shown, { at: WIDTH - EDGE, text: span(end) }]
+  return [...shown, { at: WIDTH - MARGIN, text: span(end) }]
 }
 
 /** A mark as its shape; a deferred attempt as a disc, a planned one as a ring. */
 function drawn({ age, mark, text, isPlanned }: TimelineMark, end: number): Html {
   const at = position(age, end)
-  if (isPlanned && mark === 'waiting') return html`<circle cx="${at}" cy="${LINE}" r="3.5"><title>${text}</title></circle>`
-  if (mark === 'deferred') return html`<circle class="made" cx="${at}" cy="${LINE}" r="5"><title>${text}</title></circle>`
-  return html`<g class="${toneOf(mark)}${isPlanned ? ' planned' : ''}" transform="translate(${at - 8} ${LINE - 8})"
+  if (isPlanned && mark === 'waiting') return html`<circle cx="${at}" cy="${LINE_Y}" r="3.5"><title>${text}</title></circle>`
+  if (mark === 'deferred') return html`<circle class="made" cx="${at}" cy="${LINE_Y}" r="5"><title>${text}</title></circle>`
+  return html`<g class="${toneOf(mark)}${isPlanned ? ' planned' : ''}" transform="translate(${at - 8} ${LINE_Y - 8})"
     ><title>${text}</title><path d="${pathOf(mark)}"
   /></g>`
 }
 
-/** Least distance between two planned attempts that are drawn. */
-const APART = 6
+const LEAST_DISTANCE = 6
 
 /** Leaves out planned attempts that would hide each other. */
 function thinned(marks: readonly TimelineMark[], end: number): readonly TimelineMark[] {
@@ -70,7 +66,7 @@ function thinned(marks: readonly TimelineMark[], end: number): readonly Timeline
   return marks.filter(({ age, mark, isPlanned }) => {
     if (!isPlanned || mark !== 'waiting') return true
     const at = position(age, end)
-    if (at - last < APART) return false
+    if (at - last < LEAST_DISTANCE) return false
     last = at
     return true
   })
@@ -80,20 +76,20 @@ export function timeline({ marks, now, end }: Timeline, label: string): Html {
   const here = now === null ? null : position(now, end)
   return html`<div class="wide" tabindex="0" role="group" aria-label="${label}">
     <svg class="timeline" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
-      ${here === null ? null : html`<rect class="past" x="${EDGE}" y="${LINE - 1}" width="${here - EDGE}" height="2" />`}
-      <path class="axis" d="${`M${here ?? EDGE} ${LINE}H${WIDTH - EDGE}`}" />
+      ${here === null ? null : html`<rect class="past" x="${MARGIN}" y="${LINE_Y - 1}" width="${here - MARGIN}" height="2" />`}
+      <path class="axis" d="${`M${here ?? MARGIN} ${LINE_Y}H${WIDTH - MARGIN}`}" />
       ${ticksOf(end).map(
         ({ at, text }) =>
-          html`<path class="tick" d="${`M${at} ${LINE + 12}v6`}" /><text
+          html`<path class="tick" d="${`M${at} ${LINE_Y + 12}v6`}" /><text
               x="${at}"
               y="${HEIGHT - 8}"
               text-anchor="${at > WIDTH - 40 ? 'end' : 'middle'}"
               >${text}</text
             >`,
       )}
-      <text x="${EDGE}" y="${HEIGHT - 8}">accepted</text>
+      <text x="${MARGIN}" y="${HEIGHT - 8}">accepted</text>
       ${thinned(marks, end).map((mark) => drawn(mark, end))}
-      ${here === null ? null : html`<path class="now" d="${`M${here} ${LINE - 20}V${LINE + 20}`}" /><text class="now" x="${Math.min(here + 4, WIDTH - 40)}" y="12">now</text>`}
+      ${here === null ? null : html`<path class="now" d="${`M${here} ${LINE_Y - 20}V${LINE_Y + 20}`}" /><text class="now" x="${Math.min(here + 4, WIDTH - 40)}" y="12">now</text>`}
     </svg>
   </div>`
 }

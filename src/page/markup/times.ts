@@ -32,7 +32,7 @@ export function clockTime(view: View, seconds: number): Html {
 
 export const count = (value: number): string => grouped(value)
 
-/** A count that ended at a limit: `100,000+`. */
+/** `100,000+` for a count that ended at a limit. */
 export const countUpTo = (value: number, isAtLeast: boolean): string => `${grouped(value)}${isAtLeast ? '+' : ''}`
 
 /** Recipients per second: `2.1`, `38`, `1,204`. */

@@ -4,14 +4,12 @@ import type { Clock, WallTime } from '../../system/clock.ts'
 /** Health of the relay, as `/healthz` reports it. */
 export interface Light {
   readonly isOk: boolean
-  /** Words beside the light. */
   readonly text: string
 }
 
 export interface View {
   /** Relative URL of the root: `./` or `../`. A proxy may serve the page below any path. */
   readonly root: string
-  /** Time of the wall clock. */
   readonly now: WallTime
   readonly clock: Pick<Clock, 'zone'>
   /** Name of the relay (myhostname). */

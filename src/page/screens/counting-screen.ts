@@ -2,7 +2,7 @@
 import { heading, type Place, type Screen } from '../markup/frame.ts'
 import { html, type Html } from '../markup/html.ts'
 
-/** Members of a screen that loads itself again when the JSON at `path`, which is answered when the counts are known, has come. */
+/** Makes a screen load itself again. The request for the JSON at `path` is answered when the counts are known. */
 export const untilCounted = (path: string) => ({ live: { path }, refresh: 2 }) as const satisfies Partial<Screen>
 
 export const QUEUE_COUNTED =

@@ -17,19 +17,18 @@ import { sendersSection, type SendersValue } from './senders-list.ts'
 export interface SettingValue {
   readonly name: string
   readonly value: string
-  /** Table of the configuration that sets it; null for a general setting. */
+  /** Table of the configuration that sets the value; null for a general setting. */
   readonly table: string | null
 }
 
 export interface DestinationFacts {
   readonly destination: DestinationValue
-  /** Null while they are counted. */
+  /** Null while the causes are counted. */
   readonly causes: CausesValue | null
   readonly senders: SendersValue | null
   readonly settings: readonly SettingValue[]
 }
 
-/** The state in a sentence. */
 function stateSentence(view: View, one: DestinationValue): Part {
   switch (one.state) {
     case 'dead':

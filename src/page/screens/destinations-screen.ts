@@ -26,7 +26,7 @@ export function nextOf(
   return next === null || waiting === 0 ? '–' : due(view, next)
 }
 
-/** The reason of a suspension, or the reply for which a destination is closed; null for neither. */
+/** Reason of a suspension, or the reply for which a destination is closed; null for other states. */
 const wordOf = ({ state, suspend_reason: reason, last_reply: reply }: DestinationValue): string | null =>
   state === 'suspended' ? reason : reply
 
@@ -48,7 +48,7 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
   { heading: 'Next', cell: (one) => nextOf(view, one) },
 ]
 
-/** Shown when a destination of the page has such a text. */
+/** Column for wordOf. Hidden while no destination of the page has such a text. */
 const WORDS: Column<DestinationValue> = {
   heading: 'Last reply',
   kind: 'code',

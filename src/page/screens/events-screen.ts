@@ -20,7 +20,6 @@ export interface EventsQuery {
 export interface EventsFacts {
   readonly subscriptions: readonly SubscriptionJson[]
   readonly keptTypes: readonly string[]
-  /** The newest events, the newest first. */
   readonly events: readonly TimedEvent[]
   readonly query: EventsQuery
 }
@@ -52,7 +51,7 @@ function subjectOf(view: View, data: Members): Part {
   return destination === null ? null : html`<a href="${destinationLink(view, destination)}">${destination}</a>`
 }
 
-/** The members of an event that tell most. */
+/** Members that describe an event best, in order. */
 const DETAILS = ['recipient', 'operation', 'by', 'notice', 'reply', 'text'] as const
 
 function detailOf(type: string, data: Members): string {

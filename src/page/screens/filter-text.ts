@@ -11,7 +11,7 @@ export type FilterName = (typeof MESSAGE_CONDITIONS)[FilterKey]['name']
 
 const isFilterKey = (key: ConditionKey): key is FilterKey => key !== 'queueId'
 
-/** The conditions, with what a form shows of them. */
+/** The conditions of forms, with their labels. */
 export const FILTER_FIELDS = CONDITION_KEYS.filter(isFilterKey).map((key) => MESSAGE_CONDITIONS[key])
 
 const FILTER_NAMES: readonly FilterName[] = FILTER_FIELDS.map(({ name }) => name)
@@ -22,7 +22,7 @@ export type FilterText = Readonly<Record<FilterName, string>>
 export const filterTextOf = (query: URLSearchParams): FilterText =>
   Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Record<FilterName, string>
 
-/** Parameters of a query that are neither conditions nor `besides`. With them, a filter selects other mail than was asked for. */
+/** Parameters of a query that are neither conditions nor in `besides`. Ignoring them would select other mail than the operator meant. */
 export const unknownIn = (query: URLSearchParams, besides: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries([...query].filter(([name]) => !isFilterName(name) && !besides.includes(name)))
 
@@ -30,11 +30,9 @@ const isFilterName = (name: string): name is FilterName => FILTER_NAMES.some((on
 
 export const isAny = (filter: FilterText): boolean => FILTER_NAMES.every((name) => filter[name] === '')
 
-/** The conditions that are set. */
 export const conditionsOf = (filter: FilterText): Query & Readonly<Record<string, string>> =>
   Object.fromEntries(FILTER_NAMES.flatMap((name) => (filter[name] === '' ? [] : [[name, filter[name]]])))
 
-/** The conditions as options of a command. */
 export const optionsOf = (filter: FilterText): readonly string[] =>
   FILTER_NAMES.flatMap((name) => (filter[name] === '' ? [] : [`--${name.replaceAll('_', '-')}`, filter[name]]))
 
@@ -44,7 +42,7 @@ export const describedFilter = (filter: FilterText): string =>
     .map(({ name, words }) => `${words} ${filter[name]}`)
     .join(', ')
 
-/** The conditions as a body of the API has them, where numbers are numbers. */
+/** The conditions in a body of the API, where numbers are JSON numbers. */
 export const bodyOf = (filter: FilterText): Readonly<Record<string, string | number>> =>
   Object.fromEntries(
     FILTER_FIELDS.filter(({ name }) => filter[name] !== '').map(({ name, kind }) => [

@@ -6,11 +6,11 @@ export interface LoginFacts {
   readonly relay: string
   /** Folder of the static files, relative to the login. */
   readonly files: string
-  /** Sentence about a refused code; null for none. */
+  /** About a refused code; null without one. */
   readonly problem: string | null
 }
 
-/** A document of its own: nothing of the queue is shown before the login. */
+/** A document without the frame, because a visitor sees nothing of the queue before the login. */
 export const loginScreen = ({ relay, files, problem }: LoginFacts): string => {
   const page: Html = html`<!doctype html>
     <html lang="en">

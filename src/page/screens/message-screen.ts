@@ -123,8 +123,8 @@ function recipientBlock(view: View, message: MessageValue, one: Recipient): Html
   </article>`
 }
 
-/** Recipients that are drawn; the others are in a table. */
-const DRAWN = 3
+/** Recipients with a drawing; further ones are rows of a table. */
+const MOST_DRAWN = 3
 
 const recipientColumns = (view: View): readonly Column<Recipient>[] => [
   { heading: 'Recipient', isTitle: true, cell: ({ address }) => html`<span class="address">${address}</span>` },
@@ -136,8 +136,8 @@ const recipientColumns = (view: View): readonly Column<Recipient>[] => [
 ]
 
 function recipientsSection(view: View, message: MessageValue): Html {
-  const shown = message.recipients.slice(0, DRAWN)
-  const rest = message.recipients.slice(DRAWN)
+  const shown = message.recipients.slice(0, MOST_DRAWN)
+  const rest = message.recipients.slice(MOST_DRAWN)
   return html`<section>
     <h2>${message.recipients.length === 1 ? 'Recipient' : `${count(message.recipients.length)} recipients`}</h2>
     ${shown.map((one) => recipientBlock(view, message, one))}

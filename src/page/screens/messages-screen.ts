@@ -19,14 +19,14 @@ export interface MessagesFacts {
   readonly senders: SendersValue | null
   readonly after: string
   readonly order: MessageOrder
-  /** Sentence about a value of the filter that is invalid; null for none. */
+  /** About an invalid value of the filter; null without one. */
   readonly problem: string | null
 }
 
 export const MESSAGE_ORDERS = ['oldest', 'newest'] as const
 export type MessageOrder = (typeof MESSAGE_ORDERS)[number]
 
-/** The order in a query; the first one is that of a query without it. */
+/** The order as a parameter of the query; null for the default order. */
 const inQuery = (order: MessageOrder): MessageOrder | null => (order === MESSAGE_ORDERS[0] ? null : order)
 
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']
@@ -42,8 +42,8 @@ export const VERBS = [
   ['restore', 'Restore…'],
 ] as const
 
-/** Fields that stay visible; the others are behind “More conditions”. */
-const VISIBLE: ReadonlySet<FilterName> = new Set(['sender', 'recipient', 'destination', 'queue', 'reply'])
+/** Fields that are always visible. The others are behind “More conditions”. */
+const ALWAYS_VISIBLE: ReadonlySet<FilterName> = new Set(['sender', 'recipient', 'destination', 'queue', 'reply'])
 
 const filterField = (filter: FilterText, { name, kind, label, example }: (typeof FILTER_FIELDS)[number]): Html =>
   kind === 'queue'
@@ -51,7 +51,7 @@ const filterField = (filter: FilterText, { name, kind, label, example }: (typeof
     : field({ name, label, value: filter[name], example })
 
 const filterForm = (view: View, { filter }: MessagesFacts): Html => {
-  const [shown, more] = [true, false].map((visible) => FILTER_FIELDS.filter(({ name }) => VISIBLE.has(name) === visible))
+  const [shown, more] = [true, false].map((visible) => FILTER_FIELDS.filter(({ name }) => ALWAYS_VISIBLE.has(name) === visible))
   const isOpen = more?.some(({ name }) => filter[name] !== '')
   return html`<form class="filter" action="${linkTo(view, 'messages')}" method="get">
 ${shown?.map((one) => filterField(filter, one))}
@@ -139,7 +139,6 @@ function actionBar({ filter, count: matching }: MessagesFacts): Html {
   </div>`
 }
 
-/** The listing inside the form that starts operations. */
 function listing(view: View, facts: MessagesFacts): Html {
   const { page, filter, after, order } = facts
   const rows = table({

@@ -25,13 +25,13 @@ const RATES = [
 const RANGES = { '1h': 'last hour', '6h': 'last 6 hours', '24h': 'last day' } as const
 const RANGE_NAMES = ['1h', '6h', '24h'] as const
 
-/** Points of a curve; more do not show in its width. */
-const POINTS = 120
+/** More points would not show in the width of a curve. */
+const MOST_POINTS = 120
 
 function rateTile({ now, series }: NowFacts, [kind, name, tone]: (typeof RATES)[number]): Html {
   const perSecond = thinned(
     series.counts.map((counts) => counts[kind] / series.interval),
-    POINTS,
+    MOST_POINTS,
   )
   const most = Math.max(0, ...perSecond)
   return html`<div class="tile">

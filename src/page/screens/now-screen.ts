@@ -22,8 +22,8 @@ function attentionSentence(view: View, one: StatusDestination): Html {
     : html`${one.destination} is dead; ${waiting}${one.dead_until === null ? null : html`; probed ${due(view, one.dead_until)}`}`
 }
 
-/** Sentences shown; the other destinations are in the list of all. */
-const SENTENCES = 5
+/** Maximum number of sentences. The other destinations are in the list of all. */
+const MOST_SENTENCES = 5
 
 const atLeast = ({ at_least: isAtLeast }: AttentionJson, what: Html): Html => (isAtLeast ? html`at least ${what}` : what)
 
@@ -59,7 +59,6 @@ const attentionItem = (mark: Html, sentence: Html, link: string | null, action: 
     ${action}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
   </li>`
 
-/** The action that opens a destination again. */
 function reopening(view: View, { destination, state }: StatusDestination): Html | null {
   if (!view.requester.mayOperate) return null
   if (state === 'suspended') return buttonLink(`${destinationLink(view, destination)}/resume`, 'Resume…')
@@ -73,12 +72,12 @@ function attentionList(view: View, { closed_destinations: closed, attention, sub
     return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
   })
   if (closed.length + attention.length + events.length === 0) return null
-  const further = closed.length - SENTENCES
+  const further = closed.length - MOST_SENTENCES
   const items = [
     ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one))),
     ...events,
     ...closed
-      .slice(0, SENTENCES)
+      .slice(0, MOST_SENTENCES)
       .map((one) =>
         attentionItem(shapeOf(one.state), attentionSentence(view, one), destinationLink(view, one.destination), reopening(view, one)),
       ),
@@ -102,7 +101,7 @@ function nextOf(
   return next === null || waiting === 0 ? '–' : due(view, next)
 }
 
-/** The reply for which a destination is closed, or the most frequent cause of its last attempts with their number. */
+/** The reply for which a destination is closed, or the first cause of its last attempts with the number of further causes. */
 function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestination): Part {
   const [first] = causes ?? []
   const text = reply ?? first?.cause
@@ -191,7 +190,7 @@ export function conditionsOf({
   return JSON.stringify(conditions.toSorted())
 }
 
-/** Appears when other conditions need attention than those that are shown. */
+/** Appears when the conditions that need attention change after the screen was loaded. */
 const changedConditions = (view: View, now: NowValue): Html =>
   html`<p class="news below" role="status" data-conditions="${conditionsOf(now)}" hidden>
     What needs attention has changed. <a href="${linkTo(view, '')}">Show it</a>

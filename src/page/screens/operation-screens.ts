@@ -15,7 +15,7 @@ export type OperationVerb = 'flush' | 'hold' | 'release' | 'requeue' | 'expire' 
 
 interface Verb {
   readonly name: string
-  /** Consequences, for the dry run. */
+  /** Consequences of the operation, for the dry run. */
   readonly about: string
   /** `3 messages were deleted` */
   readonly past: string
@@ -49,7 +49,7 @@ const TEXTS: Readonly<Record<OperationVerb, Verb>> = {
 
 const isVerb = (operation: string): operation is OperationVerb => operation in TEXTS
 
-/** Texts of an operation; an unknown one, such as that of a later version, has its own name. */
+/** Texts of an operation. An operation of a later version has its name as its text. */
 const textsOf = (operation: string): Verb =>
   isVerb(operation) ? TEXTS[operation] : { name: operation, about: '', past: `changed by ${operation}` }
 
@@ -61,15 +61,15 @@ export interface PlanFacts {
   readonly call: ApiCall
   /** Query that makes the plan again. */
   readonly again: string
-  /** Key with which the form has its effect once. */
+  /** Idempotency key of the form. */
   readonly key: string
   /** Path below the root to which the operator returns. */
   readonly back: string
-  /** Sentence about a refused attempt to carry it out; null for none. */
+  /** About a refused attempt to carry out the plan; null without one. */
   readonly problem: string | null
 }
 
-/** Number of messages from which the operator types the number. */
+/** From this number of messages on, the operator confirms by typing the number. */
 export const TYPED_FROM = 1_000
 
 function planFacts(
@@ -139,7 +139,6 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
   }
 }
 
-/** Sentence of the result. */
 function resultOf({ action, changed, matched, in_transfer: inTransfer, state, error }: OperationValue): Part {
   const { past } = textsOf(action)
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
@@ -186,7 +185,6 @@ export interface OperationFacts {
   readonly back: string | null
 }
 
-/** Progress and result of an operation. */
 export function operationScreen(view: View, shown: OperationFacts): Screen {
   const { operation, back } = shown
   const { id, action, state, who, reason, time, arguments: words, undoes } = operation

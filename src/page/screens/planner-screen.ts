@@ -13,7 +13,6 @@ import { timeline } from '../markup/message-timeline.ts'
 import { count, messages, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
-/** The fields of the form, as they were entered. */
 export interface PlannerQuery {
   readonly policy: string
   readonly other: string
@@ -100,7 +99,7 @@ const curvesOf = (plans: readonly PlanJson[]): readonly Curve[] =>
     ),
   }))
 
-/** Waits until the next attempt by which the messages of the queue are counted, in seconds. */
+/** In seconds. The queued messages are counted by their wait until the next attempt. */
 const WAITS = [300, 3_600, 14_400]
 
 /** The mail that waits now under each policy. */

@@ -8,7 +8,6 @@ import { count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { selectionLinks } from './selection-links.ts'
 
-/** Senders of the first messages that match. */
 export interface SendersValue {
   readonly counted: number
   readonly at_least: boolean
@@ -29,7 +28,6 @@ function conditionOf(sender: string): string | null {
 const ofHowMany = ({ counted, at_least: isAtLeast }: SendersValue): string =>
   `of ${isAtLeast ? `the first ${count(counted)}` : count(counted)}`
 
-/** A sender as a link to its messages, if a filter selects them. */
 function senderLink(view: View, sender: string, conditions: Query): Html {
   const condition = conditionOf(sender)
   const address = html`<span class="address">${sender}</span>`
@@ -43,7 +41,6 @@ function operationsOn(view: View, sender: string, destination: string): Html {
     : selectionLinks(view, { destination, sender: condition }, `destinations/${encodeURIComponent(destination)}`)
 }
 
-/** The senders as links to their messages. `conditions` are those of the filter. */
 export function senderList(view: View, senders: SendersValue | null, conditions: Query): Html | null {
   if (senders === null || senders.senders.length === 0) return null
   return html`<section class="senders">
@@ -60,7 +57,6 @@ export function senderList(view: View, senders: SendersValue | null, conditions:
   </section>`
 }
 
-/** The senders of the mail that waits for a destination, with the operations on it. */
 export function sendersSection(view: View, senders: SendersValue | null, destination: string): Html | null {
   if (senders === null || senders.senders.length === 0) return null
   const columns: readonly Column<SenderCount>[] = [

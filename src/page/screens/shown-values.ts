@@ -63,7 +63,7 @@ export interface PlanValue {
   readonly in_transfer: number
   readonly examples: readonly { readonly queue_id: string }[]
   readonly told_senders: boolean
-  /** Time until which it could be undone; null when it cannot be. */
+  /** Time until which the operation can be undone; null when it cannot be undone. */
   readonly undo: number | null
 }
 

@@ -10,7 +10,7 @@ export const subscriptionPlace = (name: string): string => `events/${encodeURICo
 
 export const subscriptionLink = (view: View, name: string): string => linkTo(view, subscriptionPlace(name))
 
-/** `failing` for one whose target did not take the next event yet. */
+/** `failing` while the target has refused the next event at least once. */
 export const stateOf = ({ state, tries }: Pick<SubscriptionJson, 'state' | 'tries'>): 'active' | 'failing' | 'disabled' =>
   state === 'disabled' ? 'disabled' : tries > 0 ? 'failing' : 'active'
 
@@ -23,7 +23,7 @@ export const stateMark = (one: SubscriptionJson): Html => {
 export const targetOf = ({ to }: Pick<SubscriptionJson, 'to'>): Part =>
   to === '' ? 'read by programs' : html`<span class="reply">${to}</span>`
 
-/** Number of events that wait, and since when the first of them does. */
+/** Number of waiting events, and the age of the oldest. */
 export const waitingOf = (view: View, { name, to, behind, oldest_time: oldest }: SubscriptionJson): Part =>
   to === ''
     ? '–'
@@ -42,16 +42,16 @@ export const triesOf = (view: View, { tries, next_try_time: next }: Subscription
     : html`${count(tries)} failed ${tries === 1 ? 'try' : 'tries'}${next === null ? null : html`, the next ${due(view, next)}`}`
 
 /** Failed tries, over half a minute, after which a target needs an operator. `conditionsOf` of the browser has the same number. */
-const TRIES = 4
+const TRIES_UNTIL_ATTENTION = 4
 
-/** Condition of a subscription that needs an operator; null when it does not. */
+/** Condition of a subscription that needs an operator; null for other subscriptions. */
 export function conditionOf({ state, parked, tries }: Pick<SubscriptionJson, 'state' | 'parked' | 'tries'>) {
   if (state === 'disabled') return 'disabled'
   if (parked > 0) return 'parked'
-  return tries >= TRIES ? 'failing' : null
+  return tries >= TRIES_UNTIL_ATTENTION ? 'failing' : null
 }
 
-/** Why a subscription needs an operator; null when it does not. */
+/** Reason why a subscription needs an operator; null for other subscriptions. */
 export function trouble(view: View, one: SubscriptionJson): Html | null {
   const { name, behind, parked } = one
   const waits = `${plural(behind, 'event')} ${behind === 1 ? 'waits' : 'wait'}`

@@ -123,7 +123,6 @@ function titleOf({ subscription: { name, state }, events, count: number }: Repla
   return state === 'disabled' ? `Enable ${name}, and send ${figures}?` : `Send ${figures} to ${name} now?`
 }
 
-/** The dry run of a replay. Nothing has changed yet. */
 export function replayScreen(view: View, replay: ReplayFacts): Screen {
   const { subscription, events, count: number } = replay
   const { name, to, state, types } = subscription
