@@ -18,7 +18,9 @@ function isBeyondLoopback({ admin_listen, inet_protocols }: AdminConfig): boolea
 export const needsProxy = (config: AdminConfig): boolean =>
   config.admin_listen !== '' && config.admin_tls_cert_file === '' && isBeyondLoopback(config)
 
-/** Throws an Error that names the parameter to set when admin_listen is open to other machines without a name or without protection. */
+/**
+ * Throws an Error that names the missing parameter when admin_listen is open to other machines without a host name or without protection.
+ */
 export function assertReach(config: AdminConfig): void {
   const { admin_listen: at, http_listen: other, admin_hosts: hosts, admin_proxies: proxies, admin_tls_cert_file: certificate } = config
   if (at === '') return

@@ -30,7 +30,6 @@ const isDomainOrParent = (heading: string): boolean => {
   return parseDomain(domain) === domain
 }
 
-/** The result of a parser; undefined when it throws. */
 function parsed<T>(parse: () => T): T | undefined {
   try {
     return parse()
@@ -39,7 +38,7 @@ function parsed<T>(parse: () => T): T | undefined {
   }
 }
 
-/** Parts of a heading with a transport: its name in transport_maps, and the text after the colon. */
+/** A heading with a transport of transport_maps, and the text after the colon. */
 const TRANSPORT = /^(smtp|relay|lmtp|error|retry|discard):(.*)$/
 
 /** The next hops that a heading lists, with or without a transport; undefined when it lists none. */
@@ -53,19 +52,19 @@ function listedHops(heading: string, config: Ports): Extract<Transport, { nextho
   return transport !== undefined && 'nexthops' in transport && transport.nexthops.length > 0 ? transport : undefined
 }
 
-/** Names of destinations that a heading other than a domain may mean. */
+/** Names of destinations that a heading, other than a domain, may have been meant for. */
 function meant(heading: string, config: Ports): readonly string[] {
   const [, kind = '', rest = ''] = TRANSPORT.exec(heading) ?? []
   const domain = parseDomain(rest)
   const named = kind === 'retry' ? 'error' : kind
-  // Mail that is refused, discarded, or sent by `lmtp:` without a next hop has its domain in the name.
+  // The names of these destinations have the recipient domain: mail that is refused, discarded, or sent by `lmtp:` without a next hop.
   const ofDomain = domain !== undefined && ['lmtp', 'error', 'discard'].includes(named) ? [`${named}:${domain}`] : []
   const listed = listedHops(heading, config)
   const ofHops = listed === undefined ? [] : [destinationOf(listed.kind, listed.nexthops, config)]
   return [...ofDomain, ...ofHops.filter((name) => name.includes(':') || isDomainOrParent(name))]
 }
 
-/** A heading of the same meaning that names destinations; undefined when there is none. */
+/** A heading that names destinations and has the same meaning; undefined when there is none. */
 function corrected(heading: string, config: Ports): string | undefined {
   const [, start = '', name = ''] = /^(?:\*?(\.)|[^@]*@)?(.*)$/.exec(heading) ?? []
   const domain = parseDomain(name)
@@ -99,7 +98,7 @@ function transportsOf(config: Config): readonly Transport[] | null {
 
 export interface ConfiguredHops {
   readonly hops: readonly NextHop[]
-  /** False when routes are in files or made from patterns: their next hops are not among these. */
+  /** False when some routes are in files or made from patterns, so that their next hops are missing here. */
   readonly areAll: boolean
 }
 
@@ -113,15 +112,15 @@ export function configuredHops(config: Config): ConfiguredHops {
 }
 
 /**
- * Headings of next hops to which no route leads, so that their tables apply to no mail. A recipient domain is never among them, and none
- * is where routes are in files.
+ * Headings of next hops to which no route leads, so that the tables apply to no mail. Recipient domains are never among them. Empty when
+ * routes are in files.
  */
 export function unusedHeadings(config: Config): readonly string[] {
   const transports = config.destination.size === 0 ? null : transportsOf(config)
   if (transports === null) return []
   const kinds = new Set(transports.map(({ kind }) => kind))
   const hopLists = transports.flatMap((transport) => ('nexthops' in transport && transport.nexthops.length > 0 ? [transport.nexthops] : []))
-  // A transport without a next hop takes that of a sender, or relayhost.
+  // A transport without a next hop takes the next hop of the sender, or relayhost.
   const sending = kinds.has('lmtp') ? (['smtp', 'lmtp'] as const) : (['smtp'] as const)
   const used = new Set(sending.flatMap((kind) => hopLists.flatMap((hops) => headingsOf(destinationOf(kind, hops, config), config))))
   const ofRecipients = (name: string): boolean => {

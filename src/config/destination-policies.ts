@@ -1,13 +1,13 @@
 /**
- * Settings and compiled retry policies of destinations. This is the only cache of them: callers keep a destination's name and
- * look the policy up each time, because a reload replaces the cache.
+ * Settings and compiled retry policies of destinations. This is the only cache of policies: callers keep a destination's name and look the
+ * policy up each time, because a reload replaces the cache.
  */
 import { compileRetryPolicy, type RetryPolicy } from '../backoff/retry-policy.ts'
 import { settingsUnder, tableFor, type Settings } from './destination-settings.ts'
 import type { Config } from './options.ts'
 import type { ProviderDirectory } from './provider-directory.ts'
 
-/** Policy of all destinations to which the same tables apply. */
+/** Shared by all destinations to which the same tables apply. */
 export interface DestinationPolicy {
   /** Heading of the table that applies; null when only the global parameters apply. */
   readonly table: string | null
@@ -17,8 +17,8 @@ export interface DestinationPolicy {
   readonly retry: RetryPolicy
 }
 
-/** Maximum number of cached names. The oldest is dropped first. */
-const NAMES = 10_000
+/** The oldest name is dropped first. */
+const MOST_CACHED_NAMES = 10_000
 
 const NO_PROVIDERS: Pick<ProviderDirectory, 'of'> = { of: () => null }
 
@@ -29,13 +29,12 @@ export class DestinationPolicies {
   readonly #byTable = new Map<string | null, Map<string | null, DestinationPolicy>>()
   readonly #byName = new Map<string, DestinationPolicy>()
 
-  /** `providers` tells the providers of destinations; without it none has one. */
+  /** Without `providers`, no destination has a provider. */
   constructor(config: Config, providers: Pick<ProviderDirectory, 'of'> = NO_PROVIDERS) {
     this.#config = config
     this.#providers = providers
   }
 
-  /** Tables of the providers, by name. */
   get providers(): Config['provider'] {
     return this.#config.provider
   }
@@ -46,13 +45,12 @@ export class DestinationPolicies {
     const known = this.#byName.get(destination)
     if (known?.provider === provider) return known
     const policy = this.#under(tableFor(this.#config, destination), provider)
-    const [oldest] = this.#byName.size >= NAMES ? this.#byName.keys() : []
+    const [oldest] = this.#byName.size >= MOST_CACHED_NAMES ? this.#byName.keys() : []
     if (oldest !== undefined) this.#byName.delete(oldest)
     this.#byName.set(destination, policy)
     return policy
   }
 
-  /** The provider of a destination, if it has a table. */
   #providerOf(destination: string): string | null {
     const { provider: tables } = this.#config
     const provider = tables.size === 0 ? null : this.#providers.of(destination)

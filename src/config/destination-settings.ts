@@ -1,8 +1,7 @@
 /**
  * Parameters of one destination: the global parameters, overridden by the `[provider.NAME]` table of its provider and by a
- * `[destination."…"]` table. For a recipient domain, the
- * table of the domain itself is used, else that of its longest parent domain. A next hop has the table with its name, with or without
- * the transport (destination-headings.ts).
+ * `[destination."…"]` table. For a recipient domain, the table of the domain itself is used, else the table of its longest parent domain. A
+ * next hop has the table with its name, with or without the transport (destination-headings.ts).
  */
 import { domainMatches, lookupKeys } from '../mail/address.ts'
 import { headingsOf } from './destination-headings.ts'
@@ -40,8 +39,8 @@ export function tableFor(config: Pick<Config, 'destination' | 'smtp_tcp_port'>, 
 }
 
 /**
- * Effective parameters of the destinations of a provider to which this table applies: those of the table, then of the provider, then the
- * global ones. Null without a table, or without a provider.
+ * Effective parameters of a destination with the provider and the table: the parameters of the table, then of the provider, then the global
+ * ones. `table` and `provider` are null for none.
  */
 export function settingsUnder(config: Config, table: string | null, provider: string | null = null): Settings {
   const overrides: DestinationSettings = table === null ? {} : (config.destination.get(table) ?? {})

@@ -7,7 +7,6 @@ import type { RawValue } from './values/sources.ts'
 export const NAMES = Object.keys(OPTIONS) as OptionName[]
 export const isOption = (name: string): name is OptionName => Object.hasOwn(OPTIONS, name)
 
-/** Text of the problem for an unknown name. */
 export function unknownParameter(name: string, known: Iterable<string>): string {
   const foreign = postfixOnly(name)
   if (foreign !== undefined) return foreign
@@ -24,7 +23,6 @@ export function asText(value: unknown): string {
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A lookup table in the form of a text. */
 const inlineTable = (table: object): string =>
   `inline:{${Object.entries(table)
     .map(([key, value]) => `{${key} = ${String(value)}}`)

@@ -31,7 +31,6 @@ import {
 export { ConfigError } from './values/problem.ts'
 export type { ConfigSources } from './values/sources.ts'
 
-/** A configuration and the sources of its values. */
 export interface LoadedConfig extends WrittenTables {
   readonly config: Config
   /** Names of the parameters that the file, the environment or the command line sets. */
@@ -46,7 +45,7 @@ export interface LoadedConfig extends WrittenTables {
   readonly written: ReadonlyMap<OptionName, string>
   /** Client secrets of the environment, by variable (secretVariable). Nothing prints them. */
   readonly oauthSecrets: ReadonlyMap<string, string>
-  /** Values that were replaced, each with its position and the reason. */
+  /** Reports of replaced values, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
 
@@ -72,7 +71,10 @@ function noteHeadings({ whereOfDestination }: RawSettings, config: Pick<Config, 
   }
 }
 
-/** Throws the problems. One of a default follows from a problem of a parameter to which the default refers, and is left out beside it. */
+/**
+ * Throws the problems. A problem of a default that refers to another parameter with a problem is left out, because it follows from that
+ * one.
+ */
 function throwProblems(problems: readonly Problem[]): void {
   const given = problems.filter(({ where }) => where !== 'default')
   if (problems.length > 0) throw new ConfigError(inLineOrder(given.length > 0 ? given : problems))
@@ -129,7 +131,6 @@ export function configFrom(
   return interpret(raw, { file: null, ignoredFile: null, hostname }, problems)
 }
 
-/** The defaults. */
 export const defaultConfig = (hostname = machineName()): LoadedConfig =>
   interpret(emptySettings(), { file: null, ignoredFile: null, hostname }, [])
 
@@ -148,7 +149,7 @@ function interpret(
   const transportTables = readTransportTables(raw, problems)
   const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
   const queueTimes = new QueueTimes(problems)
-  // Times are compared with each other only if all of them are valid.
+  // Times are compared with each other only if each of them is valid.
   const timed = TIMES.every((name) => !malformed.has(name))
   const bounces = timed ? queueTimes.check(parameters, '', (name) => raw.parameters.get(name)?.where) : 0
 
@@ -232,8 +233,7 @@ function interpret(
 }
 
 /**
- * Reads all parameters. The default takes the place of a malformed value, so that further checks report the other problems in the
- * same pass.
+ * Reads all parameters. A malformed value is replaced by the default, so that further checks report the other problems in the same pass.
  */
 function readAll(
   expansion: Expansion,

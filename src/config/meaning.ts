@@ -26,15 +26,14 @@ import { parseNextHops, parseTransport, type Transport } from './transport-map.t
 export interface Origins {
   readonly parameter: (name: OptionName) => string | undefined
   readonly transport: (key: string) => string
-  /** Position of transport_maps where it is no TOML table. */
+  /** Position of transport_maps when it is not a TOML table. */
   readonly transportTables: string
   /** Position in the table of a destination; undefined when the table does not have the parameter. */
   readonly table: (heading: string, name: SettingName) => string | undefined
-  /** Parameters whose value is replaced by the default, because it is malformed. */
+  /** Malformed parameters, which have the default value. */
   readonly malformed: ReadonlySet<OptionName>
 }
 
-/** A value with its parser. */
 interface Trial {
   readonly where: string
   readonly read: () => unknown
@@ -99,33 +98,31 @@ function assertTransportFamilies(transport: Transport | null, config: Config): v
   if (transport !== null && 'nexthops' in transport) assertFamilies(transport.nexthops, config)
 }
 
-/** Throws an Error at the parameter that has the mistake, or at the other one when that is a default. */
+/** Throws an Error when the mistake is in `name`, or in another parameter that has its default value. */
 function assertSignedFields(name: keyof SignedLists, config: Config, { parameter }: Pick<Origins, 'parameter'>): void {
   const mistake = signedFieldsMistake(config)
   if (mistake === null || (mistake.parameter !== name && parameter(mistake.parameter) !== undefined)) return
   throw new Error(mistake.text)
 }
 
-/** Throws an Error that does not repeat the value, which may have a password. */
+/** Throws an Error without the value, which may have a password. */
 function assertDatabaseUrl(text: string): void {
   if (text === '' || parseDatabaseUrl(text) !== null) return
   const form = 'postgresql://user:password@host:port,host:port/name?sslmode=verify-full'
   throw new Error(`queue_database: expected a URL such as ${form}; write special characters of a password as %xx`)
 }
 
-/** Least time for a takeover: a node beats five times in it, and a slow commit must not count as a failure. */
+/** Least value of node_lease: a node beats five times per lease, and a slow commit must not count as a failure. */
 const LEAST_LEASE: Duration = seconds(2)
 
 function assertLease(lease: Duration): void {
   if (lease < LEAST_LEASE) throw new Error('node_lease: must be at least 2s')
 }
 
-/** Remedy for a lookup table in a parameter that names a file. */
-const AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
-/** Remedy for a lookup table in a parameter that is a list. */
-const AS_LIST = 'write its entries as a list'
+const REMEDY_AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
+const REMEDY_AS_LIST = 'write its entries as a list'
 
-/** The values to parse. Defaults are valid, so only values from a source are parsed. */
+/** The values to parse, without defaults, which are valid. */
 function trials(config: Config, origins: Origins): readonly Trial[] {
   const { parameter, transport, malformed } = origins
   const { inet_protocols: families } = config
@@ -140,11 +137,11 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     admin_hosts: () => assertAdminHosts(config.admin_hosts),
     admin_proxies: () => new Networks(config.admin_proxies, 'admin_proxies'),
     http_listen: () => config.http_listen === '' || listenAt(config.http_listen, 'http_listen', families),
-    // The default of smtpd_listen is an IPv4 address. A value of its own is checked above.
+    // The default of smtpd_listen is an IPv4 address. Any other value has its own trial.
     inet_protocols: () => isDefault('smtpd_listen') && config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
     dns_servers: () => config.dns_servers.forEach(assertDnsServer),
     mynetworks: () => {
-      assertNoForeignTable(config.mynetworks, 'mynetworks', AS_LIST)
+      assertNoForeignTable(config.mynetworks, 'mynetworks', REMEDY_AS_LIST)
       return new Networks(config.mynetworks, 'mynetworks')
     },
     smtpd_forbid_bare_newline_exclusions: () =>
@@ -162,14 +159,14 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     },
     myorigin: () => assertHostName(config.myorigin, 'myorigin'),
     smtp_tls_policy_maps: () => {
-      assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', AS_LIST)
+      assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', REMEDY_AS_LIST)
       config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
     },
     dkim_oversign_headers: () => assertSignedFields('dkim_oversign_headers', config, origins),
     dkim_sign_headers: () => assertSignedFields('dkim_sign_headers', config, origins),
     always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
-    relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', AS_LIST),
-    smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', AS_FILE),
+    relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', REMEDY_AS_LIST),
+    smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', REMEDY_AS_FILE),
     relayhost: () => assertFamilies(parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true), config),
     sender_dependent_relayhost_maps: () =>
       valuesOf(config.sender_dependent_relayhost_maps).map((text) => assertFamilies(parseSenderRelayhost(text, config) ?? [], config)),
@@ -195,7 +192,7 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
   return [...given, ...maps, ...values, ...wrapperTrials(config, origins)]
 }
 
-/** The levels of smtp_tls_wrappermode. Where the level of the relay is malformed, none is checked. */
+/** The levels of smtp_tls_wrappermode. None is checked when the relay's own level is malformed. */
 function wrapperTrials(config: Config, { parameter, table, malformed }: Origins): readonly Trial[] {
   if (malformed.has('smtp_tls_security_level')) return []
   const where = parameter('smtp_tls_wrappermode')

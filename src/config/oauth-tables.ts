@@ -37,16 +37,14 @@ function isEndpoint(text: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && (host === 'localhost' || LOOPBACK.has(host)))
 }
 
-/** A table with its source. */
 interface OauthSource {
   readonly raw: ReadonlyMap<string, RawValue>
-  /** Position of the heading. */
   readonly where: string
   /** True when the environment has the client secret. */
   readonly hasSecret: boolean
 }
 
-/** Reads one table, and collects its problems. The problems repeat no value that may be a secret. */
+/** Reads one table and collects its problems. No problem repeats a value that may be a secret. */
 class TableReader {
   readonly #name: string
   readonly #source: OauthSource
@@ -67,7 +65,7 @@ class TableReader {
     return this.#source.raw.has(member)
   }
 
-  /** The value of a member; empty when it is absent or malformed. */
+  /** A member as text; empty when the member is absent or malformed. */
   text(member: OauthMember): string {
     const given = this.#source.raw.get(member)
     if (given === undefined) return ''
@@ -107,7 +105,7 @@ class TableReader {
     }
   }
 
-  /** Refuses members that a table with this provider and grant must have, or cannot have. */
+  /** Notes each missing required member, and each member that a table with this provider and grant cannot have. */
   noteMembers(provider: OauthProvider, grant: OauthGrant): void {
     const { required, optional } = membersOf(provider, grant)
     const allowed = new Set<OauthMember>(['provider', 'grant', ...required, ...optional])
@@ -137,7 +135,7 @@ class TableReader {
   }
 }
 
-/** The table of a name; undefined when its provider or grant is none. Adds its problems to `problems`. */
+/** Reads the table of a name; undefined when its provider or grant is unknown. Adds the problems to `problems`. */
 function readOauthTable(name: string, source: OauthSource, problems: Problem[]): OauthTable | undefined {
   const table = new TableReader(name, source, problems)
   if (!NAME.test(name)) table.refuse('expected a name of lower-case letters, digits, hyphens and underscores, such as [oauth.m365]')
@@ -172,18 +170,18 @@ function readOauthTable(name: string, source: OauthSource, problems: Problem[]):
 }
 
 function endpointsOf(provider: OauthProvider, tenant: string): { readonly tokenUrl: string; readonly deviceUrl: string } {
-  // Google's device authorization does not grant the scope of mail.
+  // Google's device authorization does not allow the scope for mail.
   if (provider === 'google') return { tokenUrl: GOOGLE_TOKEN_URL, deviceUrl: '' }
   if (provider !== 'microsoft' || tenant === '') return { tokenUrl: '', deviceUrl: '' }
   const base = `${MICROSOFT}/${tenant}/oauth2/v2.0`
   return { tokenUrl: `${base}/token`, deviceUrl: `${base}/devicecode` }
 }
 
-/** The device endpoint of another cloud of Microsoft, which is beside its token endpoint. */
+/** Microsoft's device endpoint beside a token endpoint of another cloud. */
 const deviceUrlBeside = (provider: OauthProvider, tokenUrl: string): string =>
   provider === 'microsoft' && tokenUrl.endsWith('/token') ? tokenUrl.replace(/\/token$/, '/devicecode') : ''
 
-/** All tables, with that for which smtp_sasl_oauth_token_command stands. Adds their problems to `problems`. */
+/** Reads all tables, and makes the one for smtp_sasl_oauth_token_command. Adds the problems to `problems`. */
 export function readOauthTables(
   raw: RawSettings,
   { smtp_sasl_oauth_token_command: command }: Pick<Config, 'smtp_sasl_oauth_token_command'>,

@@ -46,13 +46,13 @@ export type DestinationSettings = { readonly [K in PerDestinationName as Without
 export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
   /** Recipient domain, `.parent` or `*`, mapped to `transport:nexthop`. */
   readonly transport_maps: ReadonlyMap<string, string>
-  /** Lookup tables of transport_maps, where it is not a TOML table. */
+  /** Lookup tables of transport_maps when it is not a TOML table. */
   readonly transport_tables: readonly TableSource[]
   /** Domain, `.parent` or next hop, mapped to the parameters of its table. */
   readonly destination: ReadonlyMap<string, DestinationSettings>
   /** Groups of destinations that share limits, by name. */
   readonly provider: ReadonlyMap<string, ProviderTable<DestinationSettings>>
-  /** Domain or `.parent`, in lower case, mapped to its keys. */
+  /** Domain or `.parent`, in lower case, mapped to its table of keys. */
   readonly dkim: ReadonlyMap<string, DkimTable>
   /** Subscriptions to events, by name. */
   readonly events: ReadonlyMap<string, EventsTable>

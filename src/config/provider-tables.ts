@@ -11,7 +11,7 @@ import type { ProviderTable, ReplyRule, RuleAction } from './values/provider-tab
 import type { RawValue } from './values/sources.ts'
 import * as is from './values/values.ts'
 
-/** Names of providers: also part of the names of their saved states. */
+/** Names are also part of the keys of saved states. */
 const NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/
 const HOST = /^\.?[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/
 
@@ -49,13 +49,13 @@ export interface ProviderSource {
   /** Position of a key of the n-th rule, counted from 0. */
   readonly whereOfRule: (n: number, key: string) => string
   readonly expansion: Expansion
-  /** Limits of providers without own ones. */
+  /** Defaults of the provider's own limits. */
   readonly limits: Pick<Config, 'provider_concurrency_limit' | 'provider_message_rate_limit'>
   /** `default_destination_adaptive_rate` */
   readonly adaptiveRate: boolean
 }
 
-/** The table of a provider. Adds its problems to `problems`. */
+/** Reads the table of a provider. Adds the problems to `problems`. */
 export function readProviderTable(name: string, source: ProviderSource, problems: Problem[]): ProviderTable<DestinationSettings> {
   const { raw, expansion, limits } = source
   const shown = `provider.${JSON.stringify(name)}`

@@ -25,8 +25,8 @@ export class QueueTimes {
   }
 
   /**
-   * Checks effective times. `inside` begins the texts of problems; `placeOf` returns the position of a value, undefined for a
-   * default. Returns the effective bounce_queue_lifetime, which is at most maximal_queue_lifetime.
+   * Checks effective times. The texts of problems begin with `inside`; `placeOf` returns the position of a value, undefined for a default.
+   * Returns the effective bounce_queue_lifetime, which is at most maximal_queue_lifetime.
    */
   check(times: Times, inside: string, placeOf: (name: keyof Times) => string | undefined): Duration {
     if (times.minimal_backoff_time > times.maximal_backoff_time) {
@@ -55,9 +55,8 @@ export class QueueTimes {
   }
 }
 
-/** The relay's times, the raw values, and the checks with their warnings. */
 interface TableContext {
-  /** Begin of the texts of problems. */
+  /** Begin of each problem's text. */
   readonly inside: string
   readonly relay: Times
   /** Raw values of the table. */
@@ -68,7 +67,7 @@ interface TableContext {
 }
 
 /**
- * Checks the times of one table; the relay's times apply where the table has none. Returns the parameters of the table with the effective
+ * Checks the times of one table; where the table has none, the relay's times apply. Returns the table's parameters with the effective
  * bounce_queue_lifetime.
  */
 export function fitTable(settings: DestinationSettings, { inside, relay, own, given, queueTimes }: TableContext): DestinationSettings {

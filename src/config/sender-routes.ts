@@ -1,6 +1,4 @@
-/**
- * Parses the values of sender_dependent_relayhost_maps and sender_dependent_default_transport_maps (postconf(5)). Pure: no lookups.
- */
+/** Parses the values of sender_dependent_relayhost_maps and sender_dependent_default_transport_maps (postconf(5)). Pure: no lookups. */
 import type { NextHop } from './values/next-hop.ts'
 import type { TableSource } from './values/lookup-tables.ts'
 import type { Config } from './options.ts'
@@ -8,7 +6,6 @@ import { parseNextHops, parseTransport, splitHops, type Transport } from './tran
 
 type RoutingConfig = Pick<Config, 'smtp_tcp_port'>
 
-/** A transport that is a route of its own. */
 export type KnownTransport = Exclude<Transport, { kind: 'unchanged' }>
 
 /** True for a value that ends the search and leaves the route as it is. */
@@ -31,7 +28,7 @@ export function parseSenderTransport(text: string, config: RoutingConfig): Known
   throw new Error(`${name}: ${JSON.stringify(text)} names no transport; write one, such as smtp:[host]:25, or DUNNO`)
 }
 
-/** The values that a configuration contains itself. Those of files are parsed when they are looked up. */
+/** The values that the configuration itself contains. Values in files are parsed at their look-up. */
 export function valuesOf(sources: readonly TableSource[]): readonly string[] {
   return sources.flatMap((source) => {
     if (source.kind === 'static') return [source.value]

@@ -11,7 +11,7 @@ const LOCAL_NAMES: ReadonlyMap<string, OptionName> = new Map(
 export interface SettingTable {
   /** Heading for problem texts, for example `destination."gmail.com"`. */
   readonly shown: string
-  /** Keys of the table that are no per-destination parameters; their reader reports their problems. */
+  /** Keys of the table that are no per-destination parameters. The reader of the table reports their problems. */
   readonly ownKeys: ReadonlySet<string>
   readonly expansion: Expansion
 }
@@ -24,7 +24,7 @@ export function readParameter(name: OptionName, shown: string, { value, where }:
   return undefined
 }
 
-/** The parameters of a table. Adds its problems to `problems`. */
+/** Reads the parameters of a table. Adds the problems to `problems`. */
 export function readSettings(
   raw: ReadonlyMap<string, RawValue>,
   { shown, ownKeys, expansion }: SettingTable,

@@ -46,7 +46,7 @@ type WrapperConfig = Pick<Config, 'smtp_tls_wrappermode' | 'smtp_tls_security_le
 const wrapperProblem = (level: TlsLevel): string =>
   `smtp_tls_wrappermode = yes needs smtp_tls_security_level = "encrypt", "verify" or "secure", and the level is "${level}": set the level, or smtp_tls_wrappermode = "no"`
 
-/** True when a policy raises the level of some next hop. Its other next hops are then refused at each delivery. */
+/** True when a policy makes TLS mandatory for some next hop. For other next hops, each delivery is refused. */
 function somePolicyIsMandatory({ smtp_tls_policy_maps }: WrapperConfig): boolean {
   try {
     return smtp_tls_policy_maps.some((line) => isMandatory(parseTlsPolicy(line)[1].level))

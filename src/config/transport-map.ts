@@ -1,6 +1,4 @@
-/**
- * Parses the right-hand sides of transport_maps (transport(5)) and lists of next hops. Pure: no lookups.
- */
+/** Parses the right-hand sides of transport_maps (transport(5)) and lists of next hops. Pure: no lookups. */
 import { formatNextHop, parseNextHop, type NextHop, type Origin } from './values/next-hop.ts'
 import type { Config } from './options.ts'
 
@@ -11,7 +9,7 @@ export type Transport =
   | { readonly kind: 'discard'; readonly text: string }
   | { readonly kind: 'error'; readonly status: string; readonly text: string }
 
-/** Port of LMTP next hops without one. */
+/** Of LMTP next hops without a port. */
 export const LMTP_PORT = 24
 type RoutingConfig = Pick<Config, 'smtp_tcp_port'>
 
@@ -24,7 +22,6 @@ export function parseNextHops(texts: readonly string[], origin: Origin, port: nu
   })
 }
 
-/** The next hops of a list. */
 export const splitHops = (text: string): string[] => text.split(/[,\s]+/).filter((part) => part !== '')
 
 function parseLmtp(rest: string, origin: Origin): Transport {
@@ -34,7 +31,7 @@ function parseLmtp(rest: string, origin: Origin): Transport {
   return { kind: 'lmtp', nexthops: parseNextHops(splitHops(rest.replace(/^inet:/, '')), 'transport_maps', LMTP_PORT, false) }
 }
 
-/** Parses the text after `error:` or `retry:`. `unstated` is the status when the text begins with none. */
+/** Parses the text after `error:` or `retry:`. `unstated` is the status of a text without one. */
 function parseError(rest: string, unstated: string): Transport {
   const match = /^([45]\.\d{1,3}\.\d{1,3})(?:\s+(.*))?$/s.exec(rest)
   return { kind: 'error', status: match?.[1] ?? unstated, text: (match === null ? rest : match[2]) || 'Address is undeliverable' }

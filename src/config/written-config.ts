@@ -7,19 +7,18 @@ import { shownValue } from './values/event-tables.ts'
 import type { RawSettings, RawValue } from './values/sources.ts'
 import { withUnit, type TimeUnit } from './values/values.ts'
 
-/** The tables in the syntax of the file. */
 export interface WrittenTables {
-  /** transport_maps in the syntax of the file, where it is no TOML table; empty otherwise. */
+  /** transport_maps, when it is not a TOML table; empty otherwise. */
   readonly writtenTransports: string
-  /** Parameters of the `[destination."…"]` tables in the syntax of the file, by heading. */
+  /** Parameters of the `[destination."…"]` tables, by heading. */
   readonly writtenTables: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[provider.NAME]` tables in the syntax of the file, by name. */
+  /** The `[provider.NAME]` tables, by name. */
   readonly writtenProviders: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[dkim."…"]` tables in the syntax of the file, by heading. */
+  /** The `[dkim."…"]` tables, by heading. */
   readonly writtenDkim: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[events.NAME]` tables in the syntax of the file, without secrets and the paths of URLs, by name. */
+  /** The `[events.NAME]` tables by name, without secrets and without the paths of URLs. */
   readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
-  /** The `[oauth.NAME]` tables in the syntax of the file, by name. */
+  /** The `[oauth.NAME]` tables, by name. */
   readonly writtenOauth: ReadonlyMap<string, ReadonlyMap<string, string>>
 }
 

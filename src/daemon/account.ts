@@ -5,12 +5,10 @@
 import { execFileSync } from 'node:child_process'
 import { errorMessage } from '../system/caught-error.ts'
 
-/** EX_NOPERM. */
-const NOT_PERMITTED = 77
-/** EX_CONFIG. */
-const CONFIG = 78
+const EX_NOPERM = 77
+const EX_CONFIG = 78
 
-/** The user cannot be assumed. */
+/** The process cannot run as the user. */
 export class AccountUnusable extends Error {
   override readonly name = 'AccountUnusable'
   readonly exitCode: number
@@ -21,7 +19,7 @@ export class AccountUnusable extends Error {
   }
 }
 
-/** Runs id(1), which reads the users of all sources of the name service. */
+/** Runs id(1), which knows the users of all name services. */
 function idsOf(option: '-u' | '-g' | '-G', name: string): readonly number[] {
   try {
     return execFileSync('id', [option, '--', name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
@@ -29,7 +27,9 @@ function idsOf(option: '-u' | '-g' | '-G', name: string): readonly number[] {
       .split(' ')
       .map(Number)
   } catch (cause) {
-    throw new AccountUnusable(CONFIG, `--user ${name}: there is no such user (${errorMessage(cause).trim().split('\n').at(-1)})`, { cause })
+    throw new AccountUnusable(EX_CONFIG, `--user ${name}: there is no such user (${errorMessage(cause).trim().split('\n').at(-1)})`, {
+      cause,
+    })
   }
 }
 
@@ -45,8 +45,8 @@ export class Account {
     this.uid = idsOf('-u', name)[0] ?? 0
     this.gid = idsOf('-g', name)[0] ?? 0
     this.#groups = idsOf('-G', name)
-    if (this.uid === 0) throw new AccountUnusable(CONFIG, `--user ${name}: this user is root; name a user for deferd alone`)
-    if (process.geteuid?.() !== 0) throw new AccountUnusable(NOT_PERMITTED, `--user ${name}: only root can change the user of the daemon`)
+    if (this.uid === 0) throw new AccountUnusable(EX_CONFIG, `--user ${name}: this user is root; name a user for deferd alone`)
+    if (process.geteuid?.() !== 0) throw new AccountUnusable(EX_NOPERM, `--user ${name}: only root can change the user of the daemon`)
   }
 
   /** Acts as the user, until `regain` or `assume`. */

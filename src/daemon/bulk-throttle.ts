@@ -5,13 +5,13 @@
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 import type { Events } from '../telemetry/events.ts'
 
-/** Time budget per message in ms: 100,000 messages take 9 s. */
-const PER_MESSAGE: Duration = 0.09
-/** Maximum delay, caused by slow commits and late timers, that an operation may catch up. */
-const SLACK: Duration = 50
+/** In ms: 100,000 messages take 9 s. */
+const TIME_PER_MESSAGE: Duration = 0.09
+/** Maximum delay that an operation may catch up. Slow commits and late timers cause delays. */
+const MOST_CAUGHT_UP: Duration = 50
 
-/** Mail counts as being processed until this time after the last accepted message or attempt. */
-const LULL: Duration = SECOND
+/** Mail counts as being processed for this time after the last accepted message or attempt. */
+const BUSY_FOR: Duration = SECOND
 
 export class BulkThrottle {
   readonly #clock: Clock
@@ -24,7 +24,7 @@ export class BulkThrottle {
   constructor(clock: Clock, events: Events) {
     this.#clock = clock
     events.listen((event) => {
-      // A requeued message was accepted from an operation, not from a client.
+      // A requeued message comes from an operation, not from a client.
       if (event.kind === 'attempted' || (event.kind === 'accepted' && event.originalId === undefined)) this.#mailAt = clock.monotonic()
     })
   }
@@ -32,8 +32,8 @@ export class BulkThrottle {
   /** Waits after a round of `messages`, while mail is processed, until the next round may begin. */
   async wait(messages: number): Promise<void> {
     const now = this.#clock.monotonic()
-    const isFree = this.#ended || now - this.#mailAt > LULL
-    this.#nextAt = isFree ? now : Math.max(this.#nextAt, now - SLACK) + messages * PER_MESSAGE
+    const isFree = this.#ended || now - this.#mailAt > BUSY_FOR
+    this.#nextAt = isFree ? now : Math.max(this.#nextAt, now - MOST_CAUGHT_UP) + messages * TIME_PER_MESSAGE
     if (this.#nextAt > now) await sleep(this.#clock, this.#nextAt - now)
   }
 

@@ -15,7 +15,7 @@ export interface ClockWatchDeps {
   readonly events: Events
 }
 
-/** Maximum time between two records. A restart may be uncertain about this much time. */
+/** A restart may be uncertain about this much time. */
 const RECORD_INTERVAL: Duration = MINUTE
 
 /** Starts the watch. `step` is the step of the wall clock since the last process. Its stop saves the record once more. */

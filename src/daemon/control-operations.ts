@@ -14,18 +14,14 @@ export type OperationReply<S extends OperationSummary = OperationSummary> =
   | { readonly kind: 'done'; readonly summary: S }
   | Failure
 
-/** Maximum size of a request body in bytes. A million queue ids fit. */
+/** In bytes. A million queue ids fit. */
 export const BODY_LIMIT = 32 * 1024 * 1024
 
-/** Minimum time between two progress lines. */
 export const PROGRESS_INTERVAL: Duration = 100
 
 const textOrNull = z.string().nullable()
 
-/**
- * The shape is strict and no key has a default. A request of another version is refused as a whole instead of being executed in
- * part.
- */
+/** The shape is strict and no key has a default. A request of another version is refused as a whole instead of being executed in part. */
 const operationShape: z.ZodType<BulkOperation> = z.strictObject({
   operation: z.enum(OPERATIONS),
   selection: selectionShape,
@@ -79,7 +75,7 @@ export const operationRoutes = (operations: Operations, clock: Clock): readonly 
   }),
 ]
 
-/** Runs an operation and sends the changed ids of every round, also when a later round fails. */
+/** Runs an operation. Sends the changed ids of every round, even when a later round fails. */
 async function reported<S extends OperationSummary>(
   clock: Clock,
   send: (reply: OperationReply<S>) => void,

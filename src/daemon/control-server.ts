@@ -28,11 +28,11 @@ export type MoveReply =
   | Failure
 
 const TIMES: RequestTimes = { header: seconds(60), request: seconds(300) }
-/** Time for which a client without a running operation holds up the stop. */
+/** A client without a running operation delays the stop for this time. */
 const GRACE: Duration = seconds(2)
 
 const textOrNull = z.string().nullable()
-/** Milliseconds. The end of a longer time is no integer that the queue stores. */
+/** In ms. A longer time would end at an instant that the queue cannot store as an integer. */
 const durationOrNull = z.int().positive().max(8_000_000_000_000_000).nullable()
 
 const destinationShape = z.strictObject({ destination: z.string().min(1), who: z.string() })
@@ -72,10 +72,8 @@ export interface ControlServerDeps {
   readonly moves: Pick<MoveService, 'perform'>
   /** Reads the tables and the other files of the configuration in effect again. Rejects without effect when one cannot be used. */
   readonly readFiles: () => Promise<void>
-  /** Further routes. */
   readonly routes?: readonly Route[]
   readonly clock: Clock
-  /** State of the running daemon. */
   readonly status: () => Promise<LiveStatus>
 }
 
@@ -87,14 +85,11 @@ export class ControlServer {
   constructor(deps: ControlServerDeps) {
     this.#deps = deps
     this.#path = controlPath(deps.queueDirectory)
-    // A command that its operator has stopped (SIGTSTP) reads the outcome of its operation when it goes on.
+    // Unlimited: a command stopped by its operator (SIGTSTP) reads the outcome of its operation when it continues.
     this.#open = openServer(this.#routes(), { clock: deps.clock, times: TIMES, limitsReading: false })
   }
 
-  /**
-   * Opens the socket. The caller holds the lock of the queue, so an existing socket file was left by a killed daemon and is
-   * removed.
-   */
+  /** Opens the socket. The caller holds the lock of the queue, so an existing socket file was left by a killed daemon and is removed. */
   async start(): Promise<void> {
     await rm(this.#path, { force: true })
     const { server } = this.#open

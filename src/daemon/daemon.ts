@@ -28,7 +28,6 @@ import { prepare, prepareFiles, readySettings, type Preparation } from './prepar
 import type { RelaySettings } from './relay/rules.ts'
 import { SideWatch } from './side-watch.ts'
 
-/** Arguments of `startDaemon`. */
 interface DaemonDeps {
   /** Configuration, from `loadConfig` or `configFrom`. */
   readonly loaded: LoadedConfig
@@ -52,10 +51,9 @@ interface DaemonParts extends DaemonDeps {
 
 const STAYS_ROOT = 'running as root, with more rights than a relay needs: use deferd start --user NAME, or User= of systemd'
 
-/** Pause between two tries to join a shared queue again. */
 const REJOIN_PAUSE: Duration = seconds(1)
 
-/** Time limit for running deliveries after stop(). */
+/** For running deliveries after stop(). */
 const GRACE: Duration = seconds(8)
 
 /**
@@ -76,13 +74,12 @@ export async function startDaemon({
     await daemon.open(user === undefined ? null : new Account(user))
     return daemon
   } catch (error) {
-    // The log has what a stop reports.
+    // The log has the errors of the stop.
     await daemon.stop().catch(() => undefined)
     throw error
   }
 }
 
-/** A running relay. */
 export class Daemon {
   /** Path of the queue directory, as configured. */
   readonly queueDirectory: string
@@ -93,13 +90,13 @@ export class Daemon {
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
   readonly #sideWatch: SideWatch
-  /** Mail that this process has queued lately in a shared queue, over all its openings. */
+  /** Messages that this process has recently queued in a shared queue, over all openings. */
   #recent: RecentMail | undefined
   readonly #admin: Admin
   #opening: Opening
   /** Opens the queue again with the settings in effect. */
   #reopen: (opening: Opening) => Promise<void> = () => Promise.reject(new Error('the daemon was not started'))
-  /** Openings whose node another one has taken over. */
+  /** Openings whose node was taken over by another node. */
   readonly #takenOver = new WeakSet<Opening>()
   #rejoining: Promise<void> | null = null
   #isNewQueue = false
@@ -184,7 +181,7 @@ export class Daemon {
     spare.prepare()
   }
 
-  /** Opens the queue, again when another node takes this one over meanwhile. */
+  /** Opens the queue; once more for each takeover of this node by another one during the opening. */
   async #firstOpening(): Promise<Opening> {
     for (;;) {
       const opening = this.#opening
@@ -199,7 +196,9 @@ export class Daemon {
     }
   }
 
-  /** Starts the first opening of the queue. When another node takes this one over meanwhile, waits until it has joined again. */
+  /**
+   * Starts the first opening of the queue. When another node takes over this node during the start, waits until this node has joined again.
+   */
   async #startOf(opening: Opening): Promise<void> {
     try {
       await opening.start()
@@ -210,13 +209,13 @@ export class Daemon {
     if (this.#takenOver.has(opening)) await this.#fenced(opening)
   }
 
-  /** Whether another node has taken over that of an opening, which failed with an error. */
+  /** True when `error` of an opening was caused by a takeover of its node. */
   #isTakeover(opening: Opening, error: unknown): boolean {
     if (error instanceof Fenced) this.#takenOver.add(opening)
     return this.#takenOver.has(opening)
   }
 
-  /** Joins again, unless the opening is not complete yet, which is looked after then. */
+  /** Joins the queue again after a takeover. Only notes the takeover while the first opening is not complete: its steps join again. */
   #fenced(opening: Opening): Promise<void> | null {
     this.#takenOver.add(opening)
     if (this.#isOpen) this.#rejoining ??= this.#rejoin()
@@ -259,8 +258,8 @@ export class Daemon {
   }
 
   /**
-   * Joins the queue as a new node, after another one took this node over. Abandons the deliveries of the former node, whose leases have
-   * ended. The SMTP ports stay open; connections wait until the node has joined.
+   * Joins the queue as a new node after a takeover. Abandons the deliveries of the former node, whose leases have ended. The SMTP ports
+   * stay open, and connections wait until the node has joined.
    */
   async #rejoin(): Promise<void> {
     this.#isOpen = false
@@ -286,7 +285,6 @@ export class Daemon {
     this.#rejoining = null
   }
 
-  /** Logs the warnings. Throws ConfigError with all problems. */
   #settingsOf(preparation: Preparation): RelaySettings {
     for (const { text } of preparation.warnings) this.#events.emit({ kind: 'note', level: 'warning', text })
     return readySettings(preparation)
@@ -346,8 +344,8 @@ export class Daemon {
   }
 
   /**
-   * Refuses new mail, waits for running deliveries and closes all parts, within 10 s. Rejects with StoreSilent when that needed the end of
-   * a thread or a session that did not answer. Further calls return the same promise.
+   * Refuses new mail, waits for running deliveries and closes all parts, within 10 s. Rejects with StoreSilent when this required ending a
+   * thread or a session that did not answer. Further calls return the same promise.
    */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#sideWatch.during(this.#close()))

@@ -61,8 +61,8 @@ const pathOf = (table: string): string => table.replace(/^(?:texthash|file):/, '
 type PrivateFiles = Pick<Config, 'oauth' | 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtp_tls_key_file'>
 
 /**
- * A sentence for each file with passwords or keys whose mode lets every local user read it, and for each file of an `[oauth.NAME]` table with a
- * secret that others than its owner can read.
+ * A sentence for each file with passwords or keys that every local user may read, and for each secret file of an `[oauth.NAME]` table that
+ * others than its owner may read.
  */
 export function readableSecrets(config: PrivateFiles): readonly string[] {
   const paths = [config.smtpd_sasl_users_file, pathOf(config.smtp_sasl_password_maps), config.smtpd_tls_key_file, config.smtp_tls_key_file]
@@ -78,7 +78,7 @@ export function readableSecrets(config: PrivateFiles): readonly string[] {
   ]
 }
 
-/** Existing files with one of the bits in their mode. */
+/** Existing files whose mode has one of the bits. */
 const withMode = (paths: readonly string[], bits: number): readonly string[] =>
   [...new Set(paths)].filter((path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & bits) !== 0)
 

@@ -9,9 +9,8 @@ import { seconds, sleep, type Clock, type Duration } from '../system/clock.ts'
 import type { Events, QueueEvent } from '../telemetry/events.ts'
 import type { OpenedQueue } from './opening.ts'
 
-/** Time for which a start waits for a command that owns the queue. */
-const LOCK_PATIENCE: Duration = seconds(5)
-/** Pause between two tries to own the queue. */
+/** A start waits so long for a command that owns the queue. */
+const LOCK_LIMIT: Duration = seconds(5)
 const LOCK_PAUSE: Duration = 100
 
 export interface FileQueueDeps {
@@ -22,7 +21,7 @@ export interface FileQueueDeps {
   readonly failed: (failure: StoreFailed) => void
 }
 
-/** Opens the queue. While a command owns it, tries again for LOCK_PATIENCE, then rejects with QueueInUse; or with QueueMoved. */
+/** Opens the queue. While a command owns the queue, tries again for LOCK_LIMIT, then rejects with QueueInUse. Rejects with QueueMoved. */
 export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
   const opened = await openPatiently(deps)
   try {
@@ -50,7 +49,7 @@ async function examined({ store, reader, sides, recovery, close }: OwnedStore, {
 const INCOMPLETE = 'are between this queue and another one, because deferd queue move was interrupted: repeat that command'
 
 async function openPatiently({ directory, clock, events, failed }: FileQueueDeps): Promise<OwnedStore> {
-  const deadline = clock.monotonic() + LOCK_PATIENCE
+  const deadline = clock.monotonic() + LOCK_LIMIT
   for (;;) {
     try {
       return await openStore(directory, {

@@ -1,6 +1,4 @@
-/**
- * HTTP server of http_listen: `/metrics` and `/healthz`, read-only and without authentication.
- */
+/** HTTP server of http_listen: `/metrics` and `/healthz`, read-only and without authentication. */
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
@@ -10,7 +8,7 @@ import { openServer, type OpenServer } from '../http/open-server.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 import type { RequestTimes } from '../http/unparsed-requests.ts'
 
-/** A health condition. It fails when `run` rejects or does not settle within TIMEOUT. */
+/** A health condition. It fails when `run` rejects or does not settle within TIME_LIMIT. */
 export interface HealthCheck {
   readonly name: string
   readonly run: () => Promise<void>
@@ -22,12 +20,12 @@ export interface HttpServerDeps {
   readonly clock: Clock
 }
 
-/** Time limit of a health check, and of receiving a request. */
-const TIMEOUT: Duration = 5_000
-const TIMES: RequestTimes = { header: TIMEOUT, request: TIMEOUT }
-/** Maximum age of a health result that is served again, because a check costs a disk sync. */
+/** Of a health check, and of receiving a request. */
+const TIME_LIMIT: Duration = 5_000
+const TIMES: RequestTimes = { header: TIME_LIMIT, request: TIME_LIMIT }
+/** Up to this age, a health result is served again, because a check costs a disk sync. */
 const HEALTH_AGE: Duration = 1_000
-/** Maximum number of connections. Further ones are closed on accept. */
+/** Further connections are closed on accept. */
 const MAX_CONNECTIONS = 64
 
 export class HttpServer {
@@ -84,9 +82,9 @@ export class HttpServer {
     return { kind: 'json', status: healthy ? 200 : 503, value: { healthy, ...Object.fromEntries(results) } }
   }
 
-  /** `ok`, or the reason why the check failed. */
+  /** `ok`, or the reason for the failure of the check. */
   async #result({ run }: HealthCheck): Promise<string> {
     const result = run().then(() => 'ok', errorMessage)
-    return (await withTimeout(result, this.#deps.clock, TIMEOUT, this.#closing.signal)) ?? `no answer within ${TIMEOUT / 1000} s`
+    return (await withTimeout(result, this.#deps.clock, TIME_LIMIT, this.#closing.signal)) ?? `no answer within ${TIME_LIMIT / 1000} s`
   }
 }

@@ -12,23 +12,22 @@ interface KeptPort {
   readonly listener: Listener
   /** Null while the port has no server. */
   accept: Accept | null
-  /** Connections that wait for a server. */
   waiting: Socket[]
 }
 
-/** Maximum number of waiting connections of a port; further ones are closed. */
-const WAITING = 64
+/** Connections of one port; further ones are closed. */
+const MOST_WAITING = 64
 
 export class LastingPorts extends ForwardingNet {
   readonly #ports = new Set<KeptPort>()
   #keeping = false
 
-  /** Keeps the ports open that are closed from now on. */
+  /** Keeps open every port that is closed from now on. */
   keep(): void {
     this.#keeping = true
   }
 
-  /** Closes the kept ports that have no server again. */
+  /** Closes the kept ports without a server. */
   async release(): Promise<void> {
     this.#keeping = false
     await Promise.all([...this.#ports].filter(({ accept }) => accept === null).map((port) => this.#close(port)))
@@ -65,7 +64,7 @@ export class LastingPorts extends ForwardingNet {
 function accepted({ accept, waiting }: KeptPort, socket: Socket): void {
   // An error of a waiting connection concerns its client only.
   if (accept !== null) accept(socket)
-  else if (waiting.length < WAITING) waiting.push(socket.on('error', () => undefined))
+  else if (waiting.length < MOST_WAITING) waiting.push(socket.on('error', () => undefined))
   else socket.destroy()
 }
 

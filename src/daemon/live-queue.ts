@@ -6,7 +6,7 @@ import type { LiveDestination } from '../store/destination-status.ts'
 import type { Peers } from './node/peers.ts'
 import type { Relay } from './relay/relay.ts'
 
-/** Questions that a node answers about its memory; those with a name have it after a blank. */
+/** Questions to a node about its memory. A name follows its question after a blank. */
 export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: string) => unknown>> => ({
   glance: () => relay.status.glance(),
   memory: () => relay.scheduler.destinations.all(),
@@ -27,7 +27,7 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
   owners: async () => () => null,
 })
 
-/** The memory of all nodes. Figures of a node that does not answer are absent. */
+/** The memory of all nodes. A node that does not answer contributes nothing. */
 export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
   const destinations = async (): Promise<readonly LiveDestination[]> =>
     ((await peers.ask('memory')) as (readonly LiveDestination[])[]).flat()

@@ -18,10 +18,10 @@ export interface MaintenanceDeps {
 }
 
 const INTERVAL: Duration = MINUTE
-/** Time for which a request with a key is kept. */
-const REQUESTS_KEPT: Duration = 24 * HOUR
+/** Requests with an idempotency key are kept for this time. */
+const REQUESTS_KEPT_FOR: Duration = 24 * HOUR
 
-/** StoreHealth waits for a store that cannot be used to recover, and maintenance runs again after a minute. */
+/** A failed run is repeated after a minute. StoreHealth waits for the store that caused the failure. */
 export function maintain(deps: MaintenanceDeps): PeriodicTask {
   const { config, clock, scheduler, events } = deps
   let lastScan = clock.monotonic()
@@ -46,7 +46,7 @@ async function prune({ config, clock, store }: MaintenanceDeps, stopping: AbortS
     historyBefore: clock.now() - history_retention,
     historyCount: history_limit,
     trashBefore: clock.now() - trash_lifetime,
-    requestsBefore: clock.now() - REQUESTS_KEPT,
+    requestsBefore: clock.now() - REQUESTS_KEPT_FOR,
   }
   for (let { more } = await store.prune(limits); more && !stopping.aborted;) ({ more } = await store.prune(limits))
 }

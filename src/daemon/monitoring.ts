@@ -15,9 +15,8 @@ export interface MonitoringDeps {
   readonly events: Events
   /** The open queue; null while there is none. */
   readonly parts: () => OpenParts | null
-  /** Whether reader and writer of the store answer. */
   readonly silence: Pick<SideWatch, 'silence' | 'assertAnswers'>
-  /** True for a queue that several nodes share. */
+  /** True for a queue of several nodes. */
   readonly shared: boolean
 }
 
@@ -63,7 +62,7 @@ export class Monitoring {
     return parts
   }
 
-  /** Counts the metrics from the first use of HTTP on. The returned function makes a server that shows them. */
+  /** Counts the metrics from the first use of HTTP on. Returns a function that makes a server for them. */
   #prepare(): () => HttpServer {
     const { clock, events, shared, silence } = this.#deps
     const parts = (): OpenParts => this.#open()
@@ -79,15 +78,15 @@ export class Monitoring {
     })
     this.#transacted = metrics.transacted
     events.listen(metrics.listen)
-    // Not measured by a scrape, because a commit costs a sync of the disk, and anyone who reaches the port may scrape.
+    // A scrape does not measure this, because a commit costs a sync of the disk, and every client of the port may scrape.
     const check = async (): Promise<void> => {
       const startedAt = clock.monotonic()
       await parts().store.ping()
       metrics.committed(clock.monotonic() - startedAt)
     }
-    // The parts that need the store report a failure.
+    // The parts that use the store report its failures.
     this.#checks = every(clock, MINUTE, check, { failed: () => undefined })
-    /** A check that needs the writer fails at once when that does not answer. */
+    /** A check that needs the writer fails at once while the writer does not answer. */
     const byWriter = (run: () => Promise<void>) => async () => (silence.assertAnswers('writer'), run())
     const checks = [
       { name: 'store', run: byWriter(check) },

@@ -19,13 +19,12 @@ export interface MoveServiceDeps {
   readonly openTarget: (request: MoveRequest) => Promise<OpenedTarget>
   readonly takeBack: SchedulerControl['takeBack']
   readonly returned: (due: readonly DestinationDue[]) => void
-  /** Waits after a round of messages, so that mail has priority. */
+  /** Waits after a round of messages, so that mail goes first. */
   readonly throttle: (messages: number) => Promise<void>
 }
 
 export class MoveService {
   readonly #deps: MoveServiceDeps
-  /** The target of the running move. */
   #target: string | null = null
   readonly #stopping = new AbortController()
 

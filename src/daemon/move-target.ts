@@ -1,6 +1,6 @@
 /**
- * Opens the queue to which another one moves. The mover owns a queue in a directory until the move ends, so no daemon may run with it.
- * A queue in PostgreSQL may be in use by nodes; the mover is a node without shards.
+ * Opens the queue to which another queue moves. The mover owns a target in a directory until the move ends, so no daemon may use that
+ * directory. Nodes may use a target in PostgreSQL; the mover is then a node without shards.
  */
 import { resolve } from 'node:path'
 import type { Config } from '../config/options.ts'
@@ -25,11 +25,10 @@ export interface TargetDeps {
   readonly machine: MachineClock
   /** Clock of the source, which a new queue in a directory continues. */
   readonly clock: QueueClock
-  /** Configuration of the source. */
   readonly config: Pick<Config, 'maximal_backoff_time' | 'node_name' | 'node_lease'>
   /** True to write in a worker thread, for a process that must not block. */
   readonly threads: boolean
-  /** Folder whose lock this process has, though its queue is elsewhere; null for none. */
+  /** Folder that this process has locked although its queue is elsewhere; null for none. */
   readonly ownFolder: string | null
 }
 

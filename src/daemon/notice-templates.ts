@@ -4,13 +4,13 @@ import { errorMessage } from '../system/caught-error.ts'
 import { loadTemplates, type LoadedTemplates } from '../bounce/templates.ts'
 import type { LoadedConfig } from '../config/load.ts'
 
-/** The template file cannot be read (EX_CONFIG). */
+/** EX_CONFIG. */
 export class TemplatesUnreadable extends Error {
   override readonly name = 'TemplatesUnreadable'
   readonly exitCode = 78
 }
 
-/** Returns the templates with their warnings. Throws TemplatesUnreadable, or ConfigError with all problems of the file. */
+/** Throws TemplatesUnreadable, or ConfigError with all problems of the file. */
 export function templatesOf({ config, written }: Pick<LoadedConfig, 'config' | 'written'>): LoadedTemplates {
   const path = config.bounce_template_file
   if (path === '') return loadTemplates({ config, written })

@@ -6,9 +6,8 @@ import type { AccessTokens } from '../oauth/access-tokens.ts'
 import type { TokenFailure } from '../oauth/token-answer.ts'
 import { ANY_USER } from '../oauth/token-requests.ts'
 
-/** Answer to a renewal. */
 export interface RenewalReply {
-  /** Null when the queue has a new token. */
+  /** Null when the queue has received a new token. */
   readonly failure: TokenFailure | null
 }
 

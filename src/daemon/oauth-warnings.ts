@@ -1,4 +1,4 @@
-/** Sentences about `[oauth.NAME]` tables that a start reports, and does not refuse. */
+/** Warnings of a start about `[oauth.NAME]` tables. */
 import type { Config } from '../config/options.ts'
 import { unusedLogins, unusedTables } from '../delivery/tls/oauth-uses.ts'
 import type { OauthClients } from '../oauth/access-tokens.ts'

@@ -1,6 +1,6 @@
 /**
- * One opening of the queue by the daemon: the store, the relay, and the parts that work for them. They are opened in three steps, since
- * the user of the process changes in between, and closed in reverse order.
+ * One opening of the queue by the daemon: the store, the relay, and the parts that depend on them. They are opened in three steps, because
+ * the process changes its user in between, and closed in reverse order.
  */
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
@@ -62,9 +62,8 @@ export interface SharingNode {
   /** True after `deferd node drain`: the node gives its shards away and refuses mail. */
   readonly isDraining: () => boolean
   readonly questions: QuestionTable
-  /** The database of the queue, as seen last; null before. */
+  /** State of the database as last read; null before the first read. */
   readonly database: () => DatabaseState | null
-  /** All running nodes. */
   readonly peers: Peers
   /** Begins to beat and to take shards. Resolves when the node may accept mail, or its first beat has failed. */
   start(): Promise<void>
@@ -86,12 +85,11 @@ export interface MovableSource {
   takeBack(): Promise<void>
 }
 
-/** A queue that the daemon has opened. */
 export interface OpenedQueue {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly sides: StoreSides
-  /** Providers of destinations as a shared queue has them; null for a queue with one owner, whose scheduler reads them. */
+  /** Providers of destinations of a shared queue; null for a queue with one owner, whose scheduler reads them. */
   readonly providers: ProviderDirectory | null
   readonly membership: Membership
   /** Null for a queue with one owner. */
@@ -106,15 +104,13 @@ export interface OpeningDeps {
   readonly clock: QueueClock
   readonly net: Net
   readonly events: Events
-  /** The configuration in effect. */
   readonly config: () => Config
   readonly openQueue: () => Promise<OpenedQueue>
   readonly admin: Pick<Admin, 'newCode' | 'url'>
-  /** Reads the files of the configuration in effect again. */
+  /** Reads the files of the current configuration again. */
   readonly readFiles: () => Promise<void>
 }
 
-/** Parts that exist while the queue is open. */
 export interface OpenParts extends OpenedQueue {
   readonly relay: Relay
   readonly outbox: OutboxUpkeep
@@ -127,7 +123,7 @@ export interface OpenParts extends OpenedQueue {
 
 export class Opening {
   readonly #deps: OpeningDeps
-  /** Events of this opening. Its listeners go with it. */
+  /** Events of this opening. Listeners on them end with it. */
   readonly #events: Events
   readonly #closing: ((grace: Duration) => Promise<void> | void)[] = []
   #parts: OpenParts | null = null
@@ -151,7 +147,7 @@ export class Opening {
     return this.#parts
   }
 
-  /** Reader and writer of the queue, from `open` on and also after `stop`; null before. */
+  /** Reader and writer of the queue, from `open` on and even after `stop`; null before `open`. */
   get sides(): StoreSides | null {
     return this.#sides
   }
@@ -223,7 +219,6 @@ export class Opening {
     }
   }
 
-  /** Begins to send events to the targets of subscriptions. */
   #sendEvents({ store, outbox, relay, node }: OpenParts): void {
     const { clock, net, config } = this.#deps
     const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
@@ -247,7 +242,7 @@ export class Opening {
     })
   }
 
-  /** Takes part among the nodes of a shared queue, and answers the questions of commands. */
+  /** Joins the nodes of a shared queue, and answers the questions of commands. */
   async #joinNodes({ node, relay, accessEntries }: OpenParts, operations: Operations): Promise<void> {
     if (node === null) return
     const { clock } = this.#deps
@@ -255,7 +250,7 @@ export class Opening {
     const unread = (why: string): void =>
       this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${why}` })
     this.#stopLater(watchAccess(clock, () => accessEntries.load(), unread))
-    // A node that was taken over has no time for its deliveries, and no shards.
+    // A fenced node has no shards, and no time for its deliveries.
     this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
     const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay) }
     this.#stopLater(answerQuestions({ clock, table: node.questions, answers }))
@@ -353,12 +348,12 @@ export class Opening {
     this.#stopLater(checkIndexes(clock, store))
   }
 
-  /** Has a part stop before those that were started earlier. */
+  /** Stops a part before the parts that were started earlier. */
   #stopLater(part: { readonly stop: () => Promise<void> | void }): void {
     this.#closing.push(() => part.stop())
   }
 }
 
-/** Writes to standard output; resolves when the system has taken the text. */
+/** Resolves when the system has taken the text. */
 const writeOut = (text: string): Promise<void> =>
   new Promise((resolve, reject) => process.stdout.write(text, (error) => (error instanceof Error ? reject(error) : resolve())))

@@ -14,17 +14,17 @@ import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../system/cloc
 import type { Events } from '../telemetry/events.ts'
 import { pickupPath } from './admin/socket-path.ts'
 
-/** Maximum number of connections that are accepted within WINDOW. */
-const CONNECTIONS = 32
+/** Within WINDOW. */
+const MOST_ACCEPTED = 32
 const WINDOW: Duration = 500
-/** Maximum number of connections that are open at a time. */
-const OPEN = 32
-/** Time limit of a connection; `sendmail` waits for a shorter time. */
+/** Open at the same time. */
+const MOST_OPEN = 32
+/** Of a connection. The limit of `sendmail` is shorter. */
 const TIME_LIMIT: Duration = 15 * SECOND
-/** Maximum number of bytes that a client may send. */
+/** In bytes, per client. */
 const INPUT_LIMIT = 64 * 1024
-/** Time until the next attempt when the socket cannot be opened. */
-const RETRY: Duration = MINUTE
+/** After a failure to open the socket. */
+const RETRY_INTERVAL: Duration = MINUTE
 
 export interface PickupSocketDeps {
   readonly queueDirectory: string
@@ -67,10 +67,10 @@ export class PickupSocket {
     while (!signal.aborted) {
       const server = await this.#listen()
       const closed = server === null ? null : this.#serve(server)
-      // Files of clients that found no socket.
+      // For files of clients that found no socket.
       wake()
       await closed
-      await sleep(clock, server === null ? RETRY : WINDOW, signal)
+      await sleep(clock, server === null ? RETRY_INTERVAL : WINDOW, signal)
     }
   }
 
@@ -108,7 +108,7 @@ export class PickupSocket {
         this.#accepted(socket)
         const now = clock.monotonic()
         if (now - began >= WINDOW) [began, count] = [now, 0]
-        if (++count === CONNECTIONS) close()
+        if (++count === MOST_ACCEPTED) close()
       })
       if (signal.aborted) close()
     })
@@ -118,7 +118,7 @@ export class PickupSocket {
     this.#deps.wake()
     // A client may leave at any time.
     socket.on('error', () => undefined)
-    if (this.#open.size >= OPEN || this.#stopping.signal.aborted) return void socket.destroy()
+    if (this.#open.size >= MOST_OPEN || this.#stopping.signal.aborted) return void socket.destroy()
     this.#open.add(socket)
     const limit = this.#deps.clock.after(TIME_LIMIT, () => socket.destroy())
     const forget = this.#answer(socket)

@@ -15,7 +15,7 @@ export interface QueueAdminDeps {
   readonly loaded: () => LoadedConfig
   readonly clock: Clock
   readonly events: Events
-  /** The open queue; null while there is none. */
+  /** Null while no queue is open. */
   readonly parts: () => OpenParts | null
 }
 

@@ -16,18 +16,17 @@ import type { OpenParts } from './opening.ts'
 export interface QueueApiDeps {
   readonly clock: Clock
   readonly loaded: () => LoadedConfig
-  /** The open queue; null while there is none. */
+  /** Null while no queue is open. */
   readonly parts: () => ApiParts | null
 }
 
-/** Parts of an open queue that the API uses. */
 export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions'> & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
 
 const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
 
-/** Reply to mail at a node that is drained. */
+/** Reply of a drained node to mail. */
 const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
 
 const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => {
@@ -61,7 +60,6 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
   }
 }
 
-/** The API of the queue. */
 export function queueApi(deps: QueueApiDeps): Api {
   let last: { readonly parts: ApiParts; readonly view: QueueView } | null = null
   const parts = (): ApiParts => {

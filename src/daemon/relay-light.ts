@@ -5,21 +5,20 @@ import type { OpenParts } from './opening.ts'
 
 export interface RelayLightDeps {
   readonly clock: Clock
-  /** The open queue; null while there is none. */
+  /** Null while no queue is open. */
   readonly parts: () => Pick<OpenParts, 'store' | 'relay'> | null
 }
 
-/** A light, with the words beside it. */
 interface RelayLight {
   readonly isOk: boolean
   readonly text: string
 }
 
-/** Age at which the relay is examined again, because a commit costs a sync of the disk. */
-const AGE: Duration = seconds(10)
+/** After this age, the relay is examined again. A commit costs a sync of the disk. */
+const LEAST_AGE: Duration = seconds(10)
 const TIMEOUT: Duration = seconds(2)
 
-/** Examines the relay at most once in AGE. */
+/** Examines the relay at most once in LEAST_AGE. */
 export function relayLight({ clock, parts }: RelayLightDeps): () => Promise<RelayLight> {
   let last: { readonly at: Duration; readonly light: Promise<RelayLight> } | null = null
   const examine = async (): Promise<RelayLight> => {
@@ -38,7 +37,7 @@ export function relayLight({ clock, parts }: RelayLightDeps): () => Promise<Rela
   }
   return () => {
     const now = clock.monotonic()
-    if (last === null || now - last.at >= AGE) {
+    if (last === null || now - last.at >= LEAST_AGE) {
       const light = withTimeout(examine(), clock, TIMEOUT)
       last = { at: now, light: light.then((found) => found ?? { isOk: false, text: 'the store does not answer' }) }
     }

@@ -30,7 +30,7 @@ import { ShardReport } from './node/shard-report.ts'
 import { sharedSettings } from './node/shared-settings.ts'
 import { ownsAlone } from './node/sole-node.ts'
 
-/** Time limit for leaving the queue. Without an answer of the database, this node is taken over later. */
+/** For leaving the queue. When the database does not answer, other nodes take this node over later. */
 const LEAVE_LIMIT: Duration = seconds(2)
 
 export interface SharedQueueDeps {
@@ -39,17 +39,17 @@ export interface SharedQueueDeps {
   readonly clock: QueueClock
   readonly events: Events
   readonly loaded: LoadedConfig
-  /** Called when another node has taken this one over. */
+  /** Called when another node has taken over this node. */
   readonly fenced: () => void
-  /** Mail that this process has queued lately, as this node or as one before it. */
+  /** Messages that this process has recently queued, as this node or as an earlier one. */
   readonly recent: RecentMail
   /** Called with the duration of each transaction. */
   readonly transacted: (took: Duration) => void
 }
 
 /**
- * Joins the queue. Rejects with QueueInUse when another daemon uses the folder, with DatabaseAway, DatabaseUnusable, QueueTooNew or
- * QueueMoved. The queue is then not joined.
+ * Joins the queue. Rejects, without joining, with QueueInUse when another daemon uses the folder, with DatabaseAway, DatabaseUnusable,
+ * QueueTooNew or QueueMoved.
  */
 export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueue> {
   const { directory, clock, events, loaded } = deps
@@ -140,7 +140,7 @@ async function leave(member: Member, clock: Clock, events: Events, signal: Abort
   events.emit({ kind: 'note', level: 'warning', text })
 }
 
-/** Mail in an SQLite queue of the folder would wait for ever without a word. */
+/** Warns of an SQLite queue in the folder: its mail would wait for ever without a sign. */
 function warnOfFile(directory: string, events: Events): void {
   const file = queueFile(directory)
   if (!existsSync(file) || wasMoved(directory)) return

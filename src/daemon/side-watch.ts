@@ -1,5 +1,5 @@
 /**
- * Watches whether reader and writer of the store answer, and reports one that does not. A stop ends such a side, since the daemon would wait
+ * Watches whether reader and writer of the store answer, and reports a silent one. A stop ends a silent side, because the daemon would wait
  * for it for ever.
  */
 import { SECOND, seconds, type Clock, type Duration } from '../system/clock.ts'
@@ -7,33 +7,36 @@ import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { SideName, StoreSide, StoreSides } from '../store/store-health.ts'
 import type { Events } from '../telemetry/events.ts'
 
-/** Time without an answer from which a side is reported. */
+/** A side without an answer for this time is reported. */
 const SILENT_FROM: Duration = seconds(10)
-/** Time after the begin of a stop at which a side without an answer is ended. */
+/** From this time after the begin of a stop on, silent sides are ended. */
 const STOP_LIMIT: Duration = seconds(8.5)
 
-/** Sides in the order of reports. */
+/** In the order of reports. */
 export const SIDE_NAMES: readonly SideName[] = ['reader', 'writer']
 
 /** A side at the last look. */
 export interface Look {
   readonly answered: number
   readonly isWaiting: boolean
-  /** Whole seconds for which a call has waited and none was answered. */
+  /** In whole seconds: time for which a call has waited while none was answered. */
   readonly silence: number
 }
 
-/** The next look at a side, a second after the last one. A delay of the event loop, during which no answer is read, counts as one second. */
+/**
+ * The next look at a side, a second after the last one. The event loop reads no answer while it is delayed, so a delay counts as one
+ * second.
+ */
 export function nextLook(last: Look | undefined, { answered, isWaiting }: Pick<StoreSide, 'answered' | 'isWaiting'>): Look {
   const isSilent = isWaiting && last?.isWaiting === true && last.answered === answered
   return { answered, isWaiting, silence: isSilent ? last.silence + 1 : 0 }
 }
 
-/** A stop ended a side of the store that did not answer (EX_SOFTWARE). What was acknowledged is in the queue. */
+/** A stop has ended a side of the store that did not answer (EX_SOFTWARE). All acknowledged mail is in the queue. */
 export class StoreSilent extends Error {
   override readonly name = 'StoreSilent'
   readonly exitCode = 70
-  /** True when a thread could not be ended, since a system call of it does not return: the process cannot exit by itself. */
+  /** True when a thread could not be ended, because a system call of the thread does not return: the process cannot exit by itself. */
   readonly isStuck: boolean
 
   constructor(names: readonly SideName[], isStuck: boolean) {
@@ -52,7 +55,7 @@ const LOSS: Readonly<Record<SideName, string>> = { reader: '', writer: '; mail i
 export interface SideWatchDeps {
   readonly clock: Clock
   readonly events: Pick<Events, 'emit'>
-  /** The sides of the open queue; null while there is none. */
+  /** Null while no queue is open. */
   readonly sides: () => StoreSides | null
 }
 
@@ -60,7 +63,7 @@ export class SideWatch {
   readonly #deps: SideWatchDeps
   readonly #looks = new Map<SideName, Look>()
   #sides: StoreSides | null = null
-  /** Sides that a stop has ended, each with whether it could be ended. */
+  /** Sides that a stop has ended; true where the end succeeded. */
   readonly #ended = new Map<SideName, Promise<boolean>>()
   #task: PeriodicTask | null = null
 
@@ -76,7 +79,7 @@ export class SideWatch {
     void this.#task?.stop()
   }
 
-  /** Time for which a side has had a call and has answered none; 0 when it answers. */
+  /** Time for which a side has had a call without answering any; 0 for a side that answers. */
   silence(name: SideName): Duration {
     return (this.#looks.get(name)?.silence ?? 0) * SECOND
   }
@@ -87,8 +90,8 @@ export class SideWatch {
   }
 
   /**
-   * Waits for the end of a stop. From STOP_LIMIT on, ends the sides that do not answer, so that the stop can end. Rejects with StoreSilent
-   * when it ended one.
+   * Waits for the end of a stop. From STOP_LIMIT on, ends silent sides, so that the stop can end. Rejects with StoreSilent when it has
+   * ended one.
    */
   async during(stop: Promise<void>): Promise<void> {
     const { clock } = this.#deps

@@ -10,13 +10,13 @@ import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The first inherited descriptor (SD_LISTEN_FDS_START). */
-const FIRST = 3
+/** SD_LISTEN_FDS_START. */
+const FIRST_DESCRIPTOR = 3
 
 /** Descriptors of the inherited sockets, in the order of the socket unit. */
 export function inheritedSockets(env: Environment, pid: number): readonly number[] {
   if (env['LISTEN_PID'] !== String(pid)) return []
-  return Array.from({ length: Number(env['LISTEN_FDS'] ?? 0) }, (_, i) => FIRST + i)
+  return Array.from({ length: Number(env['LISTEN_FDS'] ?? 0) }, (_, i) => FIRST_DESCRIPTOR + i)
 }
 
 /** Assigns the inherited sockets to listeners in order. Further listeners open ports. */
@@ -56,7 +56,6 @@ export interface ServiceManagerDeps {
   readonly env: Environment
   readonly pid: number
   readonly clock: Timers
-  /** Logs that a notification failed. */
   readonly note: (text: string) => void
 }
 
@@ -69,7 +68,6 @@ export class ServiceManager {
     this.#deps = deps
   }
 
-  /** Reports that the ports are open. */
   ready(): void {
     const { env, pid, clock } = this.#deps
     this.#notify('READY=1')

@@ -8,8 +8,8 @@ const LIMIT: Duration = 10 * SECOND
 const OUTPUT_LIMIT = 65_536
 
 /**
- * Runs a shell command with the user as its last argument. Rejects, with an Error for the log, when it fails, runs for more than 10 s or prints
- * more than 64 kB. The error has the first line of its standard error, never its output.
+ * Runs a shell command with the user as its last argument. Rejects when the command fails, runs for more than 10 s or prints more than 64
+ * kB. The Error for the log has the first line of standard error, never of the output.
  */
 export const tokenCommand =
   (command: string): RunTokenCommand =>

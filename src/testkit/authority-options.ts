@@ -94,7 +94,7 @@ const MECHANISMS: Readonly<Record<AuthorityProvider, readonly string[]>> = {
   other: ['PLAIN', 'OAUTHBEARER', 'XOAUTH2'],
 }
 
-/** Checks the options. `origin` is that of the addresses; default https and the host. */
+/** Checks the options. `origin` is the origin of the endpoint URLs; default https and the host. */
 export function authoritySettings(options: AuthorityOptions, origin?: string): AuthoritySettings & { readonly host: string } {
   requireKnownOptions('authority', options, NAMES)
   const { provider = 'microsoft', clients, logins = [], rotates = false } = options

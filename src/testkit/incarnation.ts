@@ -10,14 +10,12 @@ import { QueueClock } from '../system/queue-clock.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { Events, type Listen } from '../telemetry/events.ts'
 
-/** The ports of the world, and the listener for events. */
 export interface IncarnationDeps {
   readonly clock: MachineClock
   readonly net: Net
   readonly store: QueueStore
   /** Receives the events of the queue until the end of the incarnation. */
   readonly onEvent: Listen
-  /** Wraps the store. */
   readonly between?: ((store: QueueStore, life: Incarnation) => QueueStore) | undefined
 }
 

@@ -13,7 +13,6 @@ export interface MatcherResult {
   message(): string
 }
 
-/** Finding of a matcher about a recipient. */
 interface Finding {
   readonly holds: boolean
   /** The expectation as text that can follow `not`, such as `to have been delivered`. */

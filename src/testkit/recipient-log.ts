@@ -64,7 +64,6 @@ export class RecipientLog {
     return [...this.#entries.keys()]
   }
 
-  /** Listener for the events of the queue. */
   onEvent(event: QueueEvent, when: QueueTime): void {
     switch (event.kind) {
       case 'accepted':

@@ -3,11 +3,10 @@ import type { Attempt, Entry } from './recipient-log.ts'
 import type { Mailbox } from './mailbox.ts'
 import { timelineOf } from './timeline.ts'
 
-/** Record of one address. */
 export interface RecipientRecord {
   readonly entries: readonly Entry[]
   readonly mailbox: Mailbox
-  /** All addresses for which the relay has accepted mail, to name them when this one has none. */
+  /** All addresses for which the relay has accepted mail, listed when it has accepted none for this address. */
   readonly known: readonly string[]
 }
 

@@ -10,7 +10,6 @@ import type { DnsFault, Rule, Zone } from './remote/rule.ts'
 import { requireDomain, requireKnownOptions, requireObject, requireRecipient, requireReply } from './argument-checks.ts'
 import { toDuration, toText, type Time } from './time.ts'
 
-/** The functions of the remote network that a domain uses. */
 export interface RemoteDomainDeps {
   addRule(rule: Rule): void
   removeRules(isRemoved: (rule: Rule) => boolean): void
@@ -135,10 +134,7 @@ export class RemoteDomain {
     })
   }
 
-  /**
-   * Keeps a message but closes the connection before the reply to the final dot, so that a duplicate follows. Does so `times`
-   * times.
-   */
+  /** Keeps a message but closes the connection before the reply to the final dot, so that a duplicate follows. Does so `times` times. */
   dropsAfterDot(times = 1): this {
     return this.#add('drops after dot', { at: 'end-of-data', drop: 'fin', first: times })
   }

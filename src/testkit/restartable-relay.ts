@@ -29,9 +29,8 @@ export interface RestartableRelayDeps {
   readonly between: Interceptors
   readonly clock: MachineClock
   readonly net: Net
-  /** Receives the events of each incarnation. */
   readonly events: Events
-  /** Takes the events that subscriptions send. */
+  /** Sends the events of subscriptions to their targets. */
   readonly sendEvents: SendEvents
   /** Called at each kill and each new start. */
   readonly did: (what: 'restarted' | 'killed' | 'started again') => void
@@ -46,7 +45,7 @@ export class RestartableRelay {
   #life: Incarnation
   #relay: Relay
   #sender: EventSender | null = null
-  /** True from the first webhook on. Without one, nothing of the sender runs in a world. */
+  /** True from the first webhook on. Before, the sender of events does not run. */
   #sendsEvents = false
 
   constructor(deps: RestartableRelayDeps) {
@@ -113,7 +112,6 @@ export class RestartableRelay {
     await this.start()
   }
 
-  /** Operations of commands on the queue. */
   operations(): Operations {
     const { store, clock, events } = this.#life
     const relay = this.#relay
@@ -129,7 +127,6 @@ export class RestartableRelay {
     })
   }
 
-  /** Adds a subscription as a command does. */
   async subscribe(name: string, settings: SubscriptionSettings): Promise<boolean> {
     const { store, clock } = this.#life
     const added = await store.subscribe({ name, settings, at: clock.now(), by: 'test' })
@@ -139,7 +136,7 @@ export class RestartableRelay {
     return added
   }
 
-  /** Has events sent again as a command does. */
+  /** Queues events to be sent again, as a command does. Resolves with their number; null for an unknown subscription. */
   async replayEvents(name: string, replay: Replay): Promise<number | null> {
     const count = await this.#life.store.replayEvents(name, replay)
     this.#sender?.wake()
@@ -160,7 +157,7 @@ export class RestartableRelay {
       obstacle: () => null,
       isShared: false,
     })
-    // The events are in the call that follows, which has ended when a later one has.
+    // The events are in the next transaction, so that they are stored when a later call has ended.
     const published = (): Promise<void> =>
       store.numberEvents().then(
         () => sender.wake(),
@@ -171,7 +168,7 @@ export class RestartableRelay {
     return sender
   }
 
-  /** Keeps all events for the test, and those that the configuration asks for. */
+  /** Subscribes the test to all events, and applies the subscriptions of the configuration. */
   async #subscribe(): Promise<void> {
     const { store } = this.#queue
     const settings = [...this.#deps.config.events].map(([name, table]) => ({ name, settings: settingsOf(table) }))

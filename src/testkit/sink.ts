@@ -15,10 +15,9 @@ import type { RemoteEvent } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
 import type { Script } from './remote/rule.ts'
 
-/** A port of the sink. */
 export interface SinkPort {
   readonly at: Endpoint
-  /** Name of the host that the port simulates. */
+  /** Simulated host. */
   readonly mx: string
 }
 
@@ -32,7 +31,7 @@ export interface SinkDeps {
   readonly ports: readonly SinkPort[]
   /** Script of the remote network; null when recipient addresses request the faults. */
   readonly script: Script | null
-  /** An authorization server, whose tokens all ports require. */
+  /** Authorization server whose tokens all ports require. */
   readonly authority?: SinkAuthority | undefined
   /** Receives each event as an object that can be written as JSON. */
   readonly print: (event: SinkEvent) => void
@@ -40,17 +39,16 @@ export interface SinkDeps {
   readonly keep?: ((content: Buffer) => void) | undefined
 }
 
-/** The authorization server of a sink. */
 export interface SinkAuthority {
   readonly at: Endpoint
   readonly options: AuthorityOptions
-  /** All its keys and tokens derive from these octets. */
+  /** Keys and tokens are derived from these octets. */
   readonly seed: Uint8Array
   /** Certificate of all servers of the sink. */
   readonly identity: HostIdentity
 }
 
-/** Places of the ports of a sink. */
+/** Addresses of the open ports. */
 export interface SinkPlaces {
   readonly ports: readonly Endpoint[]
   /** Null without an authorization server. */
@@ -101,7 +99,7 @@ export class Sink {
   async #openAuthority({ at, options, seed, identity }: SinkAuthority): Promise<Authority> {
     const { clock, script } = this.#deps
     let server: Authority | null = null
-    // A connection does not arrive before the turn of the event loop that follows.
+    // A connection cannot arrive before the next turn of the event loop.
     const { address, port } = await this.#listen(at, (socket) => server !== null && this.#remote.acceptWeb(socket, server))
     server = new Authority(options, {
       clock,

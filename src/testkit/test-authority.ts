@@ -42,20 +42,18 @@ export interface FailureTerms {
   readonly client?: string
 }
 
-/** The functions of a world or a sink that an authority uses. */
 export interface AuthorityDeps {
   readonly clock: MachineClock
   readonly startedAt: WallTime
-  /** Time on the monotonic clock from which rules count. */
+  /** Time on the monotonic clock from which the times of rules count. */
   readonly beganAt: Duration
   readonly seed: Uint8Array
-  /** Origin of its addresses, where it is not the host alone. */
+  /** Origin of the endpoint URLs; the host when absent. */
   readonly origin?: string | undefined
-  /** The certificate of a host. */
   readonly identityOf: (host: string) => HostIdentity
   readonly rules: readonly AuthorityRule[]
   readonly report: (event: RemoteEvent) => void
-  /** Gives a mail server its certificate and its guard. */
+  /** Makes a mail server require the tokens. */
   readonly protect: (host: string, identity: HostIdentity, guard: SubmissionGuard) => void
   /** Runs code that may call a function of the test. */
   readonly run: <T>(call: () => T) => Promise<OutsideResult<T>>
@@ -249,7 +247,7 @@ export class Authority {
   }
 }
 
-/** Failures of the options as a script of the engine. */
+/** The option `failures` as a function. */
 function scriptOf(
   failures: AuthorityFailures | undefined,
 ): ((request: ScriptedRequest) => AuthorityFailure | null | undefined) | undefined {

@@ -7,6 +7,5 @@ const ISSUER = makeCertificate({ seed: 'certification authority of test worlds',
 /** Certificate (PEM) of the authority that signs the certificates of `world.authority`. The relay of a world trusts it by default. */
 export const WORLD_CA: string = ISSUER.cert
 
-/** A certificate of the host, with its key. */
 export const worldIdentity = (host: string): HostIdentity =>
   makeCertificate({ seed: `host ${host}`, subject: host, names: [host], issuer: ISSUER })

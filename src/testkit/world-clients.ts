@@ -11,7 +11,6 @@ export interface WorldTransport {
   getSocket(options: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void): void
 }
 
-/** Address of the TCP ports. */
 const LOOPBACK = '127.0.0.1'
 
 export class WorldClients {
@@ -58,7 +57,6 @@ export class WorldClients {
   }
 }
 
-/** Forwards bytes in both directions until either side ends. */
 function join(one: Socket, other: Socket): void {
   one.pipe(other).pipe(one)
   one.on('error', () => other.destroy())

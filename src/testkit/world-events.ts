@@ -8,7 +8,6 @@ import type { QueueTime } from '../system/clock.ts'
 /** An event with its number, which is the order of the commits, and its time on the clock of the queue. */
 export type WorldEvent = TypedEvent & { readonly seq: number; readonly at: QueueTime }
 
-/** Number of events that one read takes. */
 const READ_AT_ONCE = 1_000
 
 export async function publishedEvents(reader: Pick<QueueReader, 'eventsAfter'>, filter: EventFilter): Promise<readonly WorldEvent[]> {

@@ -73,10 +73,7 @@ export class History {
 const published = ({ at, event, wall }: Happened): readonly HistoryEvent[] =>
   typedEvents(event, wall).map((typed) => ({ at, where: 'queue', event: typed }))
 
-/**
- * Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover
- * them.
- */
+/** Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover them. */
 const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id', 'prependedHeaders'])
 
 function inOrder(key: string, value: unknown): unknown {

@@ -27,7 +27,6 @@ export interface WorldOptions {
   readonly zone?: ((at: WallTime) => ReturnType<Clock['zone']>) | undefined
 }
 
-/** Names of the options of `createWorld`. */
 export const WORLD_OPTIONS = ['seed', 'config', 'script', 'store', 'zone'] as const satisfies readonly (keyof WorldOptions)[]
 
 /** Wrappers around the ports of the relay, for simulations of the relay itself. */

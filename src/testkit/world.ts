@@ -65,10 +65,9 @@ import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
 const HOSTNAME = 'deferd.example'
-/** Address on which the relay listens inside the world. */
-const LISTENER: Endpoint = { address: '127.0.0.1', port: 2525 }
-/** Address of the clients. */
-const CLIENT = '127.0.0.1'
+/** Inside the world. */
+const RELAY_ADDRESS: Endpoint = { address: '127.0.0.1', port: 2525 }
+const CLIENT_ADDRESS = '127.0.0.1'
 
 /**
  * Creates a world and starts its relay, at 2026-01-01T00:00:00Z. Rejects with a ConfigError that lists every mistake in the
@@ -83,7 +82,7 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   requireSeed(options.seed ?? 1)
   requireObject('config', options.config ?? {})
   if (options.zone !== undefined) requireZone(options.zone)
-  const loaded = configFrom({ smtpd_listen: [`${LISTENER.address}:${LISTENER.port}`], ...options.config }, HOSTNAME)
+  const loaded = configFrom({ smtpd_listen: [`${RELAY_ADDRESS.address}:${RELAY_ADDRESS.port}`], ...options.config }, HOSTNAME)
   const { config } = loaded
   const { templates } = loadTemplates(loaded)
   const dkimKeys = loadDkimKeys(config)
@@ -134,7 +133,7 @@ export class World implements AsyncDisposable {
   readonly #history = new History()
   readonly #log = new RecipientLog()
   readonly #received = new Map<string, ReceivedMail[]>()
-  readonly #clients = new WorldClients(HOSTNAME, LISTENER.port, () => this.#dialIn())
+  readonly #clients = new WorldClients(HOSTNAME, RELAY_ADDRESS.port, () => this.#dialIn())
   readonly #lives: RestartableRelay
   #releaseFunctions: () => void = () => undefined
   #catchingUp = false
@@ -218,9 +217,7 @@ export class World implements AsyncDisposable {
 
   // --- time
 
-  /**
-   * Advances the clock by a time. Runs everything that is due up to and including the end, with its consequences at that instant.
-   */
+  /** Advances the clock by a time. Runs everything that is due up to and including the end, with its consequences at that instant. */
   async advance(time: Time): Promise<void> {
     this.#requireClock()
     await this.#driver.runUntil(this.clock.now() + toDuration(time))
@@ -326,7 +323,7 @@ export class World implements AsyncDisposable {
     return new Mailbox(name, this.#received.get(name) ?? [], { keys: this.#dkimKeys, startedAt: BEGINNING })
   }
 
-  /** Returns the events that programs get so far, in their order: what a webhook or the admin API would tell. */
+  /** Returns the events so far, in their order, as a webhook or the admin API would report them. */
   async events(filter: Partial<EventFilter> = {}): Promise<readonly WorldEvent[]> {
     requireKnownOptions('events', filter, Object.keys(ANY_EVENT))
     requireEventTypes('events', filter.types)
@@ -346,8 +343,8 @@ export class World implements AsyncDisposable {
   }
 
   /**
-   * Enables a webhook and has its events sent, as `deferd webhook replay NAME` does: those that wait, or those that it has parked (`--parked`).
-   * Returns how many.
+   * Enables a webhook and has its events sent, as `deferd webhook replay NAME` does: the waiting ones, or the parked ones (`--parked`).
+   * Returns their number.
    */
   async replay(name: string, kind: 'waiting' | 'parked' = 'waiting'): Promise<number> {
     this.#requireClock()
@@ -356,7 +353,7 @@ export class World implements AsyncDisposable {
     return count
   }
 
-  /** Sends events to the webhooks of the test; those of the configuration have no server in a world. */
+  /** Sends events to the webhooks of the test. The webhooks of the configuration have no server in a world. */
   #sendEvents(consignment: Consignment): Promise<TargetAnswer> {
     const webhook = this.#webhooks.get(consignment.name)
     return webhook?.take(consignment) ?? Promise.resolve({ kind: 'failed', text: 'no such server in this world' })
@@ -463,8 +460,8 @@ export class World implements AsyncDisposable {
   /** Connects a client to the relay. */
   async #dialIn(): Promise<Socket> {
     this.#requireOpen()
-    if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', LISTENER)
-    return this.net.dialFrom(CLIENT, LISTENER)
+    if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', RELAY_ADDRESS)
+    return this.net.dialFrom(CLIENT_ADDRESS, RELAY_ADDRESS)
   }
 
   /** As `#drive`; rejects also with the failure of a handler. */
@@ -489,7 +486,7 @@ export class World implements AsyncDisposable {
     return result
   }
 
-  /** Runs the timers that are due now, so that a test does not have to. */
+  /** Runs the timers that are due now, so that a test need not advance the clock by 0. */
   #catchUp(): void {
     this.#driver.timerIsDue()
     if (this.#catchingUp) return

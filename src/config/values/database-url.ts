@@ -18,7 +18,7 @@ export interface ServerUrl {
 
 const FORM = /^postgres(?:ql)?:\/\/(?:(?<user>[^/?#]*)@)?(?<hosts>[^/?#@]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>.*))?$/
 
-/** Parses a URL. Returns null for another text. */
+/** Null for a text that is not a URL of PostgreSQL. */
 export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   const { user, hosts = '', database = '', query = '' } = FORM.exec(text)?.groups ?? {}
   const names = hosts.split(',')
@@ -27,7 +27,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   if (!FORM.test(text) || database === '' || names.some((name) => name === '' && folder === null)) return null
   const options = parameters.get('options') ?? ''
   parameters.delete('options')
-  // Without it, the client takes "require" and "verify-ca" for "verify-full", and warns of that.
+  // Without this, the client treats "require" and "verify-ca" as "verify-full", and warns.
   if (parameters.has('sslmode')) parameters.set('uselibpqcompat', 'true')
   const servers = names.map((name) => ({
     name: name === '' ? (folder ?? '') : name,
@@ -36,7 +36,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   return servers.every(({ url }) => URL.canParse(url)) || folder !== null ? { servers, options } : null
 }
 
-/** Whether a place of a queue is a URL and not a directory. `postgresql:` without slashes is a URL with an error. */
+/** True for a URL, false for a directory. `postgresql:` without slashes is a malformed URL. */
 export const isUrl = (place: string): boolean => /^(?:\w+:\/\/|postgres(?:ql)?:)/.test(place)
 
 /** The URL without its passwords, as the name of a queue for operators. */

@@ -4,7 +4,6 @@ import type { Problem } from './problem.ts'
 import type { RawValue } from './sources.ts'
 import * as is from './values.ts'
 
-/** A key by its selector and its file. */
 export interface DkimKeyName {
   readonly selector: string
   readonly path: string
@@ -12,7 +11,6 @@ export interface DkimKeyName {
   readonly staged: boolean
 }
 
-/** A `[dkim."…"]` table. */
 export interface DkimTable {
   readonly keys: readonly DkimKeyName[]
   /** Validity of a signature (`x=`); 0 for no end. */

@@ -5,30 +5,29 @@ import type { Problem } from './problem.ts'
 import type { RawValue } from './sources.ts'
 import * as is from './values.ts'
 
-/** An `[events.NAME]` table. */
 export interface EventsTable extends EventFilter {
   /** `https://…`, `http://…`, `file:/…` or `stdout`; empty for events that are only read through the admin API. */
   readonly to: string
   readonly format: 'deferd' | 'cloudevents'
-  /** Number of events in one request. */
+  /** Maximum number of events in one request. */
   readonly batch: number
   /** True to send to private addresses, and without TLS. */
   readonly allowPrivate: boolean
-  /** Bytes of a file after which a new one is begun; 0 for no limit. */
+  /** In bytes. A larger file is rotated; 0 for no limit. */
   readonly size: number
-  /** Number of old files that are kept. */
+  /** Number of rotated files to keep. */
   readonly keep: number
-  /** Keys that sign, as `whsec_` and base64, the newest first. */
+  /** Signing keys as `whsec_` and base64, newest first. */
   readonly secrets: readonly string[]
-  /** Position of the table. */
+  /** Position of the heading. */
   readonly where: string
 }
 
 /** Names of subscriptions, in tables and commands. */
 export const SUBSCRIPTION_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i
 
-/** Number of events that one request may have. */
-const BATCH = 1_000
+/** In events of one request. */
+const MOST_PER_REQUEST = 1_000
 
 const typePatterns = is.kind('a list of types or patterns such as "recipient.*"', (given) => {
   const reading = is.list(given)
@@ -38,7 +37,6 @@ const typePatterns = is.kind('a list of types or patterns such as "recipient.*"'
 
 const MASK = '(not shown)'
 
-/** Whether a text is a target. */
 export function isTarget(text: string, allowPrivate: boolean): boolean {
   if (text === '' || text === 'stdout') return true
   if (text.startsWith('file:')) return /^file:\/(?!.*\/$)./.test(text)
@@ -47,8 +45,8 @@ export function isTarget(text: string, allowPrivate: boolean): boolean {
 }
 
 /**
- * A target without the path and the query of its URL, which are the credential of some services. For all that is shown to roles below admin,
- * is kept in records, or is pasted into reports.
+ * A target without the path and query of its URL, which are the credential of some services. Roles below admin, records, and texts that
+ * operators paste into reports get this form.
  */
 export function maskedTarget(to: string): string {
   if (to === '' || to === 'stdout' || to.startsWith('file:')) return to
@@ -57,7 +55,7 @@ export function maskedTarget(to: string): string {
   return `${protocol}//${host}/${`${pathname}${search}${hash}` === '/' ? '' : MASK}`
 }
 
-/** A value of a table as it is shown. */
+/** Masks the secrets in a value of a table. */
 export function shownValue(key: string, text: string): string {
   if (key === 'to') return maskedTarget(text)
   return key === 'secret' ? MASK : text
@@ -83,7 +81,7 @@ const KEYS = {
   secret: { kind: secrets, byDefault: '' },
   allow_private: { kind: is.flag, byDefault: 'no' },
   format: { kind: is.oneOf('deferd', 'cloudevents'), byDefault: 'deferd' },
-  batch: { kind: is.count(1, BATCH), byDefault: '1' },
+  batch: { kind: is.count(1, MOST_PER_REQUEST), byDefault: '1' },
   size: { kind: is.size, byDefault: '0' },
   keep: { kind: is.count(), byDefault: '5' },
 } as const
@@ -93,7 +91,7 @@ type ValueOf<K extends Key> = (typeof KEYS)[K]['kind'] extends is.Kind<infer T> 
 
 const isKey = (name: string): name is Key => Object.hasOwn(KEYS, name)
 
-/** The table of a name. Adds its problems to `problems`. */
+/** Reads the table of a name. Adds the problems to `problems`. */
 export function readEventsTable(name: string, raw: ReadonlyMap<string, RawValue>, problems: Problem[]): EventsTable {
   const first = [...raw.values()][0]?.where ?? ''
   const refuse = (where: string, text: string): void => void problems.push({ where, text: `events.${JSON.stringify(name)}: ${text}` })
@@ -131,7 +129,7 @@ export function readEventsTable(name: string, raw: ReadonlyMap<string, RawValue>
 
 function wrongIn(key: Key, wrong: string): string {
   if (key === 'types') return `${wrong}; the types are ${EVENT_TYPES.join(', ')}`
-  // The sentence of the kind repeats what was given.
+  // The default message would repeat the secret.
   return key === 'secret' ? 'expected a text such as "whsec_…" (base64 of 24 to 64 bytes), or a list of them' : wrong
 }
 

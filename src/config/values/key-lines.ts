@@ -5,7 +5,7 @@
 
 import { parse } from 'smol-toml'
 
-/** A key with its tables, encoded as one string. */
+/** Encodes a key with its tables as one string. */
 export const keyPath = (...parts: readonly string[]): string => JSON.stringify(parts)
 
 class Walker {
@@ -32,7 +32,7 @@ class Walker {
     }
   }
 
-  /** The next element of a list of tables, with its number as the last part. */
+  /** The next element of a list of tables. The last part of its key is its number. */
   #element(key: readonly string[]): readonly string[] {
     for (let n = 0; ; n++) {
       const element = [...key, String(n)]

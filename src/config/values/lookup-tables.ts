@@ -22,7 +22,7 @@ export const isPatterns = (source: TableSource): source is PatternSource => sour
 
 const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH, regexp:/PATH, pcre:/PATH or static:value'
 
-/** A list of lookup tables, in the order of their search. */
+/** The tables are searched in order. */
 export const tables: Kind<readonly TableSource[]> = (given) => {
   try {
     return { value: parseTables(given) }

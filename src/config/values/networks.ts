@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { BlockList, SocketAddress, isIP, isIPv6 } from 'node:net'
 import { errorMessage } from '../../system/caught-error.ts'
 
-/** Entries in succession that all include, or all exclude. */
+/** Successive entries that all include, or all exclude. */
 interface Run {
   readonly includes: boolean
   readonly list: BlockList
@@ -69,7 +69,6 @@ export class Networks {
   }
 }
 
-/** Lines of a table, without comments and empty lines (postconf(5)). */
 function readLines(path: string, parameter: string): readonly string[] {
   try {
     const lines = readFileSync(path, 'utf8').split('\n')
@@ -82,7 +81,7 @@ function readLines(path: string, parameter: string): readonly string[] {
 /** Address of a peer without the `::ffff:` prefix that a dual-stack socket adds to IPv4 addresses, and without a zone. */
 export const peerAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
 
-/** The form in which the system writes an address, without the prefix of an IPv4-mapped one and without a zone. */
+/** Normal form of an address, without the prefix of an IPv4-mapped address and without a zone. */
 export function canonicalAddress(address: string): string {
   const family = isIPv6(address) ? 'ipv6' : 'ipv4'
   return peerAddress(new SocketAddress({ address: address.replace(/%.*$/, ''), family }).address)

@@ -30,7 +30,7 @@ interface Defaults {
   readonly mx: boolean
 }
 
-/** Services that may stand for a port (services(5)). */
+/** Names of services that may replace a port (services(5)). */
 const SERVICES: Readonly<Record<string, number>> = { smtp: 25, lmtp: 24, submission: 587, submissions: 465, smtps: 465, urd: 465 }
 
 /** Parses a next hop. Undefined for invalid text. A slash is invalid, because it would name a Unix socket. */

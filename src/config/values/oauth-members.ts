@@ -5,12 +5,12 @@ const ANY_TEXT = /./
 
 export interface OauthMemberForm {
   readonly form: RegExp
-  /** Words for the form in the problem of a value that lacks it. */
+  /** Expected form, in words. */
   readonly expected?: string
   readonly about: string
 }
 
-/** Form of the value of each member, and its meaning. */
+/** Form and meaning of each member. */
 export const OAUTH_MEMBERS = {
   provider: { form: ANY_TEXT, about: 'microsoft, google, other or command' },
   grant: { form: ANY_TEXT, about: 'client_credentials, refresh_token or service_account; none with provider = "command"' },
@@ -60,7 +60,7 @@ export const GRANTS_OF: Readonly<Record<OauthProvider, readonly OauthGrant[]>> =
   command: ['command'],
 }
 
-/** Members that a table must have, and those that it may have. */
+/** Required members of a table, and further allowed ones. */
 export interface Members {
   readonly required: readonly OauthMember[]
   readonly optional: readonly OauthMember[]
@@ -83,7 +83,7 @@ const OF_PROVIDER: Readonly<Record<OauthProvider, Members>> = {
   command: { required: [], optional: [] },
 }
 
-/** Members of a table with this provider and grant, besides these two. */
+/** Members beside `provider` and `grant`. */
 export const membersOf = (provider: OauthProvider, grant: OauthGrant): Members => ({
   required: [...OF_PROVIDER[provider].required, ...OF_GRANT[grant].required],
   optional: [...OF_PROVIDER[provider].optional, ...OF_GRANT[grant].optional],

@@ -8,7 +8,7 @@ export type OauthProvider = (typeof PROVIDERS)[number]
 /** Grant by which tokens are requested (RFC 6749 §1.3, RFC 7523). */
 export type OauthGrant = (typeof GRANTS)[number] | 'command'
 
-/** An `[oauth.NAME]` table, without the contents of its files. A text is empty where the table has none. */
+/** The table without the contents of its files. A member that the table does not set is an empty text. */
 export interface OauthTable {
   readonly name: string
   readonly provider: OauthProvider
@@ -23,21 +23,21 @@ export interface OauthTable {
   readonly clientCertificateFile: string
   readonly refreshTokenFile: string
   readonly serviceAccountFile: string
-  /** Trusted CA certificates (PEM) of the authority; those of the system when empty. */
+  /** CA certificates (PEM) for the authority; empty for the system's. */
   readonly caFile: string
   /** Shell command that prints a token. */
   readonly command: string
-  /** Position of the table. */
+  /** Position of the heading. */
   readonly where: string
 }
 
-/** Name of the table for which smtp_sasl_oauth_token_command stands. */
+/** Name of the table that smtp_sasl_oauth_token_command creates. */
 export const COMMAND_TABLE = 'command'
 
-/** Variable of the environment with the client secret of a table. */
+/** Environment variable with the client secret of a table. */
 export const secretVariable = (name: string): string => `DEFERD_OAUTH_${name.toUpperCase().replaceAll('-', '_')}_CLIENT_SECRET`
 
-/** The table for which smtp_sasl_oauth_token_command stands. */
+/** The table that smtp_sasl_oauth_token_command creates. */
 export const commandTable = (command: string, where: string): OauthTable => ({
   name: COMMAND_TABLE,
   provider: 'command',

@@ -10,7 +10,6 @@ export interface Option<T, Local extends boolean = boolean> {
   readonly perDestination: Local
 }
 
-/** A parameter that applies to all destinations. */
 export const option = <T>(kind: is.Kind<T>, byDefault: string, about: string): Option<T, false> => ({
   kind,
   default: byDefault,

@@ -1,6 +1,6 @@
 /**
- * Parameters of Postfix that deferd does not have, with what to write instead (postconf(5)). The table holds those that the main.cf
- * of a relay commonly contains, so that a moved configuration is answered with the remedy, not with a similar name. Pure.
+ * Parameters of Postfix that deferd does not have, with their replacements (postconf(5)). The table has those that the main.cf of a relay
+ * commonly contains, so that a moved configuration gets the remedy and not the most similar name. Pure.
  */
 
 const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
@@ -16,7 +16,7 @@ const ROUTES = 'write [transport_maps] with "*" = "smtp:[host]:port", or relayho
 const NO_LOG_LEVEL = 'remove it: queue show and log_format = "json" have the details of each attempt'
 const SASL_SERVER = 'remove it: deferd checks logins itself; set smtpd_sasl_users_file and add users by deferd user'
 
-/** Remedies, each with the names that it answers, separated by blanks. */
+/** Remedies, each with the parameters that it concerns, separated by blanks. */
 const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['smtp_sasl_auth_enable', 'not needed: deferd logs in at next hops that smtp_sasl_password_maps names; remove it, set that'],
   ['smtp_sasl_tls_security_options', 'remove it: over TLS every mechanism of smtp_sasl_mechanism_filter is allowed'],
@@ -85,10 +85,9 @@ const BY_NAME: ReadonlyMap<string, string> = new Map(
   REMEDIES.flatMap(([names, remedy]) => names.split(' ').map((name) => [name, remedy] as const)),
 )
 
-/** Names in the table. */
 export const POSTFIX_ONLY: ReadonlySet<string> = new Set(BY_NAME.keys())
 
-/** The problem of a parameter that Postfix has and deferd has not; undefined for other names. */
+/** The problem of a parameter that only Postfix has; undefined for other names. */
 export function postfixOnly(name: string): string | undefined {
   const remedy = BY_NAME.get(name) ?? (name.startsWith('postscreen_') ? 'deferd has no postscreen; remove it' : undefined)
   return remedy === undefined ? undefined : `deferd does not have Postfix’s parameter ${name}: ${remedy}`

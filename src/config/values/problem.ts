@@ -1,4 +1,4 @@
-/** Problems of a configuration with their positions. They are collected, so that the operator learns of all of them at once. */
+/** Problems of a configuration with their positions. They are collected, so that the operator sees all of them at once. */
 
 export interface Problem {
   /** `deferd.toml:12`, `environment` or `-o`; empty for a problem with a default. */
@@ -6,10 +6,9 @@ export interface Problem {
   readonly text: string
 }
 
-/** A problem as one line. */
 export const problemLine = ({ where, text }: Problem): string => (where === '' ? text : `${where}: ${text}`)
 
-/** Line of a problem in the file; Infinity for one of the environment or the command line, which are listed after the file. */
+/** Line of a problem in the file; Infinity for a problem of the environment or the command line, so that it is listed last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Problems in the order of their lines. Problems of one line keep their order. */

@@ -10,7 +10,7 @@ export type RuleAction =
   /** Concurrent deliveries. */
   | { readonly kind: 'concurrency'; readonly limit: number }
 
-/** An action as a table has it. */
+/** An action in the syntax of the table. */
 export function actionText(action: RuleAction): string {
   switch (action.kind) {
     case 'suspend':
@@ -24,7 +24,7 @@ export function actionText(action: RuleAction): string {
 
 /** A rule that answers replies of the provider's hosts with an action that ends. */
 export interface ReplyRule {
-  /** Its number in the table, from 1, or its `name`. */
+  /** Number of the rule in the table, from 1, or its `name`. */
   readonly name: string
   readonly pattern: Pattern
   /** Number of matching replies within `within` that cause the action. */
@@ -45,7 +45,7 @@ export interface ProviderTable<Settings> {
   /** True when a message rate is learned from refusals. */
   readonly adaptiveRate: boolean
   readonly rules: readonly ReplyRule[]
-  /** Per-destination parameters that apply to destinations without an own table. */
+  /** Per-destination parameters for destinations of the provider that have no table of their own. */
   readonly settings: Settings
 }
 
@@ -53,8 +53,8 @@ export interface ProviderTable<Settings> {
 type Exchangers = ReadonlyMap<string, Pick<ProviderTable<unknown>, 'mx'>>
 
 /**
- * Name of the provider of the hosts with the best preference; null when none has one. Of several providers, the first by name, so that the
- * answer does not depend on the order of the hosts.
+ * Name of the provider of the hosts with the best preference; null when none has a provider. When they have several, the first name, so
+ * that the result does not depend on the order of the hosts.
  */
 export function providerOfHosts(
   providers: Exchangers,

@@ -42,7 +42,7 @@ export type RestrictionRule =
   | { readonly kind: AccessCheck; readonly tables: readonly TableSource[] }
   | { readonly kind: 'check_policy_service'; readonly server: PolicyServer; readonly name: string }
 
-/** Why restrictions of Postfix that deferd does not have are refused, and what takes their place. */
+/** Restrictions of Postfix that are refused, each with the reason and the replacement. */
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^defer_unauth_destination$/, 'remove it: mail of strangers to other domains is always deferred after smtpd_sender_restrictions'],
   [/^reject_unlisted_/, 'deferd relays all mail and has no lists of recipients; write check_recipient_access'],
@@ -52,7 +52,7 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^reject_known_sender_login_mismatch$/, 'write reject_authenticated_sender_login_mismatch'],
 ]
 
-/** A list of restrictions, in their order. `subject` is the check of a table that stands alone. */
+/** Kind of a list of restrictions. `subject` is the check of a table that is given alone. */
 export const restrictions =
   (subject: AccessCheck): Kind<readonly Restriction[]> =>
   (given) => {
@@ -94,7 +94,7 @@ function parsedWords(words: readonly string[], subject: AccessCheck): readonly R
   return found
 }
 
-/** `argument` takes the next word. */
+/** `argument` returns the next word of the list. */
 function ruleOf(word: string, subject: AccessCheck, argument: () => string | undefined): RestrictionRule {
   if (/^\w+:/.test(word)) return { kind: subject, tables: parseTables(word) }
   const name = word.toLowerCase()

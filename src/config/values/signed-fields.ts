@@ -1,17 +1,17 @@
 /** Names of the header fields that DKIM signatures cover (dkim_oversign_headers, dkim_sign_headers). */
 
 export interface SignedFields {
-  /** Named once more than present, so that none can be added. */
+  /** Signed once more often than present, so that none can be added. */
   readonly oversigned: readonly string[]
-  /** Named once more than present, when present. */
+  /** As `oversigned`, when the message has the field. */
   readonly oversignedWhenPresent: readonly string[]
-  /** Named as often as present. */
+  /** Signed as often as present. */
   readonly signed: readonly string[]
-  /** Beginnings of names, such as `List-`; named as often as present. */
+  /** Beginnings of names, such as `List-`; signed as often as present. */
   readonly prefixes: readonly string[]
 }
 
-/** A field name (RFC 5322 §3.6.8). */
+/** Name of a header field (RFC 5322 §3.6.8). */
 const NAME = /^[!-9;-~]+$/
 /** Fields that relays add or change on the way (RFC 6376 §5.4.1), and the signature itself. */
 const UNSIGNABLE = ['received', 'return-path', 'bcc', 'dkim-signature', 'authentication-results']
@@ -21,13 +21,12 @@ export interface SignedLists {
   readonly dkim_sign_headers: readonly string[]
 }
 
-/** A mistake, and the parameter that has it. */
 interface Mistake {
   readonly parameter: keyof SignedLists
   readonly text: string
 }
 
-/** The first name that cannot be signed or occurs twice, or that From is missing (RFC 6376 §5.4); null without a mistake. */
+/** The first name that cannot be signed or occurs twice, or the missing From (RFC 6376 §5.4); null without a mistake. */
 export function signedFieldsMistake(lists: SignedLists): Mistake | null {
   const seen = new Set<string>()
   for (const parameter of ['dkim_oversign_headers', 'dkim_sign_headers'] as const) {
@@ -40,7 +39,7 @@ export function signedFieldsMistake(lists: SignedLists): Mistake | null {
   return seen.has('from') ? null : { parameter: 'dkim_oversign_headers', text: 'From must be signed' }
 }
 
-/** A listed name in lower case without the mark that it is signed when present. */
+/** The name in lower case, without the mark `?` for a field that is signed when present. */
 const plain = (name: string): string => name.replace(/\?$/, '').toLowerCase()
 
 function problemOf(name: string, parameter: keyof SignedLists): string | null {
@@ -56,7 +55,7 @@ function problemOf(name: string, parameter: keyof SignedLists): string | null {
     : `${bare} must not be signed, because it changes on the way`
 }
 
-/** Throws an error for the operator at the first mistake. */
+/** Throws an Error for the first mistake. */
 export function parseSignedFields(lists: SignedLists): SignedFields {
   const mistake = signedFieldsMistake(lists)
   if (mistake !== null) throw new Error(mistake.text)

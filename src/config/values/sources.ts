@@ -9,7 +9,7 @@ import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { keyLines, keyPath } from './key-lines.ts'
 import { ConfigError, type Problem } from './problem.ts'
 
-/** A value of a source, not validated. */
+/** A value that is not validated yet. */
 export interface RawValue {
   readonly value: unknown
   /** `deferd.toml:12`, `environment`, `-o` or `default`. */
@@ -21,7 +21,7 @@ export interface RawSettings {
   readonly parameters: Map<string, RawValue>
   /** Entries of `[transport_maps]`. */
   readonly transportMaps: Map<string, RawValue>
-  /** Value of transport_maps where it is a text or a list of lookup tables; null for a table or none. */
+  /** transport_maps as a text or a list of lookup tables; null for a TOML table, or without the parameter. */
   transportTables: RawValue | null
   readonly destinations: Map<string, Map<string, RawValue>>
   /** Positions of the headings of `destinations`. */
@@ -55,10 +55,7 @@ export interface ConfigSources {
   /** `-o name=value`, in order. */
   readonly overrides: readonly string[]
   readonly uid: number
-  /**
-   * Name of the command. Only `deferd` reads a file in the current folder, so that the folder's owner cannot configure
-   * `sendmail`.
-   */
+  /** Name of the command. Only `deferd` reads a file in the current folder, so that the folder's owner cannot configure `sendmail`. */
   readonly calledAs: string
   /** Replaces an empty myhostname. When absent, the machine's name is used. */
   readonly hostname?: string | undefined

@@ -6,7 +6,6 @@ import type { Duration } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
 import { shown } from '../../system/shown-value.ts'
 
-/** The parsed value, or the problem. */
 export type Reading<T> = { readonly value: T } | { readonly wrong: string }
 
 export interface Kind<T> {
@@ -88,24 +87,22 @@ export const oneOf = <const T extends string>(...words: readonly T[]): Kind<T> =
 
 const areTexts = (given: unknown): given is readonly string[] => Array.isArray(given) && given.every((part) => typeof part === 'string')
 
-/** Non-empty parts of a text between separators. */
 const parts = (value: string, separator: RegExp): readonly string[] => value.split(separator).filter((part) => part !== '')
 
-/** The elements of a list, or the parts of a single text. */
 const texts = (given: unknown, separator: RegExp): readonly string[] | undefined =>
   typeof given === 'string' ? parts(given.trim(), separator) : areTexts(given) ? given : undefined
 
-/** A list of texts; a single text is split at commas and blanks. */
+/** A single text is split at commas and blanks. */
 export const list = kind('a list of texts', (given) => texts(given, /[,\s]+/))
 
-/** A list of these words only, in upper or lower case. */
+/** Only these words are allowed, in upper or lower case. */
 export const words = <const T extends string>(...known: readonly T[]): Kind<readonly T[]> =>
   kind(`words out of ${known.join(', ')}`, (given) => {
     const meant = texts(given, /[,\s]+/)?.map((word) => known.find((candidate) => candidate === word.toLowerCase()))
     return meant?.every((word) => word !== undefined) ? meant : undefined
   })
 
-/** A list that may contain only these words, and at least one of them. */
+/** Only these words are allowed, and at least one is required. */
 export const someWords = <const T extends string>(...known: readonly T[]): Kind<readonly T[]> =>
   kind(`one or more of ${known.join(', ')}`, (given) => {
     const reading = words(...known)(given)
@@ -142,10 +139,10 @@ export const EHLO_KEYWORDS = [
 ] as const
 export type EhloKeyword = (typeof EHLO_KEYWORDS)[number]
 
-/** A list of texts that may contain blanks. A single text is split at commas. */
+/** Elements may contain blanks. A single text is split at commas. */
 export const lines = kind('a list of texts', (given) => texts(given, /\s*,\s*/))
 
-/** A list of times, or a single time. Numbers without a unit are hours. */
+/** One or more times. Numbers without a unit are hours. */
 export const durationsInHours: Kind<readonly Duration[]> = Object.assign(
   kind<readonly Duration[]>('a time such as "4h" or a list of times', (given) => {
     const times: readonly unknown[] = typeof given === 'string' ? parts(given, /[,\s]+/) : Array.isArray(given) ? given : [given]
@@ -176,7 +173,6 @@ export type ProxyProtocol = '' | 'haproxy'
 
 export const proxyProtocol = read<ProxyProtocol>('haproxy, or nothing', (v) => (v === '' || v === 'haproxy' ? v : undefined))
 
-/** A listener of the SMTP server with its own TLS and AUTH rules. */
 export interface ListenerBlock {
   readonly address: string
   readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'

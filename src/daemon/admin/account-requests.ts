@@ -11,7 +11,7 @@ import type { Admin } from './admin.ts'
 /** A code for a login of the page. */
 export interface LoginCode {
   readonly code: string
-  /** Time in ms in which the code can be used, once. */
+  /** In ms; a code can be used once. */
   readonly lifetime: Duration
   /** URL of the page; null while admin_listen is off. */
   readonly url: string | null

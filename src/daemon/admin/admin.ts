@@ -39,9 +39,9 @@ export interface AdminDeps {
   readonly events: Events
   /** The tokens of the open queue. Throws while there is none. */
   readonly tokens: () => TokenDeps
-  /** Routes besides those of the own account. */
+  /** Routes besides login and logout. */
   readonly routes: readonly Route[]
-  /** Ends the work of these routes. */
+  /** Ends the streams and tasks of `routes`. */
   readonly closeRoutes: () => void
   /** Shows a problem to a person. */
   readonly refusalPage: RefusalPage
@@ -153,7 +153,7 @@ export class Admin {
     // A screen without a session leads to the login.
     if (status === 401 && isNavigation(request)) return
     const text = `${request.method} ${path.slice(0, 200)} from ${addressOf(request, this.#rules.proxies)}: ${message}`
-    if (LOGGED.has(status)) this.#warn(`request refused (${status}): ${text}`)
+    if (LOGGED_CODES.has(status)) this.#warn(`request refused (${status}): ${text}`)
     else if (status === 500) this.#deps.events.emit({ kind: 'note', level: 'error', text: `admin: request failed: ${text}` })
   }
 
@@ -168,8 +168,8 @@ export const adminCertificate = (config: Config): WebCertificate | null =>
     ? null
     : readKeyPair('admin_tls', config.admin_tls_cert_file, config.admin_tls_key_file)
 
-/** Status codes of refusals for want of rights. */
-const LOGGED: ReadonlySet<number> = new Set([401, 403, 421, 429])
+/** Refusals for lack of rights. */
+const LOGGED_CODES: ReadonlySet<number> = new Set([401, 403, 421, 429])
 
 const rulesOf = (config: Config): WebRules => ({
   hosts: new Set(config.admin_hosts.map(hostName)),

@@ -3,10 +3,10 @@ import { errorMessage } from '../../system/caught-error.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 
-/** Time after which the access entries of other nodes have their effect. */
+/** Access entries of other nodes have their effect within this time. */
 const INTERVAL: Duration = 5 * SECOND
 
-/** `failed` is called with the reason why the entries could not be read. The next look tries again. A stop does not wait for a look. */
+/** `failed` gets the reason why the entries could not be read; the next interval tries again. A stop does not wait for a running read. */
 export function watchAccess(clock: Clock, load: () => Promise<void>, failed: (why: string) => void): PeriodicTask {
   const look = (stopping: AbortSignal): Promise<void> =>
     load().catch((error: unknown) => {

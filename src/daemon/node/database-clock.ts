@@ -1,6 +1,6 @@
 /**
- * The clock of a queue that several nodes share, from the time of the database: instants that one node stores mean the same at the others,
- * also where the wall clock of a machine is wrong at the start of its node.
+ * The clock of a queue that several nodes share, set from the time of the database, so that the instants stored by one node mean the same
+ * to the others, even where the wall clock of a machine is wrong at the start of its node.
  */
 import type { QueueTime, WallTime } from '../../system/clock.ts'
 import type { ClockRecord, QueueClock } from '../../system/queue-clock.ts'
@@ -10,11 +10,11 @@ export interface ClockReading {
   readonly sent: WallTime
   readonly database: QueueTime
   readonly answered: WallTime
-  /** The machine at the answer. */
+  /** Uptime and boot of this machine at the answer. */
   readonly machine: Pick<ClockRecord, 'uptime' | 'boot'>
 }
 
-/** The record from which QueueClock continues at the time of the database. Wrong by half the time of the request at most. */
+/** The record that makes QueueClock continue at the time of the database. The error is at most half the duration of the request. */
 export const recordOf = ({ sent, database, answered, machine }: ClockReading): ClockRecord => ({
   time: database,
   offset: Math.round(database - (sent + answered) / 2),
@@ -22,7 +22,7 @@ export const recordOf = ({ sent, database, answered, machine }: ClockReading): C
   boot: machine.boot,
 })
 
-/** Asks the database for its time. */
+/** Reads the time of the database. */
 export async function readRecord(clock: QueueClock, ask: () => Promise<QueueTime>): Promise<ClockRecord> {
   const wall = (): WallTime => {
     const { time, offset } = clock.record()

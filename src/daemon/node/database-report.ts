@@ -6,12 +6,11 @@ import { MINUTE, SECOND, type Duration } from '../../system/clock.ts'
 import { isSynchronous, type DatabaseState } from '../../store/postgres/database-state.ts'
 import type { Events } from '../../telemetry/events.ts'
 
-/** Age of a transaction from which it is reported. */
-const LONG: Duration = MINUTE
+/** From this age on, a transaction is reported. */
+const REPORTED_AGE: Duration = MINUTE
 
 export interface DatabaseReportDeps {
   readonly events: Events
-  /** True while this node reports. */
   readonly reports: () => boolean
   /** True when a commit waits for a standby (`queue_database_durability = "replicated"`). */
   readonly replicated: boolean
@@ -20,7 +19,7 @@ export interface DatabaseReportDeps {
 export class DatabaseReport {
   readonly #deps: DatabaseReportDeps
   #state: DatabaseState | null = null
-  /** The transaction that was reported. */
+  /** The transaction reported last. */
   #reported: string | null = null
   #reportedStandbys = false
 
@@ -28,7 +27,7 @@ export class DatabaseReport {
     this.#deps = deps
   }
 
-  /** The state that was seen last; null before the first. */
+  /** The state as last read; null before the first read. */
   get state(): DatabaseState | null {
     return this.#state
   }
@@ -41,7 +40,7 @@ export class DatabaseReport {
   }
 
   #compareTransaction({ oldest }: DatabaseState): void {
-    const long = oldest !== null && oldest.age >= LONG ? oldest : null
+    const long = oldest !== null && oldest.age >= REPORTED_AGE ? oldest : null
     if (long?.of === this.#reported || (long === null && this.#reported === null)) return
     if (long === null) this.#note('info', `${this.#reported} has ended: dead rows can be removed`)
     else {

@@ -1,4 +1,4 @@
-/** Asks the running nodes of a shared queue, this one included, over one session that is opened again when it is lost. */
+/** Asks the running nodes of a shared queue, this one included, over one session, which is opened again after a loss. */
 import type { Answers, NodeDirectory } from '../../store/postgres/node-directory.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
@@ -8,9 +8,9 @@ export interface PeersDeps {
   readonly open: () => Promise<NodeDirectory>
 }
 
-/** Time for which the answers of the other nodes are awaited. */
-const PATIENCE: Duration = SECOND
-/** Age at which the owners of destinations are looked up again. */
+/** For the answers of the other nodes. */
+const ANSWER_LIMIT: Duration = SECOND
+/** Owners of destinations that were read longer ago are read again. */
 const OWNERS_AGE: Duration = SECOND
 
 export class Peers {
@@ -22,9 +22,9 @@ export class Peers {
     this.#deps = deps
   }
 
-  /** Answers of the nodes that answer in time. */
+  /** Answers that arrive in time. */
   async ask(what: string): Promise<readonly unknown[]> {
-    const { answers } = await this.#with<Answers>((directory) => directory.ask(what, PATIENCE))
+    const { answers } = await this.#with<Answers>((directory) => directory.ask(what, ANSWER_LIMIT))
     return answers.map(({ answer }) => answer).filter((answer) => answer !== null)
   }
 

@@ -4,17 +4,17 @@ import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import type { QuestionTable } from '../../store/membership/questions.ts'
 import { rethrowUnlessUnavailable } from '../../store/queue-store.ts'
 
-/** Time for which the command that asked waits, and the end of the watch for its last answer. */
-const PATIENCE: Duration = SECOND
+/** The asking command waits for this time, and so does the end of the watch for the last answer. */
+const ANSWER_LIMIT: Duration = SECOND
 
 export interface QuestionWatchDeps {
   readonly clock: Clock
   readonly table: QuestionTable
-  /** Answers by the first word of a question; they get the rest of it. An unknown question is answered with null. */
+  /** Answers by the first word of a question; each gets the rest of the question. An unknown question is answered with null. */
   readonly answers: Readonly<Record<string, (rest: string) => unknown>>
 }
 
-/** Looks for questions once a second, and after each hint of the table. */
+/** Reads the questions once a second, and at each notification of the table. */
 export function answerQuestions({ clock, table, answers }: QuestionWatchDeps): PeriodicTask {
   const answerAll = async (): Promise<void> => {
     for (const question of await table.questions()) {
@@ -23,7 +23,7 @@ export function answerQuestions({ clock, table, answers }: QuestionWatchDeps): P
       await table.answer(question, JSON.stringify(answer ?? null))
     }
   }
-  const task = every(clock, SECOND, answerAll, { immediate: true, failed: rethrowUnlessUnavailable, stopLimit: PATIENCE })
+  const task = every(clock, SECOND, answerAll, { immediate: true, failed: rethrowUnlessUnavailable, stopLimit: ANSWER_LIMIT })
   table.onQuestion(() => task.wake())
   return task
 }

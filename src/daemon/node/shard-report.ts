@@ -1,4 +1,4 @@
-/** Reports shards that were taken or released: the sums of ten seconds, because a division of shards takes many small steps. */
+/** Reports shards that were taken or released, as sums over ten seconds, because a division of shards takes many small steps. */
 import { seconds, type Clock, type Duration, type Timer } from '../../system/clock.ts'
 import type { Events } from '../../telemetry/events.ts'
 
@@ -20,7 +20,7 @@ export class ShardReport {
     this.#timer ??= this.#clock.after(INTERVAL, () => this.flush())
   }
 
-  /** Reports what was not reported yet. */
+  /** Reports the unreported rest. */
   flush(): void {
     this.#timer?.cancel()
     this.#timer = null

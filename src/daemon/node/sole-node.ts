@@ -1,6 +1,6 @@
 /**
- * The final step of a move from a queue that several nodes share: the node that carries it out has to own all shards, and no other node
- * may accept mail. A node that has failed is waited for: it is taken over after `node_lease`.
+ * The final step of a move from a shared queue: its node has to own all shards, and no other node may accept mail. The step waits for a
+ * failed node to be taken over after `node_lease`.
  */
 import type { OwnerId } from '../../mail/message.ts'
 import { MoveRefused } from '../../queue/queue-mover.ts'
@@ -8,8 +8,7 @@ import type { NodeState, NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
 
-/** Time between two looks at the nodes. */
-const LOOK: Duration = SECOND / 5
+const POLL_INTERVAL: Duration = SECOND / 5
 
 export interface SoleNodeDeps {
   readonly me: OwnerId
@@ -18,11 +17,11 @@ export interface SoleNodeDeps {
   readonly clock: Clock
 }
 
-/** The other nodes that accept mail. Commands are nodes that drain. */
+/** The other nodes that accept mail. Commands never do: they are draining nodes. */
 export const othersIn = (view: NodesView | null, me: OwnerId): readonly NodeState[] =>
   (view?.nodes ?? []).filter(({ id, draining }) => id !== me && !draining)
 
-/** Resolves when no other node accepts mail and this one owns all shards. Rejects with MoveRefused when another node beats. */
+/** Resolves when no other node accepts mail and this one owns all shards. Rejects with MoveRefused while another node beats. */
 export async function ownsAlone(deps: SoleNodeDeps, stopping: AbortSignal): Promise<void> {
   const remedy = 'drain them with deferd node drain NAME --wait, or stop them'
   const isReady = ({ nodes, mine }: NodesView): boolean => {
@@ -32,7 +31,7 @@ export async function ownsAlone(deps: SoleNodeDeps, stopping: AbortSignal): Prom
   await settled(deps, { remedy, isReady, stopping })
 }
 
-/** Resolves when no node accepts mail but commands. Rejects with MoveRefused when one beats. */
+/** Resolves when no node accepts mail. Rejects with MoveRefused while one beats that is not a command. */
 export async function noneDelivers(deps: SoleNodeDeps): Promise<void> {
   const remedy = 'run the command on the machine of the last of them, or stop them'
   await settled(deps, { remedy, isReady: () => true, stopping: new AbortController().signal })
@@ -47,7 +46,7 @@ interface Wanted {
 
 async function settled({ me, view, clock }: SoleNodeDeps, { remedy, isReady, stopping }: Wanted): Promise<void> {
   const seen = new Map<OwnerId, number>()
-  for (; !stopping.aborted; await sleep(clock, LOOK, stopping)) {
+  for (; !stopping.aborted; await sleep(clock, POLL_INTERVAL, stopping)) {
     const current = view()
     const others = othersIn(current, me)
     const beating = others.filter(({ id, beat }) => seen.has(id) && seen.get(id) !== beat)

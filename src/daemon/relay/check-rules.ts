@@ -6,13 +6,13 @@ import type { HeaderChecks } from '../../delivery/smtp/checked-header.ts'
 import type { Matching } from '../../patterns/matching.ts'
 import type { Events } from '../../telemetry/events.ts'
 
-/** Checks while mail arrives; null without any. */
+/** Null when no check applies to arriving mail. */
 export function arrivalChecks(config: Config, tables: CheckTables, matching: Matching): ArrivalChecks | null {
   if (!tables.has('header_checks') && !tables.has('body_checks')) return null
   return { tables, matching, fieldLimit: config.header_size_limit, bodyLimit: config.body_checks_size_limit }
 }
 
-/** Checks while mail is sent; null without any. */
+/** Null when no check applies to sent mail. */
 export function headerChecks(config: Config, tables: CheckTables, events: Events, matching: Matching): HeaderChecks | null {
   const table = tables.get('smtp_header_checks')
   if (table === undefined) return null

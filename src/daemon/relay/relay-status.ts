@@ -14,7 +14,7 @@ import { LastOutcomes, type RecentAttempts } from '../../telemetry/last-outcomes
 import { Meter } from '../../telemetry/meter.ts'
 import { RecentTroubles } from '../../telemetry/recent-troubles.ts'
 
-/** Limits of the counts in the list of what needs attention. */
+/** Limits of the items that need attention. */
 const EXPIRING_WITHIN: Duration = HOUR
 const EXPIRING_COUNTED = 1_000
 const NOTICES_COUNTED = 20
@@ -22,7 +22,6 @@ const NOTICES_COUNTED = 20
 interface RelayStatusDeps {
   readonly store: QueueStore
   readonly clock: Clock
-  /** Events of the relay from its beginning. */
   readonly events: Events
   readonly destinations: () => LiveDestinations
   readonly tokens: () => readonly TokenState[]
@@ -44,14 +43,13 @@ export class RelayStatus {
     events.listen(this.#troubles.listen)
   }
 
-  /** The whole state, with all destinations in memory. */
   async all(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { ...this.#own(), tally, destinations: this.#deps.destinations().all(), recent }
   }
 
-  /** The same, with the destinations only that have the most waiting mail. Its cost does not grow with their number. */
+  /** As `all`, with only the destinations with the most waiting mail. The cost does not grow with the number of destinations. */
   async glance(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const names = tally.waiting.map(({ destination }) => destination)
@@ -64,7 +62,6 @@ export class RelayStatus {
     return { version: VERSION, rates: this.#meter.rates(), tokens: this.#deps.tokens() }
   }
 
-  /** Outcomes of the last attempts at a destination. */
   recentAttempts(destination: DestinationName): RecentAttempts {
     return this.#lastOutcomes.of(destination)
   }

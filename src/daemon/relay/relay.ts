@@ -57,11 +57,11 @@ export interface RelayDeps extends RelaySettings {
   readonly providers?: ProviderDirectory | undefined
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
-  /** True while mail is refused because the node is drained; never when absent. */
+  /** True while a drained node refuses mail; never when absent. */
   readonly isDraining?: (() => boolean) | undefined
   /** Signs with the DKIM keys; in the thread pool when absent. */
   readonly sign?: Signing | undefined
-  /** Reads kept MTA-STS policies. Without it none are followed. */
+  /** Reads stored MTA-STS policies. When absent, no policies are applied. */
   readonly reader?: StsPolicyReader | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
@@ -70,7 +70,6 @@ export interface RelayDeps extends RelaySettings {
 export class Relay {
   readonly intake: Intake
   readonly scheduler: Scheduler
-  /** Runs matches of patterns. */
   readonly matching: Matching
   /** MTA-STS policies; undefined without a reader. */
   readonly sts: StsPolicies | undefined
@@ -197,7 +196,7 @@ export class Relay {
     this.#mailerDaemon.load()
   }
 
-  /** Accepts mail that does not arrive by SMTP. */
+  /** For mail that does not arrive by SMTP. */
   get acceptor(): Acceptor {
     return this.#rules.acceptor
   }
@@ -330,10 +329,7 @@ export class Relay {
     return this.#smtpd?.listeners ?? []
   }
 
-  /**
-   * Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN, which gets 458 without
-   * it.
-   */
+  /** Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN; without it, ETRN gets 458. */
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
     const intake = { refusal: (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
@@ -344,7 +340,6 @@ export class Relay {
     return this.#smtpd.listeners
   }
 
-  /** The scheduler's methods for operations. */
   get schedulerControl(): SchedulerControl {
     const { scheduler } = this
     const { destinations } = scheduler
@@ -358,7 +353,7 @@ export class Relay {
     }
   }
 
-  /** With true, refuses all new mail with 421, because the queue moves to another place. */
+  /** True refuses all new mail with 421, because the queue moves to another place. */
   refuseMail(refused: boolean): void {
     const reply = disconnect('4.3.2', this.#rules.config.myhostname, 'Service not available, the queue is being moved')
     this.intake.refuseAll(refused ? reply : null)

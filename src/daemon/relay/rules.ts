@@ -35,10 +35,8 @@ import type { Events } from '../../telemetry/events.ts'
 import type { TlsReports } from '../../tls-reports/tls-reports.ts'
 import { arrivalChecks, headerChecks } from './check-rules.ts'
 
-/** Settings that a reload can change. */
 export interface RelaySettings {
   readonly config: Config
-  /** Templates of notices. */
   readonly templates: Templates
   /** Passwords, and the private keys of TLS client certificates, for next hops. */
   readonly secrets?: DeliverySecrets | undefined
@@ -69,7 +67,6 @@ export interface Rules {
   readonly policyHostCa: string | undefined
 }
 
-/** Parts of a relay that outlive a reload. */
 export interface RuleParts {
   readonly clock: Clock
   readonly random: Random
@@ -142,7 +139,7 @@ export function compileRules(
   }
 }
 
-/** Null without DKIM tables, and when no destination gets signatures. Throws ConfigError when a key cannot be used. */
+/** Null without DKIM tables, and when no destination's mail is signed. Throws ConfigError when a key cannot be used. */
 function signingOf(
   config: Config,
   loaded: DkimKeys | undefined,

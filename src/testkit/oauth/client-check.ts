@@ -7,22 +7,21 @@ import type { Cause } from './refusal.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Difference of clocks that is tolerated. */
-const SKEW = 5 * MINUTE
+const TOLERATED_SKEW = 5 * MINUTE
 
-/** Longest lifetime of an assertion: of a client 10 minutes, of a service account 1 hour. */
-const LONGEST = { client: 10 * MINUTE, account: 60 * MINUTE } as const
+/** Of an assertion: longest lifetime for a client, and for a service account. */
+const LONGEST_LIFETIME = { client: 10 * MINUTE, account: 60 * MINUTE } as const
 
 export interface ClientCheckTerms {
   readonly tokenUrl: string
   readonly now: WallTime
 }
 
-/** Checks what clients present, and remembers the assertions that were used. */
+/** Checks the credentials of clients, and refuses an assertion that was used before. */
 export class ClientCheck {
   readonly #used = new Set<string>()
 
-  /** Null when the client with this id may go on. With `required`, a public client is refused, too. */
+  /** Null when the client with this id may continue. With `required`, a public client is refused, too. */
   check(
     id: string,
     client: AuthorityClient,
@@ -51,7 +50,7 @@ export class ClientCheck {
     const publicKey = clients.get(id)?.publicKey
     if (publicKey === undefined) return 'unknown client'
     if (!isSignedBy(token, createPublicKey(publicKey), ['RS256'])) return 'bad signature'
-    return this.#claims(token, terms, LONGEST.account) ?? { id, claims: token.claims }
+    return this.#claims(token, terms, LONGEST_LIFETIME.account) ?? { id, claims: token.claims }
   }
 
   #ofClient(id: string, { certificate }: AuthorityClient, text: string, terms: ClientCheckTerms): Cause | null {
@@ -60,7 +59,7 @@ export class ClientCheck {
     if (certificate === undefined || !isOfCertificate(token, new X509Certificate(certificate))) return 'bad signature'
     const { iss, sub, jti } = token.claims
     if (iss !== id || sub !== id || typeof jti !== 'string' || jti === '') return 'bad assertion'
-    const wrong = this.#claims(token, terms, LONGEST.client)
+    const wrong = this.#claims(token, terms, LONGEST_LIFETIME.client)
     if (wrong !== null) return wrong
     if (this.#used.has(jti)) return 'bad assertion'
     this.#used.add(jti)
@@ -73,7 +72,7 @@ export class ClientCheck {
     const begin = nbf ?? iat ?? now / SECOND
     if (typeof exp !== 'number' || typeof begin !== 'number') return 'bad assertion'
     const [from, until] = [begin * SECOND, exp * SECOND]
-    return now < from - SKEW || now >= until || until - from > longest ? 'bad time' : null
+    return now < from - TOLERATED_SKEW || now >= until || until - from > longest ? 'bad time' : null
   }
 }
 

@@ -24,7 +24,7 @@ export type Poll =
   | { readonly kind: 'refused'; readonly cause: Cause }
 
 const refused = (cause: Cause): Poll => ({ kind: 'refused', cause })
-/** Time by which `slow_down` lengthens the interval (RFC 8628 §3.5). */
+/** `slow_down` lengthens the interval by this time (RFC 8628 §3.5). */
 const SLOWER: Duration = 5 * SECOND
 
 export class DeviceLogins {

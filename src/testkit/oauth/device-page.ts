@@ -1,7 +1,7 @@
 /** The page on which a person enters the code of a device. */
 import type { HttpAnswer, HttpRequest } from './http-messages.ts'
 
-/** Decides a login; a null user denies. False for a code that no device waits for. */
+/** Decides a login; a null user denies it. False for a code that no device waits for. */
 type Decide = (code: string, user: string | null) => boolean
 
 const page = (status: number, text: string, form = ''): HttpAnswer => ({

@@ -4,7 +4,6 @@ import { SECOND, type Duration, type WallTime } from '../../system/clock.ts'
 import type { AuthoritySettings } from './authority-settings.ts'
 import { isSignedBy, readToken, signToken, type Claims } from './json-web-token.ts'
 
-/** Rights of an access token. */
 export interface Grant {
   readonly client: string
   /** Person, or mailbox of a service account; absent for an application. */
@@ -19,7 +18,7 @@ export interface Grant {
 
 type IssuerSettings = Pick<AuthoritySettings, 'provider' | 'origin' | 'tenant'>
 
-/** A stable identifier in the form of a UUID, of any name. */
+/** A stable identifier in the form of a UUID, derived from a name. */
 export const identifierOf = (name: string): string =>
   createHmac('sha256', 'identifier')
     .update(name)
@@ -50,7 +49,7 @@ export class IssuedTokens {
     return signToken({ kid: this.keyId }, { ...this.#claims(grant), ...times, ...ids }, this.#key)
   }
 
-  /** The claims of a token of this authority; null for another one. Its end is not checked. */
+  /** The claims of a token that this authority has issued; null for another token. Its expiry is not checked. */
   verify(text: string): Claims | null {
     const token = readToken(text)
     if (token === null || !isSignedBy(token, this.publicKey, ['EdDSA'])) return null

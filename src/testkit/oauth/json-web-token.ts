@@ -28,7 +28,7 @@ export function readToken(text: string): ReadToken | null {
   return { header, claims, signed: Buffer.from(`${head}.${body}`), signature: Buffer.from(signature, 'base64url') }
 }
 
-/** True when the signature is that of the key, with an algorithm of the list. */
+/** True when `key` made the signature, with an algorithm of the list. */
 export function isSignedBy({ header, signed, signature }: ReadToken, key: KeyObject, algorithms: readonly Algorithm[]): boolean {
   const algorithm = algorithms.find((name) => name === header['alg'])
   if (algorithm === undefined || key.asymmetricKeyType !== (algorithm === 'EdDSA' ? 'ed25519' : 'rsa')) return false

@@ -39,7 +39,6 @@ export class RefreshTokens {
     return text
   }
 
-  /** Uses a token of a client. */
   use(text: string, client: string, now: WallTime): Use {
     const token = this.#tokens.get(text)
     if (token === undefined || token.login.client !== client) return { kind: 'unknown' }

@@ -3,7 +3,6 @@ import { isoInstant } from '../../mail/mail-date.ts'
 import type { WallTime } from '../../system/clock.ts'
 import type { AuthorityProvider } from './authority-settings.ts'
 
-/** An answer as JSON. */
 export interface JsonAnswer {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
@@ -12,10 +11,10 @@ export interface JsonAnswer {
 interface Text {
   readonly status: number
   readonly error: string
-  /** Number of the error at Microsoft. */
+  /** Number of Microsoft's error. */
   readonly aadsts: number
   readonly text: string
-  /** Status and text at Google, where they differ. */
+  /** Status and text of Google, where they differ. */
   readonly google?: { readonly status?: number; readonly error?: string; readonly text: string }
 }
 
@@ -179,7 +178,6 @@ const TEXTS = {
 /** Cause of a refusal. */
 export type Cause = keyof typeof TEXTS
 
-/** The answer that refuses a request. */
 export function refusal(cause: Cause, provider: AuthorityProvider, now: WallTime): JsonAnswer {
   const text: Text = TEXTS[cause]
   if (provider === 'microsoft') {

@@ -19,7 +19,7 @@ export interface GuardedMailbox {
 }
 
 export interface GuardSettings {
-  /** Mailboxes by address; null as ProtectionOptions.mailboxes without a value. */
+  /** Mailboxes by address; null when each address is a mailbox, as for ProtectionOptions without `mailboxes`. */
   readonly mailboxes: ReadonlyMap<string, GuardedMailbox> | null
   /** False: SMTP AUTH is switched off for the tenant. */
   readonly smtpAuth: boolean
@@ -28,7 +28,6 @@ export interface GuardSettings {
   readonly challenges: boolean
 }
 
-/** A login that was accepted. */
 export interface SubmissionLogin {
   readonly user: string
   /** The application, when no person has logged in. */
@@ -62,7 +61,6 @@ export class SubmissionGuard {
     this.#tokens = tokens
   }
 
-  /** Verdict on the response of a client. */
   logIn(mechanism: string, response: string, now: WallTime): LoginVerdict {
     const read = readTokenResponse(mechanism, response)
     if (read === null) return this.#refused('invalid_request', mechanism)
@@ -134,7 +132,7 @@ const isUser = (name: unknown, user: string): boolean => typeof name === 'string
 
 /** Replies of a server that takes access tokens. */
 export interface GuardReplies {
-  /** To a token that it refuses. */
+  /** To a token that the server refuses. */
   readonly refused: readonly string[]
   /** To a password. */
   readonly password: readonly string[]

@@ -29,7 +29,6 @@ interface Asked {
 
 type Outcome = JsonAnswer | Cause
 
-/** Makes texts that cannot be guessed. */
 export type NewText = (kind: 'refresh' | 'device' | 'user') => string
 
 export class TokenEndpoint {
@@ -57,12 +56,10 @@ export class TokenEndpoint {
     return this.logins.begin({ client, user, scope }, now, refreshToken)
   }
 
-  /** Answers a request to the token endpoint. */
   token(form: URLSearchParams, now: WallTime, falsified: Falsified = {}): JsonAnswer {
     return this.#finished(this.#token(form, now, falsified), now)
   }
 
-  /** Answers a request to the device endpoint. */
   device(form: URLSearchParams, now: WallTime): JsonAnswer {
     return this.#finished(this.#device(form, now), now)
   }
@@ -126,7 +123,7 @@ export class TokenEndpoint {
     return this.#person(login, asked, lasts ? this.logins.begin(login, now) : undefined)
   }
 
-  /** The answer with a token of a person. A request may ask for less than the login has. */
+  /** The answer with a token of a person. A request may ask for fewer scopes than the login has. */
   #person({ user, scope }: Omit<Login, 'revoked'>, asked: Asked, refreshToken?: string): Outcome {
     const { id, client, form } = asked
     const { provider } = this.#settings
@@ -202,7 +199,7 @@ export class TokenEndpoint {
     }
   }
 
-  /** Scopes that concern tokens for mail: without those of OpenID and of refresh tokens. */
+  /** Scopes that concern tokens for mail: OpenID scopes and offline_access are left out. */
   #grantedScope(scope: string): string {
     return scope
       .split(' ')

@@ -19,11 +19,11 @@ export interface MadeCertificate {
 export interface CertificateTerms {
   /** Names and IP addresses. */
   readonly names?: readonly string[]
-  /** Common name; the seed when absent. */
+  /** Common name; `seed` when absent. */
   readonly subject?: string
-  /** A text that all may know, or random octets. */
+  /** A public text, or random octets. */
   readonly seed: string | Uint8Array
-  /** The certificate that signs; itself when absent. */
+  /** The certificate that signs; absent for a self-signed certificate. */
   readonly issuer?: MadeCertificate & { readonly subject: string }
   readonly isAuthority?: boolean
   readonly from?: WallTime

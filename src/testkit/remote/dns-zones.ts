@@ -21,7 +21,7 @@ const found = <T>(records: readonly T[]): Lookup<T> => (records.length > 0 ? { k
 
 const isAddress = (text: string): boolean => /^\d+\.\d+\.\d+\.\d+$/.test(text) || text.includes(':')
 
-/** Answers lookups, and finds the name that was looked up for an address. */
+/** Answers lookups, and finds the looked-up name of an address. */
 export class DnsZones {
   readonly #zones = new Map<string, Zone>()
   readonly #addresses = new Map<string, string>()

@@ -10,7 +10,6 @@ import type { ReplyAction, Rule, SpokenStage } from './rule.ts'
 import { codeSent, DEFAULT_ACTION, stepsOf, type Step } from './reply-steps.ts'
 import type { CommandReader } from './command-reader.ts'
 
-/** Rules and event output of the remote network, as a session uses them. */
 export interface RuleSource {
   /**
    * Returns the rule that acts now, if any. Each call counts as an occasion. With `early`, only rules that reply before the
@@ -166,7 +165,7 @@ export class FaultInjector {
 
 export const isPositive = (code: number | undefined): boolean => code !== undefined && code >= 200 && code < 400
 
-/** Text for the event: the reply, and any other action. */
+/** Text for the event: the reply, the number of bytes sent if the reply is cut, and the ending. */
 function describe(action: ReplyAction, usual: readonly string[]): string {
   const { text } = action
   const words =

@@ -20,7 +20,7 @@ export function failedLookup<T>(fault: DnsFault, nullRecords: readonly T[]): Loo
   }
 }
 
-/** Answer as text: its records, or why there are none. */
+/** The records of an answer, or the reason why there are none. */
 export function answerInWords<T>(answer: Lookup<T>): string {
   switch (answer.kind) {
     case 'found':

@@ -9,7 +9,6 @@ export interface HostIdentity {
   readonly key: string
 }
 
-/** An answer to a request. */
 export interface PolicyAnswer {
   readonly status?: number | undefined
   readonly type?: string | undefined
@@ -17,7 +16,7 @@ export interface PolicyAnswer {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** A request; its body is empty unless it is a POST. */
+/** The body is empty unless the request is a POST. */
 export interface WebRequest {
   readonly method: string
   readonly path: string
@@ -36,7 +35,6 @@ export interface PolicyHost {
   readonly receive?: ((path: string, body: Buffer, type: string) => PolicyAnswer) | undefined
 }
 
-/** A server for the connections to a host. */
 export interface WebHost {
   serve(socket: Socket): void
   /** True while connections are refused. */
@@ -50,7 +48,6 @@ export function servePolicy({ identity, answer, receive }: PolicyHost, socket: S
   )
 }
 
-/** Serves the requests of one connection over TLS. */
 export function serveWeb(socket: Socket, identity: HostIdentity, respond: Respond): void {
   const secure = new TLSSocket(socket, { ...identity, isServer: true })
   socket.on('error', (error) => secure.destroy(error))

@@ -65,7 +65,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.#rules = rules.map((rule) => this.#withState(rule))
   }
 
-  /** Adds rules before all others, because the first matching rule is applied. */
+  /** Adds rules before all others: the first matching rule is applied. */
   addRules(...rules: readonly Rule[]): void {
     this.#rules = [...rules.map((rule) => this.#withState(rule)), ...this.#rules]
   }
@@ -75,29 +75,29 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.#rules = this.#rules.filter(({ rule }) => !isRemoved(rule))
   }
 
-  /** Sets the DNS records of a domain from now on. */
+  /** For all later lookups. */
   setZone(domain: string, zone: Zone): void {
     this.#zones.set(domain, zone)
   }
 
-  /** Gives a host a certificate, with which it offers STARTTLS from now on; takes it away with null. */
+  /** Gives a host a certificate, with which it offers STARTTLS from now on. Null removes the certificate. */
   setIdentity(host: string, identity: HostIdentity | null): void {
     if (identity === null) this.#identities.delete(host)
     else this.#identities.set(host, identity)
   }
 
-  /** Lets a host answer HTTPS requests from now on; no longer with null. */
+  /** Makes a host answer HTTPS requests from now on. Null ends this. */
   setPolicyHost(host: string, policyHost: PolicyHost | null): void {
     if (policyHost === null) this.#webHosts.delete(host)
     else this.setWebHost(host, { serve: (socket) => servePolicy(policyHost, socket) })
   }
 
-  /** Gives the connections to the port of HTTPS of a host to a server from now on. */
+  /** Passes the HTTPS connections to a host on to `server` from now on. */
   setWebHost(host: string, server: WebHost): void {
     this.#webHosts.set(host, server)
   }
 
-  /** Lets a host offer STARTTLS, and take mail only after a login with an access token inside TLS. */
+  /** Makes a host offer STARTTLS, and accept mail only after a login with an access token inside TLS. */
   protect(host: string, identity: HostIdentity, guard: SubmissionGuard): void {
     this.setIdentity(host, identity)
     this.#guards.set(host, guard)
@@ -126,13 +126,13 @@ export class RemoteNetwork implements RemoteHosts, Host {
     return this.#lookup(facts, { type: family === 4 ? 'A' : 'AAAA', name: host }, () => this.#zones.addresses(host, family), [])
   }
 
-  /** TXT records are those of the zones. Rules of a domain act on the names at which they are, such as `_mta-sts.DOMAIN`. */
+  /** The zones have the TXT records. A rule acts when its domain matches the looked-up name, such as `_mta-sts.DOMAIN`. */
   async lookupTxt(name: string): Promise<Lookup<string>> {
     const facts = this.#factsAt('dns', { mx: '', domains: [name] })
     return this.#lookup(facts, { type: 'TXT', name }, () => this.#zones.txt(name), [])
   }
 
-  /** Names of addresses are those of the zones. No rule acts on them. */
+  /** The zones have the names of addresses. No rule acts on them. */
   async lookupNames(address: string): Promise<Lookup<string>> {
     return this.#zones.names(address)
   }
@@ -222,7 +222,6 @@ export class RemoteNetwork implements RemoteHosts, Host {
     return undefined
   }
 
-  /** Closes all connections. */
   close(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

@@ -7,14 +7,10 @@ import type { CountedBy, FaultStage, Where } from './rule.ts'
 /** Facts at one stage of a session. Facts that are not known yet are absent. */
 export interface RuleFacts {
   readonly stage: FaultStage
-  /**
-   * Milliseconds since the remote network started, on the monotonic clock, so that changes of the relay's wall clock have no
-   * effect.
-   */
+  /** Milliseconds since the remote network started, on the monotonic clock, so that changes of the relay's wall clock have no effect. */
   readonly age: Duration
   /** Serial number of the connection; 0 before a connection is open. */
   readonly connection: number
-  /** Address of the client. */
   readonly client: string
   /** Name of the host to which the client connects, or its address. */
   readonly mx: string
@@ -63,7 +59,6 @@ export function applies(where: Where, facts: RuleFacts): boolean {
   )
 }
 
-/** Key of the counter for these facts. */
 export function countedAs(per: CountedBy, facts: RuleFacts): string {
   switch (per) {
     case 'rule':

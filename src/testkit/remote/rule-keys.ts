@@ -127,11 +127,9 @@ export const KEYS = {
   keep: key(is.flag, 'Whether the message enters the mailbox, whatever the reply is.', ['end-of-data']),
 } as const satisfies Record<keyof RuleText, Key<unknown>>
 
-/** Name of a key. */
 export type KeyName = keyof typeof KEYS
 type Read<K> = K extends Key<infer T> ? T : never
 
-/** Values of the keys of a rule. */
 export type ReadKeys = { -readonly [K in KeyName]?: Read<(typeof KEYS)[K]> }
 
 type Time = string | number

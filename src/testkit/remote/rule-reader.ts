@@ -8,7 +8,6 @@ import { HOUR } from '../../system/clock.ts'
 import { KEYS, type KeyName, type ReadKeys, type RuleText } from './rule-keys.ts'
 import { STAGES, type Fault, type FaultStage, type ReplyAction, type Rule, type ReplyText, type When, type Where } from './rule.ts'
 
-/** A mistake in a rule. */
 export interface Mistake {
   /** Key that has the mistake; null for a mistake in the rule as a whole. */
   readonly key: string | null

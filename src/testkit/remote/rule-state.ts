@@ -1,7 +1,4 @@
-/**
- * State of a rule between occasions: counters, known triplets, open connections, token buckets. `acts` is called once per
- * occasion.
- */
+/** State of a rule between occasions: counters, known triplets, open connections, token buckets. `acts` is called once per occasion. */
 import type { Duration } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import { countedAs, type RuleFacts } from './rule-facts.ts'

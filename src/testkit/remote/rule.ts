@@ -41,7 +41,6 @@ export interface Where {
   readonly recipient?: string | undefined
   readonly sender?: string | undefined
   readonly helo?: string | undefined
-  /** Address of the client. */
   readonly client?: string | undefined
   /** Messages of more bytes than this: by SIZE at MAIL, as counted at the end of data. */
   readonly sizeOver?: number | undefined
@@ -54,10 +53,7 @@ export interface Where {
 export const COUNTED_BY = ['rule', 'recipient', 'sender', 'triplet', 'client', 'mx'] as const
 export type CountedBy = (typeof COUNTED_BY)[number]
 
-/**
- * Occasions on which a rule acts. All members that are present must hold. Times are in milliseconds since the start of the
- * script.
- */
+/** Occasions on which a rule acts. All members that are present must hold. Times are in milliseconds since the start of the script. */
 export interface When {
   readonly per: CountedBy
   readonly first?: number | undefined
@@ -137,7 +133,6 @@ export type Fault =
   /** Acts when no command follows a message within `after` milliseconds. */
   | { readonly at: 'idle'; readonly action: ReplyAction; readonly after: Duration }
 
-/** One rule of a script. */
 export interface Rule {
   /** Name in events and error messages. */
   readonly name: string
@@ -157,18 +152,16 @@ export interface Zone {
   readonly txt?: readonly string[] | undefined
   /** Names of an address, at a zone that is an address (PTR); none when absent. */
   readonly ptr?: readonly string[] | undefined
-  /** TLSA records; none when absent. */
   readonly tlsa?: readonly TlsaRecord[] | undefined
   /** Name of which this one is an alias (CNAME). */
   readonly alias?: string | undefined
-  /** True when a validating resolver finds the answers authentic. Absent: those of the parent domain, at the top not. */
+  /** True when a validating resolver finds the answers authentic. When absent, as for the parent domain; false at the top. */
   readonly secure?: boolean | undefined
 }
 
 /** Rules and zones of a script. The first matching rule is applied. */
 export interface Script {
   readonly rules: readonly Rule[]
-  /** Failures of authorization servers. */
   readonly authority: readonly AuthorityRule[]
   readonly zones: ReadonlyMap<string, Zone>
 }

@@ -10,8 +10,7 @@ import { readAuthorityRule, type AuthorityRule } from '../oauth/authority-rule.t
 import { readRule } from './rule-reader.ts'
 import type { Rule, Script, Zone } from './rule.ts'
 
-/** Names of the tables in a script. */
-const TABLES = ['rule', 'dns', 'authority']
+const TABLE_NAMES = ['rule', 'dns', 'authority']
 const RECORDS = ['mx', 'a', 'aaaa', 'txt']
 
 export type Table = Readonly<Record<string, unknown>>
@@ -28,8 +27,8 @@ export function readScript(text: string, file: string): Script {
   const { complain, problems } = complaints(text, file)
   const script = readTables(tables, complain)
   for (const name of Object.keys(tables)) {
-    if (!TABLES.includes(name))
-      complain([name], unknown(name, TABLES, 'a script has [rule.NAME], [dns."NAME"] and [authority.NAME] tables only'))
+    if (!TABLE_NAMES.includes(name))
+      complain([name], unknown(name, TABLE_NAMES, 'a script has [rule.NAME], [dns."NAME"] and [authority.NAME] tables only'))
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return script
@@ -49,7 +48,7 @@ export function readTables(tables: Table, complain: Complain): Script {
   return { rules, authority, zones: new Map(zones) }
 }
 
-/** Collector of mistakes in a file, each with its line. */
+/** Collects the mistakes of a file, each with its line. */
 export function complaints(text: string, file: string) {
   const lines = keyLines(text)
   const problems: Problem[] = []
@@ -69,10 +68,7 @@ export function readToml(text: string, file: string): Table {
   }
 }
 
-/**
- * Line number of a key. A key of an inline table has the line of the table. A table without a heading has the line of its first
- * key.
- */
+/** Line number of a key. A key of an inline table has the line of the table. A table without a heading has the line of its first key. */
 function lineOf(lines: ReadonlyMap<string, number>, path: readonly string[]): number {
   for (let length = path.length; length > 0; length--) {
     const here = keyPath(...path.slice(0, length))

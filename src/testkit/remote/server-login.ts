@@ -27,7 +27,7 @@ const QUESTIONS: Readonly<Record<string, readonly string[]>> = { LOGIN: ['334 VX
 /** Answer of a client to the challenge with the reason of the refusal: an empty line, or one ^A (RFC 7628 §3.2.3). */
 const ACKNOWLEDGED: ReadonlySet<string> = new Set(['', 'AQ=='])
 
-/** Performs one AUTH command. Resolves with the login that a guard accepted; null without one. */
+/** Performs one AUTH command. Resolves with the login that the guard has accepted; null for a host without a guard, and for a refusal. */
 export async function performLogin(
   { output, guard, now }: LoginServer,
   { name, initial, command }: LoginCommand,

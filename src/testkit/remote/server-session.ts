@@ -27,7 +27,6 @@ const AFTERWARDS: ReadonlySet<SpokenStage> = new Set(['rset', 'quit', 'idle'])
  */
 const TLS_HANDSHAKE = '\x16\x03'
 
-/** The remote network as a session uses it. */
 export interface Host extends RuleSource {
   readonly clock: MachineClock
   /** Milliseconds since the remote network started. */
@@ -150,8 +149,8 @@ export class Session {
   }
 
   /**
-   * Extensions for EHLO: those of the rule, otherwise the usual ones, with STARTTLS where the host has a certificate, and with AUTH inside TLS
-   * where it takes access tokens.
+   * Extensions for EHLO: those of the rule, or the default ones, with STARTTLS where the host has a certificate and AUTH inside TLS where
+   * it requires access tokens.
    */
   #offered(rule: Rule | undefined): readonly string[] {
     const extensions = chosen(rule)

@@ -8,7 +8,6 @@ import process from 'node:process'
 
 type Scheduling = (...args: never[]) => unknown
 
-/** An object and the name of its function. */
 interface Place {
   readonly owner: object
   readonly name: string
@@ -32,8 +31,8 @@ function replacedBy(fake: unknown, name: string): Scheduling | undefined {
 }
 
 /**
- * Keeps a property real: a fake function that is assigned to it is stored, but a read gives the function that the fake one replaces.
- * Returns a function that ends this and leaves the value that was assigned last.
+ * Keeps a property real: a fake function that is assigned to the property is stored, but a read gives the function that the fake one
+ * replaces. The returned function ends this, and leaves the value that was assigned last.
  */
 function keepReal({ owner, name }: Place): () => void {
   const property = Object.getOwnPropertyDescriptor(owner, name)
@@ -55,10 +54,7 @@ function keepReal({ owner, name }: Place): () => void {
 let users = 0
 let endings: readonly (() => void)[] = []
 
-/**
- * Keeps the functions real until all callers have called the function returned to them. Further calls of that function have no
- * effect.
- */
+/** Keeps the functions real until all callers have called the function returned to them. Further calls of that function have no effect. */
 export function keepEventLoopFunctions(): () => void {
   if (users++ === 0) endings = PLACES.map(keepReal)
   let kept = true

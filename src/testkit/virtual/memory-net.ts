@@ -47,7 +47,7 @@ interface MemoryListener {
 
 const FIRST_CLIENT_PORT = 49_152
 const LAST_PORT = 65_535
-/** Time limit for the connections of a test's own clients. */
+/** Of the connections that a test's own clients make. */
 const CLIENT_TIMEOUT: Duration = 30 * SECOND
 
 const keyOf = (at: Endpoint): string => `${at.address} ${at.port}`
@@ -144,7 +144,7 @@ export class MemoryNet implements Net, Busy {
     return listener === undefined ? this.#remote.dial(to, from) : { kind: 'open', accept: listener.accept }
   }
 
-  /** The listener on the address, or on all addresses. `::` stands for those of both families unless it is IPv6 only. */
+  /** The listener on the address, or on all addresses. `::` stands for all addresses of both families unless the listener is IPv6 only. */
   #listenerAt({ address, port }: Endpoint): MemoryListener | undefined {
     const own = this.#listeners.get(keyOf({ address, port })) ?? this.#listeners.get(keyOf({ address: anyOf(address), port }))
     if (own !== undefined || isIPv6(address)) return own

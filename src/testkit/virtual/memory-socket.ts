@@ -10,7 +10,6 @@ import type { Endpoint } from '../../system/net.ts'
 
 type Done = (error?: Error | null) => void
 
-/** The network of a socket. */
 export interface Network {
   readonly clock: Timers
   /** Called when bytes or signals are sent, so that the world is not considered idle. */
@@ -38,7 +37,7 @@ export class MemorySocket extends Duplex {
   readonly #network: Network
   #peer: MemorySocket | undefined
   #idle: Timer | undefined
-  /** Callback of the peer's write, which is called when this end reads. */
+  /** Callback of a write of the peer, which waits until this end reads. */
   #held: Done | undefined
   #sentFin = false
 

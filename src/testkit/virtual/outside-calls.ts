@@ -4,7 +4,6 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Result of a call. */
 export type OutsideResult<T> = { readonly value: T } | 'failed'
 
 export class OutsideCalls {
@@ -17,7 +16,7 @@ export class OutsideCalls {
     return this.#running.size === 0 ? null : Promise.all(this.#running)
   }
 
-  /** True in a call, and in what it does later. */
+  /** True in a call, and in the asynchronous work that the call has begun. */
   get isInside(): boolean {
     return this.#inside.getStore() === true
   }

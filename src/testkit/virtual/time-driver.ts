@@ -16,11 +16,11 @@ export interface Busy {
 }
 
 /**
- * Number of turns of the event loop without activity after which the world is idle. Libraries defer some work by a turn, and its
- * result by another.
+ * The world is idle after this number of turns of the event loop without activity. Libraries defer some work by a turn, and its result by
+ * another.
  */
 const QUIET_TURNS = 2
-/** Number of turns without activity after which an open call counts as lost. The driver then fails instead of waiting forever. */
+/** An open call counts as lost after this number of turns without activity. The driver then fails instead of waiting forever. */
 const LOST_AFTER_TURNS = 5_000_000
 
 export class TimeDriver {
@@ -70,10 +70,7 @@ export class TimeDriver {
     })
   }
 
-  /**
-   * Advances from timer to timer while `wanted` returns true. Returns false when no timer is left and `wanted` still returns
-   * true.
-   */
+  /** Advances from timer to timer while `wanted` returns true. Returns false when no timer is left and `wanted` still returns true. */
   runWhile(wanted: () => boolean | Promise<boolean>): Promise<boolean> {
     return this.#exclusively(async () => {
       await this.#rest()
