@@ -56,7 +56,7 @@ const JSON_TYPE = 'application/json'
 const JSON_GROWTH = 1.4
 /** In bytes, for the members of a JSON body besides its contents. */
 const JSON_REST = 1024 * 1024
-/** Without message_size_limit. */
+/** Size limit without message_size_limit. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER
 
 type Query = z.output<typeof envelopeQuery>

@@ -9,7 +9,7 @@ export type Transport =
   | { readonly kind: 'discard'; readonly text: string }
   | { readonly kind: 'error'; readonly status: string; readonly text: string }
 
-/** Of LMTP next hops without a port. */
+/** Port of LMTP next hops without a port of their own. */
 export const LMTP_PORT = 24
 type RoutingConfig = Pick<Config, 'smtp_tcp_port'>
 

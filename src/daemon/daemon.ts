@@ -53,7 +53,7 @@ const STAYS_ROOT = 'running as root, with more rights than a relay needs: use de
 
 const REJOIN_PAUSE: Duration = seconds(1)
 
-/** For running deliveries after stop(). */
+/** Running deliveries may last this long after stop(). */
 const GRACE: Duration = seconds(8)
 
 /**

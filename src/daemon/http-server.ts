@@ -20,7 +20,7 @@ export interface HttpServerDeps {
   readonly clock: Clock
 }
 
-/** Of a health check, and of receiving a request. */
+/** Limit for a health check, and for receiving a request. */
 const TIME_LIMIT: Duration = 5_000
 const TIMES: RequestTimes = { header: TIME_LIMIT, request: TIME_LIMIT }
 /** Up to this age, a health result is served again, because a check costs a disk sync. */

@@ -15,7 +15,7 @@ interface KeptPort {
   waiting: Socket[]
 }
 
-/** Connections of one port; further ones are closed. */
+/** Connections that wait at one port; further ones are closed. */
 const MOST_WAITING = 64
 
 export class LastingPorts extends ForwardingNet {

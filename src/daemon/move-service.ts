@@ -19,7 +19,7 @@ export interface MoveServiceDeps {
   readonly openTarget: (request: MoveRequest) => Promise<OpenedTarget>
   readonly takeBack: SchedulerControl['takeBack']
   readonly returned: (due: readonly DestinationDue[]) => void
-  /** Waits after a round of messages, so that mail goes first. */
+  /** Waits after a round of messages, so that mail has priority. */
   readonly throttle: (messages: number) => Promise<void>
 }
 

@@ -4,7 +4,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import { loadTemplates, type LoadedTemplates } from '../bounce/templates.ts'
 import type { LoadedConfig } from '../config/load.ts'
 
-/** EX_CONFIG. */
+/** The template file cannot be read (EX_CONFIG). */
 export class TemplatesUnreadable extends Error {
   override readonly name = 'TemplatesUnreadable'
   readonly exitCode = 78

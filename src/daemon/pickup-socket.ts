@@ -14,16 +14,16 @@ import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../system/cloc
 import type { Events } from '../telemetry/events.ts'
 import { pickupPath } from './admin/socket-path.ts'
 
-/** Within WINDOW. */
+/** Connections accepted within WINDOW. */
 const MOST_ACCEPTED = 32
 const WINDOW: Duration = 500
-/** Open at the same time. */
+/** Connections open at the same time. */
 const MOST_OPEN = 32
-/** Of a connection. The limit of `sendmail` is shorter. */
+/** Limit of a connection; `sendmail` waits for a shorter time. */
 const TIME_LIMIT: Duration = 15 * SECOND
-/** In bytes, per client. */
+/** Bytes that a client may send. */
 const INPUT_LIMIT = 64 * 1024
-/** After a failure to open the socket. */
+/** Applies after a failure to open the socket. */
 const RETRY_INTERVAL: Duration = MINUTE
 
 export interface PickupSocketDeps {
@@ -67,7 +67,7 @@ export class PickupSocket {
     while (!signal.aborted) {
       const server = await this.#listen()
       const closed = server === null ? null : this.#serve(server)
-      // For files of clients that found no socket.
+      // Clients that found no socket have left files.
       wake()
       await closed
       await sleep(clock, server === null ? RETRY_INTERVAL : WINDOW, signal)

@@ -14,7 +14,7 @@ interface RelayLight {
   readonly text: string
 }
 
-/** After this age, the relay is examined again. A commit costs a sync of the disk. */
+/** A younger result is not renewed, because a commit costs a sync of the disk. */
 const LEAST_AGE: Duration = seconds(10)
 const TIMEOUT: Duration = seconds(2)
 

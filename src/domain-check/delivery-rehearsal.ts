@@ -1,6 +1,6 @@
 /**
- * Rehearses the delivery of a new message to a domain: the SMTP agent of deliveries routes it, finds the hosts, and opens sessions with all of
- * them, which end before MAIL. Its outcome is therefore that of a delivery that the hosts would accept.
+ * Rehearses the delivery of a new message to a domain: the SMTP agent routes the message, finds the hosts, and opens sessions with all of
+ * them, which end before MAIL. The outcome is therefore the outcome of a delivery that the hosts would accept.
  */
 import { DestinationPolicies } from '../config/destination-policies.ts'
 import type { Settings } from '../config/destination-settings.ts'
@@ -28,7 +28,7 @@ import { DAY, type Clock } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { Random } from '../system/random.ts'
 
-/** The configuration of deliveries, with the files that it names. */
+/** The configuration of deliveries, with the contents of its files. */
 export interface DeliverySettings {
   readonly config: Config
   readonly secrets: DeliverySecrets
@@ -41,14 +41,14 @@ export interface RehearsalDeps extends DeliverySettings {
   readonly random: Random
   readonly sts: Pick<StsPolicies, 'rulesFor'>
   readonly tokens: TokensOf
-  /** Provider of a destination that the queue keeps; null for none. */
+  /** Provider of a destination as saved in the queue; null for none. */
   readonly providerOf: (destination: string) => Promise<string | null>
 }
 
-/** A session with one host, or why there was none. */
+/** A session with one host, or the reason why there was none. */
 export interface HostFacts {
   readonly host: Host
-  /** False for a host to which the delivery would not have come. */
+  /** False for a host that the delivery would not have reached. */
   readonly inTurn: boolean
   readonly tls: TlsFacts
   /** Status with which the host fails; absent when it is ready for MAIL. */
@@ -56,11 +56,10 @@ export interface HostFacts {
   /** Reason why a policy that is only tested would refuse the host. */
   readonly problem?: string | undefined
   readonly certificate?: PeerCertificate | undefined
-  /** Null where TLSA records are not looked up. */
+  /** Null where no TLSA records are looked up. */
   readonly tlsa: TlsaAnswer | null
 }
 
-/** A next hop to which the delivery came. */
 export interface HopFacts {
   readonly hop: NextHop
   readonly search: HostSearch
@@ -72,7 +71,6 @@ export interface RehearsedDelivery {
   readonly route: Route
   /** Provider of the mail exchangers; null for none. */
   readonly provider: string | null
-  /** Settings of the destination. */
   readonly settings: Settings
   readonly hops: readonly HopFacts[]
   readonly outcome: RecipientOutcome['outcome']
@@ -93,8 +91,8 @@ interface Hop extends Omit<HopFacts, 'hosts'> {
 
 const POSTMASTER = 'postmaster'
 const RECIPIENT = recipientId(1, 0)
-/** Size of the message that is not sent. */
-const SIZE = 1_000
+/** In bytes, of the message that is not sent. */
+const REHEARSED_SIZE = 1_000
 
 function requestFor(
   domain: string,
@@ -104,7 +102,7 @@ function requestFor(
   const now = clock.now()
   const request: DeliveryRequest = {
     lease: { owner: 0, until: now },
-    message: { id: 1, createdAt: now, arrivedAt: now, sender, size: SIZE, contentId: 0, smtputf8: false },
+    message: { id: 1, createdAt: now, arrivedAt: now, sender, size: REHEARSED_SIZE, contentId: 0, smtputf8: false },
     destination,
     recipients: [
       {
@@ -130,7 +128,7 @@ export async function rehearse(domain: string, sender: string, deps: RehearsalDe
   const route = router.route(`${POSTMASTER}@${domain}`, sender)
   const known = await deps.providerOf(route.destination)
   const first = await rehearseUnder(known, { domain, sender, router, route }, deps)
-  // A delivery begins anew under the settings of the provider that its mail exchangers show.
+  // The delivery starts again under the settings of the provider that the mail exchangers show.
   const second = 'other' in first ? await rehearseUnder(first.other, { domain, sender, router, route }, deps) : first
   if ('other' in second) throw new Error(`the mail exchangers of ${domain} changed during the check: repeat it`)
   return second
@@ -143,7 +141,7 @@ interface Addressed {
   readonly route: Route
 }
 
-/** Rehearses with the settings of a provider; `other` is the provider that the mail exchangers show in its place. */
+/** Rehearses with the settings of a provider. `other` is the provider that the mail exchangers show instead. */
 async function rehearseUnder(
   provider: string | null,
   { domain, sender, router, route }: Addressed,

@@ -2,26 +2,25 @@
 import { parseTags } from '../dkim/signature-field.ts'
 
 export interface DmarcPolicy {
-  /** Domain at which the record was found: that of From, or a parent. */
+  /** Domain of the record: the domain of From, or a parent. */
   readonly domain: string
   readonly policy: 'none' | 'quarantine' | 'reject'
-  /** Tag that is missing or not valid, so that `policy` is none. */
+  /** Missing or invalid tag, which makes `policy` none. */
   readonly mistake?: string | undefined
-  /** True when `d=` has to equal the domain of From (`adkim=s`). */
+  /** True when `d=` must equal the domain of From (`adkim=s`). */
   readonly strictDkim: boolean
-  /** `psd=`: `y` at a public suffix, `n` at an organizational domain; undefined where the record does not tell. */
+  /** `psd=`: `y` at a public suffix, `n` at an organizational domain; undefined without the tag. */
   readonly psd?: 'y' | 'n' | undefined
 }
 
-/** Name of the record of a domain. */
 export const dmarcName = (domain: string): string => `_dmarc.${domain}`
 
-/** Maximum number of labels of the parents that are asked (RFC 9989 §4.10). */
-const LABELS = 7
+/** Maximum number of labels of a looked-up parent (RFC 9989 §4.10). */
+const MOST_LABELS = 7
 
-/** The domain of From and its parents, which are asked in this order, at most eight. */
+/** The domain of From and its parents, at most eight, in the order of the look-ups. */
 export function dmarcDomains(domain: string): readonly string[] {
-  const parents = domain.split('.').slice(1).slice(-LABELS)
+  const parents = domain.split('.').slice(1).slice(-MOST_LABELS)
   return [domain, ...parents.map((_, i) => parents.slice(i).join('.'))]
 }
 
@@ -38,8 +37,8 @@ const isPolicy = (text: string | undefined): text is DmarcPolicy['policy'] => PO
 const ADDRESS = /(?:^|,)\s*[a-z][a-z0-9+.-]*:[^\s,]+/i
 
 /**
- * The record for mail from `from` among the TXT records at `dmarcName(domain)`. Several count as none. Without a valid `p`, or with an `sp` that
- * is not valid, the policy is none when there is an address for reports, and DMARC does not apply otherwise (RFC 7489 §6.6.3).
+ * The record for mail from `from` among the TXT records at `dmarcName(domain)`. Several records count as none. Without a valid `p`, or with
+ * an invalid `sp`, the policy is none when the record has an address for reports; otherwise DMARC does not apply (RFC 7489 §6.6.3).
  */
 export function dmarcRecord(from: string, domain: string, texts: readonly string[]): DmarcRecord {
   const records = texts.filter((one) => /^v=DMARC1\s*(?:;|$)/.test(one))

@@ -1,4 +1,4 @@
-/** Gathers the facts of `deferd check domain` about one recipient domain. It changes nothing: no mail is sent, and no policy is kept. */
+/** Gathers the facts of `deferd check domain` about one recipient domain. Changes nothing: no mail is sent, and no policy is stored. */
 import { AccessTokens } from '../oauth/access-tokens.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import { fetchPolicy, type Fetched } from '../delivery/sts/policy-fetch.ts'
@@ -24,17 +24,16 @@ export interface DomainCheckDeps extends DeliverySettings {
   readonly net: Net
   readonly clock: Clock
   readonly random: Random
-  /** Policies that the queue keeps. */
+  /** Policies stored in the queue. */
   readonly reader: Pick<StsPolicyReader, 'stsPolicy'>
-  /** Provider of a destination that the queue keeps; null for none. */
+  /** Provider of a destination as saved in the queue; null for none. */
   readonly providerOf: (destination: string) => Promise<string | null>
   /** Reply rules that apply to a provider. */
   readonly effectsOf: (provider: string) => Promise<readonly RuleEffect[]>
-  /** State of a destination in the queue. */
   readonly destination: (name: string) => Promise<KnownDestination>
 }
 
-/** A provider with the limits that all its destinations share; 0 for none. */
+/** A provider with the limits that all its destinations share. A limit of 0 is no limit. */
 export interface ProviderFacts extends Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'> {
   readonly name: string
   readonly effects: readonly RuleEffect[]
@@ -43,9 +42,9 @@ export interface ProviderFacts extends Pick<ProviderTable<unknown>, 'concurrency
 /** MTA-STS of the next hop. */
 export interface StsFacts {
   readonly announced: StsAnnouncement
-  /** The policy that the queue keeps, expired or not. */
+  /** The policy stored in the queue, expired or not. */
   readonly kept: StsPolicy | undefined
-  /** The policy as it is published, or why it cannot be fetched; undefined without an announcement. */
+  /** The published policy, or the reason why it cannot be fetched; undefined without an announcement. */
   readonly published: StsPolicy | { readonly reason: string } | undefined
 }
 
@@ -77,14 +76,14 @@ const NOTHING_KEPT = {
   forgetStsPolicy: () => Promise.resolve(false),
 }
 
-/** `domain` is a name as A-labels; `from` the sender's address, or a domain. */
+/** `domain` is in A-labels; `from` is the sender's address, or a domain. */
 export async function gatherFacts(domain: string, from: string, deps: DomainCheckDeps): Promise<DomainFacts> {
   const { config, clock, random, reader, secrets } = deps
   const net = new RememberingNet(deps.net)
   const fetches = new Map<string, Promise<Fetched>>()
   const terms = () => ({ ca: secrets.tls?.policyHostCa, allowPrivate: config.smtp_allow_private_addresses })
   const fetch = (name: string): Promise<Fetched> => {
-    // Its connection is not one of those that carry mail.
+    // This connection uses deps.net: it carries no mail, so its address is not noted.
     const fetching = fetches.get(name) ?? fetchPolicy(name, { net: deps.net, clock, ...terms() })
     fetches.set(name, fetching)
     return fetching

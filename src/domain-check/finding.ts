@@ -1,6 +1,6 @@
 /** A finding of `deferd check domain`. */
 
-/** `note` is neither good nor wrong; `unknown` is a look-up that failed for now. */
+/** `note` is neither good nor wrong; `unknown` is a look-up that failed temporarily. */
 export type Verdict = 'ok' | 'note' | 'wrong' | 'unknown'
 
 export interface Finding {

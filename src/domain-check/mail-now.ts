@@ -1,4 +1,7 @@
-/** The outcome of mail for the domain now, and why: that of the rehearsed delivery, behind a destination that is closed. Pure. */
+/**
+ * The outcome of mail for the domain now, with the reason: the outcome of the rehearsed delivery, which waits while the destination is
+ * closed. Pure.
+ */
 import { formatNextHop } from '../config/values/next-hop.ts'
 import { healthOf, siteReason, stateText } from '../presentation/destination-state.ts'
 import { span } from '../presentation/text.ts'
@@ -8,7 +11,7 @@ import type { Verdict } from './finding.ts'
 
 export interface MailNow {
   readonly outcome: 'sent' | 'deferred' | 'returned' | 'discarded'
-  /** True when the destination is dead or suspended, so that mail waits before it has the outcome. */
+  /** True when the destination is dead or suspended, so that mail waits before it gets this outcome. */
   readonly waits: boolean
   readonly verdict: Verdict
   /** `mail to example.com now: sent to …` */
@@ -69,13 +72,13 @@ export function tlsText({ level, policy, state, protocol }: TlsFacts): string {
   return `with ${protocol}, certificate ${certificate} (${source})`
 }
 
-/** The policy that would remain if the TLSA records vanished. */
+/** Text about the policy that would apply without TLSA records; empty for a connection without DANE. */
 function withoutDane(sts: DomainFacts['delivery']['hops'][number]['sts'], tls: TlsFacts | undefined): string {
   if (tls?.policy !== 'dane') return ''
   return sts?.enforced === true ? '; without TLSA records its MTA-STS policy would apply' : ''
 }
 
-/** `relay.example:587 (relayhost)` for mail that does not go to the exchangers of the domain; undefined for other mail. */
+/** `relay.example:587 (relayhost)` for mail to other hosts than the domain's exchangers; undefined for other mail. */
 export function wayOut({ delivery: { hops, route } }: Pick<DomainFacts, 'delivery'>): string | undefined {
   if (!('nexthops' in route)) return undefined
   const hop = hops[0]?.hop ?? route.nexthops[0]

@@ -1,10 +1,10 @@
-/** Asks each question of DNS once, so that all parts of a check use the same answers, and notes the addresses from which it connects. */
+/** Sends each DNS query once, so that all parts of a check use the same answers, and notes the local addresses of its connections. */
 import type { Socket } from 'node:net'
 import { ForwardingNet, type DialOptions, type Lookup, type MxRecord, type SecureLookup, type SecureRecords } from '../system/net.ts'
 
 export class RememberingNet extends ForwardingNet {
   readonly #answers = new Map<string, Promise<unknown>>()
-  /** Local addresses of the connections, the first one first. */
+  /** Local addresses of the connections, in the order of first use. */
   readonly localAddresses = new Set<string>()
 
   override async dial(options: DialOptions): Promise<Socket> {

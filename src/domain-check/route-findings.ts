@@ -65,19 +65,20 @@ function mxFinding(exchangers: ExchangerFacts, hasHosts: boolean): Finding {
   }
 }
 
-/** Remaining validity of a certificate below which its end is told. */
-const SOON = 21 * DAY
+/** A certificate whose remaining validity is shorter gets a warning. */
+const WARNED_VALIDITY = 21 * DAY
 
 function hostFinding({ host, inTurn, tls, failure, problem, certificate, tlsa }: HostFacts, now: WallTime): Finding {
   const name = `${relayName(host)}: `
   if (failure !== undefined) {
     if (tlsa?.kind === 'failed' && tls.policy === 'dane') return unknown('host', `${name}no mail, because ${failure.reason}`)
-    // A machine without IPv6 cannot reach such hosts, which is no fault of theirs.
+    // A machine without IPv6 cannot reach such hosts, which are not at fault.
     const isOfThisMachine = failure.stage === 'connect' && /Network is unreachable/.test(failure.reason)
     return (isOfThisMachine ? note : wrong)('host', `${name}${failure.status} ${failure.reason}`)
   }
   const left = certificate === undefined ? undefined : certificate.until - now
-  const end = left === undefined ? '' : left < 0 ? `, which ended ${span(-left)} ago` : left < SOON ? `, which ends in ${span(left)}` : ''
+  const end =
+    left === undefined ? '' : left < 0 ? `, which ended ${span(-left)} ago` : left < WARNED_VALIDITY ? `, which ends in ${span(left)}` : ''
   const turn = inTurn ? '' : '; used only when those before it fail'
   const text = `${name}ready ${tlsText(tls)}${end}${problem === undefined ? '' : `; a tested policy refuses it: ${problem}`}${turn}`
   return problem !== undefined ? wrong('host', text) : tls.protocol === undefined ? note('host', text) : ok('host', text)

@@ -1,4 +1,4 @@
-/** Gathers the records by which receivers authenticate the mail of a sender: SPF of its domain for our addresses, DKIM keys, DMARC. */
+/** Gathers the records by which receivers authenticate a sender's mail: SPF of the sender's domain for our addresses, DKIM keys, DMARC. */
 import { recordName, recordProblem } from '../dkim/key-record.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import { keysFor } from '../dkim/signer.ts'
@@ -6,14 +6,14 @@ import type { Net } from '../system/net.ts'
 import { dmarcDomains, dmarcName, dmarcRecord, type DmarcPolicy, type DmarcRecord } from './dmarc-record.ts'
 import { evaluateSpf, type SpfOutcome } from './spf-evaluation.ts'
 
-/** A key that signs mail of the domain, and the state of its record. */
+/** A key that signs mail of the domain, and the state of the key's record. */
 export interface DkimFacts {
   /** `d=` */
   readonly domain: string
   readonly selector: string
-  /** False for a key that does not sign yet. */
+  /** False for a staged key, which does not sign yet. */
   readonly signs: boolean
-  /** `unknown` when the look-up failed for now. */
+  /** `unknown` when the look-up failed temporarily. */
   readonly verdict: 'ok' | 'wrong' | 'unknown'
   readonly text: string
 }
@@ -22,7 +22,7 @@ export type DmarcFacts = DmarcRecord | { readonly kind: 'failed'; readonly why: 
 
 export interface SenderFacts {
   readonly domain: string
-  /** By our addresses; empty where they are not known. */
+  /** For each of our addresses; empty when our addresses are unknown. */
   readonly spf: readonly (SpfOutcome & { readonly address: string })[]
   /** Empty when no table has keys for the domain. */
   readonly dkim: readonly DkimFacts[]
@@ -61,12 +61,12 @@ async function dkimFacts(from: string, tables: DkimKeys, net: Pick<Net, 'lookupT
 }
 
 /**
- * The policy of the domain itself, of its organizational domain, or of the public suffix above it (RFC 9989 §4.10.1, §4.10.2). A record of
- * the domain itself that cannot be used ends the search, because receivers differ in what they do then (RFC 7489 §6.6.3).
+ * The policy of the domain itself, of its organizational domain, or of the public suffix above it (RFC 9989 §4.10.1, §4.10.2). An invalid
+ * record of the domain itself ends the search, because receivers treat it in different ways (RFC 7489 §6.6.3).
  */
 async function dmarcFacts(from: string, net: Pick<Net, 'lookupTxt'>): Promise<DmarcFacts> {
   let highest: DmarcPolicy | undefined
-  /** Policy of the domain that was asked before. */
+  /** Policy of the subdomain looked up before. */
   let below: DmarcPolicy | undefined
   let unusable: DmarcFacts | undefined
   for (const domain of dmarcDomains(from)) {

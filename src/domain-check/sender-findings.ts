@@ -80,14 +80,14 @@ function anyPass(results: readonly Pass[]): Pass {
   return results.includes('yes') ? 'yes' : results.includes('unknown') ? 'unknown' : 'no'
 }
 
-/** Whether mail passes DMARC: by SPF, whose domain is that of From, or by a signature of that domain or of a parent. */
+/** Finding about DMARC: mail passes by SPF, when its domain is the domain of From, or by a signature of that domain or of a parent. */
 function dmarcFinding({ domain, spf, dkim, dmarc }: SenderFacts, isDirect: boolean): Finding {
   if (dmarc.kind === 'failed') return unknown('DMARC', dmarc.why)
   if (dmarc.kind === 'invalid') return wrong('DMARC', dmarc.why)
   if (dmarc.kind === 'none') return note('DMARC', `${domain} has no record`)
   const { policy, domain: at, strictDkim, mistake } = dmarc.policy
   const name = `p=${policy}${at === domain ? '' : ` of ${at}`}${mistake === undefined ? '' : ` (${mistake})`}`
-  // Every one of our addresses may send.
+  // Mail may be sent from each of our addresses.
   const ofSpf = isDirect && spf.length > 0 ? (spf.every(({ result }) => result === 'pass') ? 'yes' : spfPass(spf)) : 'unknown'
   const aligned = dkim.filter((key) => key.signs && (!strictDkim || key.domain === domain))
   const ofDkim = anyPass(aligned.map(({ verdict }): Pass => (verdict === 'ok' ? 'yes' : verdict === 'unknown' ? 'unknown' : 'no')))
@@ -102,6 +102,6 @@ function dmarcFinding({ domain, spf, dkim, dmarc }: SenderFacts, isDirect: boole
   }
 }
 
-/** Result of SPF where some address does not pass. */
+/** Result of SPF when at least one address does not pass. */
 const spfPass = (spf: SenderFacts['spf']): Pass =>
   spf.some(({ result }) => result === 'temperror' || result === 'not-evaluated') ? 'unknown' : 'no'

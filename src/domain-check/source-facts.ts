@@ -8,23 +8,23 @@ import type { Lookup, Net } from '../system/net.ts'
 export interface SourceFacts {
   readonly address: string
   readonly names: Lookup<string>
-  /** Names whose addresses include this one. */
+  /** Names of the address that resolve to the address. */
   readonly confirmed: readonly string[]
-  /** Names whose addresses could not be looked up for now. */
+  /** Names whose look-up failed temporarily. */
   readonly unknown: readonly string[]
 }
 
 export interface OurFacts {
   /** Name in EHLO (smtp_helo_name). */
   readonly helo: string
-  /** Addresses of that name, of both families. */
+  /** Addresses of `helo`, of both families. */
   readonly heloAddresses: Lookup<string>
   readonly sources: readonly SourceFacts[]
-  /** Private addresses from which connections were made, whose public ones are not known. */
+  /** Private addresses of connections, whose public addresses are unknown. */
   readonly hidden: readonly string[]
 }
 
-/** Addresses as receivers see them: those of connections, and proxy_interfaces in place of private ones. Pure. */
+/** Addresses as receivers see them: the local addresses of connections, with proxy_interfaces in place of private ones. Pure. */
 export function publicSources(
   local: readonly string[],
   proxies: readonly string[],
@@ -40,7 +40,7 @@ export function publicSources(
   return { sources: [...sources], hidden }
 }
 
-/** Most names of an address that are looked up (RFC 7208 §5.5 has the same limit). */
+/** Names of one address to look up (RFC 7208 §5.5 has the same limit). */
 const MOST_NAMES = 10
 
 export async function gatherSources(local: readonly string[], config: Config, net: Net): Promise<OurFacts> {

@@ -1,6 +1,6 @@
 /**
- * Evaluates the SPF record of a domain for one address (RFC 7208 §4). At most 10 terms with look-ups and 2 look-ups without a record. Reaching
- * a term that is not evaluated here ends with `not-evaluated`, because it could have matched.
+ * Evaluates the SPF record of a domain for one address (RFC 7208 §4), with at most 10 look-up terms and 2 look-ups without a result. An
+ * unsupported term that is reached gives `not-evaluated`, because the term might have matched.
  */
 import { BlockList, isIPv6 } from 'node:net'
 import type { Lookup, Net } from '../system/net.ts'
@@ -10,9 +10,9 @@ export type SpfResult = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'tem
 
 export interface SpfOutcome {
   readonly result: SpfResult
-  /** The term that decided, or the reason of an error; null when no term matched, or there is no record. */
+  /** The deciding term, or the reason of an error; null when no term matched, or without a record. */
   readonly why: string | null
-  /** Number of terms with look-ups that were evaluated. */
+  /** Number of evaluated terms with look-ups. */
   readonly lookups: number
 }
 

@@ -1,41 +1,40 @@
-/** SPF records (RFC 7208 §4.5, §5, §6): which TXT record is one, and its terms. Pure. */
+/** Parses SPF records (RFC 7208 §4.5, §5, §6). Pure. */
 import { isIP } from 'node:net'
 
 /** Result of a mechanism that matches. */
 export type SpfQualifier = 'pass' | 'fail' | 'softfail' | 'neutral'
 
-/** Prefix lengths of `a` and `mx`: of an IPv4 address, and of an IPv6 address. */
+/** Prefix lengths of `a` and `mx`, for IPv4 and for IPv6 addresses. */
 export interface SpfPrefix {
   readonly ipv4: number
   readonly ipv6: number
 }
 
 interface SpfTermBase {
-  /** The term as it is written. */
   readonly text: string
   readonly qualifier: SpfQualifier
 }
 
-/** A mechanism. `unsupported` are those that are not evaluated: `exists`, `ptr`, and every domain with a macro. */
+/** `unsupported` terms are not evaluated: `exists`, `ptr`, and every domain with a macro. */
 export type SpfTerm =
   | (SpfTermBase & { readonly kind: 'all' | 'unsupported' })
   | (SpfTermBase & { readonly kind: 'ip'; readonly address: string; readonly prefix: number })
-  /** `domain` is undefined for the domain of the record. */
+  /** `domain` is undefined when the term has none, which means the domain of the record. */
   | (SpfTermBase & { readonly kind: 'a' | 'mx'; readonly domain: string | undefined; readonly prefix: SpfPrefix })
   | (SpfTermBase & { readonly kind: 'include'; readonly domain: string })
 
 export interface SpfRecord {
   readonly terms: readonly SpfTerm[]
-  /** `redirect=`, which has an effect when no mechanism matches; undefined without it. Its domain is null when it has a macro. */
+  /** `redirect=`, which applies when no mechanism matches; undefined without it. `domain` is null when it has a macro. */
   readonly redirect: { readonly text: string; readonly domain: string | null } | undefined
 }
 
-/** A record that is not valid (permerror); `why` names the term. */
+/** An invalid record (permerror). `why` names the term. */
 export interface SpfMistake {
   readonly why: string
 }
 
-/** The SPF records among the TXT records of a domain. */
+/** The SPF records among TXT records. */
 export const spfRecords = (texts: readonly string[]): readonly string[] => texts.filter((text) => /^v=spf1(?: |$)/i.test(text))
 
 const QUALIFIERS: Readonly<Record<string, SpfQualifier>> = { '': 'pass', '+': 'pass', '-': 'fail', '~': 'softfail', '?': 'neutral' }
@@ -105,7 +104,7 @@ function hosts(base: SpfTermBase, kind: 'a' | 'mx', rest: string): SpfTerm | und
   return domain === 'unsupported' ? { ...base, kind: domain } : { ...base, kind, domain, prefix }
 }
 
-/** A domain in lower case; `unsupported` with a macro; undefined when it is none. */
+/** A domain in lower case; `unsupported` for a domain with a macro; undefined for any other text. */
 function domainSpec(text: string): string | undefined {
   if (text.includes('%')) return 'unsupported'
   const name = text.replace(/\.$/, '').toLowerCase()

@@ -89,7 +89,7 @@ function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
   }
 }
 
-/** By the reason for which a plan was not carried out. */
+/** Sentences about a plan that was not carried out, by reason. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   outdated: 'Many more messages match now than were shown. Nothing was changed; these are the messages that match now.',
   typed: 'The number was not the number of messages. Nothing was changed.',

@@ -19,7 +19,7 @@ const EMPTY = { count: null, at_least: false, within: null, text: null, since: n
 export const attentionJson = (items: readonly AttentionItem[], wall: WallView): readonly AttentionJson[] =>
   items.flatMap((item) => conditionJson(item, wall))
 
-/** The condition as a list: empty for a destination. */
+/** The condition as a list; empty for a destination, which the status has elsewhere. */
 function conditionJson(item: AttentionItem, wall: WallView): readonly AttentionJson[] {
   switch (item.kind) {
     case 'dead-destination':

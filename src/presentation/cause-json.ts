@@ -5,7 +5,7 @@ import type { WaitingCause } from '../queue/waiting-causes.ts'
 import { shellWord } from '../system/shell-word.ts'
 import type { WallView } from '../system/wall-view.ts'
 
-/** The options of queue commands that select a cause; null when there are none. */
+/** The options of queue commands that select a cause; null when no options do. */
 export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
   filter === null ? null : `--destination ${shellWord(filter.destination ?? '')} --reply ${shellWord(filter.reply ?? '')}`
 

@@ -6,7 +6,6 @@ import type { z } from 'zod'
 import { shown } from '../system/shown-value.ts'
 import { clipped, plural } from './text.ts'
 
-/** A member of a value that does not fit the shape. */
 export interface InvalidMember {
   readonly kind: 'unknown' | 'missing' | 'invalid'
   readonly path: readonly PropertyKey[]
@@ -16,7 +15,6 @@ export interface InvalidMember {
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly invalid: readonly InvalidMember[] }
 
-/** Compares a value with a shape. */
 export function checkValue<T>(shape: z.ZodType<T>, value: unknown): Checked<T> {
   const parsed = shape.safeParse(value, { error: expectation })
   return parsed.success ? { ok: true, value: parsed.data } : { ok: false, invalid: invalidMembers(parsed.error.issues, [], value) }
@@ -37,14 +35,14 @@ const invalidMembers = (issues: readonly Issue[], above: readonly PropertyKey[],
     return [withReceived(issue.message, path, value)]
   })
 
-/** Adds what was received. */
+/** Completes the sentence with what was received. */
 function withReceived(expected: string, path: readonly PropertyKey[], value: unknown): InvalidMember {
   const received = memberAt(value, path)
   if (received === undefined) return { kind: 'missing', path, detail: `missing, ${expected}` }
-  return { kind: 'invalid', path, detail: SECRET.has(path.at(-1) ?? '') ? expected : `${expected}, got ${receivedText(received)}` }
+  return { kind: 'invalid', path, detail: SECRET_MEMBERS.has(path.at(-1) ?? '') ? expected : `${expected}, got ${receivedText(received)}` }
 }
 
-/** The errors of the alternative of a shape that a value was probably meant for. */
+/** The errors of the alternative that the value was probably meant for. */
 function alternatives(all: readonly Issue[][], path: readonly PropertyKey[], value: unknown): readonly InvalidMember[] {
   const [meant = []] = all.toSorted((a, b) => unlikeness(a) - unlikeness(b))
   if (!isOfOtherKind(meant)) return invalidMembers(meant, path, value)
@@ -52,10 +50,10 @@ function alternatives(all: readonly Issue[][], path: readonly PropertyKey[], val
   return [withReceived(`expected ${anyOf([...new Set(expected)])}`, path, value)]
 }
 
-/** True when the value itself, not one of its members, is of another kind. */
+/** True when the value as a whole, not a member, is of another kind. */
 const isOfOtherKind = ([issue]: readonly Issue[]): boolean => issue?.code === 'invalid_type' && issue.path.length === 0
 
-/** An alternative of the right kind comes first, and of several the one that knows the most members. */
+/** Orders alternatives: those of the right kind first, and among them the one that knows the most members. */
 const unlikeness = (issues: readonly Issue[]): number =>
   issues.reduce((sum, issue) => sum + (issue.code === 'unrecognized_keys' ? issue.keys.length : 0), isOfOtherKind(issues) ? Infinity : 0)
 
@@ -68,15 +66,15 @@ function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return at
 }
 
-/** Members that an error does not repeat. */
-const SECRET: ReadonlySet<PropertyKey> = new Set(['code', 'hash', 'secret'])
+/** An error does not repeat these members. */
+const SECRET_MEMBERS: ReadonlySet<PropertyKey> = new Set(['code', 'hash', 'secret'])
 
-/** Maximum length of a value that an error repeats. */
-const SHOWN = 100
+/** Limit of a value that an error repeats. */
+const LONGEST_QUOTED = 100
 
 function receivedText(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`
-  return typeof value === 'object' && value !== null ? 'an object' : clipped(shown(value), SHOWN)
+  return typeof value === 'object' && value !== null ? 'an object' : clipped(shown(value), LONGEST_QUOTED)
 }
 
 const anyOf = (words: readonly string[]): string => [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' or ')
@@ -91,7 +89,7 @@ const KINDS: Readonly<Record<string, string>> = {
   array: 'an array',
 }
 
-/** The sentence about what was expected, for a check that has none of its own. */
+/** The expectation, for a check without a sentence of its own. */
 function expectation(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -122,5 +120,4 @@ const UNITS: Readonly<Record<string, string>> = { string: 'character', array: 'i
 const sized = (relation: string, limit: number | bigint, origin: string): string =>
   `${relation} ${UNITS[origin] === undefined ? limit : plural(Number(limit), UNITS[origin])}`
 
-/** Names of the members of an object's shape. */
 const membersOf = (shape: unknown): readonly string[] => Object.keys((shape as z.ZodObject | undefined)?.def.shape ?? {})

@@ -6,11 +6,11 @@ import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
 import type { QueueTime } from '../system/clock.ts'
 import { healthOf, type KnownDestination } from './destination-state.ts'
 
-/** A destination with its queued mail; `load` is undefined when it has none. */
+/** A destination with its queued mail. `load` is undefined without mail. */
 export interface DestinationRow extends KnownDestination {
   readonly name: string
   readonly load: DestinationLoad | undefined
-  /** Its provider, with the reply rules that apply; null for none. */
+  /** Provider of the destination with the reply rules in effect; null for none. */
   readonly provider: ShownProvider | null
 }
 
@@ -52,7 +52,7 @@ function compared(a: DestinationRow, b: DestinationRow, sort: DestinationSort): 
   }
 }
 
-/** Destinations in an order; equal ones by name. */
+/** Destinations in an order. Equal destinations are ordered by name. */
 export const sortedRows = (rows: readonly DestinationRow[], sort: DestinationSort): readonly DestinationRow[] =>
   rows.toSorted((a, b) => compared(a, b, sort) || byName(a, b))
 
@@ -67,9 +67,7 @@ async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
   }
 }
 
-/**
- * Destinations with queued mail, by name; then those without mail that have a recorded state or are in the memory of the daemon.
- */
+/** Destinations with queued mail, by name; then those without mail that have a recorded state or are in the memory of the daemon. */
 export async function* destinationRows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<DestinationRow> {
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
@@ -87,9 +85,7 @@ export async function* destinationRows(reader: QueueReader, live: readonly LiveD
   }
 }
 
-/**
- * The row of one destination; undefined when it has no queued mail and no recorded state, and is not in the memory of the daemon.
- */
+/** The row of one destination; undefined when it has no queued mail and no recorded state, and is not in the memory of the daemon. */
 export async function destinationRow(
   reader: QueueReader,
   name: DestinationName,
@@ -102,7 +98,7 @@ export async function destinationRow(
   return { name, load, record, live, provider: await providerFinder(reader)(name, live) }
 }
 
-/** Finds providers of destinations, from memory or else as they are saved. The saved ones are read once, when the first is needed. */
+/** Finds providers of destinations in memory or, for others, among the saved ones, which are read once, at the first need. */
 export function providerFinder(
   reader: Pick<QueueReader, 'providerOf' | 'providerRecords'>,
 ): (name: DestinationName, live: LiveDestination | undefined) => Promise<ShownProvider | null> {

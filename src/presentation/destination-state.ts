@@ -11,10 +11,7 @@ export interface KnownDestination {
   readonly record: DestinationRecord | undefined
 }
 
-/**
- * State of a destination and its causes: as the running scheduler holds them or, when it does not hold the destination, as
- * stored.
- */
+/** State of a destination and its causes: as in the running scheduler, or as stored when the scheduler does not have the destination. */
 export function healthOf({ live, record }: KnownDestination): Omit<DestinationRecord, 'name'> & { readonly state: DestinationState } {
   if (live !== undefined) return live
   const { deadUntil = null, probeInterval = null, suspension = null, siteStatus = null } = record ?? {}
@@ -27,7 +24,7 @@ export function stateText(known: KnownDestination, now: QueueTime): string {
   const { state, deadUntil, suspension } = healthOf(known)
   if (suspension !== null) {
     const { by, until, reason } = suspension
-    // A suspension that has passed while no daemon runs ends at the next start.
+    // A suspension that ends while no daemon runs stays until the next start.
     const end = until === null ? '' : until > now ? `, ends ${relative(until, now)}` : `, ended ${relative(until, now)}`
     return `suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`
   }

@@ -9,7 +9,7 @@ import { isoTime } from './text.ts'
 export const eventJson = (epoch: number, event: KeptEvent, wall: WallView): ListedEvent =>
   ({ id: eventId(epoch, event.seq), type: event.type, timestamp: isoTime(eventTime(event, wall)), data: dataOf(event) }) as ListedEvent
 
-/** The event that tells of deleted ones. */
+/** The event that reports deleted events. */
 export const lostJson = (epoch: number, lost: LostEvents, at: WallTime): ListedEvent => ({
   id: lostEventId(epoch, lost),
   type: 'events.lost',

@@ -1,6 +1,6 @@
 /**
- * The coming attempts of a recipient if all of them fail temporarily, computed by the planner with the policy, the step and the
- * random draws of the queue; and the delay warnings on the way. Pure.
+ * The coming attempts of a recipient if all of them fail temporarily, planned with the policy, the step and the random draws of the queue;
+ * and the delay warnings in between. Pure.
  */
 import { noticeDueFor } from '../bounce/notice.ts'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
@@ -17,16 +17,16 @@ export interface FutureFacts {
   readonly records: DestinationRecords
   readonly policies: DestinationPolicies
   readonly notices: Pick<NoticeSettings, 'rules' | 'warningAges'>
-  /** The named draws of the scheduler; see Random.draw. */
+  /** Named draws of the scheduler; see Random.draw. */
   readonly draw: (key: string) => number
   readonly now: QueueTime
   readonly wall: WallView
 }
 
-/** Maximum number of attempts per recipient. A policy may plan many in the lifetime of a message. */
-const MOST = 500
+/** Per recipient: a policy may plan many attempts in the lifetime of a message. */
+const MOST_ATTEMPTS = 500
 
-/** The coming attempts of a recipient, in seconds; null when none is planned. */
+/** The coming attempts of a recipient, in seconds; null without any. */
 function futureOf(recipient: Recipient, { story, records, policies, notices, draw, now, wall }: FutureFacts) {
   const next = isLive(recipient) ? nextAttemptAt(recipient, story.queue, records) : null
   if (next === null || story.forcedExpire) return null
@@ -47,15 +47,15 @@ function futureOf(recipient: Recipient, { story, records, policies, notices, dra
     .filter((at) => isWarned && at > now && at < recipient.expiresAt)
   return {
     recipient: recipient.address,
-    attempts: ages.slice(0, MOST).map((age) => wall.seconds(message.createdAt + age)),
-    /** Number of attempts, also of those above the maximum. */
+    attempts: ages.slice(0, MOST_ATTEMPTS).map((age) => wall.seconds(message.createdAt + age)),
+    /** Number of planned attempts, including those above MOST_ATTEMPTS. */
     planned: ages.length,
     warnings: warnings.map((at) => wall.seconds(at)),
     expire_time: wall.seconds(recipient.expiresAt),
   }
 }
 
-/** The future of each recipient that has one. */
+/** The future of each recipient with planned attempts. */
 export const futureJson = (facts: FutureFacts) =>
   facts.story.recipients.map((recipient) => futureOf(recipient, facts)).filter((future) => future !== null)
 

@@ -25,6 +25,6 @@ export const submissionJson = (submission: Submission, wall: WallView) => ({
   expire_time: null,
   attempts: 0,
   next_attempt_time: null,
-  // The reason is one of the file, which may have no readable recipients, so it is a member of the entry.
+  // The reason concerns the file, which may have no readable recipients, so it is a member of the entry.
   delay_reason: submission.reason ?? undefined,
 })

@@ -39,7 +39,7 @@ function recipientJson(recipient: ListedRecipient, next: number | null, records:
   }
 }
 
-/** Builds the object of `queue list --json` and `postqueue -j`. */
+/** The object of `queue list --json` and `postqueue -j`. */
 export function messageJson(
   listed: Omit<ListedMessage, 'queue' | 'recipientCount'> & { readonly queue: Queue },
   records: DestinationRecords,
@@ -71,7 +71,7 @@ export function messageJson(
   }
 }
 
-/** Builds one entry of `history` in `queue show --json`. */
+/** One entry of `history` in `queue show --json`. */
 export function attemptJson(attempt: AttemptRecord, address: string, wall: WallView) {
   return {
     time: wall.seconds(attempt.at),

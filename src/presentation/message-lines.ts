@@ -20,9 +20,9 @@ const PLAIN = /^[ !#-[\]-~]*$/
 const escaped = (text: string): string => (PLAIN.test(text) ? text : escapeControls(JSON.stringify(text).slice(1, -1)))
 
 /** Maximum number of values whose JSON is kept. */
-const KEPT = 100
+const MOST_KEPT = 100
 
-/** Makes the JSON of a value of which a listing has few, each of them many times. */
+/** Keeps the JSON of values: a listing has few distinct ones, each many times. */
 function kept(make: (text: string) => string): (text: string) => string {
   const made = new Map<string, string>()
   return (text) => {
@@ -30,7 +30,7 @@ function kept(make: (text: string) => string): (text: string) => string {
     if (json === undefined) {
       // A flat text: one that V8 has not joined would be joined in each line.
       json = Buffer.from(make(text)).toString()
-      if (made.size >= KEPT) made.clear()
+      if (made.size >= MOST_KEPT) made.clear()
       made.set(text, json)
     }
     return json
@@ -45,8 +45,8 @@ const stateMember = kept((state) => `","state":"${state}","attempts":`)
 const statusMember = kept((status) => `,"last_status":"${escaped(status)}"`)
 const queueMember = kept((queue) => `{"queue_name":"${queue}","queue_id":"`)
 
-/** Greatest time in ms of which a double has all digits of the seconds. */
-const EXACT = 1e14
+/** In ms. A double has all digits of the seconds up to this time. */
+const LATEST_EXACT = 1e14
 
 /** Decimal fractions of a second by their milliseconds: `.5` for 500, and nothing for 0. */
 const FRACTIONS: readonly string[] = Array.from({ length: 1000 }, (_, rest) => String(rest / 1000).slice(1))
@@ -54,7 +54,7 @@ const FRACTIONS: readonly string[] = Array.from({ length: 1000 }, (_, rest) => S
 /** The JSON of `epochSeconds`. */
 function seconds(at: WallTime | null): string {
   if (at === null) return 'null'
-  if (!Number.isInteger(at) || at < 0 || at > EXACT) return JSON.stringify(at / 1000)
+  if (!Number.isInteger(at) || at < 0 || at > LATEST_EXACT) return JSON.stringify(at / 1000)
   const whole = Math.floor(at / 1000)
   return `${whole}${FRACTIONS[at - whole * 1000]}`
 }
@@ -96,8 +96,8 @@ function messageLine(listing: ListedMessage, records: DestinationRecords, wall: 
   return `${sent}${recipients}],"expire_time":${seconds(wall.orNull(expiry))},"attempts":${attempts},"next_attempt_time":${earliestText}}\n`
 }
 
-/** Number of characters that are encoded at once. V8 takes several times as long for a text that its young generation has no room for. */
-const CHUNK = 16_384
+/** In characters. V8 takes several times as long to encode a text that does not fit into its young generation. */
+const ENCODED_AT_ONCE = 16_384
 
 /** Messages as lines of JSON, in a buffer of their own. */
 export function listingLines(page: readonly ListedMessage[], records: DestinationRecords, wall: WallView): Uint8Array {
@@ -105,7 +105,7 @@ export function listingLines(page: readonly ListedMessage[], records: Destinatio
   let chunk = ''
   for (const listed of page) {
     chunk += messageLine(listed, records, wall)
-    if (chunk.length < CHUNK) continue
+    if (chunk.length < ENCODED_AT_ONCE) continue
     chunks.push(chunk)
     chunk = ''
   }

@@ -1,4 +1,4 @@
-/** An `[oauth.NAME]` table, its tokens and their tests as JSON. No member has a secret; paths of files are shown. */
+/** An `[oauth.NAME]` table, its tokens and their tests as JSON, without secrets. Paths of files are shown. */
 import type { OauthTable } from '../config/values/oauth-table.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenClaims } from '../oauth/token-claims.ts'
@@ -8,7 +8,6 @@ import { epochSeconds } from './text.ts'
 const seconds = (at: WallTime | null): number | null => (at === null ? null : epochSeconds(at))
 const textOrNull = (text: string): string | null => (text === '' ? null : text)
 
-/** The settings of a table. */
 export const oauthSettingsJson = (table: OauthTable) => ({
   token_url: textOrNull(table.tokenUrl),
   device_url: textOrNull(table.deviceUrl),
@@ -23,14 +22,14 @@ export const oauthSettingsJson = (table: OauthTable) => ({
   command: textOrNull(table.command),
 })
 
-/** A token of a running daemon. `user` is null where one token serves all users. */
+/** A token of a running daemon. `user` is null for a token of all users. */
 export const tokenStateJson = ({ user, left, problem }: TokenState) => ({
   user: textOrNull(user),
   left: left === null ? null : Math.floor(left / SECOND),
   problem,
 })
 
-/** `tokens` are those of the running daemon; null when none runs. */
+/** `tokens` are the tokens of the running daemon; null when no daemon runs. */
 export const oauthJson = ({ name, provider, grant }: OauthTable, usedBy: readonly string[], tokens: readonly TokenState[] | null) => ({
   name,
   provider,
@@ -39,7 +38,7 @@ export const oauthJson = ({ name, provider, grant }: OauthTable, usedBy: readonl
   tokens: tokens?.filter((one) => one.name === name).map(tokenStateJson) ?? null,
 })
 
-/** A token by its claims; all members but `lifetime` are null for an opaque one. */
+/** Claims of a token. All members but `lifetime` are null for an opaque token. */
 export const tokenJson = (claims: TokenClaims | null, lifetime: Duration) => ({
   lifetime: Math.floor(lifetime / SECOND),
   opaque: claims === null,

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../store/audit-log.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { auditJson } from './audit-json.ts'
 
-/** Members that a record and an operation have in common. */
+/** Members that records and operations share. */
 const stateJson = (entry: AuditEntry, wall: WallView) => ({
   id: entry.id,
   state: entry.state,

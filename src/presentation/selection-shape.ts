@@ -1,15 +1,15 @@
 /**
- * Shapes of a selection of messages, as one process sends it to another: at the control socket, and in the token of a plan. They are strict
- * and no key has a default: a request of another version is refused as a whole instead of selecting more mail.
+ * Shapes of a selection of messages that one process sends to another: at the control socket, and in the token of a plan. The shapes are
+ * strict and without defaults: a request of another version is refused as a whole instead of selecting more mail.
  */
 import { z } from 'zod'
 import type { Selection } from '../queue/operation-request.ts'
 import { CONDITION_KEYS, MESSAGE_CONDITIONS, type ConditionKind, type QueueFilter } from '../store/message-conditions.ts'
 
-/** Queues whose messages an operation may be limited to. */
+/** An operation may be limited to messages in these queues. */
 export const queueShape = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
 
-/** Texts of a request have up to 1,000 characters; an internationalized domain is longer in its normal form. */
+/** A text in a request has up to 1,000 characters. The normal form of an internationalized domain is longer. */
 const text = z.string().max(4_000)
 
 const VALUES: Readonly<Record<ConditionKind, z.ZodType>> = {

@@ -1,9 +1,9 @@
-/** A subscription to events as JSON. Secrets are left out, and URLs are masked unless the reader may see them. */
+/** A subscription to events as JSON, without secrets. URLs are masked unless the reader may see them. */
 import { maskedTarget } from '../config/values/event-tables.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { WallView } from '../system/wall-view.ts'
 
-/** The object of `deferd webhook list --json`, where `showsUrl` is set. */
+/** The object of `deferd webhook list --json`. `showsUrl` leaves the URL unmasked. */
 export function subscriptionJson(subscription: SubscriptionView, wall: WallView, showsUrl = false) {
   const { name, owner, settings, progress, behind, oldestAt, parked, lost } = subscription
   const { lastAnswer } = progress

@@ -65,8 +65,8 @@ function expand(value: string, values: ReadonlyMap<string, string>, depth = 0): 
     .trim()
 }
 
-/** Exim's default of delay_warning. */
-const EXIM_WARNING = '24h'
+/** Exim's default. */
+const EXIM_DELAY_WARNING = '24h'
 
 /**
  * Reads the retry section of an exim.conf, or a file of retry rules. Returns one plan for each line `pattern error rules`. Throws
@@ -79,7 +79,7 @@ export function readEximRetry(text: string, name: string): readonly Setup[] {
   const end = rest.findIndex((line) => /^begin\s/i.test(line))
   const rules = end < 0 ? rest : rest.slice(0, end)
   const warning = lines.map((line) => /^delay_warning\s*=\s*([^:\s]+)/.exec(line)?.[1]).find((time) => time !== undefined)
-  const warnings = [parseExactDuration(warning ?? EXIM_WARNING) ?? DAY]
+  const warnings = [parseExactDuration(warning ?? EXIM_DELAY_WARNING) ?? DAY]
   const setups = rules.map((line) => eximSetup(line, warnings))
   if (setups.length === 0) throw new PolicyError(`${name}: no retry rules found: expected lines after "begin retry", or a file of rules`)
   return setups

@@ -60,7 +60,7 @@ export function attemptRow(attempts: readonly Duration[], longest: Duration, wid
   return row.join('').trimEnd()
 }
 
-/** A time as a shaded row. */
+/** A span of time as a shaded row. */
 export function shadedRow(from: Duration, until: Duration, longest: Duration, width: number): string {
   const at = (time: Duration): number => Math.min(width, Math.max(0, Math.round((time / Math.max(1, longest)) * width)))
   return ' '.repeat(at(from)) + '░'.repeat(Math.max(1, at(until) - at(from)))

@@ -1,6 +1,6 @@
 /**
- * Outcomes of the last attempts at each destination and its last windows, from the events. Causes are computed from the outcomes only
- * when they are asked for.
+ * Outcomes of the last attempts at each destination, and its last windows, from the events. Causes are computed from the outcomes on
+ * demand.
  */
 import { causeOf } from '../mail/failure-cause.ts'
 import type { DestinationName } from '../mail/message.ts'
@@ -9,11 +9,11 @@ import type { Listen } from './events.ts'
 
 type Outcome = Pick<AttemptRecord, 'at' | 'outcome' | 'status'>
 
-/** Maximum number of outcomes kept per destination. An attempt has one outcome for each recipient. */
+/** Per destination; an attempt has one outcome for each recipient. */
 export const OUTCOMES_KEPT = 50
-/** Maximum number of windows kept per destination. */
+/** Per destination. */
 export const WINDOWS_KEPT = 120
-/** Maximum number of destinations kept: those attempted last. */
+/** The destinations attempted last are kept. */
 export const DESTINATIONS_KEPT = 256
 
 interface Kept {
@@ -21,7 +21,6 @@ interface Kept {
   readonly windows: number[]
 }
 
-/** Recent attempts at a destination. */
 export interface RecentAttempts {
   /** Outcomes, oldest first. */
   readonly outcomes: readonly AttemptRecord['outcome'][]
@@ -36,7 +35,6 @@ export class LastOutcomes {
   /** Destination of the last attempt. */
   #latest: DestinationName | undefined
 
-  /** Remembers the outcomes of an attempt, and a window. */
   readonly listen: Listen = (event) => {
     if (event.kind === 'attempted') {
       const { outcomes } = this.#kept(event.request.destination)
@@ -61,7 +59,7 @@ export class LastOutcomes {
     }
   }
 
-  /** The record of a destination, which becomes the last one to be dropped. */
+  /** Returns the record of a destination, and makes it the last one to be dropped. */
   #kept(destination: DestinationName): Kept {
     const kept = this.#byDestination.get(destination) ?? { outcomes: [], windows: [] }
     if (destination === this.#latest) return kept
@@ -74,7 +72,7 @@ export class LastOutcomes {
   }
 }
 
-/** Holds up to twice as many as are kept, so that the oldest are dropped together. */
+/** Waits until there are twice as many values as are kept, and then drops the oldest ones together. */
 function dropOldest(values: unknown[], kept: number): void {
   if (values.length > 2 * kept) values.splice(0, values.length - kept)
 }

@@ -3,10 +3,7 @@ import { accessSync, closeSync, constants, fchownSync, fstatSync, openSync, stat
 import { dirname } from 'node:path'
 import { errorMessage } from '../system/caught-error.ts'
 
-/**
- * Reason why the log cannot be written to the file, with the name of the parameter; null when it can. Creates and changes
- * nothing.
- */
+/** Reason why the log cannot be written to the file, with the name of the parameter; null when it can. Creates and changes nothing. */
 export function logFileProblem(path: string): string | null {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file?.isDirectory() === true) return `log_file: ${path} is a folder: name a file in it`
@@ -20,14 +17,13 @@ export function logFileProblem(path: string): string | null {
 
 export class LogFile {
   readonly #fd: number
-  /** True after a failed write, until one succeeds. */
+  /** True after a failed write, until a write succeeds. */
   #failing = false
   readonly #report: (text: string) => void
 
   /**
-   * Opens the file, which is created with mode 0640, and gives it to `owner`. Throws the system's error. Failed writes do not
-   * throw, since the log must not stop mail: their lines are lost, and `report` gets the first failure of a series, such as that
-   * of a full disk.
+   * Opens the file, which is created with mode 0640, and gives the file to `owner`. Throws the system's error. A failed write does not
+   * throw, because the log must not stop mail: its lines are lost, and `report` gets the first failure of a series, such as on a full disk.
    */
   constructor(path: string, report: (text: string) => void, owner: { readonly uid: number; readonly gid: number } | null = null) {
     this.#fd = openSync(path, 'a', 0o640)

@@ -27,13 +27,12 @@ export interface LogOptions {
 
 export interface Log {
   readonly listen: Listen
-  /** Writes the buffer. */
   flush(): void
 }
 
-/** Maximum time in ms that a line stays in the buffer. */
-const BUFFER_TIME: Duration = 5
-/** Number of characters at which the buffer is written at once. */
+/** In ms. */
+const LONGEST_BUFFER_TIME: Duration = 5
+/** In characters. A buffer of this size is written at once. */
 const BUFFER_SIZE = 64 * 1024
 /** Validity of a cached offset from UTC. Offsets change only at full quarters of an hour. */
 const ZONE_INTERVAL: Duration = 15 * 60_000
@@ -54,7 +53,7 @@ class LineBuffer {
     if (this.#text.length >= BUFFER_SIZE) this.flush()
     else if (!this.#scheduled) {
       this.#scheduled = true
-      this.#clock.after(BUFFER_TIME, () => {
+      this.#clock.after(LONGEST_BUFFER_TIME, () => {
         this.#scheduled = false
         this.flush()
       })

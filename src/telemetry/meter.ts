@@ -1,6 +1,6 @@
 /**
- * Meter of the traffic that flows now: recipients by kind in rings of intervals, counted from the events. A count is one addition
- * per ring; nothing runs between events. The store keeps the minutes (store/traffic), which survive a restart.
+ * Meter of the current traffic: recipients by kind in rings of intervals, counted from the events. A count is one addition per ring;
+ * nothing runs between events. The store keeps the minutes (store/traffic), which survive a restart.
  */
 import { MINUTE, SECOND, type Clock, type Duration } from '../system/clock.ts'
 import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic, type TrafficKind } from '../store/traffic.ts'
@@ -82,12 +82,11 @@ export class Meter {
     this.#allRings = Object.values(this.#rings)
   }
 
-  /** Counts an event. */
   readonly listen: Listen = (event) => {
     if (event.kind === 'attempted') {
       for (const { outcome } of event.attempts) if (outcome !== 'expired') this.#add(outcome, 1)
     } else if (event.kind === 'accepted') {
-      // A requeued message was accepted before.
+      // A requeued message was counted when it was first accepted.
       if (event.originalId === undefined) this.#add('accepted', event.recipients.length)
     } else if (event.kind === 'notice-sent') {
       this.#add('accepted', 1)

@@ -2,10 +2,8 @@
 import { HOUR, type Duration, type QueueTime } from '../system/clock.ts'
 import type { Listen } from './events.ts'
 
-/** Time for which a warning counts. */
-const KEPT: Duration = HOUR
-/** Maximum number of warnings kept. */
-const MOST = 1_000
+const WARNINGS_KEPT_FOR: Duration = HOUR
+const MOST_WARNINGS = 1_000
 
 interface Warning {
   readonly at: QueueTime
@@ -31,17 +29,17 @@ export class RecentTroubles {
 
   #add(warning: Warning): void {
     this.#warnings.push(warning)
-    if (this.#warnings.length > MOST) this.#warnings = this.#warnings.slice(-MOST / 2)
+    if (this.#warnings.length > MOST_WARNINGS) this.#warnings = this.#warnings.slice(-MOST_WARNINGS / 2)
   }
 
-  /** Why the store cannot commit, and since when; null while it can. */
+  /** Reason and begin of a failure of the store to commit; null while the store can commit. */
   get storeUnavailable(): { readonly why: string; readonly since: QueueTime } | null {
     return this.#storeUnavailable
   }
 
-  /** Number of warnings and errors of the last hour, the last of them, and the time of the first; null when there were none. */
+  /** Number of warnings and errors of the last hour, the text of the last one, and the time of the first one; null without any. */
   warnings(now: QueueTime): { readonly count: number; readonly last: string; readonly since: QueueTime } | null {
-    const recent = this.#warnings.filter(({ at }) => at > now - KEPT)
+    const recent = this.#warnings.filter(({ at }) => at > now - WARNINGS_KEPT_FOR)
     const [first, last] = [recent[0], recent.at(-1)]
     return first === undefined || last === undefined ? null : { count: recent.length, last: last.text, since: first.at }
   }

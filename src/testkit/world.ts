@@ -65,7 +65,7 @@ import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
 const HOSTNAME = 'deferd.example'
-/** Inside the world. */
+/** Address on which the relay listens inside the world. */
 const RELAY_ADDRESS: Endpoint = { address: '127.0.0.1', port: 2525 }
 const CLIENT_ADDRESS = '127.0.0.1'
 

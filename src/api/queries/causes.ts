@@ -7,9 +7,9 @@ import { assertVisible } from './destinations.ts'
 import type { Visible } from './messages.ts'
 import { asOf, type QueueView } from './queue-view.ts'
 
-/** After the end of a count. Older causes are counted again. */
+/** Causes whose count ended longer ago are counted again. */
 const KEPT_FOR: Duration = seconds(30)
-/** In destinations whose causes are kept. */
+/** Maximum number of destinations whose causes are kept. */
 const MOST_KEPT = 64
 /** Time for which a count without clients runs on, so that a client that asks again gets its result. */
 const COUNTS_ON_FOR: Duration = seconds(10)

@@ -21,7 +21,7 @@ interface Viewer {
   readonly signal: AbortSignal
 }
 
-/** For the whole listing, and for a stream. */
+/** Number of events per read of the whole listing or of a stream. */
 const READ_AT_ONCE = 250
 
 interface Read {

@@ -75,7 +75,7 @@ export async function parkedPage(
   return { events, next: parked.length > limit ? String(events.at(-1)?.number ?? after) : null }
 }
 
-/** With `time` in seconds. */
+/** An event with its time in seconds. */
 export type TimedEvent = ListedEvent & { readonly time: number }
 
 /** In events that the search for the newest ones compares with a filter. */

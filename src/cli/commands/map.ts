@@ -12,7 +12,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import { maskControls } from '../../presentation/text.ts'
 import type { Shell } from '../shell/shell.ts'
 
-/** Of a key that no table has, as of postmap -q. */
+/** Exit code for a key that no table has, as of postmap -q. */
 const NOT_FOUND = 1
 
 const TABLE_PARAMETERS = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'] as const

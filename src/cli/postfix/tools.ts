@@ -8,7 +8,7 @@ export type Tool = (shell: Shell, args: readonly string[]) => Promise<void>
 
 export interface PostfixName {
   readonly load: () => Promise<Tool>
-  /** In Markdown. */
+  /** Markdown. */
   readonly options: string
 }
 

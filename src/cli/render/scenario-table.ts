@@ -36,7 +36,7 @@ type Curve = readonly [label: string, values: readonly number[]]
 
 const mostOf = (values: readonly number[]): number => values.reduce((highest, value) => Math.max(highest, value), 0)
 
-/** Without its number. */
+/** The longest label, without its number. */
 const LONGEST_LABEL = '  delivered, at most '
 const LEAST_STEPS = 10
 
@@ -57,7 +57,7 @@ function labelledCurves({ waiting, delivered, failed, window }: Curves): readonl
   )
 }
 
-/** In destinations; curves are printed for up to this number. */
+/** Maximum number of destinations with curves. */
 const MOST_WITH_CURVES = 6
 
 /** Curves as rows of block characters. Each curve is scaled to its own maximum, which is printed beside it. */

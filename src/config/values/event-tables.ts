@@ -26,7 +26,7 @@ export interface EventsTable extends EventFilter {
 /** Names of subscriptions, in tables and commands. */
 export const SUBSCRIPTION_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i
 
-/** In events of one request. */
+/** Limit of events per request. */
 const MOST_PER_REQUEST = 1_000
 
 const typePatterns = is.kind('a list of types or patterns such as "recipient.*"', (given) => {

@@ -8,7 +8,7 @@ export interface PeersDeps {
   readonly open: () => Promise<NodeDirectory>
 }
 
-/** For the answers of the other nodes. */
+/** The other nodes have this time to answer. */
 const ANSWER_LIMIT: Duration = SECOND
 /** Owners of destinations that were read longer ago are read again. */
 const OWNERS_AGE: Duration = SECOND

@@ -196,7 +196,7 @@ export class Relay {
     this.#mailerDaemon.load()
   }
 
-  /** For mail that does not arrive by SMTP. */
+  /** Accepts mail that does not arrive by SMTP. */
   get acceptor(): Acceptor {
     return this.#rules.acceptor
   }

@@ -1,4 +1,7 @@
-/** Contents of a deferd.toml before it is written: parameters, tables, files that it names, and comments on what has no equivalent. */
+/**
+ * Contents of a deferd.toml before it is written: parameters, tables, files that the parameters name, and comments on settings without an
+ * equivalent.
+ */
 import { parse } from 'smol-toml'
 
 export interface ConvertedFile {
@@ -9,7 +12,6 @@ export interface ConvertedFile {
 
 export type ParameterValue = string | readonly string[]
 
-/** A `[[smtpd]]` table. */
 export interface ListenerDraft {
   readonly address: string
   readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
@@ -21,7 +23,7 @@ const ANYONE = 0o644
 export class ConfigurationDraft {
   /** Folder of deferd.toml, into which files are written. */
   readonly folder: string
-  /** Parameters and comments in their order. */
+  /** Parameters and comments, in order. */
   readonly #lines: ({ readonly name: string; readonly value: ParameterValue } | { readonly note: string })[] = []
   readonly transports = new Map<string, string>()
   readonly #transportNotes: string[] = []
@@ -33,7 +35,7 @@ export class ConfigurationDraft {
     this.folder = folder
   }
 
-  /** Sets a parameter; a later value replaces an earlier one. */
+  /** A later value replaces an earlier one. */
   set(name: string, value: ParameterValue): void {
     const at = this.#lines.findIndex((line) => 'name' in line && line.name === name)
     if (at >= 0) this.#lines[at] = { name, value }
@@ -44,7 +46,6 @@ export class ConfigurationDraft {
     return this.#lines.some((line) => 'name' in line && line.name === name)
   }
 
-  /** Adds a comment. */
   note(text: string): void {
     this.#lines.push({ note: text })
   }
@@ -53,7 +54,6 @@ export class ConfigurationDraft {
     this.#transportNotes.push(text)
   }
 
-  /** Sets a parameter of a destination. */
   setFor(heading: string, name: string, value: string): void {
     this.destinations.set(heading, (this.destinations.get(heading) ?? new Map<string, string>()).set(name, value))
   }
@@ -62,7 +62,7 @@ export class ConfigurationDraft {
     this.files.set(path, { path, text, mode })
   }
 
-  /** Replaces a parameter, or an entry of a table, by a comment. Returns false when there is none. */
+  /** Replaces a parameter, or an entry of a table, by a comment. Returns false when neither exists. */
   withdraw(key: readonly string[], why: string): boolean {
     const [first = '', ...rest] = key
     if (first === 'transport_maps') {
@@ -81,7 +81,6 @@ export class ConfigurationDraft {
     return true
   }
 
-  /** The text of deferd.toml. */
   get toml(): string {
     const lines = this.#lines.map((line) => ('note' in line ? comment(line.note) : `${line.name} = ${tomlValue(line.value)}`))
     const transports = [...this.transports].map(([key, value]) => `${quoted(key)} = ${quoted(value)}`)
@@ -102,7 +101,7 @@ export class ConfigurationDraft {
     return `${[...lines, ...ofTransports, ...listeners, ...destinations].join('\n')}\n`
   }
 
-  /** The values of deferd.toml, as a reader of the file gets them. */
+  /** The values that a reader of deferd.toml would get. */
   get values(): Readonly<Record<string, unknown>> {
     return parse(this.toml)
   }
@@ -115,6 +114,6 @@ const comment = (text: string): string => `# ${text.replaceAll(/\s+/g, ' ')}`
 
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f')
 
-/** References are expanded already, so that a dollar sign is one. */
+/** References are already expanded, so that a dollar sign stands for itself. */
 const tomlValue = (value: ParameterValue): string =>
   typeof value === 'string' ? quoted(value.replaceAll('$', '$$$$')) : `[${value.map((one) => tomlValue(one)).join(', ')}]`

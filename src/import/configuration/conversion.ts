@@ -1,6 +1,6 @@
 /**
- * Converts Postfix's configuration to a deferd.toml that deferd accepts. All that has no equivalent is in a comment. Changes
- * nothing: the caller writes the files.
+ * Converts Postfix's configuration to a deferd.toml that deferd accepts. Comments name all settings without an equivalent. Changes nothing:
+ * the caller writes the files.
  */
 import { configFrom } from '../../config/load.ts'
 import { ConfigError } from '../../config/values/problem.ts'
@@ -19,14 +19,13 @@ export interface PostfixFacts {
   readonly configDirectory: string
   /** Folder of the new deferd.toml. */
   readonly folder: string
-  /** Name of the machine. */
   readonly hostname: string
   readonly queueDirectory: string
 }
 
 export interface ConvertedConfiguration {
   readonly toml: string
-  /** Further files that deferd.toml names. */
+  /** Other files, which deferd.toml names. */
   readonly files: readonly ConvertedFile[]
   /** queue_directory of Postfix. */
   readonly spool: string
@@ -108,12 +107,12 @@ function noteServices(draft: ConfigurationDraft, { services }: MasterCf): void {
   }
 }
 
-/** Rounds of the validation. Each removes at least one problem. */
-const ROUNDS = 100
+/** Each round of the validation removes at least one problem. */
+const MOST_ROUNDS = 100
 
-/** Makes a comment of each value that deferd refuses. */
+/** Turns each value that deferd refuses into a comment. */
 function withdrawProblems(draft: ConfigurationDraft, hostname: string): void {
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < MOST_ROUNDS; round++) {
     try {
       configFrom(draft.values, hostname, { where: (...key) => JSON.stringify(key) })
       return

@@ -7,8 +7,8 @@ import type { MasterService } from './master-cf.ts'
 /** Services by name (services(5)). */
 const PORTS: Readonly<Record<string, number>> = { smtp: 25, smtps: 465, submissions: 465, urd: 465, submission: 587 }
 
-/** Overrides that the listener itself answers. */
-const ANSWERED = new Set([
+/** Overrides that the conversion of the listener itself handles. */
+const HANDLED_OVERRIDES = new Set([
   'smtpd_tls_wrappermode',
   'smtpd_tls_security_level',
   'smtpd_sasl_auth_enable',
@@ -23,7 +23,7 @@ interface ListenerContext {
   readonly draft: ConfigurationDraft
   readonly parameters: PostfixParameters
   readonly services: readonly MasterService[]
-  /** True when the certificate of the server can be read. */
+  /** True when the server's certificate is readable. */
   readonly hasCertificate: boolean
 }
 
@@ -41,7 +41,7 @@ export function convertListeners(context: ListenerContext): void {
   if (listeners.some(({ auth }) => auth !== 'none')) addUsers(draft)
 }
 
-/** An empty file of users, without which a listener with AUTH cannot start. */
+/** Adds an empty users file, without which a listener with AUTH cannot start. */
 function addUsers(draft: ConfigurationDraft): void {
   const path = `${draft.folder}/users`
   draft.note('Passwords of SMTP users are not in the files of Postfix: add each user by deferd user add NAME')
@@ -65,7 +65,7 @@ function listenersOf(service: MasterService, context: ListenerContext): readonly
 
 function noteOverrides({ name, overrides }: MasterService, draft: ConfigurationDraft): void {
   for (const [parameter, value] of overrides) {
-    if (!ANSWERED.has(parameter))
+    if (!HANDLED_OVERRIDES.has(parameter))
       draft.note(`master.cf: ${name}: ${parameter} = ${value}: deferd has it for all listeners only, or not at all`)
   }
 }
@@ -76,7 +76,7 @@ function levelOf(parameters: PostfixParameters, { hasCertificate }: ListenerCont
   return serverLevel(parameters)
 }
 
-/** The level with its older parameters. */
+/** The level by smtpd_tls_security_level, or by the older parameters. */
 export function serverLevel(parameters: PostfixParameters): 'none' | 'may' | 'encrypt' {
   const level = parameters.get('smtpd_tls_security_level')
   if (level === 'encrypt' || (level === '' && parameters.isYes('smtpd_enforce_tls'))) return 'encrypt'
@@ -95,7 +95,7 @@ function authOf(parameters: PostfixParameters): ListenerDraft['auth'] {
   return isRequired ? 'required' : 'may'
 }
 
-/** Listen addresses without port: those of the service, or of inet_interfaces. */
+/** Listen addresses without ports: of the service, or of inet_interfaces. */
 function addressesFor(host: string, parameters: PostfixParameters, draft: ConfigurationDraft): readonly string[] {
   const families = parameters.words('inet_protocols')
   const has = (family: string) => families.includes('all') || families.includes(family)

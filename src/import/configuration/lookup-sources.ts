@@ -7,21 +7,20 @@ import { errorMessage } from '../../system/caught-error.ts'
 export interface PostfixFiles {
   /** The text of a file; null when it cannot be read. */
   readonly read: (path: string) => string | null
-  /** Time of the last change of a file; null when there is none. */
+  /** Time of the last change of a file; null for a missing file. */
   readonly changedAt: (path: string) => number | null
   /** The entries of a database by postmap -s, as lines of key and value; null when that fails. */
   readonly dump: (type: string, path: string) => string | null
 }
 
-/** One table of a list. */
 export type LookupSource =
-  /** A file of keys and values. `text` is its content, or that of the database when there is no file. */
+  /** A file of keys and values. `text` is its content; without the file, the content of the database. */
   | { readonly kind: 'file'; readonly path: string; readonly text: string; readonly isFile: boolean; readonly warning: string | null }
-  /** A table that is written in the parameter. */
+  /** A table written in the parameter itself. */
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'missing'; readonly text: string; readonly why: string }
 
-/** Types that postmap makes from text files, and their file name extensions. */
+/** Types that postmap makes from text files, with their file name extensions. */
 const INDEXED: Readonly<Record<string, string>> = {
   hash: '.db',
   btree: '.db',
@@ -32,7 +31,7 @@ const INDEXED: Readonly<Record<string, string>> = {
   texthash: '',
 }
 
-/** The tables of an expanded value, and the words in it that are no tables. */
+/** The tables in an expanded value, and its other words. */
 export function lookupSources(
   value: string,
   files: PostfixFiles,
@@ -64,7 +63,7 @@ function sourceOf(member: string, type: string, { rest, files }: { readonly rest
   }
 }
 
-/** The reason why a table of patterns is left out, where it is: only maps have patterns, in files. */
+/** The reason why a table of patterns is left out: deferd has patterns only for maps, and only in files. */
 function whyNoPatterns(path: string, files: PostfixFiles): string {
   if (path.startsWith('{')) return 'write its rules into a file'
   return files.read(path) === null ? `${path} cannot be read` : 'deferd has no patterns there'
@@ -89,7 +88,7 @@ function staleness(path: string, extension: string, files: PostfixFiles): string
   return `${path} has changes that Postfix does not use, since postmap was not called`
 }
 
-/** The entries of tables by folded key; of several with the same key, that of the first table. */
+/** The entries of tables by folded key. The first table with a key wins. */
 export function entriesOf(sources: readonly LookupSource[]): ReadonlyMap<string, string> {
   const entries = new Map<string, string>()
   for (const source of sources) {

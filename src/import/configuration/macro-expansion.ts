@@ -6,14 +6,14 @@
 /** The unexpanded value of a parameter; undefined for an unknown one. */
 type Lookup = (name: string) => string | undefined
 
-/** Nesting at which a parameter refers to itself, as in Postfix. */
-const DEEPEST = 100
+/** Deeper references count as circular, as in Postfix. */
+const DEEPEST_NESTING = 100
 
 /** Expands a value. Throws an Error for a circular reference and for malformed text. */
 export const expandMacros = (text: string, lookup: Lookup): string => expand(text, lookup, 0)
 
 function expand(text: string, lookup: Lookup, depth: number): string {
-  if (depth > DEEPEST) throw new Error('its references are circular')
+  if (depth > DEEPEST_NESTING) throw new Error('its references are circular')
   let result = ''
   for (let at = 0; at < text.length;) {
     const dollar = text.indexOf('$', at)
@@ -43,7 +43,7 @@ function closing(text: string, open: number): number {
   throw new Error(`${text[open] ?? ''} has no counterpart`)
 }
 
-/** The value of the text between the braces of a reference. */
+/** Value of the text between the braces of a reference. */
 function valueOf(inner: string, lookup: Lookup, depth: number): string {
   const text = inner.trimStart()
   if (text.startsWith('{')) return comparison(text, lookup, depth)
@@ -69,7 +69,7 @@ function comparison(text: string, lookup: Lookup, depth: number): string {
   return expand(chosen(choice.slice(1), holds), lookup, depth + 1)
 }
 
-/** The text in the braces at the begin, and the text after them. */
+/** The text in the braces at the beginning, and the text after them. */
 function braced(text: string): readonly [inner: string, rest: string] {
   if (!text.startsWith('{')) throw new Error(`${JSON.stringify(text)} has no braces`)
   const end = closing(text, 0)
@@ -78,7 +78,7 @@ function braced(text: string): readonly [inner: string, rest: string] {
 
 const unbraced = (text: string): string => (text.trimStart().startsWith('{') ? braced(text.trimStart())[0] : text)
 
-/** The first or the second text of `{text} : {text}`, or of a text without braces. */
+/** One text of `{text} : {text}`; for a text without braces, the text itself or nothing. */
 function chosen(text: string, first: boolean): string {
   if (!text.trimStart().startsWith('{')) return first ? text : ''
   const [yes, rest] = braced(text.trimStart())
@@ -86,7 +86,7 @@ function chosen(text: string, first: boolean): string {
   return unbraced(rest.replace(/^:\s*/, ''))
 }
 
-/** Negative, 0 or positive as the first text is before, equal to or after the second. */
+/** Negative, 0 or positive, as `left` sorts before, equal to or after `right`. */
 function order(left: string, right: string, isLevel: boolean): number {
   if (isLevel) return levels(left).reduce((found, part, i) => (found === 0 ? part - (levels(right)[i] ?? 0) : found), 0)
   const numbers = /^\d+$/.test(left) && /^\d+$/.test(right)

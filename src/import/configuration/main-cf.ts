@@ -24,7 +24,7 @@ export function logicalLines(text: string): readonly LogicalLine[] {
 export interface MainCf {
   /** Unexpanded values in the order of their last lines. */
   readonly values: ReadonlyMap<string, string>
-  /** Lines that are no parameter. */
+  /** Lines that are not parameters. */
   readonly malformed: readonly LogicalLine[]
 }
 
@@ -42,7 +42,7 @@ export function parseMainCf(text: string): MainCf {
   return { values, malformed }
 }
 
-/** The values of a service: those of main.cf under the overrides of master.cf. */
+/** The values of a service: the overrides of master.cf, then main.cf. */
 export class PostfixParameters {
   readonly #given: ReadonlyMap<string, string>
   /** Defaults that depend on the machine. */
@@ -62,22 +62,22 @@ export class PostfixParameters {
     return this.#given.has(name)
   }
 
-  /** The parameters with other values in front. */
+  /** The same parameters under further overrides. */
   under(overrides: ReadonlyMap<string, string>): PostfixParameters {
     return new PostfixParameters(new Map([...this.#given, ...overrides]), this.#machine)
   }
 
-  /** The expanded value; that of Postfix's default when the files do not set the parameter. Throws an Error. */
+  /** The expanded value; Postfix's default when no file sets the parameter. Throws an Error for a circular reference and for malformed text. */
   get(name: string): string {
     return this.expand(this.#raw(name) ?? '').trim()
   }
 
-  /** Expands a text. Throws an Error. */
+  /** Throws an Error for a circular reference and for malformed text. */
   expand(text: string): string {
     return expandMacros(text, (name) => this.#raw(name))
   }
 
-  /** The value as it is in the file; empty when the file does not set it. */
+  /** The unexpanded value; empty when no file sets the parameter. */
   written(name: string): string {
     return this.#given.get(name) ?? ''
   }
@@ -86,7 +86,7 @@ export class PostfixParameters {
     return this.get(name).toLowerCase() === 'yes'
   }
 
-  /** The words of a value, separated by commas and blanks. */
+  /** Words of a value, separated by commas or blanks. */
   words(name: string): readonly string[] {
     return this.get(name)
       .split(/[,\s]+/)

@@ -13,12 +13,12 @@ export interface MasterService {
 
 export interface MasterCf {
   readonly services: readonly MasterService[]
-  /** Numbers of lines that are no service. */
+  /** Numbers of lines that are not services. */
   readonly malformed: readonly number[]
 }
 
 /** Fields before the command. */
-const FIELDS = 7
+const FIELD_COUNT = 7
 
 export function parseMasterCf(text: string): MasterCf {
   const services: MasterService[] = []
@@ -26,14 +26,14 @@ export function parseMasterCf(text: string): MasterCf {
   for (const line of logicalLines(text)) {
     const words = wordsOf(line.text)
     const [name, type] = words
-    const command = words[FIELDS]
+    const command = words[FIELD_COUNT]
     if (name === undefined || type === undefined || command === undefined) malformed.push(line.number)
-    else services.push({ name, type, command, overrides: overridesIn(words.slice(FIELDS + 1)) })
+    else services.push({ name, type, command, overrides: overridesIn(words.slice(FIELD_COUNT + 1)) })
   }
   return { services, malformed }
 }
 
-/** The words of a line. Text in braces is one word, without the braces. */
+/** Words of a line. Text in braces is one word, without the braces. */
 const wordsOf = (line: string): readonly string[] =>
   [...line.matchAll(/\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}(?=\s|$)|\S+/g)].map(([word, inner]) => inner?.trim() ?? word)
 

@@ -20,7 +20,7 @@ export interface ParameterContext extends TableContext {
 
 type Conversion = (value: string, context: ParameterContext) => void
 
-/** Lists that may name tables, whose keys are then the members. */
+/** Lists that may contain tables; the keys of a table are then members of the list. */
 const LISTS = [
   'relay_domains',
   'mynetworks',
@@ -30,7 +30,7 @@ const LISTS = [
   'smtpd_authorized_xforward_hosts',
 ] as const
 
-/** Parameters that other parts of the import answer, or that only Postfix's own programs need. */
+/** Parameters that other parts of the import convert, or that only Postfix's own programs use. */
 const ELSEWHERE = new Set([
   'smtpd_tls_security_level',
   'smtpd_use_tls',
@@ -95,7 +95,7 @@ export function convertParameter(name: string, context: ParameterContext): void 
   const value = parameters.get(name)
   const convert = CONVERSIONS[name]
   if (ELSEWHERE.has(name)) return
-  // An empty value is the default of most parameters; of the others, deferd accepts it or the validation makes it a comment.
+  // An empty value is mostly the default. Otherwise, deferd accepts it or the validation turns it into a comment.
   if (value === '' && convert !== undefined && name !== 'smtp_tls_security_level') return
   if (convert !== undefined) return convert(value, context)
   if (convertDestinationLimit(name, value, draft)) return
@@ -104,7 +104,7 @@ export function convertParameter(name: string, context: ParameterContext): void 
   draft.note(`${name} = ${parameters.written(name)}: ${asComment(remedy)}`)
 }
 
-/** A remedy as the text of a comment, in which the parameter is removed already. */
+/** A remedy as a comment on a parameter that is already removed. */
 const asComment = (remedy: string): string =>
   remedy
     .replace(/^deferd does not have Postfix’s parameter \w+: /, '')
@@ -119,7 +119,7 @@ function setOption(name: keyof typeof OPTIONS, value: string, { draft }: Paramet
   else draft.note(`${name} = ${value}: ${reading.wrong}`)
 }
 
-/** Sets a list. Tables in it are replaced by their keys; addresses of cidr: tables and paths stay. */
+/** Sets a list. Tables in the list are replaced by their keys, except cidr: tables and paths. */
 function convertList(name: string, value: string, { draft, files }: ParameterContext): void {
   const { sources, words } = lookupSources(value.replaceAll(/(?<=^|[\s,])cidr:/g, 'cidr;'), files)
   const members = words.map((word) => word.replace(/^cidr;/, 'cidr:'))
@@ -138,7 +138,7 @@ function convertList(name: string, value: string, { draft, files }: ParameterCon
   draft.set(name, [...new Set([...members, ...keys])])
 }
 
-/** The level of deliveries with its older parameters. Postfix uses no TLS when none is set. */
+/** The level by smtp_tls_security_level, or by the older parameters. Postfix uses no TLS when none of them is set. */
 function clientLevel(context: ParameterContext): string {
   const { parameters } = context
   const level = parameters.get('smtp_tls_security_level')
@@ -152,11 +152,11 @@ function setFile(name: string, path: string, { draft, files }: ParameterContext)
   else draft.set(name, path)
 }
 
-/** The first line of a file that is named in place of the value. */
+/** The first line of the file that the value names, or the value itself. */
 const fileOrName = (value: string, files: ParameterContext['files']): string =>
   value.startsWith('/') ? (files.read(value) ?? '').split('\n', 1)[0]?.trim() || '$myhostname' : value
 
-/** Sets the TLS parameters of the server. Returns true when its certificate can be read. */
+/** Sets the TLS parameters of the server. Returns true when the certificate is readable. */
 export function convertServerTls({ draft, files, parameters }: ParameterContext): boolean {
   const [chain = '', ...others] = parameters.words('smtpd_tls_chain_files')
   const [cert, key] = chain === '' ? [parameters.get('smtpd_tls_cert_file'), parameters.get('smtpd_tls_key_file')] : [chain, chain]

@@ -7,9 +7,7 @@ import { openTable } from '../../rewriting/lookup-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { logicalLines } from './main-cf.ts'
 
-/** A table in a file of Postfix. */
 export interface PatternFile {
-  /** The parameter. */
   readonly name: string
   readonly kind: PatternSource['kind']
   readonly path: string
@@ -49,7 +47,7 @@ function problemIn({ name, kind, path, text }: PatternFile): string | null {
   }
 }
 
-/** The text without the rule that begins at a line. With a condition, all rules up to its end are left out. */
+/** The text without the rule that begins at a line. For a condition, all rules up to its end are removed. */
 function withoutRule(text: string, line: number): string {
   const rules = logicalLines(text)
   const first = rules.findIndex(({ number }) => number === line)
@@ -64,7 +62,7 @@ function withoutRule(text: string, line: number): string {
   return commentedOut(text, left)
 }
 
-/** The text with some logical lines made comments. */
+/** The text with the logical lines of these numbers turned into comments. */
 export function commentedOut(text: string, numbers: ReadonlySet<number>): string {
   let isLeftOut = false
   const lines = text.split('\n').map((line, i) => {

@@ -1,6 +1,6 @@
 /** Defaults of Postfix 3.7 that an import needs (postconf -d). Pure. */
 
-/** Defaults of parameters that others refer to, and of those that deferd has no or another default for. */
+/** Defaults of parameters to which other parameters refer, and of parameters that deferd lacks or whose default in deferd differs. */
 export const POSTFIX_DEFAULTS: Readonly<Record<string, string>> = {
   alias_maps: 'hash:/etc/aliases',
   append_dot_mydomain: '${{$compatibility_level} <level {1} ? {yes} : {no}}',
@@ -34,7 +34,7 @@ export const POSTFIX_DEFAULTS: Readonly<Record<string, string>> = {
   virtual_alias_maps: '$virtual_maps',
 }
 
-/** Parameters that are written although main.cf leaves them to Postfix's default, since the default of deferd is another. */
+/** Parameters that the import writes even when main.cf does not set them, because deferd's default differs from Postfix's. */
 export const WRITTEN_DEFAULTS = [
   'mydomain',
   'alias_maps',

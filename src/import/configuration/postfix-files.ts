@@ -14,7 +14,7 @@ function orNull<T>(read: () => T): T | null {
   try {
     return read()
   } catch {
-    // The caller names what is missing, and goes on without it.
+    // The caller reports the missing file, and continues without it.
     return null
   }
 }

@@ -5,10 +5,10 @@ import { errorMessage } from '../../system/caught-error.ts'
 import { membersOf } from './lookup-sources.ts'
 import { convertedTables, type TableContext } from './table-conversion.ts'
 
-/** Restrictions with an argument that is no table. */
+/** Restrictions with an argument other than a table. */
 const WITH_ARGUMENT = /^(?:check_policy_service|reject_(?:rbl|rhsbl)_\w+|permit_dnswl_client|permit_rhswl_client|sleep)$/
 
-/** Sets a list to the restrictions that deferd has, in their order. */
+/** Sets a list to its restrictions that deferd has, in order. */
 export function convertRestrictions(name: ListName, value: string, context: TableContext): void {
   const words = membersOf(value).values()
   const kept: string[] = []
@@ -36,14 +36,14 @@ function restrictionOf(
     const [table] = convertedTables(name, /^\w+:/.test(word) ? word : argument(), context)
     return table === undefined ? null : verified(name, /^\w+:/.test(word) ? table : `${word} ${table}`, context)
   }
-  // Mail of strangers to other domains is always deferred.
+  // Mail of strangers to other domains is always deferred, also without the restriction.
   return word === 'defer_unauth_destination' ? null : verified(name, text, context)
 }
 
-/** Lists of Postfix for other commands than RCPT. */
+/** Lists of Postfix for commands other than RCPT. */
 export const OTHER_LISTS = ['smtpd_helo_restrictions', 'smtpd_data_restrictions', 'smtpd_end_of_data_restrictions'] as const
 
-/** Makes a comment of each restriction of such a list, with the list that may take it: deferd restricts at RCPT only. */
+/** Turns each restriction of a list in OTHER_LISTS into a comment that names a possible list: deferd has restrictions at RCPT only. */
 export function noteRestrictions(name: string, value: string, { draft }: TableContext): void {
   const words = membersOf(value).values()
   let prefix = ''
@@ -55,7 +55,7 @@ export function noteRestrictions(name: string, value: string, { draft }: TableCo
     const hasArgument = WITH_ARGUMENT.test(word) || /^check_\w+_access$/.test(word)
     const text = `${prefix}${word}${hasArgument ? ` ${words.next().value ?? ''}` : ''}`
     prefix = ''
-    // The end of a list that permits everything changes nothing.
+    // A list may end with a restriction that permits everything, which has no effect.
     if (!/^permit(?:$|_)/.test(text)) draft.note(`${name}: ${text} is left out: ${insteadOf(text)}`)
   }
 }
@@ -67,7 +67,7 @@ function insteadOf(text: string): string {
   if (text === 'reject_multi_recipient_bounce') return 'deferd accepts notices for several recipients'
   const [, name = text] = /^(?:warn_if_reject )?(\S+)/.exec(text) ?? []
   try {
-    // The table is not read here: it has the type that deferd has in place of Postfix's.
+    // Only the syntax is checked, with a table of deferd: Postfix's table may be of a type that deferd lacks.
     parseRestrictions(/^check_\w+_access$/.test(name) ? `${name} inline:{x=OK}` : text, 'check_recipient_access')
     return AT_RCPT
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Converts logins for next hops, and TLS policies of next hops, which deferd has as a file and as a list. */
+/** Converts the logins for next hops to a file, and the TLS policies of next hops to a list. */
 import type { PostfixParameters } from './main-cf.ts'
 import { entriesOf, lookupSources, staticValue } from './lookup-sources.ts'
 import { addTable, type TableContext } from './table-conversion.ts'
@@ -19,7 +19,7 @@ export function convertLogins(parameters: PostfixParameters, context: TableConte
   }
   const logins = new Map(entriesOf(sources))
   const login = staticValue(sources)
-  // A login for all next hops is that of the relayhosts: deferd sends no password to hosts that are not named.
+  // A login for all next hops is given to the relayhosts only: deferd sends no password to hosts without an entry.
   if (login !== null) for (const hop of parameters.words('relayhost')) logins.set(hop, login)
   if (logins.size === 0) return draft.note(`${name} = ${value}: no logins were found`)
   const path = sources.find((source) => source.kind === 'file')?.path ?? 'sasl_passwd'
@@ -27,10 +27,10 @@ export function convertLogins(parameters: PostfixParameters, context: TableConte
   draft.set(name, addTable(path, text, draft, OWNER_ONLY))
 }
 
-/** Levels that deferd has not, and the next stricter ones. */
+/** Levels that deferd lacks, with the next stricter level. */
 const STRICTER: Readonly<Record<string, string>> = { fingerprint: 'secure' }
 
-/** The level in deferd, with a comment when it is another. */
+/** The level in deferd. A change of the level is noted in a comment. */
 export function tlsLevel(level: string, what: string, { draft }: Pick<TableContext, 'draft'>): string {
   const meant = STRICTER[level]
   if (meant !== undefined) draft.note(`${what} = ${level}: deferd has no fingerprints; ${meant} is the level without them`)

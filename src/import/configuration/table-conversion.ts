@@ -10,18 +10,18 @@ import { lookupSources, type LookupSource, type PostfixFiles } from './lookup-so
 export interface TableContext {
   readonly draft: ConfigurationDraft
   readonly files: PostfixFiles
-  /** Folder of main.cf. Its tables are copied, so that they outlive Postfix; others stay where they are. */
+  /** Folder of main.cf. Tables in it are copied, so that they outlive Postfix; tables elsewhere stay in place. */
   readonly configDirectory: string
 }
 
-/** The tables of a value in deferd's syntax. Those that deferd cannot read are left out, with a comment. */
+/** The tables of a value in deferd's syntax. Tables that deferd cannot read become comments. */
 export function convertedTables(name: string, value: string, context: TableContext): readonly string[] {
   const { sources, words } = lookupSources(value, context.files)
   for (const word of words) context.draft.note(`${name}: ${word} is no lookup table`)
   return sources.flatMap((source) => tableOf(name, source, context) ?? [])
 }
 
-/** Sets a parameter to its tables. Texts of tables that deferd cannot read become comments. */
+/** Sets a parameter to its tables. Tables that deferd cannot read become comments. */
 export function convertTables(name: string, value: string, context: TableContext): void {
   const tables = convertedTables(name, value, context)
   if (tables.length > 0) context.draft.set(name, tables)
@@ -40,7 +40,7 @@ function tableOf(name: string, source: LookupSource, context: TableContext): str
   return `texthash:${addTable(source.path, text, draft)}`
 }
 
-/** A table of patterns in deferd's syntax; null for another table, and for a file that cannot be read. */
+/** A table of patterns in deferd's syntax; null for any other table, and for an unreadable file. */
 function patternTable(name: string, table: string, { draft, files, configDirectory }: TableContext): string | null {
   const found = patternPath(table)
   const text = found === null ? null : files.read(found.path)
@@ -53,7 +53,7 @@ function patternTable(name: string, table: string, { draft, files, configDirecto
 
 const isBelow = (path: string, folder: string): boolean => dirname(path) === folder || path.startsWith(`${folder}/`)
 
-/** Adds a file beside deferd.toml and returns its path. Tables of one name get the names of their folders too. */
+/** Adds a file beside deferd.toml, and returns its path. When the name is taken, it gets the name of its folder, too. */
 export function addTable(source: string, text: string, draft: ConfigurationDraft, mode?: number): string {
   const path = [basename(source), `${basename(dirname(source))}-${basename(source)}`]
     .map((name) => join(draft.folder, name))
@@ -63,7 +63,7 @@ export function addTable(source: string, text: string, draft: ConfigurationDraft
   return path
 }
 
-/** The text of aliases(5) without aliases for commands and files, to which deferd does not deliver. They become comments. */
+/** The text of aliases(5). Aliases for commands and files, to which deferd does not deliver, become comments. */
 function usableAliases(text: string, { draft, files }: TableContext): string {
   const read = (path: string): string => {
     const found = files.read(path)

@@ -40,7 +40,7 @@ interface KnownTransport {
   readonly text: string
   readonly nexthop: string
   readonly parsed: Transport
-  /** Service of master.cf; null when the value names none. */
+  /** Service of master.cf; null when the value names no service. */
   readonly service: MasterService | null
 }
 
@@ -64,8 +64,8 @@ function transportIn(value: string, { services }: TransportContext): KnownTransp
 }
 
 /**
- * Parameters of a transport with a service of its own: its overrides, and `NAME_destination_…` of main.cf. `domain` is the destination of a
- * transport without a next hop; null when that is not known.
+ * Parameters of a transport with a service of its own: the overrides of the service, and `NAME_destination_…` of main.cf. `domain` is the
+ * destination of a transport without a next hop; null when it is unknown.
  */
 function settingsOf({ service, parsed, text }: KnownTransport, domain: string | null, { draft, parameters }: TransportContext): void {
   if (service === null || service.name === 'smtp' || service.name === 'relay') return
@@ -116,7 +116,7 @@ function convertDefaultTransport(context: TransportContext): void {
   if (!draft.transports.has('*')) draft.transports.set('*', transport.text)
 }
 
-/** Domains in relay_domains go by relay_transport, also where default_transport has a next hop; entries of transport_maps are before it. */
+/** Domains in relay_domains use relay_transport, even when default_transport has a next hop. Entries of transport_maps take precedence. */
 function convertRelayTransport(context: TransportContext): void {
   const { draft, parameters } = context
   const value = parameters.get('relay_transport')
@@ -130,7 +130,7 @@ function convertRelayTransport(context: TransportContext): void {
   }
 }
 
-/** `smtp_destination_…` is that of all destinations. */
+/** `smtp_destination_…` applies to all destinations. */
 export function convertDestinationLimit(name: string, value: string, draft: ConfigurationDraft): boolean {
   const limit = /^smtp_(destination_\w+)$/.exec(name)?.[1]
   if (limit === undefined || !isOption(`default_${limit}`)) return false

@@ -14,13 +14,13 @@ export class CannotWrite extends Error {
 interface WriteOptions {
   /** True to replace existing files. */
   readonly force: boolean
-  /** User of the daemon, who gets the files that only their owner may read; null for the user of the process. */
+  /** User of the daemon, who becomes the owner of the private files; null for the user of the process. */
   readonly owner: { readonly uid: number; readonly gid: number } | null
 }
 
 const READABLE_BY_ALL = 0o004
 
-/** Writes the files and returns their paths. Throws CannotWrite, without a change, when another file is in the place of one of them. */
+/** Writes the files and returns their paths. Throws CannotWrite, without a change, when a file has other content, unless `force` is true. */
 export function writeConfiguration(
   path: string,
   { toml, files }: ConvertedConfiguration,
@@ -46,7 +46,7 @@ function currentText(path: string): string | null {
 function write({ path, text, mode }: ConvertedFile, owner: WriteOptions['owner']): void {
   try {
     mkdirSync(dirname(path), { recursive: true })
-    // No reader finds half a file, also after a crash.
+    // No reader finds a partial file, even after a crash.
     const partial = `${path}.partial`
     rmSync(partial, { force: true })
     writeFileSync(partial, text, { mode, flag: 'wx', flush: true })

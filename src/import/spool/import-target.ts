@@ -1,6 +1,6 @@
 /**
- * Opens the queue of a configuration for mail that is taken over: a queue in a folder as its owner, so that no daemon can run meanwhile; one
- * in PostgreSQL as a node without shards, whose mail the other nodes deliver.
+ * Opens the queue of a configuration for the mail of an import. A queue in a folder is opened as its owner, so that no daemon can run at
+ * the same time; a queue in PostgreSQL as a node without shards, whose mail the other nodes deliver.
  */
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { openChecks } from '../../checks/check-tables.ts'
@@ -34,7 +34,10 @@ export interface ImportTarget extends TakeOverTarget {
 
 export interface MailCounts {
   readonly messages: number
-  /** Null where other nodes queue and deliver mail meanwhile; `messages` are those of all imports then, delivered or not. */
+  /**
+   * Null where other nodes may queue and deliver mail at the same time; `messages` then counts the messages of all imports, delivered or
+   * not.
+   */
   readonly recipients: number | null
 }
 
@@ -101,7 +104,7 @@ async function openShared(config: Config, { machine }: TargetDeps): Promise<Open
   return { store, clock, close, counts }
 }
 
-/** Creates the files of the queue as their owner. Their later use needs no rights of its own. */
+/** Creates the files of the queue as their owner. Files that are open need no further rights. */
 async function openAs(account: Account | null, directory: string): Promise<OwnedStore> {
   createQueueFolder(directory, account)
   account?.act()
@@ -126,7 +129,6 @@ function rulesOf({ config, routingTables }: RelaySettings, tables: Tables, rando
   }
 }
 
-/** A submission, due at once. */
 function prepared({ message, recipients, content, maildropFile, hold }: Submitted, rules: TakeOverRules): NewMessage {
   const entered = recipients.map((recipient) => scheduledRecipient(recipient, message, rules))
   return { message, recipients: entered, content, givesContent: true, maildropFile, hold }

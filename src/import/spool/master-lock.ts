@@ -16,17 +16,20 @@ export interface MasterLock {
 
 const TEMPORARY = 75
 const UNAVAILABLE = 69
-/** Seconds for which the lock is waited for: processes of a Postfix that was just stopped may have it for a moment. */
-const PATIENCE = '2'
-/** Exit code of flock(1) when another process has the lock. */
+/** In seconds. The processes of a Postfix that was just stopped may hold the lock for a moment. */
+const LOCK_LIMIT = '2'
+/** Exit code of flock(1) when another process holds the lock. */
 const LOCKED = 100
 
-/** Takes the lock. Null when Postfix never ran on the spool. Throws SpoolUnusable when it runs (75), or when the lock cannot be taken. */
+/**
+ * Takes the lock. Null when Postfix has never run on the spool. Throws SpoolUnusable when Postfix runs (75), or when the lock cannot be
+ * taken.
+ */
 export async function lockSpool(spool: string): Promise<MasterLock | null> {
   const path = join(spool, 'pid/master.pid')
   if (!existsSync(path)) return null
-  // cat repeats one line when the lock is taken, and ends at the end of its input, also when this process is killed.
-  const holder = spawn('flock', ['--timeout', PATIENCE, '--conflict-exit-code', String(LOCKED), path, 'cat'], {
+  // cat repeats one line once the lock is taken. It ends with its input, also when this process is killed.
+  const holder = spawn('flock', ['--timeout', LOCK_LIMIT, '--conflict-exit-code', String(LOCKED), path, 'cat'], {
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   holder.stdin.on('error', () => undefined)

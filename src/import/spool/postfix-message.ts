@@ -3,13 +3,13 @@ import type { Notify, Ret } from '../../mail/envelope.ts'
 import type { WallTime } from '../../system/clock.ts'
 
 export interface PostfixRecipient {
-  /** As Postfix has it: without quotes around the local part. */
+  /** In Postfix's form: without quotes around the local part. */
   readonly address: string
   readonly notify: Notify | undefined
   readonly orcpt: string | undefined
-  /** True when it was delivered or bounced. */
+  /** True after the delivery or the bounce. */
   readonly isDone: boolean
-  /** Offset of its record, by which logfiles of deliveries name it. */
+  /** Offset of the recipient's record, which identifies the recipient in logfiles. */
   readonly offset: number
 }
 
@@ -17,7 +17,7 @@ export interface PostfixMessage {
   /** Seconds and microseconds of the arrival, as text. */
   readonly arrival: string
   readonly arrivedAt: WallTime
-  /** Start of the lifetime, which a requeue sets again. */
+  /** Start of the lifetime. A requeue sets it again. */
   readonly createdAt: WallTime
   /** Without quotes around the local part; empty for the null sender. */
   readonly sender: string
@@ -27,7 +27,7 @@ export interface PostfixMessage {
   readonly ret: Ret | undefined
   readonly envid: string | undefined
   readonly smtputf8: boolean
-  /** True when the sender has had a delay warning. */
+  /** True after a delay warning. */
   readonly isWarned: boolean
   /** The content with CRLF line ends. */
   readonly content: Buffer

@@ -12,7 +12,6 @@ import { UnusableQueueFile } from './queue-records.ts'
 export const POSTFIX_QUEUES = ['active', 'incoming', 'maildrop', 'deferred', 'hold'] as const
 export type PostfixQueue = (typeof POSTFIX_QUEUES)[number]
 
-/** A file in a queue. */
 export interface SpoolFile {
   readonly queue: PostfixQueue
   /** Queue id, the name of the file. */
@@ -69,12 +68,11 @@ function listed(folder: string): readonly Dirent[] {
   }
 }
 
-/** A queue file that was read. */
 export interface ReadFile {
   readonly message: PostfixMessage
   /** Time of the next delivery, on the wall clock: Postfix keeps it as the file's modification time. */
   readonly nextAt: WallTime
-  /** User who submitted a file of the maildrop. */
+  /** User who submitted the file to the maildrop. */
   readonly uid: number
   /** True when `postsuper -e` has marked the message. */
   readonly isForcedToExpire: boolean
@@ -82,13 +80,13 @@ export interface ReadFile {
 
 export type Reading =
   | { readonly kind: 'read'; readonly file: ReadFile }
-  /** The file was being written when its author ended; its mail was never accepted. */
+  /** The file was never completed, so its mail was never accepted. */
   | { readonly kind: 'incomplete' }
-  /** The file is no longer there. */
+  /** The file has gone. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'unusable'; readonly why: string }
 
-/** Permissions by which Postfix marks a complete file, and one that is to expire (mail_queue.h). */
+/** Permissions by which Postfix marks a complete file, and a file forced to expire (mail_queue.h). */
 const COMPLETE = 0o700
 const EXPIRE = 0o010
 
@@ -108,8 +106,8 @@ export function readSpoolFile({ queue, id, path }: SpoolFile): Reading {
 }
 
 /**
- * Opens a regular file, which the user of Postfix and, in the maildrop, any user may have created. Links are not followed, and a FIFO
- * is not waited for. Throws UnusableQueueFile for anything else, and the errors of the system.
+ * Opens a regular file. Postfix's user, and any user in the maildrop, may have created something else, so links are not followed and a FIFO
+ * does not block. Throws UnusableQueueFile for anything but a regular file, and system errors.
  */
 function withRegularFile<T>(path: string, read: (fd: number, stats: Stats) => T): T {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -139,10 +137,9 @@ export interface SkippedLog {
   readonly why: string
 }
 
-/** Maximum size of a logfile in bytes: 64 kB for each of 1,000 recipients. */
+/** In bytes: 64 kB for each of 1,000 recipients. */
 const LARGEST_LOG = 64 * 1024 * 1024
 
-/** The logfiles of messages in a spool. */
 export class SpoolLogs {
   readonly #spool: string
   readonly skipped: SkippedLog[] = []
@@ -157,12 +154,12 @@ export class SpoolLogs {
     return file === null ? null : { outcomes: readDeliveryLog(file.text), writtenAt: file.writtenAt }
   }
 
-  /** The aliases of a message of which no success notice was sent yet. */
+  /** Aliases of the message for which no success notice has been sent. */
   owedAliases(id: string): readonly ReplacedAlias[] {
     return readTraceLog(this.#read('trace', id)?.text ?? '')
   }
 
-  /** Reads a logfile, in its hashed folder or not. */
+  /** Reads a logfile, from a hashed folder or directly. */
   #read(kind: string, id: string): { readonly text: string; readonly writtenAt: WallTime } | null {
     for (let depth = 0; depth <= DEEPEST_HASH; depth++) {
       const path = join(this.#spool, kind, ...Array.from({ length: depth }, (_, i) => id.charAt(i)), id)
@@ -172,7 +169,7 @@ export class SpoolLogs {
           return { text: readFileSync(fd, 'utf8'), writtenAt: Math.floor(mtimeMs) }
         })
       } catch (error) {
-        // A file that has another depth, or does not exist, is not skipped.
+        // A missing file, also one at another hash depth, is not reported.
         if (!/^(?:ENOENT|ENOTDIR)$/.test(errorCode(error))) this.skipped.push({ path, why: whyUnusable(error) })
       }
     }

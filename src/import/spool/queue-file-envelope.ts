@@ -4,10 +4,10 @@ import { SECOND } from '../../system/clock.ts'
 import type { FileKind, PostfixMessage, PostfixRecipient } from './postfix-message.ts'
 import { UnusableQueueFile, type QueueRecord } from './queue-records.ts'
 
-/** Records without a meaning for another mail system: inspection, milter counts, priority, delays, flags, padding. */
+/** Records without a meaning for other mail systems: inspection, milter counts, priority, delays, flags, padding. */
 const IGNORED = new Set(['I', 'P', 'd', 'f', 'm', 'r', 'e', 'c', 'W', 'O', '/', 'w'])
 
-/** Records that ask for something that deferd does not do. */
+/** Records that request an unsupported feature. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   L: 'it waits for a content filter: let Postfix deliver it',
   V: 'it asks for VERP: let Postfix deliver it',
@@ -19,7 +19,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const ORCPT = /^[a-z0-9][a-z0-9-]*;[^\p{Cc}]+$/iu
 const ENVID = /^[ -~]+$/
 
-/** Bits of the SMTPUTF8 flags (Postfix smtputf8.h): asked for by the client, or found in header or envelope. */
+/** Bits of the SMTPUTF8 flags (Postfix smtputf8.h): requested by the client, or found in header or envelope. */
 const REQUESTED = 1
 const FOUND = 0x0e
 
@@ -40,7 +40,6 @@ interface Sizes {
   readonly smtputf8: number
 }
 
-/** Parameters of the next recipient. */
 interface Wishes {
   readonly notify?: Notify | undefined
   readonly orcpt?: string | undefined
@@ -61,7 +60,7 @@ export class EnvelopeReader {
   #isWarned = false
   #wishes: Wishes = {}
   #contentStart = 0
-  /** False when pointers lead to other parts, so that sizes are no longer those at the arrival. */
+  /** False when a pointer leads to another part, so that the recorded sizes no longer apply. */
   #isInOrder = true
   #canceled = 0
 
@@ -97,7 +96,7 @@ export class EnvelopeReader {
     if (!this.#takeWish(record) && !IGNORED.has(type)) throw new UnusableQueueFile(`it has a record of the type ${JSON.stringify(type)}`)
   }
 
-  /** Takes the records that older versions wrote in place of attributes. */
+  /** Reads a record by which older versions of Postfix store what is an attribute today. */
   #takeWish(record: QueueRecord): boolean {
     const name = { y: 'ret_flags', i: 'envelope_id', o: 'dsn_orig_rcpt', n: 'notify_flags' }[record.type]
     if (name !== undefined) this.#takeAttribute(`${name}=${textOf(record)}`)
@@ -174,7 +173,7 @@ export class EnvelopeReader {
     }
   }
 
-  /** The recipients; the one to which a REDIRECT action sends the message in place of all that remain. */
+  /** The recipients. With a REDIRECT action, its recipient replaces all that remain. */
   #redirected(): readonly PostfixRecipient[] {
     const first = this.#recipients.find(({ isDone }) => !isDone)
     if (this.#redirect === null || first === undefined) return this.#recipients
@@ -183,7 +182,7 @@ export class EnvelopeReader {
   }
 }
 
-/** The record; throws when its value was set before. */
+/** Returns the record. Throws when `before` shows an earlier record of the same value. */
 function once(before: unknown, record: QueueRecord): QueueRecord {
   if (before === null) return record
   throw new UnusableQueueFile(`it has two records of the type ${JSON.stringify(record.type)}`)
@@ -222,7 +221,7 @@ function sizesOf(record: QueueRecord): Sizes {
   return { content, contentStart, recipients, smtputf8 }
 }
 
-/** Postfix asks a server for SMTPUTF8 when the client has asked for it, and the message needs it. */
+/** As Postfix: true when the client has requested SMTPUTF8 and the message needs it. */
 const needsSmtputf8 = (flags: number): boolean => (flags & REQUESTED) !== 0 && (flags & FOUND) !== 0
 
 function notifyOf(text: string): Notify | undefined {

@@ -1,9 +1,9 @@
 /**
- * Reads the records of Postfix's queue files: a type letter, a length in groups of seven bits, and data. Pointer records continue at
- * another offset, by which Postfix replaces parts of a file. Pure.
+ * Reads the records of Postfix's queue files: a type letter, a length in groups of seven bits, and data. A pointer record continues at
+ * another offset; Postfix uses pointers to replace parts of a file. Pure.
  */
 
-/** A queue file that cannot be taken over; the message says why. */
+/** A queue file that cannot be taken over. The message gives the reason. */
 export class UnusableQueueFile extends Error {
   override readonly name = 'UnusableQueueFile'
 }
@@ -16,19 +16,19 @@ export interface QueueRecord {
   readonly at: number
   /** Offset after the record. */
   readonly end: number
-  /** True when a pointer record was followed before. */
+  /** True after a pointer record that was followed. */
   readonly isMoved: boolean
-  /** True when a pointer record came before, whether it leads elsewhere or is a place holder: a filter may have edited the file. */
+  /** True after any pointer record, also a place holder: a filter may have edited the file. */
   readonly isEditable: boolean
 }
 
-/** Pointers to an earlier offset in one file, as in Postfix: more of them are a loop. */
-const REVERSE_POINTERS = 100
+/** Pointers to an earlier offset in one file. As in Postfix, more of them count as a loop. */
+const MOST_REVERSE_POINTERS = 100
 
 const POINTER = 'p'
 const END = 'E'
 
-/** Yields the records up to the end record, without pointers. Throws UnusableQueueFile. */
+/** Yields all records except pointers, up to the end record. Throws UnusableQueueFile. */
 export function* recordsOf(file: Buffer): Generator<QueueRecord> {
   let at = 0
   let reversed = 0
@@ -41,7 +41,7 @@ export function* recordsOf(file: Buffer): Generator<QueueRecord> {
       const target = targetOf(record)
       isEditable = true
       if (target === 0) continue
-      if (target < record.end && ++reversed > REVERSE_POINTERS) throw new UnusableQueueFile('its pointer records form a loop')
+      if (target < record.end && ++reversed > MOST_REVERSE_POINTERS) throw new UnusableQueueFile('its pointer records form a loop')
       at = target
       isMoved = true
     } else {
@@ -67,7 +67,7 @@ function recordAt(file: Buffer, at: number): Omit<QueueRecord, 'isMoved' | 'isEd
   }
 }
 
-/** The offset in a pointer record; 0 for a record that is a place holder. */
+/** The offset in a pointer record; 0 for a place holder. */
 function targetOf({ data }: Pick<QueueRecord, 'data'>): number {
   const text = data.toString('latin1')
   if (!/^ *\d{1,15} *$/.test(text)) throw new UnusableQueueFile('a pointer record has no offset')

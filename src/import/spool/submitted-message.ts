@@ -1,6 +1,6 @@
 /**
- * Queues a file of Postfix's maildrop, which Postfix has not rewritten yet, like a submission of `sendmail`: with a Received field,
- * missing header fields, and rewritten addresses. It keeps the time of its submission.
+ * Queues a file of Postfix's maildrop, which Postfix has not yet rewritten, like a submission of `sendmail`: with a Received field, missing
+ * header fields, and rewritten addresses. The message keeps the time of its submission.
  */
 import type { ArrivalChecks } from '../../checks/checked-content.ts'
 import type { Config } from '../../config/options.ts'
@@ -51,7 +51,7 @@ function envelopeOf({ message }: Candidate, origin: string): Envelope {
   return { sender: message.sender === '' ? '' : addressOf(message.sender, origin), recipients, ret, envid, smtputf8 }
 }
 
-/** A From field with the name of the user; none when the content has a From field, or when the name is unknown. */
+/** A From field with the user's name; empty when the content has a From field, or when the name is unknown. */
 function fromFieldOf({ message }: Candidate, sender: string): readonly Buffer[] {
   const { content, fullName } = message
   if (fullName === null || sender === '' || [...fieldsOf(content)].some(({ name }) => /^(?:resent-)?from$/.test(name))) return []
@@ -101,7 +101,7 @@ class SubmissionIntake implements IntakePort {
     this.recipients = prepared.recipients.length
   }
 
-  /** Keeps the failure of a step, of which the acceptor tells only that the message is refused. */
+  /** Keeps the error of a step, because the acceptor reports only that the message is refused. */
   async #kept<T>(step: () => Promise<T>): Promise<T> {
     try {
       return await step()

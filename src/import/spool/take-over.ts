@@ -1,6 +1,6 @@
 /**
- * Takes over the mail of a stopped Postfix: reads its queue files and queues each message with a key of its file, so that a
- * message is queued once however often this is repeated, and wherever it is interrupted. The spool is only read.
+ * Takes over the mail of a stopped Postfix: reads its queue files, and queues each message with a key made from its file, so that
+ * repetitions and interruptions queue each message exactly once. The spool is only read.
  */
 import { LookupFailed } from '../../rewriting/lookup-table.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
@@ -10,31 +10,35 @@ import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOver
 
 /** Outcome for one file. */
 export type TakeOver =
-  /** The message is queued, or would be queued in a dry run. `recipients` has those of the file, `queued` those after aliases. */
+  /**
+   * The message is queued, or would be in a dry run. `recipients` counts the recipients of the file, `queued` those after the expansion of
+   * aliases.
+   */
   | { readonly kind: 'taken'; readonly recipients: number; readonly queued: number }
-  /** The message was queued before. */
+  /** An earlier run has queued the message. */
   | { readonly kind: 'known' }
-  /** No recipient is left, or a check of the content has discarded the message. */
+  /** No recipient is left, or a content check has discarded the message. */
   | { readonly kind: 'finished' }
-  /** The file was never complete, and its mail never accepted. */
+  /** The file was never completed, so its mail was never accepted. */
   | { readonly kind: 'incomplete' }
-  /** The file cannot be taken over, and stays. */
+  /** The file cannot be taken over, and remains. */
   | { readonly kind: 'left'; readonly why: string }
 
 export interface TakeOverReport {
   readonly files: readonly (TakeOver & { readonly source: SpoolFile })[]
-  /** Files in Postfix's queue `corrupt`. */
+  /** Number of files in Postfix's queue `corrupt`. */
   readonly corrupt: number
   /** Logfiles that were not read. */
   readonly skippedLogs: readonly SkippedLog[]
 }
 
-/** Queues messages. */
 export interface TakeOverTarget {
   readonly store: QueueStore
   readonly rules: TakeOverRules
   readonly clock: QueueTimes
-  /** Queues a file of the maildrop. Resolves with the number of its recipients, 0 for a message that is discarded. Rejects with UnusableQueueFile. */
+  /**
+   * Queues a file of the maildrop. Resolves with the number of its recipients; 0 for a discarded message. Rejects with UnusableQueueFile.
+   */
   readonly submit: (candidate: Candidate) => Promise<number>
 }
 
@@ -81,7 +85,7 @@ export async function takeOverSpool(spool: string, target: TakeOverTarget): Prom
 
 const bytesOf = (round: readonly Candidate[]): number => round.reduce((sum, { message }) => sum + message.content.length, 0)
 
-/** The mail in a file; null when the file has gone. */
+/** The mail in a file, or the outcome for a file without mail to queue; null when the file has gone. */
 function examine(source: SpoolFile, logs: SpoolLogs): TakeOver | { readonly kind: 'candidate'; readonly candidate: Candidate } | null {
   const reading = readSpoolFile(source)
   switch (reading.kind) {
@@ -125,7 +129,6 @@ async function queueOne(candidate: Candidate, { store, rules, clock, submit }: T
   return entry.recipients.length
 }
 
-/** Counts of one queue. */
 export interface QueueTakeOver {
   readonly queue: PostfixQueue
   readonly files: number

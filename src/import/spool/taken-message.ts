@@ -1,4 +1,4 @@
-/** Makes a message of deferd from a queue file of Postfix, with the position of its recipients on the retry schedule. Pure. */
+/** Converts a queue file of Postfix to a message of deferd, with the positions of its recipients on the retry schedule. Pure. */
 import { isAscii } from 'node:buffer'
 import { nextWait } from '../../backoff/retry-policy.ts'
 import type { DestinationPolicies, DestinationPolicy } from '../../config/destination-policies.ts'
@@ -17,14 +17,13 @@ import type { ReadFile, SpoolFile, SpoolLog } from './postfix-spool.ts'
 import type { PostfixRecipient } from './postfix-message.ts'
 import { UnusableQueueFile } from './queue-records.ts'
 
-/** Rules of the configuration for mail that is taken over. */
 export interface TakeOverRules {
   readonly myorigin: string
   /** maximal_backoff_time in ms: the longest time until the next attempt. */
   readonly longestWait: Duration
   readonly destinationOf: (address: string, sender: string) => DestinationName
   readonly policies: DestinationPolicies
-  /** Replaces aliases of local users, which Postfix replaces at delivery. */
+  /** Replaces aliases of local users. Postfix replaces them at delivery. */
   readonly expand: (recipients: readonly EnvelopeRecipient[]) => readonly EnvelopeRecipient[]
   /** Number from [0, 1) for policies with random waits. */
   readonly draw: (key: string) => number
@@ -35,27 +34,27 @@ export interface Candidate extends ReadFile {
   readonly source: SpoolFile
   readonly deferLog: SpoolLog | null
   readonly bounceLog: SpoolLog | null
-  /** Replaced aliases of which the sender still has to get a success notice. */
+  /** Replaced aliases for which the sender must still get a success notice. */
   readonly aliases: readonly ReplacedAlias[]
 }
 
 export type QueueTimes = Pick<Clock, 'now' | 'wall'>
 
-/** Key of a message in the store. A slash at the begin sets it apart from keys of the maildrop. */
+/** Key of a message in the store. The leading slash distinguishes it from the keys of the maildrop. */
 export const keyOf = ({ source, message }: Pick<Candidate, 'source' | 'message'>): string => `/postfix/${source.id}/${message.arrival}`
 
 export const isKeyOfSpool = (key: string): boolean => key.startsWith('/postfix/')
 
 /**
- * The recipients that are left. A recipient that bounced is one of them while its notice was not sent: the delivery is tried again,
- * and its outcome is reported.
+ * The remaining recipients. A bounced recipient remains until its notice has been sent: the delivery is tried again, and the new outcome is
+ * reported.
  */
 export function remainingRecipients({ message, bounceLog }: Candidate): readonly PostfixRecipient[] {
   const owed = message.sender === '' ? undefined : bounceLog?.outcomes
   return message.recipients.filter(({ isDone, offset }) => !isDone || owed?.has(offset) === true)
 }
 
-/** The address in deferd's form. Throws UnusableQueueFile. */
+/** The address in deferd's syntax. Throws UnusableQueueFile. */
 export function addressOf(text: string, origin: string): string {
   const address = parseAddress(quoteLocalPart(text), origin)
   if (address !== undefined) return address
@@ -98,13 +97,13 @@ export function takenMessage(id: MessageId, candidate: Candidate, clock: QueueTi
   }
 }
 
-/** Aliases to which nothing is sent, and of which the sender gets a success notice. */
+/** Aliases without a delivery of their own, for which the sender gets a success notice. */
 function replacedAliases({ message, aliases }: Candidate, { myorigin }: TakeOverRules): readonly EnvelopeRecipient[] {
   if (message.sender === '') return []
   return aliases.map(({ address, orcpt }) => ({ address: addressOf(address, myorigin), notify: ['success'], orcpt, alias: 'expanded' }))
 }
 
-/** A recipient that is due at the begin of its lifetime. */
+/** A recipient that is due at the start of its lifetime. */
 export function scheduledRecipient(recipient: EnvelopeRecipient, { sender, createdAt }: Message, rules: TakeOverRules): NewRecipient {
   const { address, notify, orcpt } = recipient
   const destination = destinationOf(recipient, sender, rules)
@@ -112,7 +111,7 @@ export function scheduledRecipient(recipient: EnvelopeRecipient, { sender, creat
   return { address, notify, orcpt, destination, dueAt: createdAt, expiresAt, leased: false }
 }
 
-/** Due times and steps of the recipients of one message. */
+/** Due times and retry steps of the recipients of one message. */
 class Schedule {
   readonly #candidate: Candidate
   readonly #message: Message
@@ -132,21 +131,21 @@ class Schedule {
     const due = scheduledRecipient(recipient, this.#message, this.#rules)
     const policy = this.#rules.policies.for(due.destination)
     const expiresAt = this.#candidate.isForcedToExpire ? Math.min(due.expiresAt, now) : due.expiresAt
-    // The file may have been touched by a copy of the spool, so that its time is no due time.
+    // A copy of the spool may have changed the file's time, which is no due time then.
     const dueAt = Math.min(wall.queueTime(this.#candidate.nextAt), now + this.#rules.longestWait, expiresAt)
     const isTried = outcome !== undefined || this.#candidate.source.queue === 'deferred'
     const tried = isTried ? this.#tried(policy, outcome ?? null) : undefined
     return { ...due, dueAt, expiresAt, tried }
   }
 
-  /** Postfix counts no attempts. The schedule continues where mail of this age is after its last attempt. */
+  /** Postfix does not count attempts. The schedule continues at the step that mail of this age has after its last attempt. */
   #tried({ retry }: DestinationPolicy, last: DeliveryStatus | null): Tried {
     const { id, createdAt } = this.#message
     const lastAt = this.#clock.wall.queueTime(this.#candidate.deferLog?.writtenAt ?? 0)
     let previousWait: Duration | null = null
     let age = 0
     let steps = 1
-    for (; steps < MOST_STEPS; steps++) {
+    for (; steps < STEPS_UNTIL_CONSTANT; steps++) {
       const step = steps
       previousWait = nextWait(retry, { step, age, previousWait, draw: () => this.#rules.draw(`retry ${id} ${step}`) })
       age += previousWait
@@ -156,15 +155,15 @@ class Schedule {
   }
 }
 
-/** Steps after which waits no longer grow. */
-const MOST_STEPS = 1000
+/** Waits do not grow after this number of steps. */
+const STEPS_UNTIL_CONSTANT = 1000
 
 function destinationOf({ address, alias }: EnvelopeRecipient, sender: string, rules: TakeOverRules): DestinationName {
   if (alias === undefined) return rules.destinationOf(address, sender)
   return alias === 'expanded' ? EXPANDED : LOOPING
 }
 
-/** Maximum characters of a Message-Id that are kept (RFC 5322 §2.1.1). */
+/** In characters (RFC 5322 §2.1.1). */
 const MESSAGE_ID_LIMIT = 998
 
 function messageIdOf(content: Buffer): string | undefined {

@@ -71,7 +71,7 @@ export const CLIENTS: Readonly<Record<string, NamedClient>> = {
   oracle: { about: 'a fixed window of the right size', make: ({ requests, maxBusy }) => new FixedWindowClient(requests, maxBusy) },
 }
 
-/** Number of attempts after which a run is ended as collapsed. */
+/** Attempts after which a run ends as collapsed. */
 const mostAttempts = (requests: number): number => Math.max(400_000, 200 * requests)
 
 export function runClient(settings: ClientSettings): ContentionResult {

@@ -19,7 +19,6 @@ export interface ContentionSettings {
   readonly onProgress?: (done: number) => void
 }
 
-/** The functions of the model that a client calls. */
 export interface Wire {
   /** Microseconds since the first arrival. */
   readonly now: number
@@ -40,7 +39,6 @@ export interface Client {
   window?(): number
 }
 
-/** State of a run at one time. */
 export interface Sample {
   /** Seconds since the first arrival. */
   readonly time: number
@@ -65,7 +63,7 @@ const DUE = 1
 const SUCCEEDED = 2
 const REFUSED = 3
 
-/** Microseconds between two samples. */
+/** In microseconds. */
 const SAMPLE_GAP = 100_000
 
 class Contention implements Wire {

@@ -9,7 +9,7 @@ export class EventQueue {
   #size = 0
   #sequence = 0
 
-  /** Time of the event that was taken last. */
+  /** Time of the event taken last. */
   now = 0
 
   get size(): number {

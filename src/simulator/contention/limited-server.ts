@@ -26,9 +26,9 @@ export interface LimitedServerResult {
 const SERVER_LIMIT = 5
 const INITIAL = 5
 const CLIENT_LIMIT = 20
-/** Microseconds: two recipients, one second each. */
+/** In microseconds: two recipients, one second each. */
 const SERVICE_TIME = 2_000_000
-/** Relative spread of the service time, so that deliveries are not synchronized. */
+/** Relative spread of the service time, which keeps deliveries from synchronizing. */
 const NOISE = 0.02
 
 export function runLimitedServer({ feedback, halfStep, seed, deliveries = 1000 }: LimitedServerSettings): LimitedServerResult {

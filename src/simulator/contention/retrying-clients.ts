@@ -1,6 +1,4 @@
-/**
- * Clients whose refused requests wait independently: fixed waits, backoff with each jitter, any retry policy, and a token bucket.
- */
+/** Clients whose refused requests wait independently: fixed waits, backoff with each jitter, any retry policy, and a token bucket. */
 import { compileAlone, exactWait } from '../../backoff/retry-policy.ts'
 import type { Client, Wire } from './contention.ts'
 
@@ -66,11 +64,9 @@ export class RetryingClient implements Client {
 }
 
 /** Capacity of the token bucket. */
-const TOKENS = 500
-/** Tokens that a success adds. */
-const PER_SUCCESS = 0.1
-/** Tokens that each second adds. */
-const PER_SECOND = 20
+const TOKEN_CAPACITY = 500
+const TOKENS_PER_SUCCESS = 0.1
+const TOKENS_PER_SECOND = 20
 
 /**
  * Full jitter with a token bucket. A retry costs one token and a success returns a tenth of a token, so that retries add at most
@@ -80,7 +76,7 @@ const PER_SECOND = 20
  */
 export class TokenBucketClient implements Client {
   readonly #inner: RetryingClient
-  #tokens = TOKENS
+  #tokens = TOKEN_CAPACITY
   #filledAt = 0
 
   constructor(requests: number, draw: () => number) {
@@ -92,7 +88,7 @@ export class TokenBucketClient implements Client {
   }
 
   due(request: number, wire: Wire): void {
-    this.#fill((PER_SECOND * (wire.now - this.#filledAt)) / 1e6)
+    this.#fill((TOKENS_PER_SECOND * (wire.now - this.#filledAt)) / 1e6)
     this.#filledAt = wire.now
     if (this.#tokens < 1) return this.#inner.refused(request, wire)
     this.#tokens--
@@ -100,7 +96,7 @@ export class TokenBucketClient implements Client {
   }
 
   succeeded(_request: number, _wire: Wire): void {
-    this.#fill(PER_SUCCESS)
+    this.#fill(TOKENS_PER_SUCCESS)
   }
 
   refused(request: number, wire: Wire): void {
@@ -108,6 +104,6 @@ export class TokenBucketClient implements Client {
   }
 
   #fill(tokens: number): void {
-    this.#tokens = Math.min(TOKENS, this.#tokens + tokens)
+    this.#tokens = Math.min(TOKEN_CAPACITY, this.#tokens + tokens)
   }
 }

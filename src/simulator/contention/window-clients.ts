@@ -4,7 +4,7 @@
  */
 import type { Client, Wire } from './contention.ts'
 
-/** Queue of waiting requests, first in, first out. It holds a request at most once. */
+/** Waiting requests, first in, first out. A request is in the queue at most once. */
 class Pending {
   readonly #ring: Int32Array
   #head = 0
@@ -82,7 +82,7 @@ export class CongestionClient extends WindowClient {
   /** Sequence number of the last send of each request. */
   readonly #sentAs: Float64Array
   #sends = 0
-  /** Number of the last send before the last cut. Failures of this send and earlier ones do not cut again. */
+  /** Number of the last send before the last cut. Failures of sends up to this number do not cut again. */
   #ignoredUpTo = 0
   #cwnd = 20
   #ssthresh = 1024

@@ -12,7 +12,7 @@ export interface ClientRun {
 
 const rounded = (value: number): number => Number(value.toPrecision(5))
 
-/** Series up to `until` in seconds; longer runs are cut off there. */
+/** Series up to `until` in seconds. The rest of a longer run is cut off. */
 function curves(runs: readonly ClientRun[], until: number, value: (sample: Sample) => number | null): Plot['series'] {
   return runs.flatMap(({ client, result }) => {
     const points = thinned(result.samples.filter(({ time }) => time <= until)).flatMap((sample) => {

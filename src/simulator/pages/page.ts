@@ -43,7 +43,7 @@ function chartLibrary(): string {
   return readFileSync(join(dirname(entry), 'chart.umd.min.js'), 'utf8').replace(/\n\/\/# sourceMappingURL=.*/, '')
 }
 
-/** The functions of the parts, as an object in the page. */
+/** The functions of plot-parts.ts, as the source text of an object. */
 const PARTS = `{ ${Object.entries(parts)
   .map(([name, part]) => `${name}: ${part.toString()}`)
   .join(',\n')} }`

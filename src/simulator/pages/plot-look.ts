@@ -4,11 +4,11 @@
  */
 
 export interface Look {
-  /** Colour in hexadecimal digits; null for that of the text, which follows the colour scheme of the page. */
+  /** In hexadecimal digits; null for the colour of the text, which follows the colour scheme of the page. */
   readonly colour: string | null
   /** Lengths of dashes and gaps, in pixels; empty for a solid line. */
   readonly dash: readonly number[]
-  /** Mark of a point, as Chart.js names them. */
+  /** Mark of a point, by its name in Chart.js. */
   readonly mark: string
 }
 

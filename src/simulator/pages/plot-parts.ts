@@ -4,7 +4,7 @@
  */
 import type { Area, DrawnPlot } from './plot.ts'
 
-/** Series as Chart.js takes them. Later lines, which have dashes, are drawn over earlier ones. */
+/** Series in the form of Chart.js. Later lines, which have dashes, are drawn over earlier ones. */
 export function datasets({ kind, series, stepped }: DrawnPlot, ink: string): object[] {
   return series.map(({ name, points, look }, i) => ({
     label: name,
@@ -37,8 +37,8 @@ export function legend({ kind, series }: DrawnPlot, ink: string, isVisible: (pos
 }
 
 /**
- * Values at which a logarithmic axis of this length has labels: 1, 2 and 5 of each decade where `gap` pixels are between them, else 1
- * of each decade, or of every n-th. Both ends when the range has fewer than two of these values.
+ * Labelled values of a logarithmic axis: 1, 2 and 5 of each decade where `gap` pixels are between them, else 1 of each decade, or of every
+ * n-th. Both ends when the range has fewer than two of these values.
  */
 export function logTicks(min: number, max: number, pixels: number, gap: number): readonly number[] {
   const perDecade = pixels / Math.max(Math.log10(max / min), 0.001)

@@ -27,7 +27,6 @@ interface Scale {
 interface VisibleDatasets {
   isDatasetVisible(position: number): boolean
 }
-/** Functions of plot-parts.ts. */
 interface Parts {
   readonly datasets: typeof datasets
   readonly legend: typeof legend

@@ -1,7 +1,6 @@
 /** A plot of a page, as data: its axes, series and shaded areas. */
 import type { Look } from './plot-look.ts'
 
-/** An axis of a plot. */
 export interface Axis {
   readonly title: string
   readonly scale: 'linear' | 'logarithmic'
@@ -34,7 +33,6 @@ export interface Plot {
   readonly shaded?: readonly Area[]
 }
 
-/** A plot whose series have looks. */
 export interface DrawnPlot extends Plot {
   readonly series: readonly (Series & { readonly look: Look })[]
 }

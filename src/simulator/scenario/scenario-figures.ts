@@ -107,10 +107,7 @@ function waitsJson(record: DestinationRecord): object | null {
   return waits && { mean: inSeconds(waits.mean), p50: inSeconds(waits.p50), p95: inSeconds(waits.p95), max: inSeconds(waits.max) }
 }
 
-/**
- * Result for `--json`. docs/choosing-retry-settings.md explains the members. Times are in seconds since the start of the
- * scenario.
- */
+/** Result for `--json`. docs/choosing-retry-settings.md explains the members. Times are in seconds since the start of the scenario. */
 export function scenarioJson({ destinations, notices, ended }: ScenarioResult, name: string, seed: number): object {
   return {
     scenario: name,

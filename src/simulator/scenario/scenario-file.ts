@@ -34,11 +34,10 @@ export interface Scenario {
   readonly duration: Duration | null
 }
 
-/** Host name of the simulated relay. */
-const HOSTNAME = 'deferd.example'
-/** Maximum size of all mail of a scenario, whose queue is in memory. */
+const RELAY_HOSTNAME = 'deferd.example'
+/** Total size of the mail of a scenario, whose queue is in memory. */
 const MOST_BYTES = 512 * 1024 ** 2
-/** Maximum number of messages of one stream. */
+/** Maximum of one stream. */
 const MOST_MESSAGES = 1_000_000
 
 const TABLES = ['duration', 'latency', 'mail', 'config', 'rule', 'dns']
@@ -85,7 +84,7 @@ export function readScenario(text: string, file: string, overrides: readonly str
     if (!TABLES.includes(name)) complain([name], unknown(name, TABLES, `a scenario has ${TABLES.join(', ')}`))
   }
   const duration = readTime(tables, 'duration', complain)
-  const latency = readTime(tables, 'latency', complain) ?? LATENCY
+  const latency = readTime(tables, 'latency', complain) ?? DEFAULT_LATENCY
   const streams = readStreams(tables, complain)
   const script = readTables(tables, complain)
   const { loaded, mistakes } = readConfig(tables, where, overrides, complain)
@@ -94,16 +93,13 @@ export function readScenario(text: string, file: string, overrides: readonly str
   return { streams, loaded, duration, script: { ...script, rules: slowed(script.rules, latency) } }
 }
 
-/** Default round-trip time in milliseconds. Without latency, a backlog of any size would be delivered at once. */
-const LATENCY: Duration = 100
+/** In milliseconds, per round trip. Without latency, a backlog of any size would be delivered at once. */
+const DEFAULT_LATENCY: Duration = 100
 
 /** Stages that end a round trip. MAIL, RCPT and DATA are pipelined (RFC 2920), so they share one. */
 const ROUND_TRIPS = ['connect', 'greeting', 'ehlo', 'mail', 'end-of-data'] as const
 
-/**
- * Adds the latency to the replies of rules without a delay of their own, and rules after all others that delay the default
- * replies.
- */
+/** Adds the latency to the replies of rules without a delay of their own, and rules after all others that delay the default replies. */
 function slowed(rules: readonly Rule[], latency: Duration): readonly Rule[] {
   if (latency === 0) return rules
   const usual = ROUND_TRIPS.flatMap((at) => {
@@ -183,7 +179,7 @@ function readConfig(
     return { loaded: null, mistakes: [] }
   }
   try {
-    return { loaded: configFrom(values, HOSTNAME, { where: (...key) => where(['config', ...key]), overrides }), mistakes: [] }
+    return { loaded: configFrom(values, RELAY_HOSTNAME, { where: (...key) => where(['config', ...key]), overrides }), mistakes: [] }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { loaded: null, mistakes: error.problems }

@@ -40,7 +40,6 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
 }
 
 class Run implements Busy {
-  /** Number of submissions in progress. */
   inFlight = 0
   activity = 0
   readonly #scenario: Scenario
@@ -54,7 +53,7 @@ class Run implements Busy {
   readonly #record: ScenarioRecord
   readonly #store: QueueStore
   readonly #reader: QueueReader
-  /** Number of messages not submitted yet. */
+  /** Messages that are not yet submitted. */
   #toCome: number
   #mayBeEmpty = false
   /** Rejects when a submission fails. */
@@ -113,9 +112,9 @@ class Run implements Busy {
       if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
       return
     }
-    for (let part = 1; part <= SLICES; part++) {
-      await this.#driver.runUntil(this.#clock.now() - this.#clock.monotonic() + Math.ceil((duration * part) / SLICES))
-      onProgress(part / SLICES)
+    for (let part = 1; part <= PROGRESS_REPORTS; part++) {
+      await this.#driver.runUntil(this.#clock.now() - this.#clock.monotonic() + Math.ceil((duration * part) / PROGRESS_REPORTS))
+      onProgress(part / PROGRESS_REPORTS)
     }
   }
 
@@ -156,10 +155,10 @@ class Run implements Busy {
   }
 }
 
-/** Number of progress reports of a run with a fixed duration. */
-const SLICES = 200
+/** Number of reports during a run with a fixed duration. */
+const PROGRESS_REPORTS = 200
 
-/** Content of the stream's size, at least that of its header. */
+/** Content of the stream's message size, but at least of the header's size. */
 function contentOf({ name, sender, size }: Stream): Buffer {
   const head = `From: ${sender}\r\nSubject: ${name}\r\n\r\n`
   const line = `${'.'.padStart(70, 'x')}\r\n`

@@ -16,31 +16,29 @@ import type { SideName } from '../../store/store-health.ts'
 import { completeTally } from '../../store/queue-tally.ts'
 import type { MetricSet } from './metric-set.ts'
 
-/** Sources of the gauges. */
 export interface MetricSources {
   readonly clock: Clock
   readonly tally: QueueStore['tally']
   readonly destinations: () => readonly LiveDestination[]
-  /** The nodes that share the queue, at the last beat; null without other nodes, as when absent. */
+  /** The nodes that share the queue, at the last beat; null, or absent, without other nodes. */
   readonly nodes?: () => NodesView | null
-  /** The database of the queue, as seen last; null when it was not seen, and for a queue in a folder. */
+  /** State of the database, as last read; null before the first read, and for a queue in a folder. */
   readonly database?: () => DatabaseState | null
-  /** Time for which the reader or the writer of the store has had a call and has answered none; 0 when it answers, as when absent. */
+  /** Time for which a side of the store has had a call without answering any; 0 for a side that answers, and when absent. */
   readonly silence?: (side: SideName) => Duration
   /** Access tokens for next hops; none when absent. */
   readonly tokens?: () => readonly TokenState[]
-  /** The subscriptions to events, with times of the clock. */
+  /** Subscriptions to events, with times of the queue's clock. */
   readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
 }
 
-/** Number of destinations with labels: those with the most recipients waiting or in delivery. */
+/** In destinations with labels: those with the most recipients waiting or in delivery. */
 const TOP = 20
 const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 /**
- * Maximum time that a scrape waits for the counts. The first count of a large queue takes longer; the gauges have no values until
- * it has ended.
+ * A scrape waits so long for the counts. The first count of a large queue takes longer, and the gauges have no values until it has ended.
  */
-const COUNT_TIMEOUT: Duration = 1_000
+const COUNT_LIMIT: Duration = 1_000
 
 function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSources): () => Promise<void> {
   const messages = set.gauge('queue_messages', 'Messages by queue.', ['queue'])
@@ -87,7 +85,7 @@ function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSourc
     running ??= count()
       .catch(() => undefined)
       .finally(() => (running = null))
-    await withTimeout(running, clock, COUNT_TIMEOUT)
+    await withTimeout(running, clock, COUNT_LIMIT)
   }
 }
 
@@ -121,7 +119,7 @@ function nodeGauges(set: MetricSet, { nodes }: MetricSources): () => void {
   return () => {
     const view = nodes?.() ?? null
     if (view === null) return
-    // A command that changes the queue is a node without settings.
+    // Commands that change the queue are nodes without settings.
     const daemons = view.nodes.filter(({ settings }) => settings !== '')
     const draining = daemons.filter((node) => node.draining).length
     known.set({ state: 'active' }, daemons.length - draining)
@@ -204,7 +202,7 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
   return async () => {
     // Concurrent scrapes share one read.
     reading ??= (subscriptions?.() ?? Promise.resolve([])).finally(() => (reading = null))
-    const all = (await withTimeout(reading, clock, COUNT_TIMEOUT)) ?? []
+    const all = (await withTimeout(reading, clock, COUNT_LIMIT)) ?? []
     for (const gauge of [lag, parked, disabled]) gauge.reset()
     for (const one of all) {
       const label = { subscription: one.name }
@@ -216,7 +214,7 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
   }
 }
 
-/** Creates the gauges. The result reads their sources. */
+/** Creates the gauges. Returns a function that reads the sources of the gauges. */
 export function openGauges(set: MetricSet, sources: MetricSources): () => Promise<void> {
   const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, sideGauges, tokenGauges, subscriptionGauges]
   const all: readonly (() => void | Promise<void>)[] = parts.map((open) => open(set, sources))

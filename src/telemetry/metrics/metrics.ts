@@ -9,12 +9,12 @@ import { MetricSet, type MetricText } from './metric-set.ts'
 
 export interface Metrics {
   readonly listen: Listen
-  /** Records the duration of a commit that was made to measure it. */
+  /** Records the duration of a commit made for the measurement. */
   readonly committed: (took: Duration) => void
   /** Records the duration of a transaction of PostgreSQL. */
   readonly transacted: (took: Duration) => void
   readonly contentType: string
-  /** The metrics of deferd, for docs/monitoring.md. */
+  /** For docs/monitoring.md. */
   readonly texts: readonly MetricText[]
   /** Renders the metrics as Prometheus text. */
   render(): Promise<string>

@@ -132,11 +132,11 @@ const isUser = (name: unknown, user: string): boolean => typeof name === 'string
 
 /** Replies of a server that takes access tokens. */
 export interface GuardReplies {
-  /** To a token that the server refuses. */
+  /** Reply to a refused token. */
   readonly refused: readonly string[]
-  /** To a password. */
+  /** Reply to a password. */
   readonly password: readonly string[]
-  /** To MAIL without a login. */
+  /** Reply to MAIL without a login. */
   readonly unauthenticated: readonly string[]
 }
 

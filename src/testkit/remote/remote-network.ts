@@ -75,7 +75,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.#rules = this.#rules.filter(({ rule }) => !isRemoved(rule))
   }
 
-  /** For all later lookups. */
+  /** Sets the DNS records of a domain for all later lookups. */
   setZone(domain: string, zone: Zone): void {
     this.#zones.set(domain, zone)
   }

@@ -47,7 +47,7 @@ interface MemoryListener {
 
 const FIRST_CLIENT_PORT = 49_152
 const LAST_PORT = 65_535
-/** Of the connections that a test's own clients make. */
+/** Idle limit of connections from a test's own clients. */
 const CLIENT_TIMEOUT: Duration = 30 * SECOND
 
 const keyOf = (at: Endpoint): string => `${at.address} ${at.port}`

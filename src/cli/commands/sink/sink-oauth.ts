@@ -38,7 +38,7 @@ export interface SinkOauth {
 const TENANT = 'contoso.example'
 const MAILBOX = `app@${TENANT}`
 const CLIENT = 'deferd-sink'
-/** For the login of a person, who has no client secret. */
+/** Client id for the login of a person, without a client secret. */
 const PUBLIC_CLIENT = 'deferd-sink-device'
 const ACCOUNT = 'relay@deferd-sink.iam.gserviceaccount.com'
 const SCOPES: Readonly<Partial<Record<AuthorityProvider, string>>> = { other: 'smtp' }
