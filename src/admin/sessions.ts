@@ -36,9 +36,9 @@ export interface SessionsDeps {
 
 export class Sessions {
   readonly #deps: SessionsDeps
-  /** By hash, the oldest first. */
+  /** Codes by hash, oldest first. */
   readonly #codes = new Map<string, Code>()
-  /** By hash, the one idle longest first. */
+  /** Sessions by hash, the session that has been idle longest first. */
   readonly #sessions = new Map<string, Session>()
 
   constructor(deps: SessionsDeps) {

@@ -1,4 +1,4 @@
-/** Routes of the API about its clients: the own rights, and the tokens of programs. */
+/** Routes of the API about clients: the rights of the requesting client, and the tokens of programs. */
 import { z } from 'zod'
 import { hashOf, newToken } from '../admin/secrets.ts'
 import { addToken, removeToken, rightsShape, TokenExists, type TokenChangesDeps } from '../admin/token-changes.ts'

@@ -29,7 +29,7 @@ const BODY_PROBLEMS: readonly ProblemKind[] = [
   HTTP_PROBLEMS.busy,
 ]
 
-/** Problems of a route, besides those of any request. */
+/** Problems of a route, besides the problems of any request. */
 export const problemsOf = ({ about, body, slots }: ApiRoute): readonly ProblemKind[] => [
   ...(about.problems ?? []),
   ...(body === undefined ? [] : BODY_PROBLEMS),

@@ -52,7 +52,7 @@ export const RECIPIENTS: ProblemKind = {
 
 const RFC822 = 'message/rfc822'
 const JSON_TYPE = 'application/json'
-/** Size of a JSON body by that of its message: base64 takes four bytes for three. */
+/** Size of a JSON body divided by the size of its message: base64 takes four bytes for three. */
 const JSON_GROWTH = 1.4
 /** In bytes, for the members of a JSON body besides its contents. */
 const JSON_REST = 1024 * 1024

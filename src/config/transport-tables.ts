@@ -13,7 +13,7 @@ export function readTransportMaps(raw: RawSettings, problems: Problem[]): Config
   return maps
 }
 
-/** The lookup tables of transport_maps where it is a text or a list. */
+/** The lookup tables of transport_maps when the parameter is a text or a list. */
 export function readTransportTables({ transportTables: given }: RawSettings, problems: Problem[]): Config['transport_tables'] {
   if (given === null) return []
   const reading = tables(given.value)

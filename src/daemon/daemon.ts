@@ -215,7 +215,7 @@ export class Daemon {
     return this.#takenOver.has(opening)
   }
 
-  /** Joins the queue again after a takeover. Only notes the takeover while the first opening is not complete: its steps join again. */
+  /** Joins the queue again after a takeover. While the first opening is not complete, only notes the takeover: #startOf joins later. */
   #fenced(opening: Opening): Promise<void> | null {
     this.#takenOver.add(opening)
     if (this.#isOpen) this.#rejoining ??= this.#rejoin()

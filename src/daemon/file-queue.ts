@@ -9,7 +9,7 @@ import { seconds, sleep, type Clock, type Duration } from '../system/clock.ts'
 import type { Events, QueueEvent } from '../telemetry/events.ts'
 import type { OpenedQueue } from './opening.ts'
 
-/** A start waits so long for a command that owns the queue. */
+/** A start waits this long for a command that owns the queue. */
 const LOCK_LIMIT: Duration = seconds(5)
 const LOCK_PAUSE: Duration = 100
 

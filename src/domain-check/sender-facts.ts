@@ -22,7 +22,7 @@ export type DmarcFacts = DmarcRecord | { readonly kind: 'failed'; readonly why: 
 
 export interface SenderFacts {
   readonly domain: string
-  /** For each of our addresses; empty when our addresses are unknown. */
+  /** Result of SPF for each of our addresses; empty when the addresses are unknown. */
   readonly spf: readonly (SpfOutcome & { readonly address: string })[]
   /** Empty when no table has keys for the domain. */
   readonly dkim: readonly DkimFacts[]

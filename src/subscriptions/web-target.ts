@@ -17,7 +17,7 @@ export interface WebTargetDeps {
   readonly version: string
 }
 
-/** For the look-up, connection and response of one try. */
+/** Limit of one try: look-up, connection and response. */
 const TRY_LIMIT: Duration = 15 * SECOND
 const REMEDY = 'set allow_private (--allow-private) to send events there'
 

@@ -94,7 +94,7 @@ export function requireZone(zone: unknown): void {
   throw new TypeError(`zone expects a function such as () => ({ offset: 60, name: 'CET' }), got ${shown(zone)}`)
 }
 
-/** Throws for a value that is none of the kinds of store. */
+/** Throws for a value that is not a kind of store. */
 export function requireStore(store: unknown): void {
   if (store === 'memory' || store === 'sqlite') return
   const isFolder = typeof store === 'object' && store !== null && 'directory' in store && typeof store.directory === 'string'

@@ -84,7 +84,7 @@ export class Authority {
     })
   }
 
-  /** Name of its host. */
+  /** Host name of the authority. */
   get host(): string {
     return this.#settings.host
   }
@@ -99,7 +99,7 @@ export class Authority {
     return `${this.#settings.origin}${pathsOf(this.#settings).device}`
   }
 
-  /** Public key (PEM, Ed25519) of the signatures of its access tokens. */
+  /** Public key (PEM, Ed25519) that verifies the access tokens. */
   get publicKey(): string {
     return this.#engine.endpoint.tokens.publicKey.export({ type: 'spki', format: 'pem' }).toString()
   }
@@ -118,7 +118,7 @@ export class Authority {
 
   // --- failures
 
-  /** Lets requests fail: all until `recovers`, or those of the terms. */
+  /** Lets requests fail: all requests until `recovers`, or the requests that `terms` select. */
   fails(failure: AuthorityFailure, terms: FailureTerms = {}): this {
     requireFailure('fails', failure)
     requireKnownOptions('fails', terms, ['first', 'for', 'grant', 'client'])
@@ -127,7 +127,7 @@ export class Authority {
     return this.#add(`fails ${failure}`, { fails: failure, first, grant, client, ...this.#lasting(terms.for) })
   }
 
-  /** Delays answers: all until `recovers`, or those of the terms. */
+  /** Delays answers: all answers until `recovers`, or the answers to the requests that `terms` select. */
   isSlow(delay: Time, terms: FailureTerms = {}): this {
     requireKnownOptions('isSlow', terms, ['first', 'for', 'grant', 'client'])
     const { first, grant, client } = terms
@@ -144,7 +144,7 @@ export class Authority {
     return this.fails('down', { for: time })
   }
 
-  /** Ends all failures, also those of the script. */
+  /** Ends all failures, including the failures of a script. */
   recovers(): this {
     this.#rules.clear()
     return this

@@ -53,7 +53,7 @@ export const ENDED: ProblemKind = {
 const EXAMINED_AT_ONCE = 100
 /** Maximum number of messages that a client with limited destinations may change at once, because each is examined. */
 const LIMITED_MOST = 10_000
-/** An answer waits so long for the end of its operation. */
+/** The response to a request waits up to 2 s for the end of the operation. */
 const ANSWER_LIMIT: Duration = seconds(2)
 
 async function* selectedPages(
@@ -120,7 +120,7 @@ export interface PlanJson {
   readonly examples: readonly MessagePageEntry[]
   /** True when the senders of the messages get a notice. */
   readonly told_senders: boolean
-  /** Time until which the operation could be undone; null when it cannot be. */
+  /** Time until which the operation could be undone; null when it cannot be undone. */
   readonly undo: number | null
 }
 

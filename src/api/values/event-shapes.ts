@@ -27,7 +27,7 @@ export const subscription = z
   })
   .meta({ id: 'Subscription' })
 
-/** For programs. The data have the members that docs/events.md lists for the type. */
+/** An event for programs. The data have the members that docs/events.md lists for the type. */
 export const event = z
   .object({
     id: z.string().describe('equal each time the event is sent, and the position after it'),

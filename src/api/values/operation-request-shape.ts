@@ -40,7 +40,7 @@ export type PlannedRequest = z.output<typeof plannedShape>
 
 export const operationShape = z.union([directShape, plannedShape])
 
-/** As the client asks for it, before the server adds its parts. */
+/** An operation as the client requests it, before the server adds operator and reason. */
 export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */

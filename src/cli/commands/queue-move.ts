@@ -30,7 +30,7 @@ function completed({ env }: Shell, place: string): string {
   return isBare && password !== '' ? place.replace('@', `:${encodeURIComponent(password)}@`) : place
 }
 
-/** The source: the configured queue, through its daemon when one runs, or another one. */
+/** The source: the configured queue, through its daemon when one runs, or the queue of --from. */
 function openSource(shell: Shell, config: Config, { from }: Options): Promise<QueueClient> {
   if (from === undefined || (isUrl(from) && named(from) === databaseName(config.queue_database))) return shell.openQueueClient(config)
   if (!isUrl(from)) return shell.openQueueClient({ ...config, queue_directory: resolve(from), queue_database: '' })

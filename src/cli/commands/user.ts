@@ -42,7 +42,7 @@ async function writeUsers(path: string, text: string): Promise<void> {
 
 const nameOn = (line: string): string => line.trim().split(/\s+/)[0] ?? ''
 
-/** The lines without those of one user. Comments are kept. */
+/** The lines without the lines of one user. Comments are kept. */
 const without = (text: string, name: string): readonly string[] =>
   text
     .replace(/\n$/, '')

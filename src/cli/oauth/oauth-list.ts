@@ -79,7 +79,7 @@ export async function listTables(shell: Shell, { json }: Options, command: Comma
 
 /** State of the refresh token that the queue keeps, without the token itself. */
 interface KeptLogin {
-  /** User of its last access token; null for an opaque one. */
+  /** User of the last access token; null for an opaque token. */
   readonly user: string | null
   readonly generation: number
   readonly expiresAt: WallTime

@@ -42,7 +42,7 @@ const EXIT: Readonly<Record<Fault['kind'], number>> = {
   server: EX.unavailable,
 }
 
-/** Logins to test: those that the configuration has with the table, or those of the options. */
+/** Logins to test: the logins that use the table in the configuration, or the login of the options. */
 function testedLogins(
   table: OauthTable,
   { config }: LoadedConfig,

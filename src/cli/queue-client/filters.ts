@@ -58,7 +58,7 @@ export function withFilters(command: Command, queues: readonly string[] = QUEUES
   return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
 }
 
-/** The conditions among the options that `withFilters` added, whose values its parsers made. */
+/** The conditions among parsed options, which `withFilters` has added to the command. */
 export const givenConditions = (options: object): GivenConditions =>
   Object.fromEntries(
     Object.entries(options).flatMap(([option, value]) => {

@@ -15,7 +15,7 @@ export interface AloneSource extends MovedQueue {
   readonly clock: QueueClock
   /** The queue, as operators name it: its directory, or its URL without the password. */
   readonly name: string
-  /** Whether nodes deliver its mail, and send its notices. */
+  /** True when nodes deliver the mail of the queue, and send its notices. */
   readonly isDelivered: () => boolean
   readonly takeBack: SchedulerControl['takeBack']
   readonly close: SourceControl['close']

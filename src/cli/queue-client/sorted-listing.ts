@@ -1,6 +1,6 @@
 /**
- * Sorts a listing, which needs the messages in memory. Without `--limit`, all messages that match are kept, and more than MOST_IN_MEMORY of them
- * are an error; with it, only the messages that sort first are kept.
+ * Sorts a listing, which needs the messages in memory. Without `--limit`, all messages that match are kept, and more than MOST_IN_MEMORY
+ * messages are an error; with it, only the messages that sort first are kept.
  */
 import { nextAttemptAt, recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
 import { CommandError, EX } from '../shell/exit.ts'

@@ -50,7 +50,7 @@ export function planRows(plans: readonly Plan[]): { readonly headings: readonly 
   return { headings: ['', ...plans.map(({ name }) => name)], rows: rows.map(([label, cells]) => [label.trim(), ...cells]) }
 }
 
-/** Of a name beside its row of attempts, as a fraction of the line. */
+/** Width of a name beside a row of attempts, as a fraction of the line. */
 const LARGEST_NAME_SHARE = 0.27
 const GAP = '  '
 

@@ -95,7 +95,7 @@ const headed = ([heading = '', ...rows]: readonly string[], display: Display): r
   ...rows,
 ]
 
-/** A subscription on one line, and on more lines why its events are not taken. */
+/** A subscription on one line, and on further lines the reason why the target does not take its events. */
 function subscriptionLines(
   { name, settings, progress, behind, oldestAt, parked, lost }: SubscriptionView,
   now: QueueTime,

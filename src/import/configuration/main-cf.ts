@@ -67,7 +67,7 @@ export class PostfixParameters {
     return new PostfixParameters(new Map([...this.#given, ...overrides]), this.#machine)
   }
 
-  /** The expanded value; Postfix's default when no file sets the parameter. Throws an Error for a circular reference and for malformed text. */
+  /** The expanded value; Postfix's default when no file sets it. Throws an Error for a circular reference and for malformed text. */
   get(name: string): string {
     return this.expand(this.#raw(name) ?? '').trim()
   }

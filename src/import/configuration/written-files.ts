@@ -20,7 +20,7 @@ interface WriteOptions {
 
 const READABLE_BY_ALL = 0o004
 
-/** Writes the files and returns their paths. Throws CannotWrite, without a change, when a file has other content, unless `force` is true. */
+/** Writes the files and returns their paths. Throws CannotWrite, without a change, when a file has other content, except with `force`. */
 export function writeConfiguration(
   path: string,
   { toml, files }: ConvertedConfiguration,

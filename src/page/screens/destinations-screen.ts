@@ -48,7 +48,7 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
   { heading: 'Next', cell: (one) => nextOf(view, one) },
 ]
 
-/** Column for wordOf. Hidden while no destination of the page has such a text. */
+/** Column of the texts of wordOf, hidden while no destination on the page has one. */
 const WORDS: Column<DestinationValue> = {
   heading: 'Last reply',
   kind: 'code',

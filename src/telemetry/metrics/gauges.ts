@@ -32,11 +32,11 @@ export interface MetricSources {
   readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
 }
 
-/** In destinations with labels: those with the most recipients waiting or in delivery. */
+/** Number of destinations with labels: those with the most recipients waiting or in delivery. */
 const TOP = 20
 const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 /**
- * A scrape waits so long for the counts. The first count of a large queue takes longer, and the gauges have no values until it has ended.
+ * A scrape waits this long for the counts. The first count of a large queue takes longer, and the gauges have no values until it has ended.
  */
 const COUNT_LIMIT: Duration = 1_000
 

@@ -14,7 +14,7 @@ export interface Metrics {
   /** Records the duration of a transaction of PostgreSQL. */
   readonly transacted: (took: Duration) => void
   readonly contentType: string
-  /** For docs/monitoring.md. */
+  /** Help texts for docs/monitoring.md. */
   readonly texts: readonly MetricText[]
   /** Renders the metrics as Prometheus text. */
   render(): Promise<string>

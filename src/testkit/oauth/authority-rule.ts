@@ -83,7 +83,7 @@ export class AuthorityRules {
     this.#rules = []
   }
 
-  /** The rule that acts on a connection, when it is refused; otherwise the one that acts on a request. Counts the use. */
+  /** The rule that acts on a request, or that refuses a connection before there is a request. Counts the use of the rule. */
   decide(facts: AuthorityFacts, at: 'connection' | 'request'): AuthorityRule | undefined {
     const found = this.#rules.find(
       ({ rule, uses }) => (rule.fails === 'down') === (at === 'connection') && uses < (rule.first ?? Infinity) && matches(rule, facts),
