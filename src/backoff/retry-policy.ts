@@ -75,7 +75,7 @@ function checkOrder({ base, cap }: Formula, parameters: Parameters): void {
     throw new PolicyError(`the first wait (${base} = ${formatDuration(first)}) is above the longest (${cap} = ${formatDuration(longest)})`)
 }
 
-/** Wait by the formula in milliseconds, not rounded; clamped for the policy of a queue. Throws PolicyError when it is not a number. */
+/** Wait by the formula in milliseconds, not rounded; clamped for the policy of a queue. Throws PolicyError when this is not a number. */
 export function exactWait({ policy, parameters, bounds }: RetryPolicy, facts: WaitFacts): number {
   const wait = unclamped(policy, parameters, facts)
   if (Number.isNaN(wait)) throw new PolicyError(`the policy overflows after ${facts.step} attempts`)

@@ -40,7 +40,7 @@ export type PlannedRequest = z.output<typeof plannedShape>
 
 export const operationShape = z.union([directShape, plannedShape])
 
-/** An operation as the client requests it, before the server adds operator and reason. */
+/** An operation as the client requests it, before the server adds the name of the operator. */
 export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */

@@ -9,7 +9,7 @@ export interface Display {
   readonly coloured: boolean
 }
 
-/** Meaning of a coloured text. Every one is also stated by the text itself. */
+/** Meaning of a coloured text. The text itself states the meaning, too. */
 export type Role = 'heading' | 'good' | 'waiting' | 'bad' | 'stopped' | 'faint'
 
 const SGR: Readonly<Record<Role, number>> = { heading: 1, good: 32, waiting: 33, bad: 31, stopped: 35, faint: 2 }

@@ -44,7 +44,7 @@ interface KnownTransport {
   readonly service: MasterService | null
 }
 
-/** The transport in deferd's syntax, by the program of its service. */
+/** The transport in deferd's syntax; the program of the service in master.cf decides which one. */
 function transportIn(value: string, { services }: TransportContext): KnownTransport | { readonly why: string } {
   const colon = value.indexOf(':')
   const name = (colon < 0 ? value : value.slice(0, colon)).trim()

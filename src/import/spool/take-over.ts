@@ -42,7 +42,7 @@ export interface TakeOverTarget {
   readonly submit: (candidate: Candidate) => Promise<number>
 }
 
-/** Maximum number of messages, and of their bytes, in one commit. */
+/** Limits of one commit: number of messages, and their total bytes. */
 const ROUND = 64
 const ROUND_BYTES = 4 * 1024 * 1024
 

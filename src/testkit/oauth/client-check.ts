@@ -9,7 +9,7 @@ export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-b
 
 const TOLERATED_SKEW = 5 * MINUTE
 
-/** Of an assertion: longest lifetime for a client, and for a service account. */
+/** Longest lifetime of an assertion, for a client and for a service account. */
 const LONGEST_LIFETIME = { client: 10 * MINUTE, account: 60 * MINUTE } as const
 
 export interface ClientCheckTerms {

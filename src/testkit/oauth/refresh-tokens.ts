@@ -2,7 +2,7 @@
 import type { Duration, WallTime } from '../../system/clock.ts'
 import type { Rotation } from './authority-settings.ts'
 
-/** A login of a person, from which its refresh tokens descend. */
+/** A login of a person. The refresh tokens of the login descend from one another. */
 export interface Login {
   readonly client: string
   readonly user: string
