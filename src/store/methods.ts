@@ -195,6 +195,22 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
 /** Whether a member of a store is a method of the table. */
 export const isMethod = (name: string): name is Method => Object.hasOwn(METHODS, name)
 
+type MethodsIn<P> = P extends unknown ? Pick<P, Extract<keyof P, Method>> : never
+type All<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer A) => void ? A : never
+
+/** Composes the methods of several parts of a store. Throws when two parts have the same method. */
+export function methodsOf<P extends readonly object[]>(...parts: P): All<MethodsIn<P[number]>> {
+  const methods = parts.flatMap((part) =>
+    Object.keys(METHODS).flatMap((name) => {
+      const member: unknown = Reflect.get(part, name)
+      return typeof member === 'function' ? [[name, member.bind(part) as unknown] as const] : []
+    }),
+  )
+  const composed = Object.fromEntries(methods)
+  if (Object.keys(composed).length < methods.length) throw new Error('two parts of the store have the same method')
+  return composed as All<MethodsIn<P[number]>>
+}
+
 /** Runs a call, then calls `changed` for each message that the call may have changed. */
 export function dispatch<M extends Method>(handlers: Handlers, call: Call<M>, changed: (message: MessageId) => void): Answers[M] {
   const answer: Answers[M] = handlers[call.method](...call.args)

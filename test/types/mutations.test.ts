@@ -191,11 +191,12 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a store method dropped in the SQLite engine',
-    file: 'store/sqlite/store-core.ts',
-    replace: '  audit: (record) => audit.audit(record),\n',
-    by: '',
+    file: 'store/sqlite/housekeeping.ts',
+    replace: '  ping(): void {\n',
+    by: '  pong(): void {\n',
+    reportedIn: 'store/sqlite/store-core.ts',
     judge: 'tsc',
-    report: "Property 'audit' is missing",
+    report: "Property 'ping' is missing",
   },
   {
     name: 'a store method dropped in the memory engine',

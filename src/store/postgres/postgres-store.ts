@@ -4,7 +4,7 @@ import type { Clock, Duration } from '../../system/clock.ts'
 import type { Shard } from '../membership/shards.ts'
 import { assertChunks } from '../chunks.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
-import { pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../methods.ts'
+import { methodsOf, pending, remoteMethods, type Answers, type Arguments, type Call, type Method } from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
 import type { StoreSide } from '../store-health.ts'
 import { Contents } from './writing/contents.ts'
@@ -30,7 +30,8 @@ import { WantedTypes } from './writing/transaction-events.ts'
 import { OutgoingMoves } from './moving/outgoing-moves.ts'
 import { OwnLeases } from './writing/own-leases.ts'
 import { TallyQuery } from './writing/tally-query.ts'
-import type { PendingWrite, ReadMethod, WriteMethod, Writers } from './writing/write-batch.ts'
+import type { ReadMethod } from './writing/call-batching.ts'
+import type { PendingWrite, Writers } from './writing/write-batch.ts'
 import { FailoverCheck } from './writing/failover-check.ts'
 import type { RecentMail } from './writing/recent-mail.ts'
 import { Writer } from './writing/writer.ts'
@@ -128,82 +129,20 @@ function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, le
 
 type Parts = ReturnType<typeof partsOf>
 
-const writersOf = ({
-  intake,
-  operating,
-  audit,
-  leases,
-  outcomes,
-  noticesDue,
-  housekeeping,
-  subscriptions,
-  claims,
-  outgoing,
-  incoming,
+const writersOf = ({ saveProvider, ...parts }: Parts): Writers => ({
+  ...methodsOf(...Object.values(parts)),
   saveProvider,
-}: Parts): Writers =>
-  ({
-    nextIds: housekeeping.nextIds,
-    stage: intake.stage,
-    unstage: intake.unstage,
-    enqueue: intake.enqueue,
-    forgetMaildropFiles: intake.forgetMaildropFiles,
-    claimDue: leases.claimDue,
-    claimSuspect: leases.claimSuspect,
-    claimExpired: leases.claimExpired,
-    giveBack: leases.giveBack,
-    settle: outcomes.settle,
-    quarantine: operating.quarantine,
-    postponeWarning: noticesDue.postponeWarning,
-    markDelayNoticeDue: noticesDue.markDelayNoticeDue,
-    report: noticesDue.report,
-    saveDestination: housekeeping.saveDestination,
-    operate: operating.operate,
-    move: operating.move,
-    subscribe: subscriptions.subscribe,
-    unsubscribe: subscriptions.unsubscribe,
-    changeSecrets: subscriptions.changeSecrets,
-    configureSubscriptions: subscriptions.configureSubscriptions,
-    numberEvents: subscriptions.numberEvents,
-    saveProgress: subscriptions.saveProgress,
-    settleParked: subscriptions.settleParked,
-    replayEvents: subscriptions.replayEvents,
-    recordEvents: subscriptions.recordEvents,
-    pruneEvents: subscriptions.pruneEvents,
-    audit: audit.audit,
-    beginOperation: audit.beginOperation,
-    endOperation: audit.endOperation,
-    addToken: audit.addToken,
-    removeToken: audit.removeToken,
-    tokenUsed: audit.tokenUsed,
-    setAccess: audit.setAccess,
-    removeAccess: audit.removeAccess,
-    keepStsPolicy,
-    noteStsPolicy,
-    forgetStsPolicy,
-    saveProvider,
-    keepTlsResults,
-    claimTlsReport,
-    endTlsReport,
-    pruneTlsReports,
-    claimGrant,
-    replaceGrant,
-    releaseGrant,
-    prune: housekeeping.prune,
-    ping: housekeeping.ping,
-    claimMoves: claims.claimMoves,
-    beginMove: outgoing.beginMove,
-    leaving: outgoing.leaving,
-    finishMove: outgoing.finishMove,
-    undoMove: outgoing.undoMove,
-    historyAfter: outgoing.historyAfter,
-    markMoved: outgoing.markMoved,
-    keepIds: incoming.keepIds,
-    takeMoved: incoming.takeMoved,
-    originsOf: incoming.originsOf,
-    admitMoved: incoming.admitMoved,
-    takeRecords: incoming.takeRecords,
-  }) satisfies { readonly [M in WriteMethod]: unknown }
+  keepStsPolicy,
+  noteStsPolicy,
+  forgetStsPolicy,
+  keepTlsResults,
+  claimTlsReport,
+  endTlsReport,
+  pruneTlsReports,
+  claimGrant,
+  replaceGrant,
+  releaseGrant,
+})
 
 /** Readers with a state. */
 interface Kept {

@@ -157,7 +157,7 @@ export class Contents {
     this.#lastChunk = db.prepare<{ content: ContentId }, number | null>(sql.lastChunkOf).pluck()
   }
 
-  read(content: ContentId, index: number): Uint8Array | undefined {
+  readChunk(content: ContentId, index: number): Uint8Array | undefined {
     const row = this.#chunk.get(content * CHUNKS_PER_CONTENT + index)
     if (row === undefined) {
       if (index > 0 && (this.#lastChunk.get({ content }) ?? -1) < content * CHUNKS_PER_CONTENT + index) return undefined

@@ -18,6 +18,7 @@ import {
 } from '../../mail/message.ts'
 import type { Claim, Claimed } from '../queue-store.ts'
 import type { Corrupt } from './quarantine.ts'
+import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { Undecodable } from '../stored-values.ts'
 import { toLeased, toMessage, type MessageRow, type RecipientRow } from './rows.ts'
@@ -33,10 +34,15 @@ export class Leases {
   readonly #lease
   readonly #giveBack
   readonly #corrupt: Corrupt
+  readonly #events: EventRows
   readonly #terms: LeaseTerms
 
-  constructor(db: Database, corrupt: Corrupt, terms: LeaseTerms) {
+  constructor(
+    db: Database,
+    { corrupt, events, terms }: { readonly corrupt: Corrupt; readonly events: EventRows; readonly terms: LeaseTerms },
+  ) {
     this.#corrupt = corrupt
+    this.#events = events
     this.#terms = terms
     this.#due = db.prepare<Pick<Claim, 'destination' | 'now' | 'limit'>, RecipientRow>(sql.dueAt)
     this.#nextDue = db.prepare<{ destination: string }, QueueTime>(sql.nextDueAt).pluck()
@@ -48,11 +54,13 @@ export class Leases {
   }
 
   claimDue({ destination, now, limit, recipientLimit }: Claim): Claimed {
+    this.#events.passed(now)
     const leases = this.#take(this.#due.all({ destination, now, limit }))
     return { requests: packRequests(leases, this.#terms, recipientLimit), nextDueAt: this.#nextDue.get({ destination }) ?? null }
   }
 
   claimSuspect(now: QueueTime): DeliveryRequest | undefined {
+    this.#events.passed(now)
     for (let row = this.#suspect.get({ now }); row !== undefined; row = this.#suspect.get({ now })) {
       const [request] = packRequests(this.#take([row]), this.#terms, 1)
       if (request !== undefined) return request
@@ -61,6 +69,7 @@ export class Leases {
   }
 
   claimExpired(now: QueueTime, limit: number, except: readonly DestinationName[] = []): DeliveryRequest[] {
+    this.#events.passed(now)
     for (;;) {
       const rows = this.#expired.all({ now, limit, except: JSON.stringify(except) })
       const leases = this.#take(rows)

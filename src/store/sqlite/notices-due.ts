@@ -73,6 +73,7 @@ export class NoticesDue {
   }
 
   claimWarnings(now: QueueTime, limit: number): MessageWithNoticesDue[] {
+    this.#deps.events.passed(now)
     const found: MessageWithNoticesDue[] = []
     for (const row of this.#warnings.all({ now, limit })) {
       const recipients = this.#live.all({ message: row.id })

@@ -164,7 +164,7 @@ export class SqliteReader implements ReaderEngine {
   }
 
   readChunk(message: Pick<Message, 'contentId'>, index: number): Uint8Array | undefined {
-    return this.#contents.read(message.contentId, index)
+    return this.#contents.readChunk(message.contentId, index)
   }
 
   destinationLoads({ after, limit }: { after: DestinationName; limit: number }): DestinationLoad[] {

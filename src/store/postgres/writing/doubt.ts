@@ -12,7 +12,7 @@ import * as sql from './queries.ts'
 import { begunOperation, writtenAudit } from './audit-queries.ts'
 import { endedLeases, newMessages } from '../session/call-traces.ts'
 import { markedBatch } from './outbox-queries.ts'
-import type { WriteCall } from './write-batch.ts'
+import type { WriteCall } from './call-batching.ts'
 
 /** Messages that were queued: in the queue, gone, or between this queue and another one. */
 export const knownMessages = `

@@ -8,7 +8,7 @@ import { minutes, type Clock, type Duration } from '../../../system/clock.ts'
 import { int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { knownMessages } from './doubt.ts'
-import type { WriteCall } from './write-batch.ts'
+import type { WriteCall } from './call-batching.ts'
 
 /** Maximum number of messages, and their maximum age. An asynchronous standby that lags by more is seen in the metrics. */
 const MOST = 1_000

@@ -2,14 +2,14 @@
  * Batches of calls: which calls one transaction takes, and how it runs. A batch whose statements are known from the start takes one
  * round trip: `begin`, the fence, the statements of each method, `commit`.
  */
-import { messageOf } from '../../../mail/message.ts'
 import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
-import { contentBytes, type Call, type Method, type PendingCall } from '../../methods.ts'
+import { contentBytes, type Call, type PendingCall } from '../../methods.ts'
 import type { Connection } from '../session/database-connection.ts'
 import { fenceWithKeys } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
 import { leavesTrace } from '../session/call-traces.ts'
+import { isAlone, keysOf, type WriteCall, type WriteMethod } from './call-batching.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import { Transaction, type Send, type Sent } from './write-transaction.ts'
 
@@ -18,152 +18,11 @@ export const BATCH = 128
 /** Bytes of content after which a batch is complete. */
 const CONTENT = 8 * 1024 * 1024
 
-/** Methods that read only. They need no transaction. */
-export type ReadMethod =
-  | 'maildropFiles'
-  | 'readChunk'
-  | 'messagesWithNoticesDue'
-  | 'noticesDueOf'
-  | 'claimWarnings'
-  | 'destinationsDue'
-  | 'nextDeadlines'
-  | 'destinations'
-  | 'tally'
-  | 'saveClock'
-  | 'verify'
-  | 'freeSpace'
-  | 'moveState'
-  | 'recordsTaken'
-  | 'subscriptions'
-  | 'wantedTypes'
-  | 'providerMembers'
-  | 'providers'
-  | 'joinProvider'
-  | 'pullEvents'
-  | 'parkedDue'
-  | 'tlsReportsDue'
-  | 'tlsResults'
-  | 'sharedGrant'
-
-export type WriteMethod = Exclude<Method, ReadMethod>
-
 /** How the calls of each method are sent. */
 export type Writers = { readonly [M in WriteMethod]: Send<M> }
 
-export type WriteCall = Call<WriteMethod>
-
 export interface PendingWrite extends PendingCall {
   readonly call: Call & WriteCall
-}
-
-/** Methods that move messages between queues. Each takes several round trips. */
-const MOVES: readonly WriteMethod[] = [
-  'claimMoves',
-  'beginMove',
-  'leaving',
-  'finishMove',
-  'undoMove',
-  'historyAfter',
-  'markMoved',
-  'keepIds',
-  'takeMoved',
-  'originsOf',
-  'admitMoved',
-  'takeRecords',
-]
-
-/** Methods that change many events, or all subscriptions. */
-const OUTBOX: readonly WriteMethod[] = ['configureSubscriptions', 'numberEvents', 'replayEvents', 'pruneEvents']
-
-/** Methods that take several round trips, or change many rows: each call has a transaction of its own. */
-const ALONE: ReadonlySet<Method> = new Set<WriteMethod>(['operate', 'move', 'quarantine', 'report', 'prune', ...OUTBOX, ...MOVES])
-
-/** Messages, contents, destinations and other names of a call, which no other call of the batch may have. */
-function keysOf(call: WriteCall): readonly string[] {
-  switch (call.method) {
-    case 'enqueue':
-      return [`m${call.args[0].message.id}`, `c${call.args[0].message.contentId}`]
-    case 'stage':
-    case 'unstage':
-      return [`c${call.args[0]}`]
-    case 'settle':
-      return [`m${call.args[0].message}`]
-    case 'giveBack':
-      return call.args[0].map((id) => `m${messageOf(id)}`)
-    case 'postponeWarning':
-    case 'markDelayNoticeDue':
-      return [`m${call.args[0]}`]
-    case 'claimDue':
-      return [`d${call.args[0].destination}`]
-    case 'beginOperation':
-      return [`b${call.args[0].at} ${call.args[0].who}`]
-    case 'setAccess':
-      return [`a${call.args[0].subject} ${call.args[0].key}`]
-    case 'removeAccess':
-      return [`a${call.args[0]} ${call.args[1]}`]
-    case 'keepStsPolicy':
-    case 'noteStsPolicy':
-      return [`p${call.args[0].domain}`]
-    case 'saveProvider':
-      return [`h${call.args[0].provider}`]
-    case 'forgetStsPolicy':
-      return [`p${call.args[0]}`]
-    case 'claimTlsReport':
-    case 'endTlsReport':
-      return [`r${call.args[0].day} ${call.args[0].domain}`]
-    case 'keepTlsResults':
-    case 'pruneTlsReports':
-      return ['tls results']
-    case 'claimGrant':
-    case 'replaceGrant':
-    case 'releaseGrant':
-      return [`o${call.args[0]} ${call.args[1]}`]
-    case 'addToken':
-      return [`t${call.args[0].name}`]
-    case 'removeToken':
-    case 'tokenUsed':
-      return [`t${call.args[0]}`]
-    case 'subscribe':
-      return [`s${call.args[0].name}`]
-    case 'unsubscribe':
-    case 'changeSecrets':
-    case 'saveProgress':
-    case 'settleParked':
-      return [`s${call.args[0]}`]
-    case 'saveDestination':
-      return [`n${call.args[0].name}`]
-    case 'claimSuspect':
-    case 'claimExpired':
-      return [call.method]
-    case 'nextIds':
-    case 'forgetMaildropFiles':
-    case 'audit':
-    case 'endOperation':
-    case 'ping':
-    case 'operate':
-    case 'move':
-    case 'quarantine':
-    case 'report':
-    case 'prune':
-    case 'claimMoves':
-    case 'beginMove':
-    case 'leaving':
-    case 'finishMove':
-    case 'undoMove':
-    case 'historyAfter':
-    case 'markMoved':
-    case 'keepIds':
-    case 'takeMoved':
-    case 'originsOf':
-    case 'admitMoved':
-    case 'takeRecords':
-    case 'configureSubscriptions':
-    case 'numberEvents':
-    case 'replayEvents':
-    case 'recordEvents':
-    case 'pruneEvents':
-      return []
-  }
 }
 
 /** Number of the first calls that make one batch. */
@@ -173,8 +32,8 @@ export function batchOf(waiting: readonly PendingWrite[]): number {
   for (const [n, { call }] of waiting.entries()) {
     bytes += contentBytes(call)
     const own = keysOf(call)
-    if (n > 0 && (n === BATCH || bytes > CONTENT || ALONE.has(call.method) || own.some((key) => keys.has(key)))) return n
-    if (ALONE.has(call.method)) return 1
+    if (n > 0 && (n === BATCH || bytes > CONTENT || isAlone(call) || own.some((key) => keys.has(key)))) return n
+    if (isAlone(call)) return 1
     for (const key of own) keys.add(key)
   }
   return waiting.length
