@@ -91,6 +91,12 @@ const LAYERS = [
   'cli',
 ]
 
+/** The files of each engine that other folders than `store` may import: opening a queue, and the upkeep of its file. */
+const ENGINES: Readonly<Record<string, readonly string[]>> = {
+  'store/sqlite': ['open-store.ts', 'sqlite-reader.ts', 'file/restore.ts'],
+  'store/postgres': ['open-store.ts', 'open-reader.ts', 'visiting-node.ts'],
+}
+
 /** The most files directly in one folder. */
 const FILES_PER_FOLDER = 30
 
@@ -122,6 +128,15 @@ test('imports point down or stay in their folder', () => {
       .map((target) => `${file} -> ${target}`),
   )
   expect(rising).toEqual([])
+})
+
+test('folders outside of the store import only the openings of its engines', () => {
+  const isPrivate = (target: string): boolean =>
+    Object.entries(ENGINES).some(([engine, open]) => target.startsWith(`${engine}/`) && !open.includes(target.slice(engine.length + 1)))
+  const imports = files
+    .filter((file) => !file.startsWith('store/'))
+    .flatMap((file) => importsOf(file).flatMap((target) => (isPrivate(target) ? [`${file} -> ${target}`] : [])))
+  expect(imports).toEqual([])
 })
 
 test('there are no import cycles', () => {

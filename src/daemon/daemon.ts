@@ -10,7 +10,6 @@ import { type Duration, seconds, sleep } from '../system/clock.ts'
 import { SpareFiles } from '../store/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
 import { createQueueFolder } from '../store/queue-folder.ts'
-import type { RecentMail } from '../store/postgres/writing/recent-mail.ts'
 import { Fenced, type StoreFailed } from '../store/queue-store.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -26,6 +25,7 @@ import { queueAdmin } from './queue-admin.ts'
 import { Opening, type OpenedQueue } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from './relay/rules.ts'
+import type { OpenSharedQueue } from './shared-queue.ts'
 import { SideWatch } from './side-watch.ts'
 
 interface DaemonDeps {
@@ -90,8 +90,8 @@ export class Daemon {
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
   readonly #sideWatch: SideWatch
-  /** Messages that this process has recently queued in a shared queue, over all openings. */
-  #recent: RecentMail | undefined
+  /** Opens a shared queue. Undefined before its first opening. */
+  #openShared: OpenSharedQueue | undefined
   readonly #admin: Admin
   #opening: Opening
   /** Opens the queue again with the settings in effect. */
@@ -241,17 +241,13 @@ export class Daemon {
     const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
     if (config.queue_database === '') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
     // Loaded on demand: most daemons have their queue in a folder, and need no client of PostgreSQL.
-    const [{ openSharedQueue }, { RecentMail: Recent }] = await Promise.all([
-      import('./shared-queue.ts'),
-      import('../store/postgres/writing/recent-mail.ts'),
-    ])
-    this.#recent ??= new Recent(clock)
-    return openSharedQueue({
+    const { sharedQueueOpener } = await import('./shared-queue.ts')
+    this.#openShared ??= sharedQueueOpener(clock)
+    return this.#openShared({
       directory,
       clock,
       events,
       loaded: this.#loaded,
-      recent: this.#recent,
       fenced,
       transacted: (took) => this.#monitoring.transacted(took),
     })

@@ -7,21 +7,17 @@ import { Member, type MembershipEvent } from '../store/membership/member.ts'
 import { QueueMoved } from '../store/errors.ts'
 import { QueueHandover } from '../store/membership/queue-handover.ts'
 import type { MovableStore } from '../store/move-store.ts'
-import { takeOwnership } from '../store/owner-lock.ts'
-import { NodeDirectory } from '../store/postgres/node-directory.ts'
-import { databaseOf, openSession } from '../store/postgres/session/client.ts'
-import { CommandConnection } from '../store/postgres/session/database-connection.ts'
-import { openPostgresStore } from '../store/postgres/open-store.ts'
-import { PostgresNodeTable } from '../store/postgres/postgres-node-table.ts'
+import { takeOwnership, type Ownership } from '../store/owner-lock.ts'
+import { databaseOf } from '../store/membership/queue-database.ts'
+import { openPostgresStore, RecentMail, type PostgresQueue } from '../store/postgres/open-store.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
-import { queueFile } from '../store/sqlite/file/database.ts'
+import { queueFile } from '../store/queue-folder.ts'
 import { wasMoved } from '../store/sqlite/open-store.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
-import type { RecentMail } from '../store/postgres/writing/recent-mail.ts'
-import type { WritingEvent } from '../store/postgres/writing/writing-events.ts'
+import type { WritingEvent } from '../store/membership/writing-events.ts'
 import { readRecord } from './node/database-clock.ts'
 import { DatabaseReport } from './node/database-report.ts'
 import type { OpenedQueue } from './opening.ts'
@@ -41,77 +37,84 @@ export interface SharedQueueDeps {
   readonly loaded: LoadedConfig
   /** Called when another node has taken over this node. */
   readonly fenced: () => void
-  /** Messages that this process has recently queued, as this node or as an earlier one. */
-  readonly recent: RecentMail
   /** Called with the duration of each transaction. */
   readonly transacted: (took: Duration) => void
 }
 
+export type OpenSharedQueue = (deps: SharedQueueDeps) => Promise<OpenedQueue>
+
 /**
- * Joins the queue. Rejects, without joining, with QueueInUse when another daemon uses the folder, with DatabaseAway, DatabaseUnusable,
- * QueueTooNew or QueueMoved.
+ * Returns a function that joins the queue, each time as a new node. It rejects with QueueInUse when another daemon uses the folder, with
+ * DatabaseAway, DatabaseUnusable, QueueTooNew or QueueMoved; the queue is then not joined. The openings share the list of
+ * the messages that this process has recently queued.
  */
-export async function openSharedQueue(deps: SharedQueueDeps): Promise<OpenedQueue> {
-  const { directory, clock, events, loaded } = deps
-  const ownership = takeOwnership(directory)
-  try {
-    warnOfFile(directory, events)
-    const { config } = loaded
-    const labels = { name: config.node_name, program: VERSION, settings: sharedSettings(loaded), draining: false }
-    const onWriting = (event: WritingEvent): void => reportWriting(event, deps)
-    const joined = await openPostgresStore({ ...databaseOf(config), labels, clock, recent: deps.recent, onEvent: onWriting })
-    if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
-    const name = databaseName(config.queue_database)
-    const nodes = new PostgresNodeTable({ me: joined.node, terms: databaseOf(config), clock, keys: joined.keys })
-    const shards = new ShardReport(clock, events)
-    const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
-    const member = new Member({ nodes, clock, keys: joined.keys, lease: config.node_lease, onEvent })
-    const reports = (): boolean => member.view?.mine.includes(0) === true
-    const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
-    joined.watch((state) => database.seen(state))
-    const open = async (): Promise<NodeDirectory> =>
-      new NodeDirectory(new CommandConnection(await openSession({ ...databaseOf(config), application: 'deferd questions' })), clock)
-    const peers = new Peers({ clock, open })
-    const close = async (): Promise<void> => {
-      await withTimeout(peers.close(), clock, LEAVE_LIMIT, joined.abandoned)
-      await leave(member, clock, events, joined.abandoned)
-      shards.flush()
-      await joined.close()
-      ownership.release()
-    }
+export function sharedQueueOpener(clock: QueueClock): OpenSharedQueue {
+  const recent = new RecentMail(clock)
+  return async (deps) => {
+    const ownership = takeOwnership(deps.directory)
     try {
-      await examine(joined.store, name, events)
+      warnOfFile(deps.directory, deps.events)
+      return await openAsNode(await joinQueue(deps, recent), deps, ownership)
     } catch (error) {
-      await close()
+      ownership.release()
       throw error
     }
-    events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
-    const membership = new QueueHandover(member)
-    const sole = { me: joined.node, view: () => member.view, clock }
-    const movable = {
-      name,
-      moves: joined.store,
-      giveAway: async (stopping: AbortSignal) => {
-        await ownsAlone(sole, stopping)
-        await membership.giveAway()
-      },
-      takeBack: () => membership.takeBack(),
-    }
-    const node = {
-      view: () => member.view,
-      isDraining: () => member.isDraining,
-      questions: nodes,
-      peers,
-      start: () => member.start(),
-      drain: () => member.drain(),
-      database: () => database.state,
-    }
-    const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
-    return { store: joined.store, reader, sides: joined.sides, providers: joined.keys.providers, membership, node, movable, close }
-  } catch (error) {
+  }
+}
+
+async function joinQueue(deps: SharedQueueDeps, recent: RecentMail): Promise<PostgresQueue> {
+  const { clock, events, loaded } = deps
+  const labels = { name: loaded.config.node_name, program: VERSION, settings: sharedSettings(loaded), draining: false }
+  const onEvent = (event: WritingEvent): void => reportWriting(event, deps)
+  const joined = await openPostgresStore({ ...databaseOf(loaded.config), labels, clock, recent, onEvent })
+  if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
+  return joined
+}
+
+async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownership: Ownership): Promise<OpenedQueue> {
+  const { clock, events, loaded } = deps
+  const { config } = loaded
+  const { store, sides, keys, nodes } = joined
+  const name = databaseName(config.queue_database)
+  const shards = new ShardReport(clock, events)
+  const onEvent = (event: MembershipEvent): void => report(event, joined.node, shards, deps)
+  const member = new Member({ nodes, clock, keys, lease: config.node_lease, onEvent })
+  const reports = (): boolean => member.view?.mine.includes(0) === true
+  const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
+  joined.watch((state) => database.seen(state))
+  const peers = new Peers({ clock, open: joined.openDirectory })
+  const close = async (): Promise<void> => {
+    await withTimeout(peers.close(), clock, LEAVE_LIMIT, joined.abandoned)
+    await leave(member, clock, events, joined.abandoned)
+    shards.flush()
+    await joined.close()
     ownership.release()
+  }
+  try {
+    await examine(store, name, events)
+  } catch (error) {
+    await close()
     throw error
   }
+  events.emit({ kind: 'node-joined', node: joined.node, name: config.node_name })
+  const membership = new QueueHandover(member)
+  const sole = { me: joined.node, view: () => member.view, clock }
+  const giveAway = async (stopping: AbortSignal): Promise<void> => {
+    await ownsAlone(sole, stopping)
+    await membership.giveAway()
+  }
+  const node = {
+    view: () => member.view,
+    isDraining: () => member.isDraining,
+    questions: nodes,
+    peers,
+    start: () => member.start(),
+    drain: () => member.drain(),
+    database: () => database.state,
+  }
+  const movable = { name, moves: store, giveAway, takeBack: () => membership.takeBack() }
+  const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
+  return { store, reader, sides, providers: keys.providers, membership, node, movable, close }
 }
 
 /** Rejects with QueueMoved for a queue that was moved as a whole. Logs that a move was not completed. */

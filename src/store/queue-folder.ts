@@ -15,6 +15,9 @@ const STICKY = 0o1000
 const OWNER_USES_FOLDER = 0o700
 const OWNER_USES_FILE = 0o600
 
+/** Path of the SQLite database in a queue folder. SQLite keeps the `-wal` and `-shm` files beside the database while it is open. */
+export const queueFile = (directory: string): string => join(directory, 'queue.db')
+
 /**
  * Creates the queue folder and its missing parents, unless the folder exists. Their owner is `owner`, or the user of the process
  * when `owner` is null. Throws QueueFolderUnusable, DiskFull or StoreFailed.

@@ -8,9 +8,9 @@ import type { TlsConnection } from '../delivery/tls/tls-connection.ts'
 import type { TlsPolicyFailure } from '../delivery/tls/policy-failure.ts'
 import type { NoticeDue, DeliveryRequest, DestinationName, Message, MessageSummary, OwnerId, RecipientId } from '../mail/message.ts'
 import type { Suspension } from '../store/destination-status.ts'
-import type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
+import type { DoubtResolution } from '../store/membership/writing-events.ts'
 
-export type { DoubtResolution } from '../store/postgres/writing/writing-events.ts'
+export type { DoubtResolution } from '../store/membership/writing-events.ts'
 import type { AttemptRecord, Settled } from '../store/queue-store.ts'
 
 /** Name and address of a client of the SMTP server. */

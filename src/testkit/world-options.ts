@@ -7,7 +7,7 @@ import type { Clock, WallTime } from '../system/clock.ts'
 import { emptyQueue, type MemoryQueue } from '../store/memory/queue-state.ts'
 import { openMemoryStore } from '../store/memory/memory-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
-import { openInlineStore } from '../store/sqlite/inline-store.ts'
+import { openInlineStore } from '../store/sqlite/open-store.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Incarnation } from './incarnation.ts'
 

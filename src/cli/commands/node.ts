@@ -2,7 +2,7 @@
 import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import type { ListedNode, NodeDirectory } from '../../store/postgres/node-directory.ts'
+import type { ListedNode, NodeDirectory } from '../../store/membership/node-directory.ts'
 import { SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { nodeJson, nodeScreen, nodeTable, type NodeFacts } from '../render/node-list.ts'
 import { jsonLine, maskControls, plural } from '../../presentation/text.ts'

@@ -1,7 +1,7 @@
 /** `deferd queue upgrade`: the state of the upgrade of a queue that several nodes share, and its end. */
 import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
-import type { NodeDirectory } from '../../store/postgres/node-directory.ts'
+import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import { jsonLine, maskControls } from '../../presentation/text.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'

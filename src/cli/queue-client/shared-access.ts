@@ -9,11 +9,9 @@ import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-m
 import type { SchedulerControl } from '../../queue/operation-rounds.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
-import { databaseOf, openSession } from '../../store/postgres/session/client.ts'
-import { CommandConnection } from '../../store/postgres/session/database-connection.ts'
-import { assertReadable } from '../../store/postgres/migrations.ts'
-import { NodeDirectory, type Answers } from '../../store/postgres/node-directory.ts'
-import { openPostgresReader } from '../../store/postgres/open-reader.ts'
+import { databaseOf } from '../../store/membership/queue-database.ts'
+import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
+import { openNodeDirectory, openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
 import { clockOf } from '../../system/queue-clock.ts'
@@ -46,14 +44,7 @@ export class SharedAccess {
   }
 
   async openNodes(): Promise<NodeDirectory> {
-    const connection = new CommandConnection(await openSession({ ...databaseOf(this.#config), application: 'deferd command' }))
-    try {
-      await assertReadable(connection)
-      return new NodeDirectory(connection, clockOf(null, this.#deps.clock))
-    } catch (error) {
-      await connection.end()
-      throw error
-    }
+    return openNodeDirectory(databaseOf(this.#config), clockOf(null, this.#deps.clock))
   }
 
   /** Destinations in the memory of all nodes that answer; null when there is no node. */

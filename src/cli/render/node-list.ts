@@ -1,5 +1,5 @@
 /** The nodes of a shared queue as a table, as JSON, and one of them in full. Pure. */
-import type { ListedNode } from '../../store/postgres/node-directory.ts'
+import type { ListedNode } from '../../store/membership/node-directory.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 import type { Display, Role } from './style.ts'
 import { columnsFor, tableHeading, tableRow } from './table.ts'

@@ -3,7 +3,7 @@
  * shard 0 reports for all nodes.
  */
 import { MINUTE, SECOND, type Duration } from '../../system/clock.ts'
-import { isSynchronous, type DatabaseState } from '../../store/postgres/database-state.ts'
+import { isSynchronous, type DatabaseState } from '../../store/membership/database-state.ts'
 import type { Events } from '../../telemetry/events.ts'
 
 /** From this age on, a transaction is reported. */

@@ -1,5 +1,5 @@
 /** Asks the running nodes of a shared queue, this one included, over one session, which is opened again after a loss. */
-import type { Answers, NodeDirectory } from '../../store/postgres/node-directory.ts'
+import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 

@@ -5,7 +5,7 @@
 import { seconds, type Clock, type Duration } from '../../system/clock.ts'
 import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import { rethrowUnlessUnavailable } from '../queue-store.ts'
-import type { DatabaseState } from './database-state.ts'
+import type { DatabaseState } from '../membership/database-state.ts'
 import type { Statements } from './session/database-connection.ts'
 
 const LOOK_EVERY: Duration = seconds(15)

@@ -4,13 +4,14 @@
  * fail, such as the removal of a column; `deferd queue upgrade --finish` applies it when there is no such node any more, and none may
  * join after that.
  */
+import type { Finish, OlderNode, Schema } from '../membership/node-directory.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { NoSuchQueue, QueueTooNew } from '../errors.ts'
 import { SHARDS } from '../membership/shards.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
-import { DatabaseUnusable } from './session/database-errors.ts'
+import { DatabaseUnusable } from '../membership/database-errors.ts'
 
 /** The package's `migrations/postgres` folder, at the same path from src/store/postgres and from dist/store/postgres. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/postgres/', import.meta.url))
@@ -37,14 +38,6 @@ const migrationsIn = (folder: string): readonly Migration[] =>
 
 /** Number of the last migration in a folder. */
 export const newestIn = (folder: string): number => migrationsIn(folder).at(-1)?.version ?? 0
-
-/** State of the tables. */
-export interface Schema {
-  /** Number of the last migration; 0 without tables. */
-  readonly version: number
-  /** A deferd that does not know this migration may not use the queue. The upgrade to it was finished. */
-  readonly oldestKnown: number
-}
 
 /** Runs `work` in a transaction that one process at a time runs, however long the others take. */
 async function alone<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
@@ -81,15 +74,6 @@ export const migrate = (connection: Connection, folder: string = MIGRATIONS): Pr
     }
     return { created }
   })
-
-/** A node that keeps an upgrade from being finished. */
-export interface OlderNode {
-  readonly name: string
-  readonly program: string
-}
-
-/** Result of `finishUpgrade`: older nodes, in which case nothing was changed, or the number of the last migration. */
-export type Finish = { readonly older: readonly OlderNode[] } | { readonly version: number }
 
 /** Ends an upgrade. Has no effect when there is none. Throws QueueTooNew for a deferd that is itself older than the queue. */
 export const finishUpgrade = (connection: Connection, folder: string = MIGRATIONS): Promise<Finish> =>

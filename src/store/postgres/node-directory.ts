@@ -1,9 +1,6 @@
-/**
- * The nodes of a queue as commands see them, from any machine: their list, the owners of shards, and questions to running nodes. A
- * command that only reads is no node itself.
- */
+/** The directory of nodes in PostgreSQL. A command that only reads is no node itself. */
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
-import { sleep, type Clock, type Duration, type QueueTime } from '../../system/clock.ts'
+import { sleep, type Clock, type Duration } from '../../system/clock.ts'
 import type { Takeover } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import { providerMembers } from './provider-rows.ts'
@@ -11,37 +8,16 @@ import type { AuditRecord } from '../audit-log.ts'
 import { int8s } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
-import { finishUpgrade, schemaOf, type Finish, type Schema } from './migrations.ts'
+import { finishUpgrade, schemaOf } from './migrations.ts'
+import type { Answers, Finish, ListedNode, NodeDirectory, Schema } from '../membership/node-directory.ts'
 import { takeOverNode } from './node.ts'
 import { releaseTables } from './writing/subscription-writer.ts'
 import { QUESTIONS_CHANNEL } from './postgres-node-table.ts'
 
-export interface ListedNode {
-  readonly id: OwnerId
-  readonly name: string
-  readonly program: string
-  /** Hash of the settings that must be equal on all nodes. */
-  readonly settings: string
-  readonly draining: boolean
-  readonly joinedAt: QueueTime
-  readonly beat: number
-  /** Time since the last beat. */
-  readonly beatAge: Duration
-  readonly shards: number
-  /** Number of leased recipients. */
-  readonly leased: number
-}
-
-/** Answers of nodes, and the names of those that did not answer in time. */
-export interface Answers {
-  readonly answers: readonly { readonly node: ListedNode; readonly answer: unknown }[]
-  readonly silent: readonly string[]
-}
-
 /** Pause between two looks for answers. */
 const PAUSE: Duration = 20
 
-export class NodeDirectory {
+export class PostgresNodeDirectory implements NodeDirectory {
   readonly #connection: Connection
   readonly #clock: Clock
 
@@ -50,32 +26,24 @@ export class NodeDirectory {
     this.#clock = clock
   }
 
-  /** Nodes that deliver, by name. */
   list(): Promise<readonly ListedNode[]> {
     return this.#connection.query<ListedNode>(sql.listedNodes)
   }
 
-  /** Returns a function that names the node of a destination; null for a destination that no node schedules now. */
   async owners(): Promise<(destination: DestinationName) => string | null> {
     const [row] = await this.#connection.query<{ names: readonly (string | null)[] }>(sql.shardOwners)
     const members = new Map((await providerMembers(this.#connection)).map(({ destination, provider }) => [destination, provider]))
     return (destination) => row?.names[shardUnder(destination, members.get(destination) ?? null)] ?? null
   }
 
-  /** Sets whether a node gives its shards away and refuses mail. False when it is gone. */
   async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
     return (await this.#connection.query(sql.setDraining, [node, draining])).length > 0
   }
 
-  /** Takes over a node that has not beaten since `seenBeat`. Null, without a change, when it has beaten or is gone. */
   takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {
     return takeOverNode(this.#connection, node, seenBeat)
   }
 
-  /**
-   * Forgets the `[events]` tables of a node that is gone, with the subscriptions that no other node has. Returns their number; 0, without a
-   * change, while the list has a node of that name, as after a restart.
-   */
   async forgetTables(name: string): Promise<number> {
     const isListed = (await this.list()).some((node) => node.name === name)
     return isListed ? 0 : releaseTables(this.#connection, name)
@@ -85,7 +53,6 @@ export class NodeDirectory {
     await this.#connection.query(sql.addAudit, [node, at, who, action, words, changed])
   }
 
-  /** Asks all nodes, and waits up to `patience` for their answers. */
   async ask(what: string, patience: Duration): Promise<Answers> {
     const nodes = await this.list()
     if (nodes.length === 0) return { answers: [], silent: [] }
@@ -108,12 +75,10 @@ export class NodeDirectory {
     }
   }
 
-  /** State of the tables. */
   schema(): Promise<Schema> {
     return schemaOf(this.#connection)
   }
 
-  /** Ends an upgrade, unless a node needs the tables as they are. */
   finishUpgrade(): Promise<Finish> {
     return finishUpgrade(this.#connection)
   }

@@ -35,7 +35,7 @@ import type { PendingWrite, Writers } from './writing/write-batch.ts'
 import { FailoverCheck } from './writing/failover-check.ts'
 import type { RecentMail } from './writing/recent-mail.ts'
 import { Writer } from './writing/writer.ts'
-import type { WritingEvent } from './writing/writing-events.ts'
+import type { WritingEvent } from '../membership/writing-events.ts'
 
 export interface PostgresStoreDeps {
   readonly node: OwnerId

@@ -7,14 +7,13 @@ import { Member } from '../membership/member.ts'
 import type { Membership } from '../membership/membership.ts'
 import type { NodesView } from '../membership/node-table.ts'
 import type { MovableStore } from '../move-store.ts'
+import type { QueueDatabase } from '../membership/queue-database.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { StoreUnavailable } from '../queue-store.ts'
 import { seconds, withTimeout, type Duration, type QueueTime, type MachineClock } from '../../system/clock.ts'
 import { QueueClock } from '../../system/queue-clock.ts'
 import { VERSION } from '../../system/version.ts'
 import { openPostgresStore } from './open-store.ts'
-import { PostgresNodeTable } from './postgres-node-table.ts'
-import type { SessionTerms } from './session/client.ts'
 
 /** Time limit for leaving the queue. Without an answer of the database, the node is taken over later. */
 const LEAVE_LIMIT: Duration = seconds(5)
@@ -33,7 +32,7 @@ export interface VisitingNode {
 }
 
 export interface VisitDeps {
-  readonly database: Pick<SessionTerms, 'url' | 'durability'>
+  readonly database: QueueDatabase
   /** Parameter `node_name`. */
   readonly name: string
   /** Parameter `node_lease`. */
@@ -47,14 +46,8 @@ export interface VisitDeps {
 export async function visitQueue({ database, name, lease, machine, queuesMail }: VisitDeps): Promise<VisitingNode> {
   const clock = new QueueClock(machine)
   const labels = { name, program: VERSION, settings: '', draining: true }
-  const { store, reader, keys, node, time, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
-  const member = new Member({
-    nodes: new PostgresNodeTable({ me: node, terms: database, clock, keys }),
-    clock,
-    keys,
-    lease,
-    onEvent: () => undefined,
-  })
+  const { store, reader, keys, node, nodes, time, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
+  const member = new Member({ nodes, clock, keys, lease, onEvent: () => undefined })
   void member.start()
   return {
     id: node,

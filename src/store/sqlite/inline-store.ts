@@ -2,14 +2,14 @@
  * The store in the thread of its caller, for commands and for tests under virtual time. Calls made in one turn of the event loop
  * are committed together.
  */
+import type { Quarantined } from './quarantine.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { IdBuffer } from '../id-buffer.ts'
 import { directReader } from '../reader-methods.ts'
 import { pending, type Call, type Outcome, type PendingCall } from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
 import { StoreUnavailable, type StoreFailed } from '../queue-store.ts'
-import type { Repair } from './file/repair.ts'
-import type { Quarantined } from './quarantine.ts'
+import type { Repair } from '../repair-report.ts'
 import type { Database } from './file/database.ts'
 import { openCore } from './open-core.ts'
 import { createStoreClient, type CallTransport } from './store-client.ts'

@@ -7,7 +7,8 @@ import type { QueueReader } from '../queue-reader.ts'
 import { ANSWERS_AT_ONCE, type StoreSides } from '../store-health.ts'
 import type { MovableStore } from '../move-store.ts'
 import { directReader } from '../reader-methods.ts'
-import { openForReading, queueFile } from './file/database.ts'
+import { queueFile } from '../queue-folder.ts'
+import { openForReading } from './file/database.ts'
 import { damagesOf } from './file/full-check.ts'
 import { openInlineStore, type StoreOptions } from './inline-store.ts'
 import { movedTo } from './move-queries.ts'
@@ -16,6 +17,8 @@ import { copyDatabase } from './file/restore.ts'
 import { SqliteReader } from './sqlite-reader.ts'
 import { openWorkerReader } from './worker-reader.ts'
 import { openWorkerStore } from './worker-store.ts'
+
+export { openInlineStore } from './inline-store.ts'
 
 /** The queue opened by its owner. */
 export interface OwnedStore {

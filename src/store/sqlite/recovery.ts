@@ -7,7 +7,7 @@ import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type R
 import { endAbandoned } from './audit/audit-rows.ts'
 import { endClaims } from './audit/grant-rows.ts'
 import { Checkpoints } from './file/checkpoints.ts'
-import type { Repair } from './file/repair.ts'
+import type { Repair } from '../repair-report.ts'
 import { changeRows, type Corrupt, type Quarantined } from './quarantine.ts'
 import * as sql from './queries.ts'
 import type { StoreCore } from './store-core.ts'

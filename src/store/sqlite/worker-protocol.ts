@@ -2,14 +2,14 @@
  * Messages between the caller's thread and the thread with the database. Errors are sent as plain objects, because structured
  * cloning loses their class.
  */
+import type { Quarantined } from './quarantine.ts'
 import type { LeaseTerms } from '../../mail/message.ts'
 import { ContentUnreadable } from '../errors.ts'
 import type { Answers, Call, Method, Outcome } from '../methods.ts'
 import { RequestRepeated } from '../audit-log.ts'
 import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
 import { errorOf, failureOf, type ThreadFailure } from '../../system/worker-rpc.ts'
-import type { Repair } from './file/repair.ts'
-import type { Quarantined } from './quarantine.ts'
+import type { Repair } from '../repair-report.ts'
 import type { RecoveryReport } from './recovery.ts'
 
 /** The calls of one turn of the event loop, in order, or a request to stop after all earlier calls are answered. */

@@ -1,7 +1,7 @@
 /** Counters of the metrics: they follow the events. */
 import type { LoginFailure } from '../../delivery/delivery-agent.ts'
 import { FAILURE_CLASSES, failureClass } from '../../mail/failure-class.ts'
-import type { DoubtResolution } from '../../store/postgres/writing/writing-events.ts'
+import type { DoubtResolution } from '../../store/membership/writing-events.ts'
 import type { Listen, QueueEvent } from '../events.ts'
 import type { MetricSet } from './metric-set.ts'
 

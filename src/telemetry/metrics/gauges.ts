@@ -9,7 +9,7 @@ import type { DestinationState, LiveDestination } from '../../store/destination-
 import type { NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
-import { isSynchronous, type DatabaseState } from '../../store/postgres/database-state.ts'
+import { isSynchronous, type DatabaseState } from '../../store/membership/database-state.ts'
 import { balanceOf } from '../../store/queue-balance.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { SideName } from '../../store/store-health.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DatabaseReport } from '../../../src/daemon/node/database-report.ts'
-import type { DatabaseState } from '../../../src/store/postgres/database-state.ts'
+import type { DatabaseState } from '../../../src/store/membership/database-state.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 
 const STATE: DatabaseState = { at: 0, oldest: null, horizon: 0, deadRows: [], standbys: [] }

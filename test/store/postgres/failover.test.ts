@@ -1,10 +1,10 @@
 /** A failover to a standby that has not received the last commits, and the state of the database that a node reads. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { queueIdOf } from '../../../src/mail/message.ts'
-import type { DatabaseState } from '../../../src/store/postgres/database-state.ts'
+import type { DatabaseState } from '../../../src/store/membership/database-state.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { RecentMail } from '../../../src/store/postgres/writing/recent-mail.ts'
-import type { Failover } from '../../../src/store/postgres/writing/writing-events.ts'
+import type { Failover } from '../../../src/store/membership/writing-events.ts'
 import { ID_BLOCK } from '../../../src/store/id-buffer.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { takeShards } from '../../../src/store/postgres/session/node-queries.ts'

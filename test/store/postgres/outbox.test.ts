@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { SHARDS } from '../../../src/store/membership/shards.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
-import { NodeDirectory } from '../../../src/store/postgres/node-directory.ts'
+import { PostgresNodeDirectory } from '../../../src/store/postgres/node-directory.ts'
 import { PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
 import { newProgress } from '../../../src/store/outbox/subscription.ts'
 import { realClock } from '../../support/real-clock.ts'
@@ -128,7 +128,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const table = (name: string) => ({ name, settings: SETTINGS })
     await a.store.configureSubscriptions([table('both'), table('own')], T0)
     await b.store.configureSubscriptions([table('both')], T0)
-    const directory = new NodeDirectory(await connectTo(url), realClock)
+    const directory = new PostgresNodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect([await directory.forgetTables('mx3'), await directory.forgetTables('mx1')]).toEqual([0, 2])
     expect((await b.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['both'])
@@ -139,7 +139,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const former = await open(url, 'mx1', 'equal')
     const running = await open(url, 'mx1', 'equal')
     await running.store.configureSubscriptions([{ name: 'own', settings: SETTINGS }], T0)
-    const directory = new NodeDirectory(await connectTo(url), realClock)
+    const directory = new PostgresNodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect(await directory.takeOver(former.node, 0)).not.toBeNull()
     expect(await directory.forgetTables('mx1')).toBe(0)

@@ -1,7 +1,7 @@
 /** Changed bytes in the rows of a message: the message moves to corrupt and is not delivered. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { queueFile } from '../../../src/store/sqlite/file/database.ts'
+import { queueFile } from '../../../src/store/queue-folder.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { claim, LIFETIME, mail, messagesIn, queue, settleOne, deferred, first, T0 } from '../../conformance/mail.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'

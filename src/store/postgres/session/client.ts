@@ -4,27 +4,18 @@
  */
 import pg from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
-import { DatabaseAway, DatabaseUnusable } from './database-errors.ts'
-import { refusal, type DatabaseFacts, type Durability } from './database-terms.ts'
-import { parseDatabaseUrl, type DatabaseUrl, type ServerUrl } from '../../../config/values/database-url.ts'
-import type { Config } from '../../../config/options.ts'
+import { DatabaseAway, DatabaseUnusable } from '../../membership/database-errors.ts'
+import type { ServerUrl } from '../../../config/values/database-url.ts'
+import type { QueueDatabase } from '../../membership/queue-database.ts'
+import { refusal, type DatabaseFacts } from './database-terms.ts'
 
-export interface SessionTerms {
-  readonly url: DatabaseUrl
-  readonly durability: Durability
+export interface SessionTerms extends QueueDatabase {
   /** Name of the session in pg_stat_activity: `deferd NODE w` for the one that writes. */
   readonly application: string
   /** Whether statements are sent before the answers to earlier ones. */
   readonly pipeline?: boolean
   /** Further session settings, as PostgreSQL shows them. */
   readonly settings?: Readonly<Record<string, string>>
-}
-
-/** Database and durability of the configured queue. Throws when queue_database is empty; its form was checked with the configuration. */
-export function databaseOf(config: Pick<Config, 'queue_database' | 'queue_database_durability'>): Pick<SessionTerms, 'url' | 'durability'> {
-  const url = parseDatabaseUrl(config.queue_database)
-  if (url === null) throw new Error('queue_database names no database')
-  return { url, durability: config.queue_database_durability }
 }
 
 /**

@@ -3,8 +3,7 @@
  * loss of the primary server. Decided for each session, because a failover may lead to a server with other settings.
  */
 
-/** The promise of a 250: `replicated`, the commit is on a standby too; `primary`, the server's own storage is safe enough. */
-export type Durability = 'replicated' | 'primary'
+import type { Durability } from '../../membership/queue-database.ts'
 
 /** Facts about a server and a session. */
 export interface DatabaseFacts {

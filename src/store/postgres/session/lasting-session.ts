@@ -7,7 +7,7 @@ import { seconds, type Clock, type Duration } from '../../../system/clock.ts'
 import { StoreUnavailable } from '../../queue-store.ts'
 import { openSession, type SessionTerms } from './client.ts'
 import { Connection } from './database-connection.ts'
-import { DatabaseAway } from './database-errors.ts'
+import { DatabaseAway } from '../../membership/database-errors.ts'
 
 /** Ends the earlier sessions of the same name, and waits up to 2 s for their end. */
 const END_FORMER = `

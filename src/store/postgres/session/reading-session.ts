@@ -1,7 +1,7 @@
 /** The session of reads that need no transaction. It is opened at its first use, and again after a loss. Reads overlap. */
 import type { StoreSide } from '../../store-health.ts'
 import type { Connection, Parameter, Statements } from './database-connection.ts'
-import { DatabaseAway } from './database-errors.ts'
+import { DatabaseAway } from '../../membership/database-errors.ts'
 import { failureKind, readFailed } from './sql-errors.ts'
 
 export class ReadingSession implements Statements, StoreSide {

@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg'
 import { errorMessage } from '../../../system/caught-error.ts'
 import { MOVED_AWAY } from '../../move-store.ts'
 import { ReadFailed, StoreUnavailable } from '../../queue-store.ts'
-import { DatabaseAway, DatabaseUnusable } from './database-errors.ts'
+import { DatabaseAway, DatabaseUnusable } from '../../membership/database-errors.ts'
 
 /**
  * - `lost`: the session has ended, or its state is unknown;

@@ -6,7 +6,7 @@ import type { MessageId } from '../../../mail/message.ts'
 import { DatabaseError } from 'pg'
 import type { Statements } from '../session/database-connection.ts'
 import type { RecentMail } from './recent-mail.ts'
-import type { Failover } from './writing-events.ts'
+import type { Failover } from '../../membership/writing-events.ts'
 
 /**
  * Number of promotions of a standby so far (PostgreSQL, "Timelines"). The function is absent in services with a storage of their own, and

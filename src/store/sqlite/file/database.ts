@@ -1,20 +1,18 @@
 /** Opens the database of the queue, applies its settings and migrations, and asserts that commits are synced. */
 import { closeSync, openSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { normalizeAddress } from '../../../mail/address.ts'
 import { createPrivate } from '../../../system/private-file.ts'
 import { diskFailure } from '../../disk-failure.ts'
 import { isDamage, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
+import { queueFile } from '../../queue-folder.ts'
 import { sync } from './database-files.ts'
 import { assertNeverFilled, assertOwnLog, renewGeneration } from './generation.ts'
 import { currentVersion, migrate, versionOf } from './migrations.ts'
 import { assertCompatible } from './schema-differences.ts'
 
 export type { Database } from 'better-sqlite3'
-
-/** Path of the database in the queue folder. SQLite keeps the `-wal` and `-shm` files beside the database while it is open. */
-export const queueFile = (directory: string): string => join(directory, 'queue.db')
 
 const BUSY_TIMEOUT = 5_000
 

@@ -4,19 +4,13 @@
 import Database from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { QueueFolderUnusable } from '../../errors.ts'
-import { queueFile } from './database.ts'
+import { queueFile } from '../../queue-folder.ts'
 import { PageFile } from './page-file.ts'
 import { replaceDatabase } from './replacement.ts'
 import { removeDatabase } from './database-files.ts'
 import { tables } from './salvage-queries.ts'
-import { salvage, type SalvageReport } from './salvage.ts'
-
-export interface Repair extends SalvageReport {
-  /** The sign of the damage. */
-  readonly why: string
-  /** Path at which the damaged database is kept; null when the file was missing. */
-  readonly kept: string | null
-}
+import { salvage } from './salvage.ts'
+import type { Repair } from '../../repair-report.ts'
 
 /**
  * Sign of damage that SQLite does not report, because SQLite takes a damaged write-ahead log for a shorter one; null without such a
@@ -61,12 +55,4 @@ export function repairQueue(directory: string, why: string): Repair {
       { cause },
     )
   }
-}
-
-/** Lines for the log: the repair, then one line per unreadable part. */
-export function repairLines({ why, kept, messages, corrupt, held, lost }: Repair): readonly string[] {
-  return [
-    `the queue was damaged (${why}) and was rebuilt from its readable pages: ${messages} messages, ${corrupt.length} in corrupt, ${held} put on hold; the damaged file is kept as ${kept ?? 'nothing'}`,
-    ...lost.map((one) => `unreadable: ${one}`),
-  ]
 }

@@ -10,14 +10,18 @@ import { isOwned, takeOwnership } from '../../owner-lock.ts'
 import { createPrivate } from '../../../system/private-file.ts'
 import { StoreFailed } from '../../queue-store.ts'
 import { removeDatabase, sync } from './database-files.ts'
-import { queueFile } from './database.ts'
+import { queueFile } from '../../queue-folder.ts'
 import { renew } from './generation.ts'
 import { assertKnown } from './migrations.ts'
 import { schemaDifferences } from './schema-differences.ts'
-import { repairQueue, type Repair } from './repair.ts'
+import { repairQueue } from './repair.ts'
+import type { Repair } from '../../repair-report.ts'
 import { replaceDatabase } from './replacement.ts'
-import { salvage, type SalvageReport } from './salvage.ts'
+import { salvage } from './salvage.ts'
+import type { SalvageReport } from '../../repair-report.ts'
 import { damagesOf } from './full-check.ts'
+
+export { signOfDamage } from './repair.ts'
 
 /** Number of pages per step of a copy: all of them. A copy in several steps would start again at each write of the owner. */
 const ALL_PAGES = 0x7fffffff

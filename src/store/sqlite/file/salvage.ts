@@ -8,12 +8,8 @@ import { CHUNKS_PER_CONTENT } from '../../chunks.ts'
 import { PageFile } from './page-file.ts'
 import { RowScan, type LostPage } from './row-scan.ts'
 import { removeDatabase, sync } from './database-files.ts'
-import { SalvagedQueue, type SalvagedMail } from './salvaged-queue.ts'
-
-export interface SalvageReport extends SalvagedMail {
-  /** Pages that could not be read, one sentence each, with the messages that may have been on them. */
-  readonly lost: readonly string[]
-}
+import { SalvagedQueue } from './salvaged-queue.ts'
+import type { SalvageReport } from '../../repair-report.ts'
 
 /** Writes the readable rows of the queue in the file `from` to a new file. Throws QueueFolderUnusable when there are none. */
 export function salvage(from: string, to: string): SalvageReport {

@@ -3,6 +3,7 @@
  * match its checksum, or with missing parts, is placed in `corrupt`; a message with a row of a page that may be out of date is
  * held.
  */
+import type { SalvagedMail } from '../../repair-report.ts'
 import { crc32 } from '../../../system/crc32.ts'
 import Database from 'better-sqlite3'
 import { messageOf, queueIdOf, recipientId, type MessageId } from '../../../mail/message.ts'
@@ -27,15 +28,6 @@ const OWN_META: readonly Value[] = ['schema', 'generation', 'event_epoch']
 
 /** Number of ids that are skipped when rows were lost, so that no id of a lost message is used again. */
 const IDS_SKIPPED = 100_000
-
-/** The mail of a salvaged queue. */
-export interface SalvagedMail {
-  /** Messages outside of `corrupt`. */
-  readonly messages: number
-  readonly corrupt: readonly { readonly queueId: string; readonly why: string }[]
-  /** Messages put on hold, because a newer version of their rows may have been lost. */
-  readonly held: number
-}
 
 export class SalvagedQueue {
   readonly #db: Database.Database

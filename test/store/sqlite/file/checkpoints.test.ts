@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { Checkpoints } from '../../../../src/store/sqlite/file/checkpoints.ts'
-import { openForWriting, queueFile } from '../../../../src/store/sqlite/file/database.ts'
+import { openForWriting } from '../../../../src/store/sqlite/file/database.ts'
+import { queueFile } from '../../../../src/store/queue-folder.ts'
 import { folder } from '../folders.ts'
 
 const FRAME = 8192 + 24

@@ -1,5 +1,5 @@
 /** Facts about the transactions of a node, for its log and its metrics. */
-import type { Duration } from '../../../system/clock.ts'
+import type { Duration } from '../../system/clock.ts'
 
 /** The state after a failover. */
 export interface Failover {

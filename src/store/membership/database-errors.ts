@@ -1,5 +1,5 @@
 /** Errors of the database of a queue, each a sentence for the operator with an exit code of sysexits(3). */
-import { StoreUnavailable } from '../../queue-store.ts'
+import { StoreUnavailable } from '../queue-store.ts'
 
 /** No server of the queue accepts connections or writes now (EX_TEMPFAIL). */
 export class DatabaseAway extends StoreUnavailable {
