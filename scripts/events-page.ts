@@ -1,6 +1,8 @@
 /** Writes docs/events.md from the types of events, with an example of each. */
 import { failureClass } from '../src/mail/failure-class.ts'
-import { EVENT_MEANINGS, EVENT_TYPES, type EventData, type EventType, type RecipientMembers } from '../src/events/event-types.ts'
+import type { RecipientMembers } from '../src/events/event-members.ts'
+import { EVENT_TYPES, EVENTS, type EventType } from '../src/events/event-types.ts'
+import type { EventData } from '../src/events/published-kinds.ts'
 
 const MESSAGE = { queue_id: '4jXk6Z4NXcz1', sender: 'app@example.com' } as const
 
@@ -221,7 +223,7 @@ Types and members may be added; they are never renamed or removed.
 /** The text of docs/events.md. */
 export function eventsPage(): string {
   const types = EVENT_TYPES.map(
-    (type) => `### ${type}\n\n${sentence(EVENT_MEANINGS[type])}\n\n\`\`\`json\n${pretty(EVENT_EXAMPLES[type])}\n\`\`\`\n`,
+    (type) => `### ${type}\n\n${sentence(EVENTS[type].meaning)}\n\n\`\`\`json\n${pretty(EVENT_EXAMPLES[type])}\n\`\`\`\n`,
   )
   return `${INTRODUCTION}\n${types.join('\n')}`
 }

@@ -1,6 +1,7 @@
 /** A relay inside another program: its configuration in code, and callbacks for its events and log records. */
 import { configFrom } from './config/load.ts'
 import type { RelayConfig } from './config/relay-config.ts'
+import type { Level } from './events/event-kind.ts'
 import type { PublishedEvent } from './events/wire-events.ts'
 import { typedEvents } from './outbox/event-data.ts'
 import { isoTime } from './presentation/text.ts'
@@ -10,7 +11,7 @@ import type { Endpoint } from './system/net.ts'
 import { QueueClock } from './system/queue-clock.ts'
 import { systemClock } from './system/system-clock.ts'
 import { Events } from './telemetry/events.ts'
-import { logRecords, type Level } from './telemetry/json-log.ts'
+import { logRecords } from './telemetry/log-records.ts'
 import { startDaemon } from './daemon/daemon.ts'
 
 /** Arguments of `startRelay`. An error that a callback throws does not reach the relay: it is an uncaught exception of the process. */

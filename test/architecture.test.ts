@@ -39,6 +39,7 @@ const LAYERS = [
   'delivery/tls',
   'delivery/sts',
   'delivery/smtp',
+  'telemetry/kinds',
   'telemetry',
   'telemetry/metrics',
   'outbox',

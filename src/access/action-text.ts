@@ -1,5 +1,5 @@
 /** Texts of actions for the log (Postfix smtpd_check.c). */
-import type { AccessActionName } from '../telemetry/events.ts'
+import type { AccessActionName } from '../telemetry/kinds/smtpd-kinds.ts'
 import type { TakenAction } from './access-rules.ts'
 
 /** `about` is `<ann@example.com>: Sender address`. */

@@ -1,5 +1,6 @@
 /** Events as programs outside the relay get them: in requests of webhooks, in files, and from the HTTP API. */
-import type { EventData, EventType, TypedEvent } from './event-types.ts'
+import type { EventType, TypedEvent } from './event-types.ts'
+import type { EventData } from './published-kinds.ts'
 
 /** An event with its time: the body of a webhook, and the argument of `onEvent` of `startRelay`. */
 export type PublishedEvent = TypedEvent & {

@@ -1,45 +1,21 @@
 /** Events for programs, made from events of the relay. Their data are the members of the JSON log (docs/events.md). */
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import type { EventData, EventType, RecipientMembers, TypedEvent } from '../events/event-types.ts'
-import { keptData, typedEvent } from '../events/event-values.ts'
+import { recordOf } from '../events/event-kind.ts'
+import { RECIPIENT, type RecipientMembers } from '../events/event-members.ts'
+import type { EventType, TypedEvent } from '../events/event-types.ts'
+import { keptData } from '../events/event-values.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
+import { PUBLISHED_KINDS, type EventData } from '../events/published-kinds.ts'
 import type { DeliveryRequest, LeasedRecipient, RecipientId } from '../mail/message.ts'
 import type { Settled, Settlement } from '../store/queue-store.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
-import type { QueueEvent } from '../telemetry/events.ts'
-import { attemptMembers, membersOf, RECORDS } from '../telemetry/json-log.ts'
+import type { EventOf, QueueEvent } from '../telemetry/events.ts'
 
-/** Types by the kind of the relay's event. An attempt gives one event for each recipient, see recipientEvents. */
-const TYPES = {
-  accepted: 'message.accepted',
-  removed: 'message.removed',
-  quarantined: 'message.quarantined',
-  operated: 'message.operated',
-  'notice-sent': 'notice.sent',
-  'notice-dropped': 'notice.dropped',
-  died: 'destination.died',
-  revived: 'destination.revived',
-  suspended: 'destination.suspended',
-  resumed: 'destination.resumed',
-  'oauth-failed': 'oauth.failed',
-  'store-unavailable': 'store.trouble',
-  'store-recovered': 'store.recovered',
-} as const satisfies Partial<Record<QueueEvent['kind'], EventType>>
-
-type PublishedKind = keyof typeof TYPES
-
-type Told = Extract<QueueEvent, { readonly kind: PublishedKind }>
+type Told = EventOf<keyof typeof PUBLISHED_KINDS>
 
 /** An event that a method of the store takes. The store itself makes the events of messages that leave the queue or are quarantined. */
 export type Published = Exclude<Told, { readonly kind: 'removed' | 'quarantined' }>
-
-/** The data of each type has the members of the log record. */
-type SameMembers = {
-  readonly [K in PublishedKind]: Exclude<keyof EventData[(typeof TYPES)[K]], (typeof RECORDS)[K]['members'][number]>
-}[PublishedKind]
-const ONLY_LOGGED_MEMBERS: SameMembers[] = [] satisfies never[]
-void ONLY_LOGGED_MEMBERS
 
 export const newEvent = <T extends EventType>(type: T, at: QueueTime, data: EventData[T]): NewEvent => ({
   type,
@@ -47,11 +23,16 @@ export const newEvent = <T extends EventType>(type: T, at: QueueTime, data: Even
   data: keptData(type, data),
 })
 
-export const typeOf = ({ kind }: Published): EventType => TYPES[kind]
+export const typeOf = ({ kind }: Told): EventType => PUBLISHED_KINDS[kind].type
 
-/** The members of the log record are the members of the data, see SameMembers. */
-export const eventOf = (happened: Published, at: QueueTime): NewEvent =>
-  newEvent(typeOf(happened), at, membersOf(happened) as EventData[EventType])
+/** The data of an event have the members of its record in the JSON log. */
+const typedEvent = (happened: Told): TypedEvent =>
+  ({ type: typeOf(happened), data: recordOf<never, object>(PUBLISHED_KINDS[happened.kind].record, happened as never) }) as TypedEvent
+
+export function eventOf(happened: Published, at: QueueTime): NewEvent {
+  const { type, data } = typedEvent(happened)
+  return newEvent(type, at, data)
+}
 
 /** An attempt that was not made, because the lifetime had ended or an operator forced the end. */
 const NO_ATTEMPT = { connectionUse: 0, login: undefined } as const
@@ -86,15 +67,14 @@ export function typedEvents(happened: QueueEvent, wall: WallView): readonly Type
     return typedOutcomes({ request, result: null, wall, settlement: { recipients: settled, attempts: [] } })
   }
   if (!isTold(happened) || (happened.kind === 'oauth-failed' && !happened.isFirst)) return []
-  const own = typedEvent(TYPES[happened.kind], membersOf(happened))
+  const own = typedEvent(happened)
   // No event of the relay reports the acceptance of a notice.
   return happened.kind === 'notice-sent' ? [...typedEvents({ kind: 'accepted', client: null, ...happened.queued }, wall), own] : [own]
 }
 
-const isTold = (happened: QueueEvent): happened is Told => Object.hasOwn(TYPES, happened.kind)
+const isTold = (happened: QueueEvent): happened is Told => Object.hasOwn(PUBLISHED_KINDS, happened.kind)
 
-const typedOutcomes = (outcome: Outcome): readonly TypedEvent[] =>
-  outcomesOf(outcome, () => true).map(({ type, data }) => typedEvent(type, data))
+const typedOutcomes = (outcome: Outcome): readonly TypedEvent[] => outcomesOf(outcome, () => true).map(({ type, data }) => ({ type, data }))
 
 function outcomesOf(outcome: Outcome, wanted: (type: EventType) => boolean): readonly RecipientOutcome[] {
   const { recipients } = outcome.request
@@ -120,14 +100,15 @@ function outcomeOf({ request, settlement, result, wall }: Outcome, recipient: Le
   const type = TYPE_OF_STATE[settled.state === 'removed' ? 'expired' : settled.state]
   const made = settlement.attempts.find((attempt) => attempt.recipient === settled.recipient)
   const at = made?.at ?? (settled.state === 'waiting' ? 0 : settled.at)
-  const attempt = made ?? unmade(at, request, settled)
-  const data = {
-    ...attemptMembers(request, recipient.address, attempt, result ?? NO_ATTEMPT),
+  const data = recordOf(RECIPIENT, {
+    request,
+    address: recipient.address,
+    attempt: made ?? unmade(at, request, settled),
+    result: result ?? NO_ATTEMPT,
     forced: request.forcedExpire,
     attempts: settled.attempts,
-    next_attempt_time: settled.state === 'waiting' ? wall.seconds(settled.dueAt) : null,
-    final: settled.state !== 'waiting',
-  }
+    nextAttemptTime: settled.state === 'waiting' ? wall.seconds(settled.dueAt) : null,
+  })
   return { type, at, data, recipient: settled.recipient }
 }
 

@@ -3,7 +3,7 @@ import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenAnswer } from '../oauth/token-answer.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 import { TaskSet } from '../system/task-set.ts'
-import type { Events, QueueEvent } from '../telemetry/events.ts'
+import type { EventOf, Events } from '../telemetry/events.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 export interface TokenReportsDeps {
@@ -44,7 +44,7 @@ export class TokenReports {
   }
 
   /** Records the event. While the store is unavailable, no event is recorded, so that the next failure is reported. */
-  async #tell(login: string, failed: Extract<QueueEvent, { readonly kind: 'oauth-failed' }>): Promise<void> {
+  async #tell(login: string, failed: EventOf<'oauth-failed'>): Promise<void> {
     const events = this.#deps.recorder.of(failed)
     this.#told.add(login)
     if (events === undefined) return

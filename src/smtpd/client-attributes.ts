@@ -5,7 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { canonicalAddress } from '../config/values/networks.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
-import type { UpstreamMessage } from '../telemetry/events.ts'
+import type { UpstreamMessage } from '../mail/client-name.ts'
 import type { Parsed } from './esmtp-parameters.ts'
 import { UNKNOWN } from './peer-name.ts'
 import { badParameter } from './replies.ts'

@@ -6,7 +6,7 @@ import type { Config } from '../config/options.ts'
 import type { ListenerBlock } from '../config/values/values.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
 import type { SmtpClient } from '../queue/intake/acceptor.ts'
-import type { ClientName } from '../telemetry/events.ts'
+import type { ClientName } from '../mail/client-name.ts'
 import { neutered, type ClientOverride } from './client-attributes.ts'
 import { Peer, type PeerRules } from './peer.ts'
 

@@ -6,8 +6,9 @@ import type { Socket } from 'node:net'
 import type { SMTPServer } from 'smtp-server'
 import type { Config } from '../config/options.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
-import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { ContentTaker, MessageTaker } from '../queue/intake/acceptor.ts'
+import type { ClientFailure, ConnectionEnd } from '../telemetry/kinds/client-failures.ts'
 import type { Chunk } from './chunk-sequence.ts'
 import { ClientSocket } from './client-socket.ts'
 import { ChunkReader, DataStream } from './data-stream.ts'
@@ -145,12 +146,12 @@ export class Connection extends ClientSocket {
   line(line: CommandLine): Promise<void> | undefined {
     if (!this.#greeted || !this.isOpen) return undefined
     if (this.#draining && this.#receiver === null) return this.#shutDown()
-    if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare <LF>')
+    if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare-newline')
     if (line.tooLong) return this.#tooLong()
     if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
     if (line.isBroken) return this.#respond(this.#session.broken())
     if (this.#hasPipelined && this.#session.mustWait(line.text)) {
-      return this.#disconnectWith(this.#session.outOfStep(line.text), 'improper command pipelining')
+      return this.#disconnectWith(this.#session.outOfStep(line.text), 'pipelining')
     }
     const answer = this.#session.command(line.text)
     if (answer === 'auth-exchange') return this.#whileWorking(this.#authenticate(line.text))
@@ -185,7 +186,7 @@ export class Connection extends ClientSocket {
   }
 
   endlessLine(): void {
-    this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: line too long'), 'line without end')
+    this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: line too long'), 'endless-line')
   }
 
   received(bytes: number): void {
@@ -196,7 +197,7 @@ export class Connection extends ClientSocket {
   failed(error: unknown): void {
     const text = `smtpd: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
     this.#context.sessions.events.emit({ kind: 'note', level: 'panic', text })
-    this.#disconnectWith(replies.disconnect('4.3.0', this.#myhostname, 'Error: internal error'), 'internal error')
+    this.#disconnectWith(replies.disconnect('4.3.0', this.#myhostname, 'Error: internal error'), 'internal-error')
   }
 
   loginRefused(login: Login): void {
@@ -205,7 +206,7 @@ export class Connection extends ClientSocket {
 
   protected tlsFailed(why: string): void {
     this.#session.stats.failed('starttls')
-    this.#reportFailure(`SSL_accept error: ${why}`)
+    this.#reportFailure({ what: 'tls-failed', why })
   }
 
   protected ended(lost: boolean): void {
@@ -214,7 +215,7 @@ export class Connection extends ClientSocket {
     const { client, stats } = this.#session
     const { stage } = this.#session
     // A client that leaves after the reply to its message has not lost anything (Postfix smtpd).
-    if (lost && stage !== 'END-OF-MESSAGE') this.#reportFailure(`lost connection after ${this.#where}`)
+    if (lost && stage !== 'END-OF-MESSAGE') this.#reportFailure({ what: 'lost-connection', after: this.#where })
     if (this.#isReading) stats.count(stage === 'BDAT' ? 'bdat' : 'data', LOST)
     this.#abandonContent()
     this.#session.peer.leave()
@@ -259,7 +260,7 @@ export class Connection extends ClientSocket {
     if (!this.isOpen) return
     this.#session.peer.named(name)
     this.#announce()
-    if (this.#spokeBeforeGreeting || this.hasMore) this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    if (this.#spokeBeforeGreeting || this.hasMore) this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
     else if (this.#draining) this.#shutDown()
     else {
       this.#greeted = true
@@ -283,8 +284,7 @@ export class Connection extends ClientSocket {
   #act({ reply, keywords, next }: Response): undefined {
     if (!this.isOpen) return
     // Content received while the reply was delayed was also sent without waiting for the reply.
-    if (next === 'content' && this.#hasPipelined)
-      return this.#disconnectWith(this.#session.outOfStep('DATA'), 'improper command pipelining')
+    if (next === 'content' && this.#hasPipelined) return this.#disconnectWith(this.#session.outOfStep('DATA'), 'pipelining')
     if (next === 'greet') return this.#greetAgain(reply)
     this.sendReply(reply, keywords)
     this.#deadline.restart()
@@ -294,7 +294,7 @@ export class Connection extends ClientSocket {
     else if (next === 'starttls') this.#startTls()
     else if (this.#draining && this.#receiver === null) this.#shutDown()
     else if (this.#session.stats.isExhausted) {
-      this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: too many errors'), 'too many errors')
+      this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: too many errors'), 'too-many-errors')
     }
   }
 
@@ -303,7 +303,7 @@ export class Connection extends ClientSocket {
     const { peer } = this.#session
     this.becomes(peer.client.address)
     this.#lenient = this.#context.bareNewlineExclusions.has(this.address)
-    if (this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'improper command pipelining')
+    if (this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
     const refusal = peer.enter()
     if (refusal !== undefined) return this.#rejectConnection(refusal)
     if (this.#draining) return this.#shutDown()
@@ -378,7 +378,7 @@ export class Connection extends ClientSocket {
     await this.continueAuth(line)
     if (this.inAuthExchange || !this.isOpen) return
     const refusal = this.#session.authenticated(this.authenticatedUser as Login | false | undefined)
-    if (refusal !== undefined) this.#disconnectWith(refusal, 'too many failed logins')
+    if (refusal !== undefined) this.#disconnectWith(refusal, 'too-many-failed-logins')
   }
 
   #tooLong(): Promise<void> | undefined {
@@ -403,7 +403,7 @@ export class Connection extends ClientSocket {
   /** Rejects a connection that exceeds a limit, in place of the greeting. */
   #rejectConnection(reply: SmtpReply): undefined {
     this.#announce()
-    this.#reportFailure(formatReply(reply))
+    this.#reportFailure({ what: 'rejected', reply })
     this.sendReply(reply)
     this.close()
     this.destroySoon()
@@ -411,7 +411,7 @@ export class Connection extends ClientSocket {
 
   /** Ends the connection without a reply: whether the message is queued is unknown, and its client repeats it. */
   #hangUp(): undefined {
-    this.#reportFailure('no reply to the end of the content, since the commit of the message was not answered')
+    this.#reportFailure({ what: 'no-reply' })
     this.close()
     this.destroySoon()
   }
@@ -421,13 +421,13 @@ export class Connection extends ClientSocket {
     this.close()
   }
 
-  #disconnectWith(reply: SmtpReply, why: string): undefined {
-    this.#reportFailure(`${why} after ${this.#where}`)
+  #disconnectWith(reply: SmtpReply, what: ConnectionEnd): undefined {
+    this.#reportFailure({ what, after: this.#where })
     this.sendReply(reply)
     this.close()
   }
 
-  #reportFailure(what: string): void {
-    this.#context.sessions.events.emit({ kind: 'client-failure', client: this.#session.client, what })
+  #reportFailure(failure: ClientFailure): void {
+    this.#context.sessions.events.emit({ kind: 'client-failure', client: this.#session.client, failure })
   }
 }

@@ -7,7 +7,8 @@ import type { EhloKeyword } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
-import type { ClientName } from '../telemetry/events.ts'
+import type { ClientName } from '../mail/client-name.ts'
+import type { ClientFailure } from '../telemetry/kinds/client-failures.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, verbOf, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
@@ -134,9 +135,9 @@ export class Session implements CommandHandler {
     return this.#chunks.isOpen
   }
 
-  /** Logs a login with a wrong name or password, with the reason in the words of Cyrus SASL (Postfix smtpd_sasl_authenticate). */
+  /** Reports a login with a wrong name or password. */
   loginRefused({ name, method }: Login): void {
-    this.#reportFailure(`SASL ${method} authentication failed: authentication failure, sasl_username=${maskControls(name)}`)
+    this.#reportFailure({ what: 'failed-login', method, username: name })
   }
 
   /**
@@ -273,11 +274,11 @@ export class Session implements CommandHandler {
     const facts = { inTransaction: transaction !== null, accepted: transaction?.accepted ?? 0 }
     const chunk = this.#chunks.next(argument, { ...facts, sizeLimit: this.#context.settings.message_size_limit })
     if (chunk === undefined) {
-      this.#reportFailure(`malformed BDAT command syntax: ${shown(line)}`)
+      this.#reportFailure({ what: 'malformed-bdat', command: shown(line) })
       return { reply: replies.BDAT_SYNTAX, next: 'close' }
     }
-    if (chunk.refusal === replies.NULL_CHUNK) this.#reportFailure('null BDAT request')
-    if (chunk.refusal === replies.CHUNK_TOO_BIG) this.#reportFailure('BDAT request exceeds message size limit')
+    if (chunk.refusal === replies.NULL_CHUNK) this.#reportFailure({ what: 'null-bdat' })
+    if (chunk.refusal === replies.CHUNK_TOO_BIG) this.#reportFailure({ what: 'bdat-too-big' })
     return { chunk }
   }
 
@@ -345,7 +346,7 @@ export class Session implements CommandHandler {
 
   #unknown(line: string): Response {
     const answer = unknownCommand(line)
-    if (answer.reply === replies.NOT_SMTP) this.#reportFailure(`non-SMTP command: ${shown(line)}`)
+    if (answer.reply === replies.NOT_SMTP) this.#reportFailure({ what: 'non-smtp-command', command: shown(line) })
     return answer
   }
 
@@ -401,12 +402,12 @@ export class Session implements CommandHandler {
 
   /** Refuses an argument. Logs a path that is no address. */
   #notParsed(command: 'MAIL' | 'RCPT' | 'VRFY', { refusal, illegal }: Extract<ParsedArgument<unknown>, { refusal: SmtpReply }>): Response {
-    if (illegal !== undefined) this.#reportFailure(`Illegal address syntax in ${command} command: <${illegal}>`)
+    if (illegal !== undefined) this.#reportFailure({ what: 'illegal-address', command, address: illegal })
     return { reply: refusal }
   }
 
-  #reportFailure(what: string): void {
-    this.#context.events.emit({ kind: 'client-failure', client: this.client, what })
+  #reportFailure(failure: ClientFailure): void {
+    this.#context.events.emit({ kind: 'client-failure', client: this.client, failure })
   }
 
   #refused(

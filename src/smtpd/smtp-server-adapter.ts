@@ -7,6 +7,7 @@ import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticatio
 import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import { peerAddress } from '../config/values/networks.ts'
 import type { ListenerBlock } from '../config/values/values.ts'
+import type { ClientFailure } from '../telemetry/kinds/client-failures.ts'
 import { Connection, type ServerContext } from './connection.ts'
 import { checkSmtpServer, type AdapterSession } from './smtp-connection-adapter.ts'
 import type { Certificate } from './listeners.ts'
@@ -74,13 +75,13 @@ export class SmtpServerAdapter extends SMTPServer {
         this.#open(socket, client ?? proxy)
         connections.delete(handshake)
       },
-      failed: (why) => refuse(replies.localError(settings.myhostname), `haproxy read: ${why}`),
+      failed: (why) => refuse(replies.localError(settings.myhostname), { what: 'proxy-header', why }),
       closed: () => connections.delete(handshake),
     })
-    const refuse = (reply: SmtpReply, what = formatReply(reply)): void => {
+    const refuse = (reply: SmtpReply, failure: ClientFailure = { what: 'rejected', reply }): void => {
       handshake.stop()
       connections.delete(handshake)
-      context().sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address: proxy }, what })
+      context().sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address: proxy }, failure })
       socket.write(`${formatReply(reply)}\r\n`)
       socket.destroySoon()
     }

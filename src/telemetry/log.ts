@@ -6,8 +6,7 @@ import type { Clock, Duration, Timers, WallTime } from '../system/clock.ts'
 import { civilTime, isoInstant, MONTHS } from '../mail/mail-date.ts'
 import { escapeControls, maskControls } from '../mail/smtp-reply.ts'
 import type { Listen } from './events.ts'
-import { logRecords } from './json-log.ts'
-import { postfixLines } from './postfix-log.ts'
+import { logRecords, postfixLines } from './log-records.ts'
 
 type LogClock = Timers & Pick<Clock, 'zone'>
 

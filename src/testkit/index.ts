@@ -28,15 +28,9 @@ export type { Recipient } from './recipient.ts'
 export type { Webhook, WebhookHandler, WebhookOptions, WebhookRequest } from './webhook.ts'
 export type { WorldEvent } from './world-events.ts'
 export type { EventFilter } from '../events/event-filter.ts'
-export type {
-  AcceptedMembers,
-  AttemptMembers,
-  EventData,
-  EventType,
-  MessageMembers,
-  RecipientMembers,
-  TypedEvent,
-} from '../events/event-types.ts'
+export type { AcceptedMembers, AttemptMembers, MessageMembers, RecipientMembers } from '../events/event-members.ts'
+export type { EventType, TypedEvent } from '../events/event-types.ts'
+export type { EventData } from '../events/published-kinds.ts'
 export type { AddedEvent, History, HistoryEntry, HistoryEvent } from './world-history.ts'
 export type { RuleText } from './remote/rule-keys.ts'
 export type { RemoteEvent } from './remote/remote-events.ts'

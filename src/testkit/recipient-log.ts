@@ -6,7 +6,7 @@ import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
 import { queueIdOf, recipientId, type Message, type RecipientId } from '../mail/message.ts'
-import type { QueueEvent } from '../telemetry/events.ts'
+import { onEvents, type EventOf } from '../telemetry/events.ts'
 
 /** One attempt for one recipient. An expiry between two attempts is an entry with outcome `expired` and stage `queue`. */
 export interface Attempt {
@@ -64,61 +64,17 @@ export class RecipientLog {
     return [...this.#entries.keys()]
   }
 
-  onEvent(event: QueueEvent, when: QueueTime): void {
-    switch (event.kind) {
-      case 'accepted':
-        this.#accepted(event, when)
-        return
-      case 'attempted':
-        this.#attempted(event)
-        return
-      case 'expired':
-        this.#expired(event, when)
-        return
-      case 'notice-sent':
-        this.#noticed(event, when)
-        return
-      case 'operated':
-        for (const address of this.#recipients.get(event.queueId) ?? []) {
-          this.#note(address, { kind: 'operated', when, queueId: event.queueId, operation: event.operation, by: event.by })
-        }
-        return
-      case 'connected':
-      case 'disconnected':
-      case 'refused':
-      case 'client-failure':
-      case 'access-action':
-      case 'content-checked':
-      case 'discarded':
-      case 'activated':
-      case 'deferred':
-      case 'tls-established':
-      case 'signed':
-      case 'tls-policy-failed':
-      case 'removed':
-      case 'quarantined':
-      case 'notice-dropped':
-      case 'window':
-      case 'died':
-      case 'revived':
-      case 'suspended':
-      case 'resumed':
-      case 'node-joined':
-      case 'shards-taken':
-      case 'shards-released':
-      case 'node-taken-over':
-      case 'fenced':
-      case 'commit-in-doubt':
-      case 'mail-lost':
-      case 'oauth-token':
-      case 'oauth-failed':
-      case 'store-unavailable':
-      case 'store-recovered':
-      case 'note':
-    }
-  }
+  readonly onEvent = onEvents<QueueTime>({
+    accepted: (event, when) => this.#accepted(event, when),
+    attempted: (event) => this.#attempted(event),
+    expired: (event, when) => this.#expired(event, when),
+    'notice-sent': (event, when) => this.#noticed(event, when),
+    operated: ({ queueId, operation, by }, when) => {
+      for (const address of this.#recipients.get(queueId) ?? []) this.#note(address, { kind: 'operated', when, queueId, operation, by })
+    },
+  })
 
-  #accepted({ message, recipients }: Extract<QueueEvent, { kind: 'accepted' }>, when: QueueTime): void {
+  #accepted({ message, recipients }: EventOf<'accepted'>, when: QueueTime): void {
     const queueId = queueIdOf(message)
     this.#recipients.set(queueId, recipients)
     for (const [position, address] of recipients.entries()) {
@@ -127,7 +83,7 @@ export class RecipientLog {
     }
   }
 
-  #attempted({ request, result, attempts }: Extract<QueueEvent, { kind: 'attempted' }>): void {
+  #attempted({ request, result, attempts }: EventOf<'attempted'>): void {
     const { startedAt: when } = result.times
     for (const { recipient, outcome } of attempts) {
       const address = request.recipients.find(({ id }) => id === recipient)?.address
@@ -143,7 +99,7 @@ export class RecipientLog {
   }
 
   /** Records expiries. A recipient whose last attempt already ended as `expired` is skipped. */
-  #expired({ message, recipients }: Extract<QueueEvent, { kind: 'expired' }>, when: QueueTime): void {
+  #expired({ message, recipients }: EventOf<'expired'>, when: QueueTime): void {
     for (const recipient of recipients) {
       const address = this.#addresses.get(recipient)
       if (address === undefined) continue
@@ -157,7 +113,7 @@ export class RecipientLog {
     }
   }
 
-  #noticed({ message, notice, to }: Extract<QueueEvent, { kind: 'notice-sent' }>, when: QueueTime): void {
+  #noticed({ message, notice, to }: EventOf<'notice-sent'>, when: QueueTime): void {
     const queueId = queueIdOf(message)
     const key = `${queueId} ${notice}`
     for (const address of this.#noticesDue.get(key) ?? []) this.#note(address, { kind: 'notice', when, queueId, notice, to })

@@ -4,7 +4,7 @@ import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { EVENT_MEANINGS } from '../../src/events/event-types.ts'
+import { EVENTS } from '../../src/events/event-types.ts'
 import { eventRequest } from '../../src/subscriptions/event-request.ts'
 import { EVENT_EXAMPLES } from '../../scripts/events-page.ts'
 import { blocksOf, blockWith } from '../support/fenced-blocks.ts'
@@ -54,5 +54,5 @@ test.each([
 
 test('the page has an example of each type', () => {
   const examples = blocksOf('docs/events.md').filter(({ language }) => language === 'json')
-  expect(examples).toHaveLength(Object.keys(EVENT_MEANINGS).length)
+  expect(examples).toHaveLength(Object.keys(EVENTS).length)
 })

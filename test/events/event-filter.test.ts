@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ANY_EVENT, eventSelector, selectedTypes } from '../../src/events/event-filter.ts'
-import { EVENT_MEMBERS, EVENT_TYPES, type EventData, type EventType } from '../../src/events/event-types.ts'
+import { EVENT_TYPES, EVENTS, type EventType } from '../../src/events/event-types.ts'
 import { keptData } from '../../src/events/event-values.ts'
+import type { EventData } from '../../src/events/published-kinds.ts'
 import { cursorText, eventId, lostEventId, readCursor } from '../../src/events/kept-event.ts'
 
 /** An event of a type, whose other members are null. */
 const event = <T extends EventType>(type: T, members: Partial<EventData[T]>) => ({
   type,
-  data: keptData(type, { ...Object.fromEntries(EVENT_MEMBERS[type].map((name) => [name, null])), ...members } as EventData[T]),
+  data: keptData(type, { ...Object.fromEntries(EVENTS[type].members.map((name) => [name, null])), ...members } as EventData[T]),
 })
 
 test('types are selected by patterns', () => {

@@ -6,7 +6,7 @@ import { eventOf, newEvent, recipientEvents } from '../../src/outbox/event-data.
 import { EVENT_TYPES } from '../../src/events/event-types.ts'
 import { dataOf, keptData } from '../../src/events/event-values.ts'
 import { EventRecorder } from '../../src/outbox/event-recorder.ts'
-import { logRecords } from '../../src/telemetry/json-log.ts'
+import { logRecords } from '../../src/telemetry/log-records.ts'
 import type { DeliveryRequest } from '../../src/mail/message.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
 import { EVENT_EXAMPLES } from '../../scripts/events-page.ts'

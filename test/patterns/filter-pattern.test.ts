@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ANY_EVENT, eventSelector, type EventFilter } from '../../src/events/event-filter.ts'
-import { EVENT_MEMBERS } from '../../src/events/event-types.ts'
+import { EVENTS } from '../../src/events/event-types.ts'
 import { likePattern, matchesPattern, partPattern } from '../../src/patterns/filter-pattern.ts'
 import { HOSTILE_CASES, isMatch, patternCase } from '../support/pattern-cases.ts'
 
@@ -12,7 +12,7 @@ const isLike = (text: string, pattern: string): boolean => statement.get(text, l
 
 /** Whether an event of a sender is selected. */
 const selects = (filter: Partial<EventFilter>, sender: string): boolean => {
-  const data = EVENT_MEMBERS['recipient.bounced'].map((name) => (name === 'sender' ? sender : null))
+  const data = EVENTS['recipient.bounced'].members.map((name) => (name === 'sender' ? sender : null))
   return eventSelector({ ...ANY_EVENT, ...filter })({ type: 'recipient.bounced', data: JSON.stringify(data) })
 }
 

@@ -4,7 +4,7 @@ import { parseTables } from '../../src/config/values/lookup-tables.ts'
 import { parseRestrictions, type AccessCheck } from '../../src/config/values/restrictions.ts'
 import { HOUR, MINUTE, seconds } from '../../src/system/clock.ts'
 import type { MxRecord, Lookup } from '../../src/system/net.ts'
-import { postfixLines } from '../../src/telemetry/postfix-log.ts'
+import { postfixLines } from '../../src/telemetry/log-records.ts'
 import { openSmtpd, OUTSIDER } from '../support/smtpd-harness.ts'
 
 const list = (text: string, subject: AccessCheck = 'check_recipient_access') => parseRestrictions(text, subject)

@@ -68,7 +68,7 @@ test.each([
   const client = await connect(PROXY, sent)
   expect([client.heard, client.closed]).toEqual([LOCAL_ERROR, true])
   expect(of('client-failure')).toEqual([
-    { kind: 'client-failure', client: { name: 'unknown', address: PROXY }, what: `haproxy read: ${why}` },
+    { kind: 'client-failure', client: { name: 'unknown', address: PROXY }, failure: { what: 'proxy-header', why } },
   ])
   expect(of('connected')).toEqual([])
 })
@@ -80,7 +80,7 @@ test('a header that is not complete within smtpd_upstream_proxy_timeout closes t
   expect(client.heard).toBe('')
   await wait(1)
   expect([client.heard, client.closed]).toEqual([LOCAL_ERROR, true])
-  expect(of('client-failure')).toMatchObject([{ what: 'haproxy read: timeout error' }])
+  expect(of('client-failure')).toMatchObject([{ failure: { what: 'proxy-header', why: 'timeout error' } }])
 })
 
 test('a proxy that closes the connection early leaves a log line', async () => {
@@ -88,7 +88,7 @@ test('a proxy that closes the connection early leaves a log line', async () => {
   const client = await connect(PROXY, 'PROXY ')
   client.socket.end()
   await wait(0)
-  expect(of('client-failure')).toMatchObject([{ what: 'haproxy read: EOF' }])
+  expect(of('client-failure')).toMatchObject([{ failure: { what: 'proxy-header', why: 'EOF' } }])
 })
 
 test('what the client sends with the header came before the greeting', async () => {

@@ -78,7 +78,7 @@ test('a client that sends before the greeting is refused', async () => {
   const client = await connect('127.0.0.1', 'EHLO x\r\n')
   expect(client.heard).toBe('554 5.5.0 Error: SMTP protocol synchronization\r\n')
   expect(client.closed).toBe(true)
-  expect(of('client-failure')).toMatchObject([{ what: 'improper command pipelining after CONNECT' }])
+  expect(of('client-failure')).toMatchObject([{ failure: { what: 'pipelining', after: 'CONNECT' } }])
 })
 
 test('the 51st connection of an untrusted client is refused, that of a trusted client is not', async () => {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { postfixLines } from '../../src/telemetry/postfix-log.ts'
+import { postfixLines } from '../../src/telemetry/log-records.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { openSmtpd, OUTSIDER, type RawClient } from '../support/smtpd-harness.ts'
 

@@ -1,7 +1,7 @@
 /** Checks of content (header_checks, body_checks, smtp_header_checks), from the client to the mailbox. */
 import { createTransport } from 'nodemailer'
 import { describe, expect, test } from 'vitest'
-import { postfixLines } from '../../src/telemetry/postfix-log.ts'
+import { postfixLines } from '../../src/telemetry/log-records.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
 
 const HEADER = [

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createTransport } from 'nodemailer'
 import { expect, test } from 'vitest'
 import type { Notify } from '../../src/mail/envelope.ts'
-import { postfixLines } from '../../src/telemetry/postfix-log.ts'
+import { postfixLines } from '../../src/telemetry/log-records.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { recipientId, type DeliveryRequest, type LeasedRecipient, type Message } from '../../src/mail/message.ts'
 import type { AttemptRecord } from '../../src/store/queue-store.ts'
-import { formatDelay } from '../../src/telemetry/delays.ts'
+import { formatDelay } from '../../src/telemetry/kinds/delays.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
+import type { ClientFailure } from '../../src/telemetry/kinds/client-failures.ts'
 import { openLog } from '../../src/telemetry/log.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
@@ -163,19 +164,23 @@ describe('lines in Postfix’s format', () => {
       'smtpd[42]: NOQUEUE: reject: RCPT from unknown[192.0.2.9]: 454 4.7.1 <bob@far.example>: Relay access denied; from=<app@us.example> to=<bob@far.example> proto=ESMTP helo=<us.example>',
     ],
     [
-      { kind: 'client-failure', client, what: 'lost connection after DATA' },
+      { kind: 'client-failure', client, failure: { what: 'lost-connection', after: 'DATA' } },
       'smtpd[42]: lost connection after DATA from unknown[192.0.2.9]',
     ],
     [
-      { kind: 'client-failure', client, what: '421 4.7.0 host Error: too many connections' },
+      {
+        kind: 'client-failure',
+        client,
+        failure: { what: 'rejected', reply: { code: 421, status: '4.7.0', text: 'host Error: too many connections' } },
+      },
       'smtpd[42]: NOQUEUE: reject: CONNECT from unknown[192.0.2.9]: 421 4.7.0 host Error: too many connections; proto=SMTP',
     ],
     [
-      { kind: 'client-failure', client, what: 'SASL PLAIN authentication failed: authentication failure, sasl_username=ann' },
+      { kind: 'client-failure', client, failure: { what: 'failed-login', method: 'PLAIN', username: 'ann' } },
       'smtpd[42]: warning: unknown[192.0.2.9]: SASL PLAIN authentication failed: authentication failure, sasl_username=ann',
     ],
     [
-      { kind: 'client-failure', client, what: 'Illegal address syntax in RCPT command: <a b@x.example>' },
+      { kind: 'client-failure', client, failure: { what: 'illegal-address', command: 'RCPT', address: 'a b@x.example' } },
       'smtpd[42]: warning: Illegal address syntax from unknown[192.0.2.9] in RCPT command: <a b@x.example>',
     ],
     [
@@ -362,11 +367,65 @@ test.each([
   expect(formatDelay(delay)).toBe(written)
 })
 
+describe('failures of clients', () => {
+  const after = 'DATA (12 bytes)'
+  const FAILURES: readonly (readonly [failure: ClientFailure, text: string, line: string])[] = [
+    [{ what: 'lost-connection', after }, `lost connection after ${after}`, `lost connection after ${after} from C`],
+    [{ what: 'timeout', after }, `timeout after ${after}`, `timeout after ${after} from C`],
+    [{ what: 'pipelining', after }, `improper command pipelining after ${after}`, `improper command pipelining after ${after} from C`],
+    [{ what: 'bare-newline', after }, `bare <LF> after ${after}`, `bare <LF> after ${after} from C`],
+    [{ what: 'endless-line', after }, `line without end after ${after}`, `line without end after ${after} from C`],
+    [{ what: 'too-many-errors', after }, `too many errors after ${after}`, `too many errors after ${after} from C`],
+    [{ what: 'too-many-failed-logins', after }, `too many failed logins after ${after}`, `too many failed logins after ${after} from C`],
+    [{ what: 'internal-error', after }, `internal error after ${after}`, `internal error after ${after} from C`],
+    [
+      { what: 'failed-login', method: 'PLAIN', username: 'ann' },
+      'SASL PLAIN authentication failed: authentication failure, sasl_username=ann',
+      'warning: C: SASL PLAIN authentication failed: authentication failure, sasl_username=ann',
+    ],
+    [
+      { what: 'illegal-address', command: 'MAIL', address: 'a b' },
+      'Illegal address syntax in MAIL command: <a b>',
+      'warning: Illegal address syntax from C in MAIL command: <a b>',
+    ],
+    [{ what: 'non-smtp-command', command: 'GET /' }, 'non-SMTP command: GET /', 'warning: non-SMTP command from C: GET /'],
+    [
+      { what: 'malformed-bdat', command: 'BDAT x' },
+      'malformed BDAT command syntax: BDAT x',
+      'warning: NOQUEUE: malformed BDAT command syntax from C: BDAT x',
+    ],
+    [{ what: 'null-bdat' }, 'null BDAT request', 'warning: NOQUEUE: null BDAT request from C'],
+    [
+      { what: 'bdat-too-big' },
+      'BDAT request exceeds message size limit',
+      'warning: NOQUEUE: BDAT request from C exceeds message size limit',
+    ],
+    [{ what: 'tls-failed', why: 'wrong version' }, 'SSL_accept error: wrong version', 'SSL_accept error from C: wrong version'],
+    [{ what: 'proxy-header', why: 'EOF' }, 'haproxy read: EOF', 'haproxy read: EOF from C'],
+    [
+      { what: 'rejected', reply: { code: 450, status: '4.7.1', text: 'no' } },
+      '450 4.7.1 no',
+      'NOQUEUE: reject: CONNECT from C: 450 4.7.1 no; proto=SMTP',
+    ],
+    [
+      { what: 'no-reply' },
+      'no reply to the end of the content, since the commit of the message was not answered',
+      'no reply to the end of the content, since the commit of the message was not answered from C',
+    ],
+  ]
+
+  test.each(FAILURES)('%j', (failure, text, line) => {
+    const event: QueueEvent = { kind: 'client-failure', client, failure }
+    expect(said(event)).toEqual([`smtpd[42]: ${line.replace(/\bC\b/, 'unknown[192.0.2.9]')}`])
+    expect(JSON.parse(logged([event], 'json')[0] ?? '')).toMatchObject({ event: 'client-failure', text })
+  })
+})
+
 describe('hostile text', () => {
   const hostileMessage: Message = { ...message, sender: HOSTILE, messageId: HOSTILE }
   const events: readonly QueueEvent[] = [
     { kind: 'connected', client: { name: HOSTILE, address: HOSTILE } },
-    { kind: 'client-failure', client, what: HOSTILE },
+    { kind: 'client-failure', client, failure: { what: 'tls-failed', why: HOSTILE } },
     {
       kind: 'refused',
       client,

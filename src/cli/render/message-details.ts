@@ -8,7 +8,7 @@ import type { TlsFacts, TlsPolicySource, TlsState } from '../../mail/tls-facts.t
 import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../mail/message.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { AttemptRecord } from '../../store/queue-store.ts'
-import { formatDelay } from '../../telemetry/delays.ts'
+import { formatDelay } from '../../telemetry/kinds/delays.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { shownSender } from '../../presentation/message-json.ts'
 import { remedyFor, ruleFor } from '../../presentation/next-attempt-reason.ts'

@@ -10,7 +10,8 @@ import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { Published } from '../../outbox/event-data.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
-import type { ClientName, Events, UpstreamMessage } from '../../telemetry/events.ts'
+import type { ClientName, UpstreamMessage } from '../../mail/client-name.ts'
+import type { Events } from '../../telemetry/events.ts'
 import {
   EXPANDED,
   LOOPING,

@@ -1,6 +1,6 @@
 /** The Received field that is prepended to every accepted message (RFC 5321 §4.4, Postfix smtpd and pickup). */
 
-import type { UpstreamMessage } from '../../telemetry/events.ts'
+import type { UpstreamMessage } from '../../mail/client-name.ts'
 
 /** An SMTP client as the Received field and the log name it. */
 export interface SmtpClient {

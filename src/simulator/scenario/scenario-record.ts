@@ -4,7 +4,7 @@
  */
 import type { Duration, WallTime } from '../../system/clock.ts'
 import { messageOf, type NoticeDue, type DestinationName, type MessageId } from '../../mail/message.ts'
-import type { QueueEvent } from '../../telemetry/events.ts'
+import { onEvents, type EventOf } from '../../telemetry/events.ts'
 import type { Outage } from './outages.ts'
 
 /**
@@ -39,8 +39,6 @@ export interface ScenarioResult {
   readonly ended: Duration
 }
 
-type Of<K extends QueueEvent['kind']> = Extract<QueueEvent, { kind: K }>
-
 export class ScenarioRecord {
   readonly notices: Record<NoticeDue, number> = { failure: 0, delay: 0, success: 0 }
   readonly #startedAt: WallTime
@@ -74,58 +72,19 @@ export class ScenarioRecord {
     this.#open += recipients
   }
 
-  onEvent(event: QueueEvent, when: WallTime): void {
-    const at = when - this.#startedAt
-    switch (event.kind) {
-      case 'attempted':
-        return this.#attempted(event, at)
-      case 'expired':
-        return this.#expired(event, at)
-      case 'notice-sent':
-        if (event.to === 'sender') this.notices[event.notice]++
-        return undefined
-      case 'window':
-        return this.#windowIs(event.destination, at, event.window)
-      case 'died':
-        return this.#died(event.destination, at)
-      case 'revived':
-        return this.#windowIs(event.destination, at, this.#windowOf(event.destination))
-      case 'connected':
-      case 'disconnected':
-      case 'refused':
-      case 'client-failure':
-      case 'access-action':
-      case 'content-checked':
-      case 'discarded':
-      case 'accepted':
-      case 'activated':
-      case 'deferred':
-      case 'tls-established':
-      case 'signed':
-      case 'tls-policy-failed':
-      case 'removed':
-      case 'quarantined':
-      case 'notice-dropped':
-      case 'operated':
-      case 'suspended':
-      case 'resumed':
-      case 'node-joined':
-      case 'shards-taken':
-      case 'shards-released':
-      case 'node-taken-over':
-      case 'fenced':
-      case 'commit-in-doubt':
-      case 'mail-lost':
-      case 'oauth-token':
-      case 'oauth-failed':
-      case 'store-unavailable':
-      case 'store-recovered':
-      case 'note':
-        return undefined
-    }
-  }
+  /** Listener for the events of the queue. */
+  readonly onEvent = onEvents({
+    attempted: (event, when) => this.#attempted(event, when - this.#startedAt),
+    expired: (event, when) => this.#expired(event, when - this.#startedAt),
+    'notice-sent': ({ to, notice }) => {
+      if (to === 'sender') this.notices[notice]++
+    },
+    window: ({ destination, window }, when) => this.#windowIs(destination, when - this.#startedAt, window),
+    died: ({ destination }, when) => this.#died(destination, when - this.#startedAt),
+    revived: ({ destination }, when) => this.#windowIs(destination, when - this.#startedAt, this.#windowOf(destination)),
+  })
 
-  #attempted({ attempts }: Of<'attempted'>, at: Duration): void {
+  #attempted({ attempts }: EventOf<'attempted'>, at: Duration): void {
     for (const { recipient, outcome } of attempts) {
       const message = this.#messages.get(messageOf(recipient))
       if (message === undefined) continue
@@ -143,7 +102,7 @@ export class ScenarioRecord {
     }
   }
 
-  #expired({ message, recipients }: Of<'expired'>, at: Duration): void {
+  #expired({ message, recipients }: EventOf<'expired'>, at: Duration): void {
     const record = this.#messages.get(message.id)?.record
     if (record === undefined) return
     for (const _ of recipients) record.expired.push(at)

@@ -1,6 +1,7 @@
 /** The outbox of a queue in memory, with its subscriptions. Events are numbered when they are written. */
 import { selectedTypes, type EventFilter } from '../../events/event-filter.ts'
-import { EVENT_TYPES, type EventData, type EventType } from '../../events/event-types.ts'
+import { EVENT_TYPES, type EventType } from '../../events/event-types.ts'
+import type { EventData } from '../../events/published-kinds.ts'
 import { keptData } from '../../events/event-values.ts'
 import type { EventSeq, KeptEvent, NewEvent } from '../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../mail/message.ts'

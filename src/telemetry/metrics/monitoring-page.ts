@@ -1,5 +1,5 @@
 /** Renders docs/monitoring.md from the events, the members of the JSON log and the help texts of the metrics. */
-import { RECORDS } from '../json-log.ts'
+import { KINDS } from '../events.ts'
 import type { MetricText } from './metric-set.ts'
 
 const LOG = `# Monitoring
@@ -76,7 +76,9 @@ const row = (...cells: readonly string[]): string => `| ${cells.map((cell) => ce
 
 /** Returns Markdown. `metrics` are the registry's help texts. */
 export function monitoringPage(metrics: readonly MetricText[]): string {
-  const events = Object.entries(RECORDS).map(([event, { level, about, members }]) => row(code([event]), level, about, code(members)))
+  const events = Object.entries(KINDS).map(([event, kind]) =>
+    kind.record === null ? '' : row(code([event]), kind.level, kind.about, code(Object.keys(kind.record))),
+  )
   const rows = metrics.map(({ name, type, help, labels }) => row(code([name]), type, help.replace(/\.$/, ''), code(labels)))
   return [LOG, ...events, METRICS, ...rows, HEALTH].join('')
 }

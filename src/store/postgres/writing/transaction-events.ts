@@ -2,7 +2,8 @@
  * Events of a transaction. They are written by its last statement before the commit, when all rows that decide about the order of two
  * transactions are locked; so the ids of events have that order.
  */
-import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
+import { EVENT_TYPES, type EventType } from '../../../events/event-types.ts'
+import type { EventData } from '../../../events/published-kinds.ts'
 import { keptData } from '../../../events/event-values.ts'
 import type { NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type Message, type OwnerId } from '../../../mail/message.ts'

@@ -3,7 +3,8 @@
  * transaction writes them before its commit, so that a batch of calls costs one statement.
  */
 import type { Database } from 'better-sqlite3'
-import { EVENT_TYPES, type EventData, type EventType } from '../../../events/event-types.ts'
+import { EVENT_TYPES, type EventType } from '../../../events/event-types.ts'
+import type { EventData } from '../../../events/published-kinds.ts'
 import { keptData } from '../../../events/event-values.ts'
 import type { EventSeq, NewEvent } from '../../../events/kept-event.ts'
 import { queueIdOf, type MessageId } from '../../../mail/message.ts'

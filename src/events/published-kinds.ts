@@ -1,0 +1,249 @@
+/**
+ * Data of the events that programs can subscribe to, and the kinds of events of the relay from which they are made. The members are those of
+ * the records of `log_format = "json"`; times are in seconds since 1970. Members and types may be added, but are never removed or renamed.
+ */
+import { isoInstant } from '../mail/mail-date.ts'
+import { queueIdOf, type DestinationName, type Message, type MessageSummary, type NoticeDue } from '../mail/message.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { WallTime } from '../system/clock.ts'
+import { acceptedLines, type Accepted } from './arrival-lines.ts'
+import { about, CLIENT, line, same, seconds, type EventKind, type Members } from './event-kind.ts'
+import { MESSAGE, type AcceptedMembers, type MessageMembers, type RecipientMembers } from './event-members.ts'
+
+/** Members of the data of each type. */
+export interface EventData {
+  readonly 'message.accepted': AcceptedMembers
+  readonly 'message.removed': MessageMembers
+  readonly 'message.quarantined': MessageMembers & { readonly text: string }
+  readonly 'message.operated': { readonly queue_id: string; readonly operation: string; readonly by: string }
+  readonly 'recipient.delivered': RecipientMembers
+  readonly 'recipient.deferred': RecipientMembers
+  readonly 'recipient.bounced': RecipientMembers
+  readonly 'recipient.expired': RecipientMembers
+  readonly 'notice.sent': MessageMembers & {
+    readonly notice: 'failure' | 'delay' | 'success'
+    readonly to: 'sender' | 'postmaster'
+    /** Queue id of the notice. */
+    readonly notice_id: string
+  }
+  readonly 'notice.dropped': MessageMembers & { readonly text: string }
+  readonly 'destination.died': { readonly destination: string; readonly until: number; readonly text: string }
+  readonly 'destination.revived': { readonly destination: string }
+  readonly 'destination.suspended': {
+    readonly destination: string
+    readonly by: string
+    readonly until: number | null
+    readonly text: string | null
+  }
+  readonly 'destination.resumed': { readonly destination: string; readonly by: string }
+  readonly 'oauth.failed': {
+    readonly oauth: string
+    readonly user: string | null
+    readonly result: 'temporary' | 'refused'
+    readonly text: string
+  }
+  readonly 'store.trouble': { readonly text: string }
+  readonly 'store.recovered': Readonly<Record<string, never>>
+  /** Events that were deleted before the subscription had them: the first and last number, and how many it had asked for. */
+  readonly 'events.lost': { readonly from: number; readonly to: number; readonly count: number }
+}
+
+/** A type with the members of its data. The queue keeps the values in this order, so new members are added at the end. */
+export interface Published<T extends keyof EventData, E> {
+  readonly type: T
+  /** Meaning for docs/events.md; that of the record unless given. */
+  readonly meaning: string
+  readonly record: Members<E, EventData[T]>
+}
+
+/** The entry of a kind `E` of which programs get one event, of type `T`. */
+const published =
+  <E>() =>
+  <T extends keyof EventData>(
+    type: T,
+    kind: Omit<EventKind<E>, 'record'> & Pick<Published<T, E>, 'record'> & { readonly meaning?: string },
+  ) => ({ type, meaning: kind.about, ...kind })
+
+export const ARRIVALS = {
+  accepted: published<Accepted>()('message.accepted', {
+    level: 'info',
+    about:
+      'a message was accepted into the queue; a requeued one has an `original_id`, and one that XFORWARD described has `upstream_…` members',
+    meaning: 'a message was accepted into the queue; a requeued one has an `original_id`',
+    record: {
+      ...MESSAGE,
+      size: ({ message }) => message.size,
+      message_id: ({ message }) => message.messageId ?? null,
+      ...same('recipients'),
+      ...CLIENT,
+      uid: ({ uid }) => uid ?? null,
+      original_id: ({ originalId }) => originalId ?? null,
+      sasl_username: ({ saslUsername }) => saslUsername ?? null,
+      upstream_queue_id: ({ upstream }) => upstream?.queueId ?? null,
+      upstream_client_name: ({ upstream }) => upstream?.client?.name ?? null,
+      upstream_client_address: ({ upstream }) => upstream?.client?.address ?? null,
+    },
+    lines: acceptedLines,
+  }),
+}
+
+export const DEPARTURES = {
+  removed: published<{ readonly message: Message }>()('message.removed', {
+    level: 'info',
+    about: 'a message left the queue',
+    meaning: 'a message left the queue: no recipient is left in it, and no notice is due',
+    record: MESSAGE,
+    lines: ({ message }) => line('qmgr', about(message, 'removed')),
+  }),
+  quarantined: published<{ readonly message: Message; readonly why: string }>()('message.quarantined', {
+    level: 'error',
+    about: 'a message could not be read and was moved to the corrupt queue',
+    meaning: 'a message could not be read, or ended the daemon three times, and was moved to the corrupt queue',
+    record: { ...MESSAGE, text: ({ why }) => why },
+    lines: ({ message, why }) => line('qmgr', `warning: ${about(message, `moved to the corrupt queue: ${why}`)}`),
+  }),
+}
+
+const NOTICE_NAMES = { failure: 'non-delivery notification', delay: 'delay notification', success: 'delivery status notification' } as const
+
+export const NOTICES = {
+  'notice-sent': published<{
+    readonly message: Message
+    readonly notice: NoticeDue
+    readonly to: 'sender' | 'postmaster'
+    /** The notice, which is a message of its own. */
+    readonly queued: { readonly message: MessageSummary; readonly recipients: readonly string[] }
+  }>()('notice.sent', {
+    level: 'info',
+    about: 'a notice (DSN) was queued',
+    meaning: 'a notice (DSN) about a message was queued',
+    record: { ...MESSAGE, ...same('notice', 'to'), notice_id: ({ queued }) => queueIdOf(queued.message) },
+    lines: ({ message, notice, to, queued }) =>
+      line('bounce', about(message, `${to} ${NOTICE_NAMES[notice]}: ${queueIdOf(queued.message)}`)),
+  }),
+  'notice-dropped': published<{ readonly message: Message; readonly why: string }>()('notice.dropped', {
+    level: 'info',
+    about: 'no notice is sent, with the reason',
+    record: { ...MESSAGE, text: ({ why }) => why },
+    lines: ({ message, why }) => line('bounce', about(message, `no notification is sent: ${why}`)),
+  }),
+}
+
+/** Texts of postsuper(1), and texts in its style for restore and flush, which it does not have. */
+const OPERATION_TEXTS: Readonly<Record<string, string>> = {
+  delete: 'removed',
+  expire: 'expired',
+  hold: 'placed on hold',
+  release: 'released from hold',
+  requeue: 'requeued',
+  restore: 'restored',
+  flush: 'flushed',
+}
+
+export const OPERATIONS = {
+  operated: published<{ readonly queueId: string; readonly operation: string; readonly by: string }>()('message.operated', {
+    level: 'info',
+    about: 'an operator changed a message',
+    record: { queue_id: ({ queueId }) => queueId, ...same('operation', 'by') },
+    lines: ({ queueId, operation }) => line('postsuper', `${queueId}: ${OPERATION_TEXTS[operation] ?? operation}`),
+  }),
+}
+
+export const DESTINATIONS = {
+  died: published<{ readonly destination: DestinationName; readonly until: WallTime; readonly siteStatus: DeliveryStatus }>()(
+    'destination.died',
+    {
+      level: 'warn',
+      about: 'a destination is dead: it is not tried until then',
+      meaning: 'a destination is dead, or a probe of it failed: it is not tried until then',
+      record: {
+        ...same('destination'),
+        until: ({ until }) => seconds(until),
+        text: ({ siteStatus }) => siteStatus.reason,
+      },
+      lines: ({ destination, until, siteStatus }) =>
+        line('qmgr', `destination ${destination} is dead until ${isoInstant(until)}: ${siteStatus.reason}`),
+    },
+  ),
+  /** A dead destination was opened: by an answer to a delivery or, without an answer, by order of an operator. */
+  revived: published<{ readonly destination: DestinationName; readonly answered: boolean }>()('destination.revived', {
+    level: 'info',
+    about: 'a dead destination answered and is open; not written when a flush opens it',
+    meaning: 'a dead destination is open again',
+    record: same('destination'),
+    // A flush opens a destination for one attempt, which may fail: only an answer is logged.
+    rows: (event) => (event.answered ? [event] : []),
+    lines: ({ destination, answered }) => (answered ? line('qmgr', `destination ${destination} is open again`) : []),
+  }),
+  suspended: published<{
+    readonly destination: DestinationName
+    readonly by: string
+    readonly until: WallTime | null
+    readonly reason: string | null
+  }>()('destination.suspended', {
+    level: 'info',
+    about: 'an operator suspended a destination',
+    record: {
+      ...same('destination', 'by'),
+      until: ({ until }) => (until === null ? null : seconds(until)),
+      text: ({ reason }) => reason,
+    },
+    lines({ destination, by, until, reason }) {
+      const end = until === null ? '' : ` until ${isoInstant(until)}`
+      return line('qmgr', `destination ${destination} was suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`)
+    },
+  }),
+  resumed: published<{ readonly destination: DestinationName; readonly by: string }>()('destination.resumed', {
+    level: 'info',
+    about: 'a destination was resumed by an operator or by the end of its suspension',
+    meaning: 'a suspended destination is open again',
+    record: same('destination', 'by'),
+    lines: ({ destination, by }) => line('qmgr', `destination ${destination} was resumed by ${by}`),
+  }),
+}
+
+/** Names the login of an access token. */
+export const loginText = ({ oauth, user }: { readonly oauth: string; readonly user: string | null }): string =>
+  user === null ? `oauth=${oauth}` : `oauth=${oauth}, user=${user}`
+
+export const TOKENS = {
+  /** A request for an access token failed: for now, or because the authority refuses it. */
+  'oauth-failed': published<{
+    readonly oauth: string
+    /** Null where the token is not that of a single user. */
+    readonly user: string | null
+    readonly result: 'temporary' | 'refused'
+    /** Cause, and what to do. */
+    readonly text: string
+    /** True for the first failure that mail feels since a token came. Programs are told of this one only. */
+    readonly isFirst: boolean
+  }>()('oauth.failed', {
+    level: 'warn',
+    about:
+      'a request for an access token failed: `result` is `temporary`, or `refused` when the authority refuses it until something is changed',
+    meaning:
+      'mail of a table `[oauth.NAME]` has no access token, or the authority refuses another one; once until a token comes, on each node',
+    record: same('oauth', 'user', 'result', 'text'),
+    lines: (event) => line('smtp', `warning: ${loginText(event)}: no access token: ${event.text}`),
+  }),
+}
+
+export const STORE = {
+  'store-unavailable': published<{ readonly why: string }>()('store.trouble', {
+    level: 'error',
+    about: 'a commit failed: mail is refused and not delivered',
+    meaning: 'the queue could not be written; mail was refused meanwhile',
+    record: { text: ({ why }) => why },
+    lines: ({ why }) => line('master', `error: store unavailable, mail is refused and not delivered: ${why}`),
+  }),
+  'store-recovered': published<object>()('store.recovered', {
+    level: 'info',
+    about: 'commits succeed again',
+    meaning: 'the queue can be written again',
+    record: {},
+    lines: () => line('master', 'store available again'),
+  }),
+}
+
+/** The kinds of which programs get one event each. */
+export const PUBLISHED_KINDS = { ...ARRIVALS, ...DEPARTURES, ...OPERATIONS, ...NOTICES, ...DESTINATIONS, ...TOKENS, ...STORE }
