@@ -58,9 +58,8 @@ export const same = <Name extends string>(...names: readonly Name[]) =>
     readonly [N in Name]: <E extends { readonly [M in N]: unknown }>(event: E) => E[N]
   }
 
-/** The record of an event, or of a part of it. */
-export function recordOf<Row, Data>(record: Members<Row, Data>, row: Row): Data {
-  const data: Partial<Data> = {}
+/** Adds the members of a record about an event, or about a part of it, to `data`. */
+export function recordOf<Row, Data>(record: Members<Row, Data>, row: Row, data: Partial<Data> = {}): Data {
   for (const name in record) data[name] = record[name](row)
   return data as Data
 }

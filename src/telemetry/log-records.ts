@@ -13,7 +13,7 @@ export function logRecords(event: QueueEvent): readonly LogRecord[] {
   if (kind.record === null) return []
   const { record, levelOf, rows } = kind
   const level = levelOf?.(event) ?? kind.level
-  return (rows?.(event) ?? [event]).map((row) => ({ level, members: { event: event.kind, ...recordOf(record, row) } }))
+  return (rows?.(event) ?? [event]).map((row) => ({ level, members: recordOf(record, row, { event: event.kind }) }))
 }
 
 /** The lines of an event in Postfix's format. Events unknown to Postfix have lines of the same style. */
