@@ -122,3 +122,16 @@ export const json = (value: unknown, headers?: Readonly<Record<string, string>>)
   value,
   ...(headers === undefined ? {} : { headers }),
 })
+
+export const NDJSON = 'application/x-ndjson'
+
+/** True when a client prefers one value per line. */
+export const wantsLines = (request: ApiRequest<unknown, unknown>): boolean => accepts(request, NDJSON)
+
+export const lines = (chunks: AsyncIterable<Uint8Array | string>): Answer => ({ kind: 'stream', contentType: NDJSON, chunks })
+
+/** A text that names something, or a pattern. */
+export const nameOrPattern = z.string().min(1).max(1_000)
+
+/** Maximum size of a body without lists. */
+export const SMALL_BODY = 64 * 1024

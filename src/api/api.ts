@@ -1,13 +1,16 @@
 /** The routes of /api/v1. */
 import type { ApiRoute } from './api-route.ts'
 import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
+import { destinationOperations, destinationRoutes } from './destination-routes.ts'
+import { auditRoute, historyRoute } from './history-routes.ts'
 import { eventRoutes } from './event-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Causes } from './queries/causes.ts'
 import { Now } from './queries/now.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
-import { readRoutes } from './read-routes.ts'
+import { messageRoutes } from './message-routes.ts'
+import { settingsRoutes, statusRoutes } from './status-routes.ts'
 import { submissionRoute } from './submission-routes.ts'
 import { subscriptionRoutes } from './subscription-routes.ts'
 
@@ -25,13 +28,20 @@ export class Api {
   }
 
   get routes(): readonly ApiRoute[] {
+    const { view } = this
     const routes = [
       ...clientRoutes(this.#clients),
-      ...readRoutes(this),
-      ...eventRoutes(this.view),
-      ...subscriptionRoutes(this.view),
-      submissionRoute(this.view),
-      ...operationRoutes(this.view),
+      ...statusRoutes(view, this.now),
+      ...messageRoutes(view),
+      ...destinationRoutes(view, this.causes),
+      historyRoute(view),
+      ...settingsRoutes(view),
+      ...eventRoutes(view),
+      ...subscriptionRoutes(view),
+      submissionRoute(view),
+      ...operationRoutes(view),
+      ...destinationOperations(view),
+      auditRoute(view),
     ]
     return [...routes, openApiRoute(routes)]
   }

@@ -4,16 +4,25 @@ import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
-import { accepts, apiRoute, json, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
+import {
+  accepts,
+  apiRoute,
+  json,
+  lines,
+  nameOrPattern,
+  NDJSON,
+  pageCursor,
+  pageLimit,
+  viewerOf,
+  type ApiRequest,
+  type ApiRoute,
+} from './api-route.ts'
 import { eventLines, eventPage, eventStream } from './queries/event-feed.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import * as shapes from './values/event-shapes.ts'
 import { CURSOR_PROBLEM } from './values/cursor.ts'
 
-const NDJSON = 'application/x-ndjson'
 const SERVER_SENT = 'text/event-stream'
-
-const pattern = z.string().min(1).max(1_000)
 
 const typePatterns = z
   .string()
@@ -25,8 +34,8 @@ const typePatterns = z
 const query = z.strictObject({
   after: pageCursor.describe('id of the last event, or `next` of the last answer; the oldest event that is kept when absent'),
   types: typePatterns.describe('types separated by commas; * matches any text'),
-  destination: pattern.optional().describe('destination of the event; * matches any text'),
-  sender: pattern.optional().describe('envelope sender of the event; * matches any text'),
+  destination: nameOrPattern.optional().describe('destination of the event; * matches any text'),
+  sender: nameOrPattern.optional().describe('envelope sender of the event; * matches any text'),
   limit: pageLimit,
 })
 
@@ -62,7 +71,7 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
         case SERVER_SENT:
           return { kind: 'complete-events', chunks: eventStream(view, asked, viewerOf(request)) }
         case NDJSON:
-          return { kind: 'stream', contentType: NDJSON, chunks: eventLines(view, asked, viewerOf(request)) }
+          return lines(eventLines(view, asked, viewerOf(request)))
         case undefined:
           return json(await eventPage(view, { ...asked, limit }, viewerOf(request)))
       }

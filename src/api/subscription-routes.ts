@@ -2,20 +2,18 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, SMALL_BODY, type ApiRequest, type ApiRoute } from './api-route.ts'
 import { parkedPage, replay, replayPlan, subscription, subscriptionList, UNKNOWN_SUBSCRIPTION } from './queries/subscriptions.ts'
 import type { QueueView } from './queries/queue-view.ts'
 import * as shapes from './values/event-shapes.ts'
 import { CURSOR_PROBLEM, positionIn } from './values/cursor.ts'
 import { replayedBy, replayRequest } from './values/replay-request.ts'
 
-const SMALL_BODY = 64 * 1024
-
 const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => parameters['name'] ?? ''
 
 const parkedQuery = z.strictObject({ after: pageCursor, limit: pageLimit })
 
-export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
+const stateRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({
     method: 'GET',
     path: '/subscriptions',
@@ -56,6 +54,9 @@ export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
       return page(await parkedPage(view, nameOf(request), { after: positionIn(after), limit }), request.written, 'after')
     },
   }),
+]
+
+const replayRoute = (view: QueueView): ApiRoute =>
   apiRoute({
     method: 'POST',
     path: '/subscriptions/:name/replay',
@@ -77,5 +78,6 @@ export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [
           : replay(view, name, events, request.requester)),
       )
     },
-  }),
-]
+  })
+
+export const subscriptionRoutes = (view: QueueView): readonly ApiRoute[] => [...stateRoutes(view), replayRoute(view)]

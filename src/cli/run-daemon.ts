@@ -5,7 +5,7 @@
 import { errorMessage } from '../system/caught-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { Account } from '../daemon/account.ts'
-import { startDaemon } from '../daemon/daemon.ts'
+import { startDaemon, type Daemon } from '../daemon/daemon.ts'
 import { StoreSilent } from '../daemon/side-watch.ts'
 import { inheritedSockets, InheritedSockets, ServiceManager } from '../daemon/systemd.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -25,7 +25,8 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
   const firstAccepted = firstIn(events)
-  const note = (level: 'info' | 'warning' | 'error' | 'panic', text: string) => events.emit({ kind: 'note', level, text })
+  const note: Note = (level, text) => events.emit({ kind: 'note', level, text })
+  const output = { log, note }
   // After an uncaught exception, the state in memory is unknown, but all acknowledged mail is on disk. The process exits with 70,
   // and the supervisor restarts it.
   process.once('uncaughtException', (error) => {
@@ -33,13 +34,6 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     log.flush()
     process.exit(EX.software)
   })
-  /** Ends the process despite a stuck thread: exit() would wait for every thread, also for one in a system call that does not return. */
-  const endWithout = ({ isStuck, message, exitCode }: StoreSilent): never => {
-    if (isStuck) note('error', `${message}; a system call does not return, so that the process ends itself by SIGKILL`)
-    log.flush()
-    if (isStuck) process.kill(pid, 'SIGKILL')
-    return process.exit(exitCode)
-  }
   const net = new InheritedSockets(new SystemNet({ dnsServers: config.dns_servers }), inheritedSockets(env, pid))
   const daemon = await startDaemon({ loaded, events, net, user })
   void daemon.failed.then(({ exitCode }) => {
@@ -49,36 +43,57 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
   const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => note('warning', text) })
   manager.ready()
   note('info', `daemon started -- ${inEffect(loaded)}`)
-  const reload = async () => {
-    try {
-      // The file is opened again whatever the configuration holds, so that it can be rotated.
-      log.reopen()
-      const changed = await readAgain()
-      await daemon.reload(changed)
-      log.reopen(changed.config)
-      note('info', `reload -- ${inEffect(changed)}`)
-    } catch (error) {
-      for (const line of errorMessage(error).split('\n')) note('error', `reload failed, the old configuration stays in effect: ${line}`)
-    }
-  }
   return {
     described: () => daemon,
     firstAccepted,
-    reload: () => void reload(),
-    stop: async () => {
+    reload: () => void reload(daemon, readAgain, output),
+    stop: () => {
       manager.stopping()
-      note('info', 'terminating')
-      try {
-        await daemon.stop()
-        note('info', 'stopped')
-      } catch (error) {
-        if (error instanceof StoreSilent) endWithout(error)
-        throw error
-      } finally {
-        log.flush()
-      }
+      return stop(daemon, output)
     },
   }
+}
+
+type Note = (level: 'info' | 'warning' | 'error' | 'panic', text: string) => void
+
+interface Output {
+  readonly log: ProcessLog
+  readonly note: Note
+}
+
+async function reload(daemon: Daemon, readAgain: () => Promise<LoadedConfig>, { log, note }: Output): Promise<void> {
+  try {
+    // The file is opened again whatever the configuration holds, so that it can be rotated.
+    log.reopen()
+    const changed = await readAgain()
+    await daemon.reload(changed)
+    log.reopen(changed.config)
+    note('info', `reload -- ${inEffect(changed)}`)
+  } catch (error) {
+    for (const line of errorMessage(error).split('\n')) note('error', `reload failed, the old configuration stays in effect: ${line}`)
+  }
+}
+
+async function stop(daemon: Daemon, output: Output): Promise<void> {
+  const { log, note } = output
+  note('info', 'terminating')
+  try {
+    await daemon.stop()
+    note('info', 'stopped')
+  } catch (error) {
+    if (error instanceof StoreSilent) endWithout(error, output)
+    throw error
+  } finally {
+    log.flush()
+  }
+}
+
+/** Ends the process despite a stuck thread: exit() would wait for every thread, also for one in a system call that does not return. */
+function endWithout({ isStuck, message, exitCode }: StoreSilent, { log, note }: Output): never {
+  if (isStuck) note('error', `${message}; a system call does not return, so that the process ends itself by SIGKILL`)
+  log.flush()
+  if (isStuck) process.kill(process.pid, 'SIGKILL')
+  return process.exit(exitCode)
 }
 
 /** Version and configuration, in the words of Postfix's master. */

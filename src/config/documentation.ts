@@ -4,7 +4,26 @@ import { PROVIDERS } from './values/oauth-table.ts'
 import { OPTIONS } from './options.ts'
 import type { TimeUnit } from './values/values.ts'
 
-const introduction = (): string => `# Configuration
+const UNIT_NAMES: Readonly<Record<TimeUnit, string>> = { s: 'seconds', h: 'hours', d: 'days' }
+
+const unitOf = ({ unit }: { readonly unit?: TimeUnit }): string => (unit === undefined ? '' : ` Unit: ${UNIT_NAMES[unit]}.`)
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+
+const memberRows = Object.entries(OAUTH_MEMBERS)
+  .map(([name, { about }]) => `| \`${name}\` | ${cell(about)} |`)
+  .join('\n')
+
+const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
+
+const grantRows = PROVIDERS.flatMap((provider) =>
+  GRANTS_OF[provider].map((grant) => {
+    const { required, optional } = membersOf(provider, grant)
+    return `| ${provider} | ${provider === 'command' ? '' : grant} | ${listed(required)} | ${listed(optional)} |`
+  }),
+).join('\n')
+
+const INTRODUCTION = `# Configuration
 
 <!-- Written by scripts/docs.ts from src/config/options.ts; do not edit. -->
 
@@ -26,7 +45,9 @@ nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The envir
   port cannot be opened, the old one stays in effect. \`queue_directory\` changes at a restart, and so does a listener whose new
   address overlaps the old one (\`127.0.0.1:25\` to \`*:25\`).
 
-## Tables
+`
+
+const TABLES = `## Tables
 
 \`\`\`toml
 # recipient domain, .parent or * → transport:nexthop, as in Postfix; or one text: texthash:/path, regexp:/path, pcre:/path
@@ -93,7 +114,9 @@ The heading of a \`[destination."…"]\` table is one of these, in lower or uppe
 Any other heading is refused. \`deferd check\` and the log of a start name a table of a next hop to which no route leads; where routes are in files, they
 cannot tell.
 
-## Access tokens
+`
+
+const ACCESS_TOKENS = `## Access tokens
 
 A next hop that wants OAuth 2 (RFC 6749) instead of a password gets access tokens by an \`[oauth.NAME]\` table. A login of \`smtp_sasl_password_maps\` uses it
 when its password is empty (\`[smtp.office365.com]:587 relay@contoso.example:\`) and \`smtp_sasl_oauth\` names the table, or when it names the table itself
@@ -101,11 +124,11 @@ when its password is empty (\`[smtp.office365.com]:587 relay@contoso.example:\`)
 
 | member | |
 | --- | --- |
-${memberRows()}
+${memberRows}
 
 | provider | grant | must have | may have |
 | --- | --- | --- | --- |
-${grantRows()}
+${grantRows}
 
 With \`client_credentials\` a table has exactly one of \`client_secret_file\`, \`client_certificate_file\` and the variable
 \`DEFERD_OAUTH_NAME_CLIENT_SECRET\` (name in upper case, hyphens as underscores); with \`refresh_token\` at most one. With \`provider = "microsoft"\` a table
@@ -116,7 +139,9 @@ reported. A new secret is used at the next request, and tables that are as befor
 \`deferd oauth test NAME\` requests a token, logs in with it and names what is missing; \`deferd oauth login NAME\` writes the \`refresh_token_file\` of a table
 with a \`device_url\`; \`deferd oauth list\` has the tables with their uses and tokens ([commands](commands.md#deferd-oauth-list)). A table that no login uses is reported.
 
-## Parameters
+`
+
+const PARAMETERS = `## Parameters
 
 Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.
 
@@ -124,31 +149,10 @@ Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NA
 | --- | --- | --- |
 `
 
-const UNIT_NAMES: Readonly<Record<TimeUnit, string>> = { s: 'seconds', h: 'hours', d: 'days' }
-
-const unitOf = ({ unit }: { readonly unit?: TimeUnit }): string => (unit === undefined ? '' : ` Unit: ${UNIT_NAMES[unit]}.`)
-
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
-
-const memberRows = (): string =>
-  Object.entries(OAUTH_MEMBERS)
-    .map(([name, { about }]) => `| \`${name}\` | ${cell(about)} |`)
-    .join('\n')
-
-const listed = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
-
-const grantRows = (): string =>
-  PROVIDERS.flatMap((provider) =>
-    GRANTS_OF[provider].map((grant) => {
-      const { required, optional } = membersOf(provider, grant)
-      return `| ${provider} | ${provider === 'command' ? '' : grant} | ${listed(required)} | ${listed(optional)} |`
-    }),
-  ).join('\n')
-
 export function configurationPage(): string {
   const rows = Object.entries(OPTIONS).map(([name, option]) => {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
     return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
   })
-  return `${introduction()}${rows.join('\n')}\n`
+  return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${PARAMETERS}${rows.join('\n')}\n`
 }

@@ -12,7 +12,7 @@ import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
 import { COMMAND_TABLE } from './values/oauth-table.ts'
-import { OPTIONS, type Config, type OptionName } from './options.ts'
+import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
 import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
 import { readTransportMaps, readTransportTables } from './transport-tables.ts'
@@ -134,12 +134,12 @@ export function configFrom(
 export const defaultConfig = (hostname = machineName()): LoadedConfig =>
   interpret(emptySettings(), { file: null, ignoredFile: null, hostname }, [])
 
-function interpret(
-  raw: RawSettings,
-  facts: { readonly file: string | null; readonly ignoredFile: string | null; readonly hostname: string },
-  problems: Problem[],
-): LoadedConfig {
-  const expansion = new Expansion(raw.parameters, facts.hostname, problems)
+interface Facts extends Pick<LoadedConfig, 'file' | 'ignoredFile'> {
+  readonly hostname: string
+}
+
+function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Problem[]): LoadedConfig {
+  const expansion = new Expansion(raw.parameters, hostname, problems)
   const { values, malformed } = readAll(expansion, problems)
   const ownTables = [...raw.destinations].map(([heading, table]) => {
     const settings = readSettings(table, { shown: `destination."${heading}"`, ownKeys: NO_KEYS, expansion }, problems)
@@ -158,35 +158,12 @@ function interpret(
     parameters.bounce_queue_lifetime = bounces
     written.set('bounce_queue_lifetime', written.get('maximal_queue_lifetime') ?? '')
   }
+  const fit: Fit = (settings, inside, own) =>
+    timed ? fitTable(settings, { inside, relay: parameters, own, given: raw.parameters, queueTimes }) : settings
   const destination = new Map(
-    ownTables.map(([heading, table]) => [
-      heading.toLowerCase(),
-      timed
-        ? fitTable(table, {
-            inside: `destination."${heading}": `,
-            relay: parameters,
-            own: raw.destinations.get(heading),
-            given: raw.parameters,
-            queueTimes,
-          })
-        : table,
-    ]),
+    ownTables.map(([heading, table]) => [heading.toLowerCase(), fit(table, `destination."${heading}": `, raw.destinations.get(heading))]),
   )
-  const provider = new Map(
-    [...raw.providers].map(([name, table]) => {
-      const whereOfRule = raw.whereOfRule.get(name) ?? (() => '')
-      const read = readProviderTable(
-        name,
-        { raw: table, whereOfRule, expansion, limits: parameters, adaptiveRate: parameters.default_destination_adaptive_rate },
-        problems,
-      )
-      const inside = `provider.${JSON.stringify(name)}: `
-      const settings = timed
-        ? fitTable(read.settings, { inside, relay: parameters, own: table, given: raw.parameters, queueTimes })
-        : read.settings
-      return [name, { ...read, settings }] as const
-    }),
-  )
+  const provider = readProviders(raw, { parameters, expansion, fit }, problems)
   const dkim = new Map(
     [...raw.dkim].map(([heading, table]) => {
       const lower = heading.toLowerCase()
@@ -200,37 +177,49 @@ function interpret(
     written.set('smtp_sasl_oauth', COMMAND_TABLE)
   }
   noteHeadings(raw, parameters, problems)
-  const config: Config = {
-    ...parameters,
-    transport_maps: maps,
-    transport_tables: transportTables,
-    destination,
-    provider,
-    dkim,
-    events,
-    oauth,
-  }
+  const tables = { transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events, oauth }
+  const config: Config = { ...parameters, ...tables }
   noteUnknownOauth(config, raw, problems)
-  const origins: Origins = {
-    parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
-    transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
-    transportTables: raw.transportTables?.where ?? 'transport_maps',
-    table: (heading, name) => [...raw.destinations].find(([given]) => given.toLowerCase() === heading)?.[1].get(name)?.where,
-    malformed,
-  }
-  throwProblems([...problems, ...semanticProblems(config, origins)])
+  throwProblems([...problems, ...semanticProblems(config, originsOf(raw, malformed))])
   return {
     config,
     given: new Set(raw.parameters.keys()),
     whereOf: (name) => raw.parameters.get(name)?.where ?? '',
-    file: facts.file,
-    ignoredFile: facts.ignoredFile,
+    ...facts,
     written,
     ...writtenTables(raw, expansion),
     oauthSecrets: raw.oauthSecrets,
     warnings: queueTimes.warnings,
   }
 }
+
+/** Fits the times of a table to each other, with the positions of `own` in problems. */
+type Fit = (settings: DestinationSettings, inside: string, own: Parameters<typeof fitTable>[1]['own']) => DestinationSettings
+
+interface ProviderContext {
+  readonly parameters: Pick<Config, OptionName>
+  readonly expansion: Expansion
+  readonly fit: Fit
+}
+
+function readProviders(raw: RawSettings, { parameters, expansion, fit }: ProviderContext, problems: Problem[]): Config['provider'] {
+  const shared = { expansion, limits: parameters, adaptiveRate: parameters.default_destination_adaptive_rate }
+  return new Map(
+    [...raw.providers].map(([name, table]) => {
+      const whereOfRule = raw.whereOfRule.get(name) ?? (() => '')
+      const read = readProviderTable(name, { raw: table, whereOfRule, ...shared }, problems)
+      return [name, { ...read, settings: fit(read.settings, `provider.${JSON.stringify(name)}: `, table) }]
+    }),
+  )
+}
+
+const originsOf = (raw: RawSettings, malformed: ReadonlySet<OptionName>): Origins => ({
+  parameter: (name) => (malformed.has(name) ? undefined : raw.parameters.get(name)?.where),
+  transport: (key) => [...raw.transportMaps].find(([given]) => given.toLowerCase() === key)?.[1].where ?? 'transport_maps',
+  transportTables: raw.transportTables?.where ?? 'transport_maps',
+  table: (heading, name) => [...raw.destinations].find(([given]) => given.toLowerCase() === heading)?.[1].get(name)?.where,
+  malformed,
+})
 
 /**
  * Reads all parameters. A malformed value is replaced by the default, so that further checks report the other problems in the same pass.

@@ -122,12 +122,13 @@ function assertLease(lease: Duration): void {
 const REMEDY_AS_FILE = 'name the text file itself, without postmap: texthash:/PATH'
 const REMEDY_AS_LIST = 'write its entries as a list'
 
-/** The values to parse, without defaults, which are valid. */
-function trials(config: Config, origins: Origins): readonly Trial[] {
-  const { parameter, transport, malformed } = origins
+type Readers = Partial<Record<OptionName, () => unknown>>
+
+/** Listen addresses, and the addresses of clients and DNS servers. */
+function addressReaders(config: Config, { parameter, malformed }: Origins): Readers {
   const { inet_protocols: families } = config
   const isDefault = (name: OptionName) => parameter(name) === undefined && !malformed.has(name)
-  const readers: Partial<Record<OptionName, () => unknown>> = {
+  return {
     smtpd_listen: () => config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
     smtpd: () => config.smtpd.map(({ address }) => listenAt(address, 'smtpd', families)),
     admin_listen: () => {
@@ -150,39 +151,51 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     smtpd_authorized_xforward_hosts: () => new Networks(config.smtpd_authorized_xforward_hosts, 'smtpd_authorized_xforward_hosts'),
     smtpd_client_event_limit_exceptions: () =>
       new Networks(config.smtpd_client_event_limit_exceptions, 'smtpd_client_event_limit_exceptions'),
-    queue_database: () => assertDatabaseUrl(config.queue_database),
-    node_lease: () => assertLease(config.node_lease),
-    queue_directory: () => assertPath(config.queue_directory, 'queue_directory'),
-    myhostname: () => {
-      assertHostName(config.myhostname, 'myhostname')
-      assertAscii(config.myhostname, 'myhostname')
-    },
-    myorigin: () => assertHostName(config.myorigin, 'myorigin'),
-    smtp_tls_policy_maps: () => {
-      assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', REMEDY_AS_LIST)
-      config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
-    },
-    dkim_oversign_headers: () => assertSignedFields('dkim_oversign_headers', config, origins),
-    dkim_sign_headers: () => assertSignedFields('dkim_sign_headers', config, origins),
-    always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
-    relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', REMEDY_AS_LIST),
-    smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', REMEDY_AS_FILE),
-    relayhost: () => assertFamilies(parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true), config),
-    sender_dependent_relayhost_maps: () =>
-      valuesOf(config.sender_dependent_relayhost_maps).map((text) => assertFamilies(parseSenderRelayhost(text, config) ?? [], config)),
-    sender_dependent_default_transport_maps: () =>
-      valuesOf(config.sender_dependent_default_transport_maps).map((text) =>
-        assertTransportFamilies(parseSenderTransport(text, config), config),
-      ),
-    smtp_fallback_relay: () =>
-      assertFamilies(parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', config.smtp_tcp_port, true), config),
   }
+}
+
+/** The queue, and what the relay calls itself and writes into mail. */
+const mailReaders = (config: Config, origins: Origins): Readers => ({
+  queue_database: () => assertDatabaseUrl(config.queue_database),
+  node_lease: () => assertLease(config.node_lease),
+  queue_directory: () => assertPath(config.queue_directory, 'queue_directory'),
+  myhostname: () => {
+    assertHostName(config.myhostname, 'myhostname')
+    assertAscii(config.myhostname, 'myhostname')
+  },
+  myorigin: () => assertHostName(config.myorigin, 'myorigin'),
+  smtp_tls_policy_maps: () => {
+    assertNoForeignTable(config.smtp_tls_policy_maps, 'smtp_tls_policy_maps', REMEDY_AS_LIST)
+    config.smtp_tls_policy_maps.forEach(parseTlsPolicy)
+  },
+  dkim_oversign_headers: () => assertSignedFields('dkim_oversign_headers', config, origins),
+  dkim_sign_headers: () => assertSignedFields('dkim_sign_headers', config, origins),
+  always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
+})
+
+const routeReaders = (config: Config): Readers => ({
+  relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', REMEDY_AS_LIST),
+  smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', REMEDY_AS_FILE),
+  relayhost: () => assertFamilies(parseNextHops(config.relayhost, 'relayhost', config.smtp_tcp_port, true), config),
+  sender_dependent_relayhost_maps: () =>
+    valuesOf(config.sender_dependent_relayhost_maps).map((text) => assertFamilies(parseSenderRelayhost(text, config) ?? [], config)),
+  sender_dependent_default_transport_maps: () =>
+    valuesOf(config.sender_dependent_default_transport_maps).map((text) =>
+      assertTransportFamilies(parseSenderTransport(text, config), config),
+    ),
+  smtp_fallback_relay: () =>
+    assertFamilies(parseNextHops(config.smtp_fallback_relay, 'smtp_fallback_relay', config.smtp_tcp_port, true), config),
+})
+
+/** The values to parse, without defaults, which are valid. */
+function trials(config: Config, origins: Origins): readonly Trial[] {
+  const readers = { ...addressReaders(config, origins), ...mailReaders(config, origins), ...routeReaders(config) }
   const given = Object.entries(readers).flatMap(([name, read]) => {
-    const where = parameter(name as OptionName)
+    const where = origins.parameter(name as OptionName)
     return where === undefined ? [] : [{ where, read }]
   })
   const maps = [...config.transport_maps].map(([key, text]) => ({
-    where: transport(key),
+    where: origins.transport(key),
     read: () => assertTransportFamilies(parseTransport(text, config), config),
   }))
   const values = valuesOf(config.transport_tables).map((text) => ({

@@ -64,6 +64,10 @@ const moveShape = z.strictObject({
   who: z.string(),
 } satisfies Record<keyof MoveRequest, z.ZodType>)
 
+const json = (value: unknown): Answer => ({ kind: 'json', status: 200, value })
+
+const DONE = json({})
+
 export interface ControlServerDeps {
   readonly queueDirectory: string
   readonly operations: Operations
@@ -108,30 +112,22 @@ export class ControlServer {
   }
 
   #routes(): readonly Route[] {
-    const { operations, access, clock } = this.#deps
-    const destinationBody = jsonBody(destinationShape, BODY_LIMIT)
-    const done: Answer = { kind: 'json', status: 200, value: {} }
+    const { operations, clock, routes = [] } = this.#deps
+    return [...routes, ...operationRoutes(operations, clock), ...this.#stateRoutes(), ...this.#queueRoutes(), ...this.#recordRoutes()]
+  }
+
+  #stateRoutes(): readonly Route[] {
+    const { operations, status, readFiles } = this.#deps
     return [
-      ...(this.#deps.routes ?? []),
-      ...operationRoutes(operations, clock),
-      route({
-        method: 'GET',
-        path: '/destinations',
-        role: 'local',
-        handler: () => ({ kind: 'json', status: 200, value: operations.destinations() }),
-      }),
-      route({
-        method: 'GET',
-        path: '/status',
-        role: 'local',
-        handler: async () => ({ kind: 'json', status: 200, value: await this.#deps.status() }),
-      }),
-      route({
-        method: 'POST',
-        path: '/read-files',
-        role: 'local',
-        handler: async () => (await this.#deps.readFiles(), done),
-      }),
+      route({ method: 'GET', path: '/destinations', role: 'local', handler: () => json(operations.destinations()) }),
+      route({ method: 'GET', path: '/status', role: 'local', handler: async () => json(await status()) }),
+      route({ method: 'POST', path: '/read-files', role: 'local', handler: async () => (await readFiles(), DONE) }),
+    ]
+  }
+
+  #queueRoutes(): readonly Route[] {
+    const { operations } = this.#deps
+    return [
       route({
         method: 'POST',
         path: '/move',
@@ -144,39 +140,41 @@ export class ControlServer {
         path: '/suspend',
         role: 'local',
         body: jsonBody(suspensionShape, BODY_LIMIT),
-        handler: async ({ body: { destination, ...request } }) => (await operations.suspend(destination, request), done),
+        handler: async ({ body: { destination, ...request } }) => (await operations.suspend(destination, request), DONE),
       }),
       route({
         method: 'POST',
         path: '/resume',
         role: 'local',
-        body: destinationBody,
-        handler: async ({ body: { destination, who } }) => (await operations.resume(destination, who), done),
+        body: jsonBody(destinationShape, BODY_LIMIT),
+        handler: async ({ body: { destination, who } }) => (await operations.resume(destination, who), DONE),
       }),
+    ]
+  }
+
+  #recordRoutes(): readonly Route[] {
+    const { access, removeStsPolicy } = this.#deps
+    return [
       route({
         method: 'POST',
         path: '/access',
         role: 'local',
         body: jsonBody(accessShape, BODY_LIMIT),
-        handler: async ({ body }) => (await access.add(body), done),
+        handler: async ({ body }) => (await access.add(body), DONE),
       }),
       route({
         method: 'POST',
         path: '/access/remove',
         role: 'local',
         body: jsonBody(accessRemovalShape, BODY_LIMIT),
-        handler: async ({ body: { subject, key, who } }) => ({
-          kind: 'json',
-          status: 200,
-          value: { removed: await access.remove(subject, key, who) },
-        }),
+        handler: async ({ body: { subject, key, who } }) => json({ removed: await access.remove(subject, key, who) }),
       }),
       route({
         method: 'POST',
         path: '/tls/forget',
         role: 'local',
         body: jsonBody(policyRemovalShape, BODY_LIMIT),
-        handler: async ({ body }) => ({ kind: 'json', status: 200, value: { removed: await this.#deps.removeStsPolicy(body) } }),
+        handler: async ({ body }) => json({ removed: await removeStsPolicy(body) }),
       }),
     ]
   }

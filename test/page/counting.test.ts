@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Causes } from '../../src/api/queries/causes.ts'
 import { Now } from '../../src/api/queries/now.ts'
 import type { QueueView } from '../../src/api/queries/queue-view.ts'
-import { readRoutes } from '../../src/api/read-routes.ts'
+import { destinationRoutes } from '../../src/api/destination-routes.ts'
+import { messageRoutes } from '../../src/api/message-routes.ts'
+import { statusRoutes } from '../../src/api/status-routes.ts'
 import { Page } from '../../src/page/web-page.ts'
 import { realClock } from '../support/real-clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
@@ -97,7 +99,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       const [now, causes] = [new Now(view), new Causes(view)]
       const page = new Page({ view, now, causes, light: () => Promise.resolve({ isOk: true, text: '' }) })
       const server = await SampleServer.open({
-        routes: [...page.routes, ...readRoutes({ view, now, causes })],
+        routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view), ...destinationRoutes(view, causes)],
         loginPage: page.login,
       })
       const context = await browser.newContext({ javaScriptEnabled })

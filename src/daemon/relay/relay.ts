@@ -90,7 +90,7 @@ export class Relay {
   #smtpd: Smtpd | null = null
 
   constructor(deps: RelayDeps) {
-    const { clock, random, store, membership = SOLE_MEMBERSHIP, events, watchAgent = (agent) => agent } = deps
+    const { clock, store, events } = deps
     this.#deps = deps
     this.#providers = deps.providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
@@ -102,8 +102,33 @@ export class Relay {
       destinations: () => this.scheduler.destinations,
       tokens: () => this.accessTokens.states(),
     })
-    const recorder = (this.recorder = new EventRecorder(clock))
-    const troubles = new StoreTroubles(store, recorder, () => clock.now())
+    this.recorder = new EventRecorder(clock)
+    const storeHealth = this.#watchStore(deps)
+    this.scheduler = this.#openScheduler(deps, storeHealth)
+    this.intake = this.#openIntake(deps, storeHealth)
+    const entry = noticeEntry({
+      intake: this.intake,
+      events,
+      rewriting: () => this.#rules.rewriting,
+      signing: () => this.#rules.signing,
+    })
+    const notices = { store, clock, events, recorder: this.recorder, entry, settings: () => this.#rules.notices }
+    this.#mailerDaemon = new MailerDaemon({
+      ...notices,
+      storeHealth,
+      roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
+      closed: (destination) => this.scheduler.destinations.isClosed(destination),
+    })
+    this.#tlsReports = this.#openTlsReports(deps)
+    this.#tokenReports = new TokenReports({ store, recorder: this.recorder, events })
+    this.accessTokens = this.#openAccessTokens(deps)
+    this.#submissions = new SubmissionReturner(notices)
+    this.#rules = this.#compile(deps)
+    this.#attach(deps)
+  }
+
+  #watchStore({ store, clock, events, membership = SOLE_MEMBERSHIP }: RelayDeps): StoreHealth {
+    const troubles = new StoreTroubles(store, this.recorder, () => clock.now())
     const storeHealth = new StoreHealth({
       store,
       clock,
@@ -117,11 +142,16 @@ export class Relay {
       events.emit({ kind: 'store-recovered' })
       void troubles.ended()
     })
-    this.scheduler = new Scheduler({
+    return storeHealth
+  }
+
+  #openScheduler(deps: RelayDeps, storeHealth: StoreHealth): Scheduler {
+    const { store, clock, random, events, membership = SOLE_MEMBERSHIP, watchAgent = (agent) => agent } = deps
+    return new Scheduler({
       store,
       clock,
       events,
-      recorder,
+      recorder: this.recorder,
       storeHealth,
       membership,
       agent: watchAgent({
@@ -140,12 +170,15 @@ export class Relay {
         this.#mailerDaemon.atRest(message.id)
       },
     })
-    this.intake = new Intake({
+  }
+
+  #openIntake({ store, clock, events }: RelayDeps, storeHealth: StoreHealth): Intake {
+    return new Intake({
       store,
       storeHealth,
       clock,
       events,
-      recorder,
+      recorder: this.recorder,
       contents: this.#contents,
       scheduler: this.scheduler,
       waits: (message) => this.#mailerDaemon.waits(message),
@@ -153,40 +186,22 @@ export class Relay {
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
-    const entry = noticeEntry({
-      intake: this.intake,
-      events,
-      rewriting: () => this.#rules.rewriting,
-      signing: () => this.#rules.signing,
-    })
-    this.#mailerDaemon = new MailerDaemon({
-      store,
-      clock,
-      events,
-      recorder,
-      storeHealth,
-      entry,
-      settings: () => this.#rules.notices,
-      roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
-      closed: (destination) => this.scheduler.destinations.isClosed(destination),
-    })
-    this.#tlsReports = this.#openTlsReports(deps)
-    this.#tokenReports = new TokenReports({ store, recorder, events })
-    this.accessTokens = this.#openAccessTokens(deps)
-    this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry, settings: () => this.#rules.notices })
-    this.#rules = this.#compile(deps)
+  }
+
+  #attach({ membership = SOLE_MEMBERSHIP }: RelayDeps): void {
+    const { nodes } = this.scheduler
     membership.attach({
       taken: (shards) => this.#shardsTaken(shards),
-      releasing: (shards, given) => this.scheduler.nodes.releasing(shards, given),
+      releasing: (shards, given) => nodes.releasing(shards, given),
       arrived: (arrivals) => {
-        this.scheduler.nodes.arrived(arrivals)
+        nodes.arrived(arrivals)
         this.#mailerDaemon.arrived(arrivals)
       },
       missed: () => {
-        this.scheduler.nodes.missed()
+        nodes.missed()
         this.#mailerDaemon.load()
       },
-      recalled: (recall) => this.scheduler.nodes.recalled(recall),
+      recalled: (recall) => nodes.recalled(recall),
       resumed: () => this.scheduler.resumeWork(),
     })
   }

@@ -1,0 +1,156 @@
+/** Routes of the API for destinations. */
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { jsonBody } from '../http/request-body.ts'
+import { auditName } from '../http/requester.ts'
+import type { Answer } from '../http/route-table.ts'
+import { ANY_MESSAGE } from '../store/message-conditions.ts'
+import {
+  apiRoute,
+  json,
+  lines,
+  nameOrPattern,
+  NDJSON,
+  page,
+  pageCursor,
+  pageLimit,
+  SMALL_BODY,
+  viewerOf,
+  wantsLines,
+  type ApiRequest,
+  type ApiRoute,
+} from './api-route.ts'
+import type { Causes } from './queries/causes.ts'
+import { assertVisible, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
+import type { QueueView } from './queries/queue-view.ts'
+import { CURSOR_PROBLEM } from './values/cursor.ts'
+import * as destinationShapes from './values/destination-shapes.ts'
+
+/** End of the year 9999, the last one of ISO 8601 with four digits, in seconds since 1970. */
+const LATEST = 253_402_300_799
+
+export function destinationRoutes(view: QueueView, causes: Causes): readonly ApiRoute[] {
+  return [
+    apiRoute({
+      method: 'GET',
+      path: '/destinations',
+      role: 'viewer',
+      summary: 'Destinations',
+      about:
+        'Destinations with mail, with a recorded state, or in memory. With `Accept: application/x-ndjson`, all of them, or those of `name`, as the lines of `deferd destination list --json`.',
+      query: z.strictObject({
+        order: z.enum(['waiting', 'name']).default('waiting').describe('most waiting mail first, or by name'),
+        name: nameOrPattern.optional().describe('name; * matches any text'),
+        limit: pageLimit,
+        after: pageCursor,
+      }),
+      answers: {
+        200: [
+          { about: 'a page', shape: destinationShapes.destinationPage },
+          { about: 'all destinations', type: NDJSON, shape: destinationShapes.destination },
+        ],
+      },
+      problems: [CURSOR_PROBLEM],
+      slots: 'searches',
+      handler: async (request) => {
+        if (wantsLines(request)) return lines(destinationLines(view, request.query, viewerOf(request)))
+        return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/destinations/:name',
+      role: 'viewer',
+      summary: 'One destination',
+      about: 'The members of `deferd destination show --json`, with the outcomes of the last attempts and the settings in effect.',
+      answers: { 200: { about: 'the destination', shape: destinationShapes.destinationDetails } },
+      problems: [UNKNOWN_DESTINATION],
+      handler: async ({ parameters, requester }) => json(await destinationDetails(view, parameters['name'] ?? '', requester.destinations)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/destinations/:name/causes',
+      role: 'viewer',
+      summary: 'Causes for which mail of a destination waits',
+      about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
+      answers: { 200: { about: 'the causes, those with the most recipients first', shape: destinationShapes.causes } },
+      slots: 'searches',
+      handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
+    }),
+  ]
+}
+
+const suspensionShape = z.strictObject({
+  reason: z.string().min(1).max(1_000).optional(),
+  until: z.number().max(LATEST).optional().describe('time at which the suspension ends by itself'),
+})
+
+const CHANGED = { 200: { about: 'the destination after the change', shape: destinationShapes.destinationDetails } } as const
+
+const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => (parameters['name'] ?? '').toLowerCase()
+
+const detailsOf = (view: QueueView, request: ApiRequest<unknown, unknown>): Promise<unknown> =>
+  destinationDetails(view, nameOf(request), request.requester.destinations)
+
+async function suspend(view: QueueView, request: ApiRequest<unknown, z.output<typeof suspensionShape>>): Promise<Answer> {
+  const { body, requester } = request
+  assertVisible(nameOf(request), requester.destinations)
+  const duration = body.until === undefined ? null : Math.round(body.until * 1_000) - view.clock.wall.now()
+  if (duration !== null && duration <= 0) throw past()
+  await view.operations().suspend(nameOf(request), { by: auditName(requester), duration, reason: body.reason ?? null })
+  return json(await detailsOf(view, request))
+}
+
+async function resume(view: QueueView, request: ApiRequest<unknown, unknown>): Promise<Answer> {
+  await detailsOf(view, request)
+  await view.operations().resume(nameOf(request), auditName(request.requester))
+  return json(await detailsOf(view, request))
+}
+
+async function probe(view: QueueView, request: ApiRequest<unknown, unknown>): Promise<Answer> {
+  await detailsOf(view, request)
+  const who = auditName(request.requester)
+  const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination: nameOf(request) }, limit: 1 } as const
+  const whole = { queues: null, purge: false, reason: null, plan: null, request: null }
+  const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, ...whole })
+  await ended
+  return json(await detailsOf(view, request))
+}
+
+export const destinationOperations = (view: QueueView): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'POST',
+    path: '/destinations/:name/suspend',
+    role: 'operator',
+    summary: 'Suspend a destination',
+    body: jsonBody(suspensionShape, SMALL_BODY),
+    example: { reason: 'rate limited', until: 1_764_000_000 },
+    answers: CHANGED,
+    problems: [UNKNOWN_DESTINATION],
+    handler: (request) => suspend(view, request),
+  }),
+  apiRoute({
+    method: 'POST',
+    path: '/destinations/:name/resume',
+    role: 'operator',
+    summary: 'Resume deliveries to a suspended destination',
+    answers: CHANGED,
+    problems: [UNKNOWN_DESTINATION],
+    handler: (request) => resume(view, request),
+  }),
+  apiRoute({
+    method: 'POST',
+    path: '/destinations/:name/probe',
+    role: 'operator',
+    summary: 'Try one message of a destination now',
+    about: 'Flushes the oldest message, also at a dead destination.',
+    answers: CHANGED,
+    problems: [UNKNOWN_DESTINATION],
+    handler: (request) => probe(view, request),
+  }),
+]
+
+const past = (): Problem => {
+  const detail = 'the time has passed: name one in the future, or none'
+  return new Problem(HTTP_PROBLEMS.invalid, `invalid request: /until: ${detail}`, { errors: [{ pointer: '/until', detail }] })
+}
