@@ -86,58 +86,39 @@ export class SmtpAgent implements DeliveryAgent {
 
   /** Throws an error for the operator when nodemailer, TLS policies or passwords are unusable. */
   constructor({
-    config,
     router,
-    policies,
-    net,
-    clock,
     random,
-    readChunk,
-    holds = () => true,
-    cachedContent,
     secrets = {},
     tokens = NO_TOKENS,
+    holds = () => true,
     generic = null,
     signing = null,
     headerChecks = null,
-    sts,
     policyFailed = () => undefined,
-    tlsEnded,
-    note,
-    secured,
-    rehearsal,
+    ...others
   }: SmtpAgentDeps) {
+    const { config, net, clock, note, rehearsal } = others
     checkNodemailer()
     this.#router = router
     this.#clock = clock
     this.#cache = new ConnectionCache(clock)
     const finder = new HostFinder({ net, config, draw: random.stream('hosts of equal preference') })
     if (config.smtp_sasl_password_maps !== '' && secrets.passwords === undefined) throw new Error('smtp_sasl_password_maps was not read')
-    const tls = new TlsPolicies(config, secrets.tls ?? {})
-    const passwords = new SaslCredentials(secrets.passwords ?? '', config, tokens)
-    const shared = { cache: this.#cache, quitting: this.#quitting, tickets: new TlsSessionCache(), anchors: new DaneAnchors() }
     this.#deps = {
-      config,
-      policies,
-      net,
-      clock,
+      ...others,
       finder,
-      ...shared,
-      tls,
-      passwords,
+      cache: this.#cache,
+      quitting: this.#quitting,
+      tickets: new TlsSessionCache(),
+      anchors: new DaneAnchors(),
+      tls: new TlsPolicies(config, secrets.tls ?? {}),
+      passwords: new SaslCredentials(secrets.passwords ?? '', config, tokens),
+      holds,
       generic,
       signing,
       headerChecks,
-      sts,
       policyFailed,
-      tlsEnded,
-      readChunk,
-      holds,
-      cachedContent,
-      note,
-      secured,
       eightBitWarnings: new EightBitWarnings((text) => note(text, 'warning')),
-      rehearsal,
       inspects: rehearsal !== undefined,
     }
   }
