@@ -8,7 +8,6 @@ import { shellWord } from '../system/shell-word.ts'
 import { parseAccessAction, type AccessAction } from './access-action.ts'
 import type { LookupForm } from '../rewriting/address-keys.ts'
 
-/** An operator's request to add an entry. */
 export interface AccessRequestedEntry {
   readonly subject: AccessSubject
   readonly key: string

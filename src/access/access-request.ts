@@ -6,7 +6,7 @@ export interface AccessRequest {
   readonly protocol: string
   readonly sender: string
   readonly recipient: string
-  /** Sender and recipient without a domain that the client did not give. */
+  /** Sender and recipient as the client gave them: without a domain that this relay adds. */
   readonly given: { readonly sender: string; readonly recipient: string }
   /** Size that the client declared, in bytes; 0 for none. */
   readonly size: number

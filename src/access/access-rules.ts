@@ -210,7 +210,7 @@ export class AccessRules {
     }
   }
 
-  /** Refuses a sender that another user owns, or that no user owns when the client is one; never the null sender. */
+  /** Refuses a sender that another user owns, or, from a client that has logged in, one that no user owns; never the null sender. */
   #ownership({ sender, login }: AccessRequest): AccessAction {
     if (sender === '') return DUNNO
     const owners = this.#logins?.ownersOf(sender) ?? []

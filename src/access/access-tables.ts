@@ -12,7 +12,6 @@ import { parseAccessAction } from './access-action.ts'
 export const LIST_NAMES = ['smtpd_client_restrictions', 'smtpd_sender_restrictions', 'smtpd_recipient_restrictions'] as const
 export type ListName = (typeof LIST_NAMES)[number]
 
-/** A restriction with its table. */
 export type OpenRestriction = { readonly warnsOnly: boolean } & (
   | Exclude<RestrictionRule, { kind: AccessCheck }>
   | { readonly kind: AccessCheck; readonly table: LookupTable }

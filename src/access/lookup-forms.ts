@@ -10,9 +10,7 @@ export function clientForms(name: string, address: string): readonly LookupForm[
   return [whole(name), ...parents(name).map(part), whole(address), ...networks(address).map(part)]
 }
 
-/**
- * user+extension@domain, user@domain, the domain with its parent domains, user+extension@ and user@. The null sender is `<>`.
- */
+/** user+extension@domain, user@domain, the domain with its parent domains, user+extension@ and user@. The null sender is `<>`. */
 export function addressForms(address: string, rules: ExtensionRules): readonly LookupForm[] {
   if (address === '') return [whole('<>')]
   const parts = partsOf(address, rules)

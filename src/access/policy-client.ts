@@ -34,7 +34,7 @@ export class PolicyClient {
     this.#deps = deps
   }
 
-  /** Returns the action. Rejects with an Error that names the server when it does not answer twice. */
+  /** Returns the action. Rejects with an Error that names the server after two tries without an answer. */
   async ask(name: string, server: PolicyServer, attributes: Readonly<Record<string, string>>): Promise<string> {
     const request = `${Object.entries(attributes)
       .map(([key, value]) => `${key}=${value.replaceAll(/[\r\n\0]/g, '?')}\n`)

@@ -9,7 +9,7 @@ export class SenderLogins {
     this.#owners = new AddressMap(table, rules, false)
   }
 
-  /** Users that own the address: its value, split at commas and blanks. Empty when no user owns it. Throws LookupFailed. */
+  /** Users that own the address: the value of its entry, split at commas and blanks. Empty when no user owns it. Throws LookupFailed. */
   ownersOf(address: string): readonly string[] {
     if (address === '') return []
     const names = this.#owners.find(address)?.value.split(/[\s,]+/) ?? []

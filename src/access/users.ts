@@ -49,10 +49,7 @@ export async function passwordMatches(password: string, hash: string): Promise<b
   return timingSafeEqual(actual, expected)
 }
 
-/**
- * Parses the file into hashes by name. Empty lines and lines that begin with `#` are skipped. Throws UsersFileError for any other
- * line.
- */
+/** Parses the file into hashes by name. Skips empty lines and lines that begin with `#`. Throws UsersFileError for any other line. */
 export function parseUsers(text: string): Map<string, string> {
   const users = new Map<string, string>()
   text.split('\n').forEach((line, index) => {
@@ -68,10 +65,7 @@ export function parseUsers(text: string): Map<string, string> {
 
 export const formatUsers = (users: ReadonlyMap<string, string>): string => [...users].map(([name, hash]) => `${name} ${hash}\n`).join('')
 
-/**
- * A hash that matches no password. The password of an unknown user is compared with it, so that this login takes as long as that
- * of a known user.
- */
+/** A hash that matches no password. The password of an unknown user is compared with it, so that each login takes equally long. */
 const NO_USER = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${Buffer.alloc(SALT_LENGTH).toString('base64')}$${Buffer.alloc(KEY_LENGTH).toString('base64')}`
 
 export class Users {

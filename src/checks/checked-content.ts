@@ -1,7 +1,4 @@
-/**
- * Examines the content of a message while it arrives by header_checks and body_checks (Postfix cleanup(8)), and passes on what they
- * leave of it.
- */
+/** Examines content while it arrives by header_checks and body_checks (Postfix cleanup(8)), and passes on what the actions leave. */
 import { errorMessage } from '../system/caught-error.ts'
 import { orcptOf, type EnvelopeRecipient } from '../mail/envelope.ts'
 import { isEnhancedStatus, type SmtpReply } from '../mail/smtp-reply.ts'
@@ -11,7 +8,6 @@ import type { CheckTable, CheckTables } from './check-tables.ts'
 import { ContentUnits, type ContentUnit } from './content-units.ts'
 import { fieldBytes, lineBytes } from './edited-text.ts'
 
-/** Checks of a configuration. */
 export interface ArrivalChecks {
   readonly tables: CheckTables
   readonly matching: Matching
@@ -53,7 +49,6 @@ export function redirected([first]: readonly EnvelopeRecipient[], address: strin
   return first === undefined ? [] : [{ address, notify: first.notify, orcpt: first.orcpt ?? orcptOf(first.address) }]
 }
 
-/** Reply when a content cannot be examined. */
 const NOT_EXAMINED: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: message content cannot be examined' }
 
 type Examined = Exclude<ContentUnit, { kind: 'body' }>

@@ -73,7 +73,6 @@ export class ContentUnits {
     this.#rest = Buffer.from(bytes)
   }
 
-  /** Ends the content. */
   *end(): Generator<ContentUnit> {
     const last = this.#rest
     this.#rest = NOTHING

@@ -25,7 +25,6 @@ export class MimeStructure {
     return this.#boundaries.length > 0
   }
 
-  /** Reads a header field. */
   field(field: string): void {
     const value = /^content-type[ \t]*:([^]*)$/i.exec(field)?.[1]
     if (value === undefined) return

@@ -232,9 +232,7 @@ const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 
 /** Stages before MAIL whose 4.7.0 is about TLS or the login, and does not ask for less mail. */
 const OF_SESSION: ReadonlySet<Stage> = new Set(['starttls', 'auth'])
 
-/**
- * True when a reply asks for less mail: 421, 4.3.2 or 4.4.5 at any stage, or 4.7.0 before RCPT. Only codes are tested, not texts.
- */
+/** True when a reply asks for less mail: 421, 4.3.2 or 4.4.5 at any stage, or 4.7.0 before RCPT. Only codes are tested, not texts. */
 export function isCongestion(stage: Stage, reply: ServerReply | undefined): boolean {
   if (reply === undefined || reply.code < 400) return false
   if (reply.code === 421) return true

@@ -11,9 +11,7 @@ export interface RecipientOutcome {
   readonly outcome: 'delivered' | 'deferred' | 'bounced'
   /** Status of the attempt. The log, the history, the queue and the notice share this object. */
   readonly status: DeliveryStatus
-  /**
-   * True when the next hop supports DSN and received the request for success notices, so that it sends them (RFC 3461 §5.2.1).
-   */
+  /** True when the next hop supports DSN and received the request for success notices, so that it sends them (RFC 3461 §5.2.1). */
   readonly dsnPassedOn?: boolean | undefined
   /** True for a permanent failure that soft_bounce turned into a deferral; logged as SOFTBOUNCE. */
   readonly softBounce?: boolean | undefined
@@ -96,5 +94,4 @@ export interface DeliveryAgent {
   close(): Promise<void>
 }
 
-/** Duration of an attempt. */
 export const attemptDuration = (times: AttemptTimes): Duration => Math.max(0, times.endedAt - times.startedAt)

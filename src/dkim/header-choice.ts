@@ -2,7 +2,6 @@
 import type { SignedFields } from '../config/values/signed-fields.ts'
 import type { RawField } from '../mail/headers.ts'
 
-/** Chooses the names of the tag `h=`. */
 export class HeaderChoice {
   readonly #fields: SignedFields
   /** Lower-case names that are chosen, apart from those by a prefix. */

@@ -2,13 +2,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { parseTags, withoutBlanks, type Algorithm } from './signature-field.ts'
 
-/** Name of the record of a selector. */
 export const recordName = (selector: string, domain: string): string => `${selector}._domainkey.${domain}`
 
 /** Octets before the 32 octets of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 §4). */
 const ED25519_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
-/** Text of the record of a public key. */
 export function recordText(key: KeyObject): string {
   const spki = key.export({ type: 'spki', format: 'der' })
   const isRsa = key.asymmetricKeyType === 'rsa'

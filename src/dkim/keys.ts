@@ -8,7 +8,6 @@ import { errorMessage } from '../system/caught-error.ts'
 import { recordText } from './key-record.ts'
 import type { Algorithm } from './signature-field.ts'
 
-/** A private key with its selector. */
 export interface DkimKey extends DkimKeyName {
   readonly algorithm: Algorithm
   /** Modulus length of an RSA key; 256 for Ed25519. */
@@ -29,8 +28,8 @@ export interface DkimDomain {
 /** Loaded keys by the heading of their table. */
 export type DkimKeys = ReadonlyMap<string, DkimDomain>
 
-/** Shorter RSA keys are refused (RFC 8301 §3.2). */
-const SHORTEST = 1024
+/** In bits; shorter keys are refused (RFC 8301 §3.2). */
+const SHORTEST_RSA = 1024
 /** Reads all keys. Throws ConfigError with a problem for each key that cannot be used. */
 export function loadDkimKeys({ dkim }: Pick<Config, 'dkim'>): DkimKeys {
   const problems: Problem[] = []
@@ -58,7 +57,8 @@ export function loadDkimKey(name: DkimKeyName): DkimKey {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = privateKey
   const bits = type === 'ed25519' ? 256 : (details?.modulusLength ?? 0)
   if (type !== 'rsa' && type !== 'ed25519') throw new Error(`${path} has a key of the type ${type}: use RSA or Ed25519`)
-  if (type === 'rsa' && bits < SHORTEST) throw new Error(`${path} has an RSA key of ${bits} bits: receivers require ${SHORTEST}, use 2048`)
+  if (type === 'rsa' && bits < SHORTEST_RSA)
+    throw new Error(`${path} has an RSA key of ${bits} bits: receivers require ${SHORTEST_RSA}, use 2048`)
   const algorithm = type === 'rsa' ? 'rsa-sha256' : 'ed25519-sha256'
   return { ...name, algorithm, bits, privateKey, record: recordText(createPublicKey(privateKey)) }
 }

@@ -40,7 +40,6 @@ export class MessageDigest {
   }
 }
 
-/** The fields of a header as they are sent. */
 export function sentFields(header: readonly Uint8Array[], lineLimit: number): readonly RawField[] {
   const encoding = new ContentEncoding(lineLimit, 'BDAT')
   const encoded = header.map((piece) => encoding.encode(piece))

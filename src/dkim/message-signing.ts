@@ -15,7 +15,6 @@ export interface MessageSigningDeps {
   readonly signer: Signer
   readonly config: Pick<Config, 'smtp_line_length_limit' | 'smtp_generic_maps' | 'smtp_header_checks'>
   readonly clock: Pick<Clock, 'wall' | 'monotonic'>
-  /** Writes a line to the log. */
   readonly note: (text: string) => void
   /** Called for each message that is queued. */
   readonly signed: (result: SigningResult) => void
@@ -33,7 +32,6 @@ export interface ArrivingMessage {
   end(): Promise<string>
 }
 
-/** Whether any destination gets signatures. */
 export function signsAnywhere(config: Config): boolean {
   if (config.dkim.size === 0) return false
   return [null, ...config.destination.keys()].some((table) => settingsUnder(config, table).dkim_sign)
@@ -47,7 +45,6 @@ export class MessageSigning {
     this.#deps = deps
   }
 
-  /** Begins a message with this queue id and time of arrival. */
   begin(queueId: string, arrivedAt: QueueTime): ArrivingMessage {
     const digest = new MessageDigest(this.#deps.config.smtp_line_length_limit)
     const signedAt = timeOfSignature(this.#deps.clock.wall.of(arrivedAt))

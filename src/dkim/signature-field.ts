@@ -6,14 +6,13 @@ import { selectFields } from './header-choice.ts'
 
 export type Algorithm = 'rsa-sha256' | 'ed25519-sha256'
 
-/** The tags of a signature that is made. */
 export interface SignatureTags {
   readonly algorithm: Algorithm
   readonly domain: string
   readonly selector: string
   /** Time of the signature, in seconds since 1970. */
   readonly signedAt: number
-  /** End of its validity, in seconds since 1970; null for none. */
+  /** End of the validity of the signature, in seconds since 1970; null for none. */
   readonly expiresAt: number | null
   readonly names: readonly string[]
   /** Hash of the body in base64. */
@@ -69,7 +68,6 @@ export function signedBytes(
   return Buffer.from(covered.join('') + canonicalField(own, form), 'latin1')
 }
 
-/** The field of a signature with this value. */
 export const signatureWith = (value: string): RawField => ({ name: NAME.toLowerCase(), start: `${NAME}:`, value })
 
 /** The bytes to which the algorithm is applied: Ed25519 signs the hash (RFC 8463 §3). */

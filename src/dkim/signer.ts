@@ -22,7 +22,6 @@ import {
   type SignatureTags,
 } from './signature-field.ts'
 
-/** The message that a signature covers. */
 export interface SignedMessage {
   readonly fields: readonly RawField[]
   readonly bodyHash: string
@@ -65,7 +64,7 @@ export class Signer {
     return keys.filter(({ staged, selector }) => !staged && !existing.has(`${selector}._domainkey.${domain}`))
   }
 
-  /** The DKIM-Signature fields of a message, RSA first. Empty when it has them already. Rejects with SigningFailed. */
+  /** The DKIM-Signature fields of a message, RSA first. Empty when the message has them already. Rejects with SigningFailed. */
   async sign(message: SignedMessage, table: DkimDomain): Promise<string> {
     const { domain, expire } = table
     const { signedAt, bodyHash } = message

@@ -37,7 +37,6 @@ export function storedSignatures(prependedHeaders: string): StoredSignatures {
   }
 }
 
-/** The message with other prepended fields. */
 export const withPrepended = (message: Message, prependedHeaders: string): Message => ({
   ...message,
   prependedHeaders: prependedHeaders === '' ? undefined : prependedHeaders,

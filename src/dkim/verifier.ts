@@ -1,7 +1,4 @@
-/**
- * Verifies the signatures of a message (RFC 6376 §6.1, RFC 8301, RFC 8463). The key records are given, so that the caller looks
- * them up. Pure.
- */
+/** Verifies the signatures of a message (RFC 6376 §6.1, RFC 8301, RFC 8463). The caller looks up the key records. Pure. */
 import { verify } from 'node:crypto'
 import type { RawField } from '../mail/headers.ts'
 import { BodyHash, type Canonicalization } from './body-hash.ts'
@@ -9,16 +6,14 @@ import { parseRecord, recordName } from './key-record.ts'
 import { sentFields, splitContent } from './message-digest.ts'
 import { isSignature, parseTags, signatureInput, signedBytes, withoutBlanks, type Algorithm } from './signature-field.ts'
 
-/** A signature as it is found in a message. */
 export interface FoundSignature {
   readonly domain: string
   readonly selector: string
   readonly algorithm: string
   /** Name of the TXT record with its key. */
   readonly record: string
-  /** The reason why it cannot be valid, whatever its key; null when the key decides. */
+  /** The reason why the signature cannot be valid, whatever its key; null when the key decides. */
   readonly refused: string | null
-  /** The tags of the signature. */
   readonly tags: ReadonlyMap<string, string>
   readonly field: RawField
 }
@@ -30,8 +25,7 @@ export interface SignedContent {
   readonly signatures: readonly FoundSignature[]
 }
 
-/** Tags that every signature has. */
-const REQUIRED = ['v', 'a', 'b', 'bh', 'd', 'h', 's']
+const REQUIRED_TAGS = ['v', 'a', 'b', 'bh', 'd', 'h', 's']
 const ALGORITHMS: ReadonlySet<string> = new Set<Algorithm>(['rsa-sha256', 'ed25519-sha256'])
 
 /** Reads the signatures of a content whose lines end in CRLF. */
@@ -50,7 +44,7 @@ function foundSignature(field: RawField): FoundSignature {
 }
 
 function malformed(tags: ReadonlyMap<string, string>): string | null {
-  const missing = REQUIRED.find((tag) => (tags.get(tag) ?? '') === '')
+  const missing = REQUIRED_TAGS.find((tag) => (tags.get(tag) ?? '') === '')
   if (missing !== undefined) return `the tag ${missing}= is missing`
   if (tags.get('v') !== '1') return `unknown version v=${tags.get('v')}`
   if (!ALGORITHMS.has(tags.get('a') ?? '')) return `the algorithm ${tags.get('a')} is not supported`
@@ -68,10 +62,7 @@ function formsOf(tags: ReadonlyMap<string, string>): { readonly header: Canonica
 
 const isForm = (text: string): text is Canonicalization => text === 'simple' || text === 'relaxed'
 
-/**
- * The reason why a signature does not verify with the TXT records of its name; null when it does. `now` is the time in seconds
- * since 1970.
- */
+/** Reason why a signature does not verify with the TXT records of its name; null when it does. `now` is in seconds since 1970. */
 export function signatureProblem(
   content: SignedContent,
   signature: FoundSignature,

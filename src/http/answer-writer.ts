@@ -13,7 +13,6 @@ import type { Answer } from './route-table.ts'
 import { closeAfter } from './staged-close.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
 
-/** A request with its response. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -104,7 +103,7 @@ async function stream(response: ServerResponse, { contentType, chunks, headers }
   await pipeline(rest(first, iterator), response)
 }
 
-/** The same for events, beside the comments that keep the connection. */
+/** Sends events like `stream`, beside the comments that keep the connection. */
 async function completeEvents(
   { response, confirm, streams }: Exchange,
   { chunks }: Extract<Answer, { kind: 'complete-events' }>,

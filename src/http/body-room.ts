@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
 const TOTAL = 64 * MIB
 /** Bytes of the bodies of one client, and of the largest body. */
 export const LARGEST_COLLECTED = TOTAL / 2
-/** Size up to which a body takes no room. The number of connections limits those. */
+/** Size up to which a body takes no room; the number of connections limits such bodies. */
 export const FREE = 64 * 1024
 /** Time for which a body waits for room, unread, before it is refused. */
 const PATIENCE: Duration = seconds(10)
@@ -58,7 +58,6 @@ export class BodyRoom {
     })
   }
 
-  /** Gives room back. */
   giveBack(bytes: number, name: string): void {
     const left = (this.#taken.get(name) ?? 0) - bytes
     if (left > 0) this.#taken.set(name, left)
@@ -85,7 +84,6 @@ const busy = (): Problem =>
     headers: { 'retry-after': '5' },
   })
 
-/** The room of one request. */
 export class RequestRoom {
   readonly #room: BodyRoom
   readonly #owner: BodyOwner
@@ -106,7 +104,6 @@ export class RequestRoom {
     return true
   }
 
-  /** Gives back what was taken. */
   release(): void {
     this.#isReleased = true
     if (this.#bytes > 0) this.#room.giveBack(this.#bytes, this.#owner.name)

@@ -7,7 +7,7 @@ import { withTimeout, type Duration, type Timers } from '../system/clock.ts'
 export class Connections {
   readonly #server: Server | TlsServer
   readonly #clock: Timers
-  /** Open connections; those below TLS. */
+  /** Open TCP connections; with TLS, the sockets below it. */
   readonly #open = new Set<Socket>()
   /** Responses that have not been sent, by connection. */
   readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()

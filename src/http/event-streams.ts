@@ -4,16 +4,15 @@ import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 
-/** Maximum number of open streams. */
-const STREAMS = 50
+const MOST_STREAMS = 50
 /** Number of unread bytes above which a stream gets no events. */
-const UNREAD = 64 * 1024
+const UNREAD_LIMIT = 64 * 1024
 /** Time after which a stream that still has more unread bytes is closed. */
 const PATIENCE: Duration = seconds(30)
 /** Interval of comments that keep the connection through proxies, and of the check that the client may still read. */
 const KEEP_ALIVE: Duration = seconds(15)
 
-/** Header fields of a stream. Proxies such as nginx buffer responses without the second one. */
+/** Keeps proxies such as nginx from buffering the response. */
 const HEADERS = { 'x-accel-buffering': 'no' }
 
 interface Client {
@@ -43,8 +42,8 @@ export class EventStreams {
     subscribe: (send: (event: string) => void) => () => void,
     begin: (headers: Readonly<Record<string, string>>) => void,
   ): void {
-    if (this.#open.size >= STREAMS)
-      throw new Problem(HTTP_PROBLEMS.busy, `${STREAMS} streams are open already: close one, or ask without a stream`, {
+    if (this.#open.size >= MOST_STREAMS)
+      throw new Problem(HTTP_PROBLEMS.busy, `${MOST_STREAMS} streams are open already: close one, or ask without a stream`, {
         headers: { 'retry-after': '10' },
       })
     const stream: OpenStream = { response, confirm, behindSince: null }
@@ -71,7 +70,6 @@ export class EventStreams {
     )
   }
 
-  /** Ends all streams. */
   close(): void {
     this.#endComments()
     for (const { response } of this.#open) response.end()
@@ -79,7 +77,7 @@ export class EventStreams {
 
   #send(stream: OpenStream, event: string): void {
     const { response } = stream
-    if (response.writableLength <= UNREAD) {
+    if (response.writableLength <= UNREAD_LIMIT) {
       stream.behindSince = null
       response.write(event)
       return

@@ -4,7 +4,7 @@ import { MINUTE, SECOND, type Duration, type Timers } from '../system/clock.ts'
 const FAILURES = 10
 const PERIOD: Duration = MINUTE
 /** Maximum number of remembered addresses. Beyond it, the one whose failure is oldest is forgotten. */
-const ADDRESSES = 10_000
+const MOST_ADDRESSES = 10_000
 
 export class FailureLimit {
   readonly #clock: Pick<Timers, 'monotonic'>
@@ -27,7 +27,7 @@ export class FailureLimit {
     this.#failures.delete(address)
     this.#failures.set(address, recent)
     const [first] = this.#failures.keys()
-    if (this.#failures.size > ADDRESSES && first !== undefined) this.#failures.delete(first)
+    if (this.#failures.size > MOST_ADDRESSES && first !== undefined) this.#failures.delete(first)
   }
 
   #recent(address: string): readonly Duration[] {

@@ -16,7 +16,6 @@ export interface Failure {
 /** EX_SOFTWARE, for errors without an exit code. */
 const SOFTWARE = 70
 
-/** The error response for a command. */
 export function failureAnswer(error: unknown): Extract<Answer, { kind: 'json' }> {
   const { kind, headers } = problemOf(error)
   return { kind: 'json', status: kind.status, value: failureOf(error), headers }

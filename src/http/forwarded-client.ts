@@ -46,10 +46,7 @@ export function clientOf(facts: ConnectionFacts): Client | { readonly refused: s
   return { address: forwardedAddress(facts) ?? peer ?? LOCAL, scheme, host, user: forwardedUser ?? null }
 }
 
-/**
- * The last address of X-Forwarded-For that is not one of the proxies, because clients may write what they like before it. Undefined
- * without one.
- */
+/** The last address of X-Forwarded-For that is no proxy, because clients may write what they like before it. Undefined without one. */
 function forwardedAddress({ forwardedFor = '', proxies }: ConnectionFacts): string | undefined {
   const addresses = forwardedFor.split(',').map((part) => part.trim().replace(/^\[(.*)\]$/, '$1'))
   const outer = addresses.findLast((address) => isIP(address) === 0 || !proxies.has(address))

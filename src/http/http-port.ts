@@ -3,14 +3,12 @@ import { listenAt, openPort } from '../config/values/endpoints.ts'
 import type { Family } from '../config/values/values.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 
-/** A server without a port. */
 export interface PortServer {
   /** Opens the port and resolves with its address. Rejects with the system's error. */
   listen(at: ListenOptions): Promise<Endpoint>
   close(): Promise<void>
 }
 
-/** Requested port. */
 export interface WantedPort {
   /** Address and port; empty for none. */
   readonly address: string
@@ -48,9 +46,7 @@ export class HttpPort<S extends PortServer> {
     return this.#server
   }
 
-  /**
-   * Opens the port, and closes the former one. Rejects with CannotListen, and a former port at another address then stays open.
-   */
+  /** Opens the port, and closes the former one. Rejects with CannotListen, and a former port at another address then stays open. */
   async apply({ address, families, kind }: WantedPort): Promise<void> {
     const { address: formerAddress, kind: formerKind } = this.#wanted
     if (address === formerAddress && kind === formerKind) return

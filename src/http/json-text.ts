@@ -1,4 +1,4 @@
-/** JSON of requests. */
+/** Parses the JSON of requests, with a limit for the number of values. */
 import { grouped } from '../presentation/text.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'

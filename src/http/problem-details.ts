@@ -80,7 +80,6 @@ export const HTTP_PROBLEMS = {
   ),
 } as const satisfies Readonly<Record<string, ProblemKind>>
 
-/** An invalid part of a request. */
 export interface InvalidPart {
   /** JSON pointer into the body (RFC 6901), or the name of a parameter of the query. */
   readonly pointer: string
@@ -110,7 +109,6 @@ export class Problem extends Error {
 /** Base of the member `type`. Section of docs/api.md and path at which the kind is described. */
 export const PROBLEM_TYPES = '/problems/'
 
-/** The problem details of a response. */
 export const problemJson = ({ kind: { slug, status, title }, message, errors }: Problem): object => ({
   type: `${PROBLEM_TYPES}${slug}`,
   title,

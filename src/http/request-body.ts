@@ -16,7 +16,6 @@ export interface ReceivedBody {
   readonly collected: () => Promise<Buffer>
 }
 
-/** Reads a body. */
 export interface RequestBody<Body> {
   /** Media types that are accepted. */
   readonly types: readonly string[]
@@ -42,10 +41,7 @@ interface Collecting {
   readonly otherTypes: readonly string[]
 }
 
-/**
- * All bytes of a body. One above FREE takes room for its declared size, or for the largest size, before the rest is read. Rejects with
- * Problem.
- */
+/** Collects a body. One above FREE takes room for its declared or the largest size before the rest is read. Rejects with Problem. */
 export async function collected(bytes: AsyncIterable<Uint8Array>, { declared, limit, room, otherTypes }: Collecting): Promise<Buffer> {
   const most = Math.min(limit, LARGEST_COLLECTED)
   const hint = limit > most && otherTypes.length > 0 ? `, and more as ${otherTypes.join(' or ')}` : ''
@@ -64,7 +60,7 @@ export async function collected(bytes: AsyncIterable<Uint8Array>, { declared, li
   return Buffer.concat(chunks)
 }
 
-/** A JSON body of this shape, with at most so many values. */
+/** A JSON body of at most `limit` bytes and `values` values. */
 export const jsonBody = <Body>(shape: z.ZodType<Body>, limit: number, values = MOST_VALUES): RequestBody<Body> => ({
   types: ['application/json'],
   limit: () => limit,
@@ -105,18 +101,17 @@ const escaped = (member: PropertyKey): string => String(member).replaceAll('~', 
 /** True for a client that waits for 100 Continue before it sends the body. A client of HTTP/1.0 cannot read one (RFC 9110 §10.1.1). */
 export const awaitsContinue = ({ headers, httpVersion }: IncomingMessage): boolean => headers.expect !== undefined && httpVersion === '1.1'
 
-/** Maximum number of invalid members that a problem lists. */
-const LISTED = 20
+const MOST_LISTED_MEMBERS = 20
 
 /** The value of a body or query, as its shape has it. Throws Problem for one of another shape. */
 export function shaped<T>(shape: z.ZodType<T>, value: unknown): T {
   const checked = checkValue(shape, value)
   if (checked.ok) return checked.value
   const errors = checked.invalid
-    .slice(0, LISTED)
+    .slice(0, MOST_LISTED_MEMBERS)
     .map(({ path, detail }) => ({ pointer: path.map((member) => `/${escaped(member)}`).join(''), detail }))
   const sentences = errors.map((part) => `${part.pointer === '' ? 'the request' : part.pointer}: ${part.detail}`)
-  const rest = checked.invalid.length > LISTED ? [`and ${grouped(checked.invalid.length - LISTED)} more`] : []
+  const rest = checked.invalid.length > MOST_LISTED_MEMBERS ? [`and ${grouped(checked.invalid.length - MOST_LISTED_MEMBERS)} more`] : []
   throw new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${[...sentences, ...rest].join('; ')}`, {
     errors,
     cause: new OtherShape(checked.invalid),

@@ -10,7 +10,6 @@ export type ClientRole = (typeof CLIENT_ROLES)[number]
  */
 export type Role = 'anyone' | 'known' | ClientRole | 'local'
 
-/** Rights of a client. */
 export interface Rights {
   readonly role: ClientRole
   /** True for a client that may read the header and body of messages. */

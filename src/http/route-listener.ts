@@ -47,8 +47,7 @@ export interface ListenerOptions {
 /** Time limit of receiving a JSON body or a form. A streamed body has the limit of the server for a whole request. */
 const BODY_TIMEOUT: Duration = 30_000
 
-/** Maximum number of paths of a listener that the refusal of an unknown path lists. */
-const LISTED = 12
+const MOST_LISTED_PATHS = 12
 
 /** A request listener for node:http, also for the event `checkContinue`. */
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void
@@ -107,7 +106,7 @@ function found(match: RouteMatch, method: string, path: string, routes: readonly
     case 'unknown-path': {
       const known = [...new Set(routes.map((route) => route.path))]
       const description = known.find((one) => one.endsWith('/openapi.json'))
-      const some = known.length > LISTED ? '' : `; known: ${known.join(', ')}`
+      const some = known.length > MOST_LISTED_PATHS ? '' : `; known: ${known.join(', ')}`
       const rest = description === undefined ? some : `; GET ${description} describes the resources`
       throw new Problem(HTTP_PROBLEMS.unknownPath, `no such path: ${path}${rest}`)
     }

@@ -6,7 +6,6 @@ import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 import type { Answer, SlotKind } from './route-table.ts'
 
-/** Number of slots. */
 const SLOTS = 4
 /** Time for which a request waits for a slot before it is refused. */
 const PATIENCE: Duration = seconds(2)

@@ -31,14 +31,12 @@ export const timeLimits = ({ header, request }: RequestTimes): ServerOptions => 
 export interface UnparsedRequestsDeps {
   /** Receives all other requests, also those that wait for 100 Continue. */
   readonly listener: Listener
-  /** The response to a refused request. */
   readonly refusal: (problem: Problem) => Extract<Answer, { kind: 'json' | 'text' }>
   /** Header fields of all responses. */
   readonly headers: Readonly<Record<string, string>>
   readonly clock: Timers
 }
 
-/** Serves the requests of a server. */
 export class UnparsedRequests {
   /** Connections of the server, with which it is closed. */
   readonly connections: Connections

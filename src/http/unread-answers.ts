@@ -9,8 +9,7 @@ import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 /** Time without progress after which a connection is closed. Answers are written in pieces, each of which is progress. */
 export const READ_WITHIN: Duration = seconds(30)
-/** Interval at which connections are examined. */
-const INTERVAL: Duration = seconds(5)
+const CHECK_INTERVAL: Duration = seconds(5)
 
 interface Progress {
   /** Number of responses that have not been sent. */
@@ -39,7 +38,7 @@ export class UnreadAnswers {
     const progress = this.#sockets.get(socket) ?? { open: 0, taken: 0, at: this.#clock.monotonic() }
     progress.open++
     this.#sockets.set(socket, progress)
-    this.#task ??= every(this.#clock, INTERVAL, () => this.#examine())
+    this.#task ??= every(this.#clock, CHECK_INTERVAL, () => this.#examine())
     response.on('close', () => {
       progress.open--
       if (progress.open > 0) return

@@ -36,7 +36,6 @@ export interface WebAdmissionDeps {
 
 const LOOPBACK = /^(?:127\.|::1$)/
 
-/** Admits requests of browsers and programs. */
 export const webAdmission =
   ({ rules, authenticate, confirm, failures }: WebAdmissionDeps) =>
   async (request: IncomingMessage, target: RequestTarget, role: Role): Promise<Admitted> => {

@@ -16,7 +16,6 @@ export type RefusalPage = (problem: Problem, request: RefusedRequest) => Answer
 /** Path relative to `path` that leads to `name` at the root, also behind a proxy that strips a prefix. */
 export const fromRoot = (path: string, name: string): string => `${'../'.repeat(Math.max(0, path.split('/').length - 2))}${name}` || './'
 
-/** The response in problem details (RFC 9457). */
 export const problemAnswer = (problem: Problem): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',
   status: problem.kind.status,

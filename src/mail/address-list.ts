@@ -4,7 +4,6 @@
  */
 import { isSpecial, isWord, parseList, tokenize, type Token } from './address-tokens.ts'
 
-/** An address of a list. */
 export interface ListedAddress {
   /** The address in SMTP form, without a domain when the list gave none; null when malformed. */
   readonly address: string | null

@@ -15,10 +15,7 @@ const PATH_LIMIT = 900
 const DOMAIN_LIMIT = 253
 const LABEL_LIMIT = 63
 
-/**
- * Matches control characters, invisible and direction-changing characters, line separators, and replacement characters of bytes
- * that are not UTF-8.
- */
+/** Matches control, invisible and direction-changing characters, line separators, and replacement characters of bytes that are no UTF-8. */
 // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u00ad\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]/u
 
@@ -26,10 +23,7 @@ const QUOTED = /^"(?:[^"\\]|\\.)*"$/u
 /** An unquoted address. Dots may be anywhere, because some providers have assigned such addresses. */
 const UNQUOTED = /^[^\s"(),:;<>@[\\\]]+(?:@[^\s"(),:;<>@[\\\]]+)*$/u
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/
-/**
- * A source route before an address: `@relay.example,@other.example:`. It is accepted and ignored (RFC 5321 §4.1.2 and appendix
- * C).
- */
+/** A source route before an address: `@relay.example,@other.example:`. It is accepted and ignored (RFC 5321 §4.1.2 and appendix C). */
 const SOURCE_ROUTE = /^@[^\s,:@"]+(?:,@[^\s,:@"]+)*:/
 
 /** Splits the path from the parameters after it. Undefined when there is no path. */
@@ -42,7 +36,6 @@ export function splitPath(text: string): { readonly path: string; readonly rest:
   return { path: match[1] ?? '', rest: text.slice(match[0].length).trim() }
 }
 
-/** An address as it is found in a path. */
 export interface PathAddress {
   /** The normal form. */
   readonly address: string

@@ -10,7 +10,6 @@ export interface Token {
   readonly text: string
 }
 
-/** A member of a parsed list. */
 export type ListNode =
   | { readonly kind: 'address'; readonly tokens: readonly Token[] }
   /** The colon after the name of a group. */

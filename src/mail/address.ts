@@ -9,7 +9,6 @@ export function domainOf(address: string): string {
   return at < 0 ? '' : address.slice(at + 1).toLowerCase()
 }
 
-/** The address with its domain in lower case. */
 export function withLowerDomain(address: string): string {
   const at = address.lastIndexOf('@')
   return at < 0 ? address : address.slice(0, at + 1) + address.slice(at + 1).toLowerCase()
@@ -22,10 +21,7 @@ export const normalizeAddress = (address: string): string =>
 /** An address whose local part is one quoted string, or has no quotes. */
 const QUOTABLE = /^(?:"(?:[^"\\]|\\.)*"|[^"\\]+)@[^"@]*$/su
 
-/**
- * Removes the brackets of an address literal: `[127.0.0.1]` → `127.0.0.1`, `[IPv6:::1]` → `::1`. A host name is returned
- * unchanged.
- */
+/** Removes the brackets of an address literal: `[127.0.0.1]` → `127.0.0.1`, `[IPv6:::1]` → `::1`. A host name is returned unchanged. */
 export function unbracket(host: string): string {
   if (!host.startsWith('[') || !host.endsWith(']')) return host
   return host.slice(1, -1).replace(/^ipv6:/i, '')

@@ -18,10 +18,7 @@ export class ContentEncoding {
   readonly #limit: number
   readonly #inserts: Inserts
 
-  /**
-   * `limit` is the maximum number of octets of a line without its line end; 0 for no limit. `command` is the command that transfers
-   * the content.
-   */
+  /** `limit` is the maximum number of octets of a line without its line end; 0 for no limit. `command` transfers the content. */
   constructor(limit = 0, command: 'DATA' | 'BDAT' = 'DATA') {
     this.#inserts = command === 'DATA' ? WITH_DOTS : WITHOUT_DOTS
     this.#limit = limit === 0 ? NO_LIMIT : limit

@@ -4,10 +4,10 @@
  */
 import type { DeliveryStatus } from './smtp-reply.ts'
 
-/** Maximum length of a cause in characters; a longer one is cut. */
-const LENGTH = 240
+/** In characters; a longer cause is cut. */
+const CAUSE_LENGTH = 240
 /** Characters of the reply that are read. */
-const READ = 1_000
+const READ_LENGTH = 1_000
 /** Minimum length of a word with a digit that is taken for an id. */
 const ID_LENGTH = 8
 
@@ -36,10 +36,7 @@ function placeholderOf(word: string): string {
   return word.length >= ID_LENGTH || MIXED.test(word) ? '{id}' : word.replaceAll(/\d+/g, '{n}')
 }
 
-/**
- * Matches a word that may have a variable part: one with a digit, `@`, `:/` or `::`. The other words, most of a reply, are not
- * searched.
- */
+/** Matches a word that may have a variable part: a digit, `@`, `:/` or `::`. The other words, most of a reply, are not searched. */
 const MAY_VARY = /\d|@|:[:/]/
 
 function masked(text: string): string {
@@ -51,11 +48,10 @@ function masked(text: string): string {
   })
 }
 
-/** The cause of a failed attempt. */
 export function causeOf({ reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): string {
-  const text = (reply ?? reason).slice(0, READ)
+  const text = (reply ?? reason).slice(0, READ_LENGTH)
   const codes = reply === undefined ? '' : (CODES.exec(text)?.[0] ?? '')
   const rest = text.slice(codes.length).split(' ').map(masked).join(' ')
   const cause = `${codes}${rest}`.trim()
-  return cause.length <= LENGTH ? cause : cause.slice(0, LENGTH - 1).trimEnd() + '…'
+  return cause.length <= CAUSE_LENGTH ? cause : cause.slice(0, CAUSE_LENGTH - 1).trimEnd() + '…'
 }

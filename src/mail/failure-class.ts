@@ -34,7 +34,6 @@ export const FAILURE_CLASSES = [
 /** Cause of a failure, by the reply or the stage; docs/deliverability.md has the meaning of each class. */
 export type FailureClass = (typeof FAILURE_CLASSES)[number]
 
-/** The class of a failure, with the rule that decided. */
 export interface ClassifiedFailure {
   readonly class: FailureClass
   /** For example `x.1.1 in reply to RCPT`. */
@@ -80,7 +79,6 @@ const REFUSALS: Readonly<Record<LoginRefusal['kind'], readonly [name: FailureCla
   limit: ['rate', 'about the mailbox of the login'],
 }
 
-/** The class of a failed attempt. */
 export function failureClass(facts: Facts): ClassifiedFailure {
   const { status, stage, reply } = facts
   const [kind = '', subject = ''] = status.split('.')

@@ -47,9 +47,7 @@ export interface AddressField {
   readonly role: AddressRole
 }
 
-/**
- * The field with rewritten addresses, folded, without its line end. Null when no address changes: the field is then kept as it is.
- */
+/** The field with rewritten addresses, folded, without its line end. Null when no address changes: the field is then kept as it is. */
 export function rewriteField({ name, value, role }: AddressField, completion: Completion): string | null {
   const { map } = completion
   if (map === undefined) {

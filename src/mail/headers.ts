@@ -1,7 +1,4 @@
-/**
- * Finds the fields of a header section (RFC 5322 §2.2), their positions, and the end of the section. Header fields have no
- * influence on routing.
- */
+/** Finds the fields of a header (RFC 5322 §2.2), their positions, and the end of the header. No field has an influence on routing. */
 
 const LF = 0x0a
 const CR = 0x0d
@@ -16,7 +13,6 @@ export const LINE_LENGTH_LIMIT = 998
 export interface HeaderField {
   /** Field name in lower case. */
   readonly name: string
-  /** Offset of the field. */
   readonly start: number
   /** Offset after the colon. */
   readonly valueStart: number
@@ -26,7 +22,6 @@ export interface HeaderField {
   readonly mailboxLine: boolean
 }
 
-/** End of the header. */
 export interface HeaderEnd {
   /** Offset of the first byte after the fields. */
   readonly at: number
@@ -80,7 +75,6 @@ export function headerLength(content: Uint8Array): number {
 const unfolded = (bytes: Buffer, { valueStart, end }: HeaderField): string =>
   bytes.toString('utf8', valueStart, end).replace(/\s+/g, ' ').trim()
 
-/** Scans the header of a complete content. */
 class HeaderScan {
   readonly #fields: { name: string; start: number; valueStart: number; end: number; mailboxLine: boolean }[] = []
   #position = 0

@@ -19,8 +19,7 @@ function mailboxIn(element: string): string {
 }
 
 /**
- * Returns the address of a Mailbox (RFC 5321 §4.1.2); undefined when the text is none. `postmaster`, which alone needs no domain (§4.1.1.3),
- * gets `origin`.
+ * Address of a Mailbox (RFC 5321 §4.1.2); undefined for other text. `postmaster`, which alone needs no domain (§4.1.1.3), gets `origin`.
  */
 export function parseMailbox(text: string, origin: string): string | undefined {
   const address = parseAddress(text, /^postmaster$/i.test(text) ? origin : '')

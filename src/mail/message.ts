@@ -15,7 +15,6 @@ export type RecipientId = number
 
 export const recipientId = (message: MessageId, position: number): RecipientId => message * RECIPIENTS_PER_MESSAGE + position
 
-/** The message of a recipient. */
 export const messageOf = (recipient: RecipientId): MessageId => Math.floor(recipient / RECIPIENTS_PER_MESSAGE)
 
 /**
@@ -29,7 +28,6 @@ export const EXPANDED: DestinationName = 'expanded:'
 /** Destination of aliases that lead back to themselves. No mail is sent there; deliveries are failures. */
 export const LOOPING: DestinationName = 'looping:'
 
-/** True for a destination of aliases, to which no mail is sent. */
 export const isOfAliases = (destination: DestinationName): boolean => destination === EXPANDED || destination === LOOPING
 
 /** Properties of a message that do not change while it is queued. */
@@ -53,7 +51,7 @@ export interface Message {
   readonly bodyType?: '7bit' | '8bitmime' | undefined
   /** Value of the Message-ID field, for the log and for enable_threaded_bounces. */
   readonly messageId?: string | undefined
-  /** Client from which it came: `mx.example[192.0.2.1]`; absent for mail of this machine. */
+  /** Client from which the message came: `mx.example[192.0.2.1]`; absent for mail of this machine. */
   readonly client?: string | undefined
   /** User name of the client's login. */
   readonly saslUsername?: string | undefined
@@ -90,18 +88,13 @@ export type FinalState = Exclude<RecipientState, LiveState>
 export const isLive = ({ state }: { readonly state: RecipientState }): boolean =>
   state === 'waiting' || state === 'leased' || state === 'parked'
 
-/**
- * Number of delivery starts after which a recipient is tried alone. Only deliveries during which the daemon crashed are counted.
- */
+/** Number of delivery starts after which a recipient is tried alone. Only deliveries during which the daemon crashed are counted. */
 export const STARTS_UNTIL_SUSPECT = 2
 
 /** Number of deliveries during which the daemon crashed, after which the message becomes corrupt. */
 export const STARTS_UNTIL_CORRUPT = 3
 
-/**
- * The same number for a queue that several nodes share. It is higher, because a node that was only disconnected is taken over like a
- * node that crashed.
- */
+/** The same number for a queue of several nodes: higher, because a node that was only disconnected is taken over like a crashed one. */
 export const SHARED_STARTS_UNTIL_CORRUPT = 5
 
 /** Position of a live recipient on its retry schedule. */
@@ -126,19 +119,15 @@ export interface Recipient extends EnvelopeRecipient, Progress {
   readonly last: DeliveryStatus | null
   /** Time when the recipient reached its final state. */
   readonly settledAt?: QueueTime | undefined
-  /** Kind of the notice that is due for this recipient. */
   readonly noticeDue?: NoticeDue | undefined
-  /** Name of the node that has it in delivery, in the details of a message of a queue that several nodes share. */
+  /** Name of the node that delivers to the recipient now, in the details of a message; only in a queue of several nodes. */
   readonly node?: string | undefined
 }
 
 /** Placement of a message, which applies to all its recipients. */
 export type Placement = 'queued' | 'hold' | 'corrupt' | 'trash'
 
-/**
- * Postfix's queue names. `active` is in delivery, `incoming` was never attempted, and `deferred` is other mail that is neither on
- * hold nor corrupt.
- */
+/** Postfix's queue names: `active` is in delivery, `incoming` was never attempted, `deferred` is other mail not on hold or corrupt. */
 export type QueueName = 'incoming' | 'active' | 'deferred' | 'hold' | 'corrupt'
 
 /** Identifies one opening of the queue by one process. Each opening has a higher number. */
@@ -187,10 +176,7 @@ export interface LeasedMail {
   readonly forcedExpire: boolean
 }
 
-/**
- * Packs leased mail into requests, one per message and destination, in the given order. A request is split at the recipient limit
- * (0 for no limit).
- */
+/** Packs leased mail into requests, one per message and destination, in the given order. Splits at the recipient limit (0 for none). */
 export function packRequests(leased: Iterable<LeasedMail>, lease: LeaseTerms, recipientLimit: number): DeliveryRequest[] {
   const open = new Map<string, { request: DeliveryRequest; recipients: LeasedRecipient[] }>()
   const requests: DeliveryRequest[] = []

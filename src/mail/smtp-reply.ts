@@ -9,7 +9,6 @@ export interface SmtpReply {
   readonly text: string
 }
 
-/** Stage of a delivery attempt. */
 export type Stage =
   | 'route' // before any use of the network: the configuration, or the transport `error:`
   | 'dns'
@@ -25,9 +24,7 @@ export type Stage =
   | 'end-of-data'
   | 'queue' // decided by the queue itself: expiry, operator
 
-/**
- * Status of a recipient after an attempt (Postfix dsn.h). delivery/classify creates it; log, history and notice use it unchanged.
- */
+/** Status of a recipient after an attempt (Postfix dsn.h). delivery/classify creates it; log, history and notice use it unchanged. */
 export interface DeliveryStatus {
   /** Enhanced status code, well formed: `2.0.0`, `4.4.1`, `5.1.1`. */
   readonly status: string

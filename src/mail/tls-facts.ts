@@ -15,7 +15,6 @@ export type TlsPolicySource = 'config' | 'dane' | 'sts' | 'none'
  */
 export type TlsState = 'undecided' | 'clear' | 'encrypted' | 'trusted' | 'verified' | 'not-offered' | 'refused'
 
-/** TLS of one session. */
 export interface TlsFacts {
   /** Level that applied (smtp_tls_security_level): `none`, `may`, `encrypt`, `verify`, `secure`, `dane`, `dane-only`. */
   readonly level: string

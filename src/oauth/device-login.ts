@@ -25,7 +25,6 @@ export interface DeviceCode {
 
 export type DeviceAnswer = { readonly kind: 'code'; readonly code: DeviceCode } | Exclude<TokenAnswer, { readonly kind: 'token' }>
 
-/** The token of the person. */
 export interface Login {
   readonly kind: 'login'
   readonly refreshToken: string
@@ -103,7 +102,6 @@ export function deviceAnswer(reply: AuthorityReply): DeviceAnswer {
   return { kind: 'code', code }
 }
 
-/** State of the polling. */
 export interface Polling {
   readonly interval: Duration
   /** Time until the next request: the interval, longer after failures. */

@@ -3,7 +3,7 @@ import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import { sha256 } from './oauth-client.ts'
 import type { SharedGrant } from './shared-grant.ts'
 
-/** Time before its end from which an access token is not used any more. */
+/** Time before the end of an access token from which the token is not used any more. */
 const MARGIN: Duration = 30 * SECOND
 
 /** The facts: what the queue keeps, and what the file has. */

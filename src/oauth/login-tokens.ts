@@ -1,6 +1,4 @@
-/**
- * The access token of one login: one request at a time, which all callers share; renewed before its end while it is used.
- */
+/** The access token of one login: one request at a time, which all callers share; renewed before its end while it is used. */
 import { errorMessage } from '../system/caught-error.ts'
 import type { Clock, Duration, QueueTime, Timer } from '../system/clock.ts'
 import { adviceFor } from './advice.ts'
@@ -13,11 +11,10 @@ export interface LoginTokensDeps {
   /** The client as of the last reload. */
   readonly client: () => OauthClient
   readonly request: (old: string | null) => Promise<TokenAnswer>
-  /** Called with the outcome of each request, after it has its effect; not after `close`. */
+  /** Called with the outcome of each request, once the outcome has taken effect; not after `close`. */
   readonly answered?: ((answer: TokenAnswer) => void) | undefined
 }
 
-/** State of the token of a login. */
 export interface LoginState {
   /** Time until the end of the token; null without one. */
   readonly left: Duration | null

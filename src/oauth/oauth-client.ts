@@ -1,7 +1,4 @@
-/**
- * The client of an `[oauth.NAME]` table: its members, with the secrets read from the files that it names or from the environment. Secrets stand
- * in no error text.
- */
+/** The client of an `[oauth.NAME]` table, with the secrets from its files or from the environment. Secrets stand in no error text. */
 import { createHash, createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'

@@ -83,7 +83,7 @@ export class SharedGrantRenewal {
     }
   }
 
-  /** Asks the authority with the right to do so. Null without that right, and when another node has stored an answer meanwhile. */
+  /** Asks the authority under a claim. Null without the claim, and when another node has stored an answer meanwhile. */
   async #claimed(unlike: string | null): Promise<TokenAnswer | null> {
     const { name, user, grants, clock } = this.#deps
     const now = clock.now()
@@ -119,7 +119,7 @@ export class SharedGrantRenewal {
     return facts.kept !== null && usableToken(facts, unlike, now) !== null ? tokenOf(facts.kept, now) : null
   }
 
-  /** Whether no other node has stored an answer since, which it may when the claim has ended before the answer. */
+  /** True while no other node has stored a later answer, which happens when the claim ends before the answer arrives. */
   async #isCurrent({ kept }: ChainFacts): Promise<boolean> {
     const { name, user, grants } = this.#deps
     return ((await grants.read(name, user))?.generation ?? 0) === (kept?.generation ?? 0)

@@ -8,7 +8,7 @@ import type { QueueTime } from '../system/clock.ts'
 /** The last answer of the authority. */
 export interface SharedGrant {
   readonly refreshToken: string
-  /** The access token that came with it; null without one. */
+  /** The access token of the answer; null without one. */
   readonly accessToken: string | null
   /** End of the access token, on the clock of the queue. */
   readonly expiresAt: QueueTime
@@ -47,7 +47,7 @@ export interface GrantReader {
   sharedGrants(): Promise<readonly KeptGrant[]>
 }
 
-/** Whether a grant of another queue takes the place of the one that is kept here: it continues the same chain. */
+/** True when a grant of another queue replaces the one that is kept here, because it continues the same chain. */
 export const isContinuedBy = (kept: SharedGrant | null, other: SharedGrant): boolean =>
   kept === null || (kept.origin === other.origin && kept.generation < other.generation)
 

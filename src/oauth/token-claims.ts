@@ -23,11 +23,11 @@ export interface TokenClaims {
   readonly expiresAt: WallTime | null
 }
 
-/** Length of a shown text, and number of the texts of a list. */
-const LONGEST = 200
+/** Number of characters of a shown text, and of texts in a shown list. */
+const SHOWN_LIMIT = 200
 const MOST = 50
 
-const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value.slice(0, LONGEST) : null)
+const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value.slice(0, SHOWN_LIMIT) : null)
 
 const list = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [value])

@@ -135,7 +135,6 @@ function clockFault({ issuedAt, expiresAt }: TokenClaims, now: WallTime): Fault 
   return null
 }
 
-/** Facts of a refused login. */
 export interface RefusalFacts {
   readonly user: string
   readonly claims: TokenClaims | null

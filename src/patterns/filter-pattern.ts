@@ -47,7 +47,6 @@ export function patternMatcher(pattern: string): (text: string) => boolean {
   }
 }
 
-/** Whether a text matches a filter pattern. */
 export const matchesPattern = (pattern: string, text: string): boolean => patternMatcher(pattern)(text)
 
 /** Pattern of an address that an operator names: its normal form, and a pattern with `*` as it is. */

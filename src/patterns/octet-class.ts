@@ -16,7 +16,6 @@ const hex = (code: number): string => `\\x{${code.toString(16)}}`
 /** An octet in or outside of a bracket expression. */
 const octet = (code: number): string => (/\w/.test(String.fromCharCode(code)) && code <= LAST_ASCII ? String.fromCharCode(code) : hex(code))
 
-/** A literal octet of a pattern. */
 export function literal(code: number): string {
   if (code > LAST_OCTET) throw new UnsupportedSyntax('a character above U+00FF cannot be in octets; remove it')
   return code > LAST_ASCII ? `(?-i:${hex(code)})` : octet(code)

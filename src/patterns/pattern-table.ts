@@ -7,7 +7,6 @@ import { UnsupportedSyntax } from './octet-class.ts'
 import { Pattern, type Groups, type PatternType } from './pattern.ts'
 import { parseResult, resultOf, type ResultText } from './result-text.ts'
 
-/** A match that a lookup waits for. */
 export interface MatchRequest {
   readonly pattern: Pattern
   readonly octets: string
@@ -27,7 +26,6 @@ type Rule =
   /** `end` is the index of the rule after `endif`. */
   | { readonly kind: 'if'; readonly condition: Condition; end: number }
 
-/** A rule as it is written. */
 export interface RuleLine {
   /** File and line, as the beginning of a message. */
   readonly where: string

@@ -10,8 +10,7 @@ import type { Groups } from './pattern.ts'
 import type { MatchRequest } from './pattern-table.ts'
 import type { ThreadMatch } from './pattern-worker.ts'
 
-/** Maximum time of a match in ms. */
-const LIMIT: Duration = 100
+const MATCH_LIMIT: Duration = 100
 
 type Outcome = Groups | null | 'too long'
 
@@ -54,7 +53,7 @@ export class PatternThread {
     // The time in which a thread starts does not count.
     void ready.then(() => {
       if (this.#running !== job) return
-      this.#limit = this.#clock.after(LIMIT, () => void this.#exceeded(job))
+      this.#limit = this.#clock.after(MATCH_LIMIT, () => void this.#exceeded(job))
       worker.postMessage(job.match, [])
     })
   }

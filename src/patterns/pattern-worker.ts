@@ -2,22 +2,20 @@
 import { parentPort } from 'node:worker_threads'
 import { Pattern, type Expression } from './pattern.ts'
 
-/** A match for the thread. */
 export interface ThreadMatch {
   readonly expression: Expression
   readonly octets: string
   readonly withGroups: boolean
 }
 
-/** Maximum number of compiled expressions that are kept. */
-const KEPT = 1_000
+const MOST_KEPT_EXPRESSIONS = 1_000
 const compiled = new Map<string, Pattern>()
 
 function patternOf(expression: Expression): Pattern {
   const key = `${expression.flags} ${expression.text}`
   const known = compiled.get(key)
   if (known !== undefined) return known
-  if (compiled.size >= KEPT) compiled.clear()
+  if (compiled.size >= MOST_KEPT_EXPRESSIONS) compiled.clear()
   const pattern = new Pattern(expression)
   compiled.set(key, pattern)
   return pattern

@@ -27,7 +27,6 @@ const KNOWN: Readonly<Record<PatternType, { readonly defaults: string; readonly 
   pcre: { defaults: 'is', flags: 'imsxAEU' },
 }
 
-/** A compiled pattern. */
 export class Pattern {
   readonly expression: Expression
   readonly #compiled: RE2JS

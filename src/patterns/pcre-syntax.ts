@@ -146,7 +146,7 @@ function addMember(list: OctetClass, reader: SourceReader): void {
   list.add(0x2d)
 }
 
-/** The next character of a bracket expression; null for a class, which is added. */
+/** The next character of a bracket expression; null for a class, which is added to `list`. */
 function memberAt(list: OctetClass, reader: SourceReader): number | null {
   const character = reader.take()
   if (character === '') throw new UnsupportedSyntax('a [ is not closed; add ], or write \\[ to match it')

@@ -29,7 +29,6 @@ function groupNumber(whole: string, name: string): number {
   throw new UnsupportedSyntax(`${JSON.stringify(whole)} names no group; write \${1}, or $$ for a dollar sign`)
 }
 
-/** The text of a result for a match. */
 export const resultOf = ({ parts }: ResultText, groups: Groups): string =>
   parts.map((part) => (typeof part === 'string' ? part : (groups[part] ?? ''))).join('')
 

@@ -9,7 +9,6 @@ export interface ExtensionRules {
   readonly whole: ReadonlySet<string>
 }
 
-/** An address in its parts. */
 export interface AddressParts {
   /** Local part without quotes. */
   readonly local: string
@@ -41,9 +40,7 @@ function withoutExtension(local: string, delimiters: string): string | null {
   return null
 }
 
-/**
- * The keys user+extension and user, each with `suffix` (a domain with its `@`, or `@`): with quotes where they are needed, and then without.
- */
+/** The keys user+extension and user, each with `suffix` (a domain with its `@`, or `@`): with quotes where needed, then without. */
 export const userForms = ({ local, bare }: AddressParts, suffix: string): readonly LookupForm[] => [
   ...quotedFirst(local, suffix).map((key) => ({ key, isWhole: true })),
   ...(bare === null ? [] : quotedFirst(bare, suffix).map((key) => ({ key, isWhole: false }))),

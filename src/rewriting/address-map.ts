@@ -14,7 +14,6 @@ export interface AddressRules extends ExtensionRules {
   readonly parent: string | null
 }
 
-/** The value for an address, and the extension of the address that the key did not have, with its delimiter. */
 export interface Found {
   readonly value: string
   readonly extension: string
@@ -131,21 +130,20 @@ class ParsedLists {
   readonly #kept = new Map<string, readonly ListedAddress[]>()
 
   of(value: string): readonly ListedAddress[] {
-    if (value.length < LONG) return addressesIn(value)
+    if (value.length < KEPT_LIST_LENGTH) return addressesIn(value)
     const kept = this.#kept.get(value)
     if (kept !== undefined) return kept
     const parsed = addressesIn(value)
     const [first] = this.#kept.keys()
-    if (first !== undefined && this.#kept.size >= KEPT) this.#kept.delete(first)
+    if (first !== undefined && this.#kept.size >= MOST_KEPT_LISTS) this.#kept.delete(first)
     this.#kept.set(value, parsed)
     return parsed
   }
 }
 
-/** Characters from which on a list is kept. */
-const LONG = 10_000
-/** Maximum number of lists that are kept. */
-const KEPT = 100
+/** In characters; shorter lists are not kept. */
+const KEPT_LIST_LENGTH = 10_000
+const MOST_KEPT_LISTS = 100
 
 /** The keys of the address that was looked up last, by relay: the maps of a message look up the same address one after the other. */
 const LAST = new WeakMap<AddressRules, { readonly address: string; readonly keys: readonly Key[] }>()

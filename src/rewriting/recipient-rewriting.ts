@@ -1,6 +1,5 @@
 /**
- * Rewrites the recipients of a message (Postfix cleanup(8)): canonical form, then aliases; and adds recipients of copies. The
- * result has no duplicates.
+ * Rewrites the recipients of a message (Postfix cleanup(8)): canonical form, aliases, recipients of copies. The result has no duplicates.
  */
 import type { Config } from '../config/options.ts'
 import { addressesIn } from '../mail/address-list.ts'

@@ -101,7 +101,6 @@ export class Rewriting {
 
 const isUsed = ({ ofRole, common, masquerade }: ClassMaps): boolean => ofRole !== null || common !== null || masquerade !== null
 
-/** The maps of a configuration. */
 class Maps {
   readonly #config: RewritingSettings
   readonly #tables: Tables

@@ -12,7 +12,7 @@ export interface Texthash {
 /** A line with those that continue it. */
 export interface LogicalLine {
   readonly text: string
-  /** Number of its first line, from 1. */
+  /** Number of the first line, counted from 1. */
   readonly number: number
 }
 

@@ -43,10 +43,7 @@ export class ChunkSequence {
     this.#octets = 0
   }
 
-  /**
-   * Parses the argument of BDAT and records whether the chunk is accepted. Returns undefined when the argument is malformed: the
-   * end of the chunk is then unknown.
-   */
+  /** Parses the argument of BDAT and records whether the chunk is accepted. Undefined when malformed: the chunk's end is then unknown. */
   next(argument: string, facts: ChunkFacts): Chunk | undefined {
     const match = /^(\d+)(?:\s+(LAST))?$/i.exec(argument)
     const octets = Number(match?.[1])

@@ -54,10 +54,7 @@ export type AttributeTable<T> = Readonly<Record<string, Attribute<T>>>
 
 const VALUE_LIMIT = 255
 
-/**
- * Characters with a meaning in a Received field. They are replaced, so that a client cannot forge trace information (Postfix
- * smtpd).
- */
+/** Characters with a meaning in a Received field. They are replaced, so that a client cannot forge trace information (Postfix smtpd). */
 const TRACE_SYNTAX = /[ <>()\\";@]/g
 
 export const neutered = (text: string): string => text.replace(TRACE_SYNTAX, '?')
@@ -123,7 +120,7 @@ const readAddress = (value: string, into: { address?: string }): boolean => {
   return address !== undefined
 }
 
-/** True for a valid port, of which nothing depends. */
+/** True for a valid port; nothing depends on its value. */
 const isPort = (value: string): boolean => isUnavailable(value) || /^\d{1,5}$/.test(value)
 
 const readHelo = (value: string, into: { helo?: string }): boolean => {

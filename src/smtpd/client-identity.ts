@@ -1,6 +1,5 @@
 /**
- * Identity of the client of a session: address, greeting, TLS and login, and what they permit. HELO, STARTTLS, AUTH and XCLIENT each change a
- * part of it.
+ * Identity of the client of a session (address, greeting, TLS, login), and what it permits. Changed by HELO, STARTTLS, AUTH and XCLIENT.
  */
 import type { Config } from '../config/options.ts'
 import type { ListenerBlock } from '../config/values/values.ts'
@@ -10,7 +9,6 @@ import type { ClientName } from '../mail/client-name.ts'
 import { neutered, type ClientOverride } from './client-attributes.ts'
 import { Peer, type PeerRules } from './peer.ts'
 
-/** Rules for the clients of one listener. */
 export type ListenerRules = Pick<ListenerBlock, 'tls' | 'auth'>
 
 /** The user object that smtp-server stores for an authenticated client. */

@@ -31,8 +31,8 @@ interface ClientRecord {
   counts: { [K in CountedEvent]?: number }
 }
 
-/** Maximum number of addresses in memory. Addresses with connections are never dropped. */
-const MEMORY = 10_000
+/** Number of addresses in memory; those with connections are never dropped. */
+const MOST_ADDRESSES = 10_000
 
 export class ClientLimits {
   readonly #settings: ClientLimitSettings
@@ -88,7 +88,7 @@ export class ClientLimits {
   #recordOf(address: string): ClientRecord {
     const known = this.#records.get(address)
     if (known !== undefined) return known
-    if (this.#records.size >= MEMORY) this.#forget()
+    if (this.#records.size >= MOST_ADDRESSES) this.#forget()
     const record: ClientRecord = { connections: 0, since: this.#clock.monotonic(), counts: {} }
     this.#records.set(address, record)
     return record
@@ -98,7 +98,7 @@ export class ClientLimits {
   #forget(): void {
     for (const [address, record] of this.#records) {
       if (record.connections === 0) this.#records.delete(address)
-      if (this.#records.size < MEMORY / 2) return
+      if (this.#records.size < MOST_ADDRESSES / 2) return
     }
   }
 

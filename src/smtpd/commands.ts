@@ -42,9 +42,7 @@ export interface CommandHandler {
 export interface Command {
   readonly name: CommandName
   readonly run: (session: CommandHandler, argument: string, line: string) => Answer
-  /**
-   * True for a command that must be the last of a pipelined group (RFC 2920 §3.1), because the client has to wait for its reply.
-   */
+  /** True for a command that must be the last of a pipelined group (RFC 2920 §3.1), because the client has to wait for its reply. */
   readonly endsGroup?: boolean
   /** True for a command that is allowed without TLS where TLS is required (Postfix smtpd_tls_security_level = encrypt). */
   readonly beforeTls?: boolean

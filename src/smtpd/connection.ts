@@ -92,10 +92,7 @@ export class Connection extends ClientSocket {
     this.#deadline = new Deadline({ clock: context.clock, timeout, bytesPerSecond, expired: () => this.#timedOut() })
   }
 
-  /**
-   * Counts the connection and greets the client. Rejects the connection when a limit is exceeded or when the client sends data
-   * before the greeting.
-   */
+  /** Counts the connection and greets the client. Rejects it at a limit, and when the client sends data before the greeting. */
   init(): void {
     const { clock, nameOf, hasRoom } = this.#context
     const refusal = this.#session.peer.enter() ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
@@ -270,10 +267,7 @@ export class Connection extends ClientSocket {
     }
   }
 
-  /**
-   * Sends the reply, then takes the action that follows it. A client with many errors gets the reply after
-   * smtpd_error_sleep_time.
-   */
+  /** Sends the reply, then takes the action that follows it. A client with many errors gets the reply after smtpd_error_sleep_time. */
   #respond(response: Response): Promise<void> | undefined {
     const { delay } = this.#session.stats
     if (delay === 0) return this.#act(response)

@@ -23,7 +23,7 @@ const BLANK = Buffer.from(' ')
 const NOTHING = Buffer.alloc(0)
 
 /** Maximum number of pieces that one call returns. More pieces, as content with many stuffed dots produces, are joined. */
-const PIECES = 16
+const MOST_PIECES = 16
 
 export interface ContentRead {
   /** The next bytes of the content in the form in which they are stored. */
@@ -76,13 +76,12 @@ export class DataStream implements ContentReader {
     const ended = this.#lines()
     if (!ended) this.#give(this.#bytes.length - this.#undecided.length, this.#bytes.length)
     this.nul ||= this.#bytes.subarray(0, this.#position).includes(0)
-    const pieces = this.#pieces.length > PIECES ? [Buffer.concat(this.#pieces)] : this.#pieces
+    const pieces = this.#pieces.length > MOST_PIECES ? [Buffer.concat(this.#pieces)] : this.#pieces
     return { pieces, rest: ended ? this.#bytes.subarray(this.#position) : undefined }
   }
 
   /**
-   * Ends chunked content. Returns the rest of the last line: a space for a kept CR, and the missing line end. Empty after a
-   * complete line.
+   * Ends chunked content. Returns the rest of the last line: a space for a kept CR, and the missing line end. Empty for a complete line.
    */
   finish(): readonly Uint8Array[] {
     if (this.#undecided.length === 0 && this.#atLineStart) return []

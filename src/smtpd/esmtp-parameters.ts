@@ -18,10 +18,7 @@ export type Parsed<T> = { readonly value: T } | { readonly refusal: SmtpReply }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/**
- * Reads one parameter into `into`. Returns a refusal when the value is invalid, and `unknown` when the parameter is not
- * supported.
- */
+/** Reads one parameter into `into`. Returns a refusal when the value is invalid, and `unknown` when the parameter is not supported. */
 type Reader<T> = (value: string | undefined, into: Writable<T>) => SmtpReply | 'unknown' | undefined
 
 /** Maximum octets of an envelope id (RFC 3461 §4.4). */

@@ -1,6 +1,5 @@
 /**
- * Decides whether a client may use ETRN (RFC 1985): smtpd_etrn_restrictions, then fast_flush_domains with their subdomains (Postfix
- * flush(8)).
+ * Decides whether a client may use ETRN (RFC 1985): smtpd_etrn_restrictions, then fast_flush_domains with subdomains (Postfix flush(8)).
  */
 import { isIP } from 'node:net'
 import type { Config } from '../config/options.ts'

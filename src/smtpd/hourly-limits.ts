@@ -15,8 +15,8 @@ interface Count {
   messages: number
 }
 
-/** Maximum number of names in memory, above which those whose hour began first are forgotten. */
-const MEMORY = 100_000
+/** Number of names in memory, above which those whose hour began first are forgotten. */
+const MOST_NAMES = 100_000
 
 export class HourlyLimits {
   readonly #clock: Clock
@@ -54,7 +54,7 @@ class Counts {
   #begin(name: string, now: Duration): void {
     this.#counts.delete(name)
     for (const [other, { since }] of this.#counts) {
-      if (now - since < HOUR && this.#counts.size < MEMORY) break
+      if (now - since < HOUR && this.#counts.size < MOST_NAMES) break
       this.#counts.delete(other)
     }
     this.#counts.set(name, { since: now, messages: 1 })

@@ -11,10 +11,7 @@ export const UNKNOWN = 'unknown'
 /** Time limit of both lookups. The greeting waits for them. */
 const TIMEOUT: Duration = 5 * SECOND
 
-/**
- * Allowed form of a name, because names appear in log lines and Received fields. Underscores are included, because they occur in
- * practice.
- */
+/** Form of a name that may appear in log lines and Received fields. Underscores are included, because they occur in practice. */
 const NAME = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*$/
 
 const recordsOf = (lookup: Lookup<string>): readonly string[] => (lookup.kind === 'found' ? lookup.records : [])

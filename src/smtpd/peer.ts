@@ -46,7 +46,6 @@ export class Peer {
     this.#client = { name, address: this.#client.address }
   }
 
-  /** Replaces the client. */
   replace(client: ClientName): void {
     this.#client = client
     this.#isTrusted = this.#rules.access.trusts(client.address)

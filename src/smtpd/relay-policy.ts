@@ -1,6 +1,4 @@
-/**
- * Relay permissions (Postfix smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination).
- */
+/** Relay permissions (Postfix smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination). */
 import { domainOf } from '../mail/address.ts'
 import type { Config } from '../config/options.ts'
 import { Networks } from '../config/values/networks.ts'

@@ -53,10 +53,7 @@ export interface Smtpd {
   close(grace: Duration): Promise<void>
 }
 
-/**
- * Opens the ports of the SMTP server. Rejects with CannotListen when a port cannot be opened, or with CertificateUnusable. No
- * port is then left open.
- */
+/** Opens the ports of the SMTP server. Rejects with CannotListen or CertificateUnusable; no port is then left open. */
 export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
   const { net, clock } = deps
   let { config } = deps

@@ -49,10 +49,7 @@ export interface SessionContext extends PeerRules, RecipientRules {
   readonly nextInstance: () => string
 }
 
-/**
- * Starts to flush the mail of a domain. Returns false when the queue cannot be flushed now. `who` names the client for the audit
- * log.
- */
+/** Starts to flush the mail of a domain. Returns false when the queue cannot be flushed now. `who` names the client for the audit log. */
 export type FlushDomain = (domain: string, who: string) => boolean
 
 /** Maximum number of characters of a command in the log. */
@@ -140,10 +137,7 @@ export class Session implements CommandHandler {
     this.#reportFailure({ what: 'failed-login', method, username: name })
   }
 
-  /**
-   * Ends an AUTH exchange. `login` is set when it succeeded. After too many failures, returns the reply with which to
-   * disconnect.
-   */
+  /** Ends an AUTH exchange. `login` is set when it succeeded. After too many failures, returns the reply with which to disconnect. */
   authenticated(login: Login | false | undefined): SmtpReply | undefined {
     this.stats.count('auth', login ? 235 : 535)
     if (login) this.#identity.loggedIn(login)

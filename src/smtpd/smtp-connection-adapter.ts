@@ -29,9 +29,7 @@ export function checkSmtpServer(server: SMTPServer): void {
 export interface AdapterHandler {
   /** Called with the socket inside which bytes are encrypted, before the handshake. */
   wrapped(socket: Socket): void
-  /** Called when the socket has failed. */
   socketFailed(error: Error): void
-  /** Called when the socket is closed. */
   socketClosed(): void
   /** Called with each reply of an AUTH exchange. `text` of code 334 is a challenge, which may be empty. */
   authReply(code: number, status: string, text: string): void

@@ -68,10 +68,7 @@ export function sleep(clock: Pick<Timers, 'after'>, delay: Duration, signal?: Ab
   })
 }
 
-/**
- * Resolves with the result of `answer`. Resolves with undefined when `answer` takes longer than `wait` or `signal` aborts; a
- * later result is ignored.
- */
+/** Resolves with the result of `answer`, or with undefined after `wait` or when `signal` aborts; a later result is ignored. */
 export function withTimeout<T>(
   answer: Promise<T>,
   clock: Pick<Timers, 'after'>,

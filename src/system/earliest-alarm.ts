@@ -1,7 +1,4 @@
-/**
- * One alarm of a clock (`Clock.alarm`), set to the earliest requested instant. When the alarm fires, and at `stop`, all requests
- * are dropped.
- */
+/** One alarm of a clock (`Clock.alarm`), at the earliest requested instant. When it fires, and at `stop`, all requests are dropped. */
 import type { Clock, QueueTime, Timer } from './clock.ts'
 
 export class EarliestAlarm {

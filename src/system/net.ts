@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net'
 import type { Duration } from './clock.ts'
 
-/** One end of a connection. */
 export interface Endpoint {
   readonly address: string
   readonly port: number
@@ -79,10 +78,7 @@ export function asInsecure<T>(answer: Lookup<T>, name: string): SecureLookup<T> 
 
 /** All methods are required, so that a wrapper that lacks one does not compile. */
 export interface Net {
-  /**
-   * Connects to an IP address, or to a Unix socket when `address` is an absolute path. Rejects with the system's error, whose
-   * `code` gives the reason.
-   */
+  /** Connects to an IP address, or to a Unix socket when `address` is an absolute path. Rejects with the system's error and its `code`. */
   dial(options: DialOptions): Promise<Socket>
   lookupMx(domain: string): Promise<Lookup<MxRecord>>
   lookupAddresses(host: string, family: 4 | 6): Promise<Lookup<string>>
@@ -99,9 +95,7 @@ export interface Net {
   lookupNames(address: string): Promise<Lookup<string>>
   /** Addresses of this machine. A mail exchanger with one of them may be this relay. */
   ownAddresses(): readonly string[]
-  /**
-   * Opens a port and calls `accept` with each new connection. Resolves when the port is open; rejects with the system's error.
-   */
+  /** Opens a port and calls `accept` with each new connection. Resolves when the port is open; rejects with the system's error. */
   listen(at: ListenOptions, accept: (socket: Socket) => void): Promise<Listener>
 }
 

@@ -1,6 +1,4 @@
-/**
- * Periodic tasks on the monotonic clock. The interval begins at the end of a run: no two runs overlap, and a missed run is skipped.
- */
+/** Periodic tasks on the monotonic clock. The interval begins at the end of a run: no two runs overlap, and a missed run is skipped. */
 import { withTimeout, type Duration, type Timer, type Timers } from './clock.ts'
 
 export interface PeriodicTask {

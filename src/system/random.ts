@@ -5,10 +5,7 @@
 export interface Random {
   /** A number in [0, 1) for this key. A seeded source always returns the same number for a key. */
   draw(key: string): number
-  /**
-   * A sequence of numbers in [0, 1) that is independent of all other sequences. A later call with the same name continues the
-   * sequence.
-   */
+  /** A sequence of numbers in [0, 1) that is independent of all others. A later call with the same name continues the sequence. */
   stream(name: string): () => number
 }
 

@@ -15,7 +15,7 @@ export interface FileTerms {
  */
 export async function replaceFile(path: string, text: string, { mode, owner }: FileTerms): Promise<void> {
   const partial = `${path}.partial`
-  // Of a process that was killed. A link that another user has put there is not followed.
+  // Left by a process that was killed. A link that another user has put there is not followed.
   await rm(partial, { force: true })
   try {
     const file = await open(partial, 'wx', 0o600)

@@ -3,8 +3,7 @@ import type { Answer } from 'dns-packet'
 import type { DnsFailure, DnsReply } from './dns-client.ts'
 import type { MxRecord, SecureLookup, SecureRecords, TlsaRecord } from './net.ts'
 
-/** Maximum number of CNAME records that are followed. */
-const CHAIN = 16
+const CNAME_LIMIT = 16
 
 const nameOf = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
@@ -27,7 +26,7 @@ export function secureLookup<T extends keyof SecureRecords>(
 function endOfChain(asked: string, answers: readonly Answer[]): string | undefined {
   const targets = new Map(answers.flatMap((one) => (one.type === 'CNAME' ? [[nameOf(one.name), nameOf(one.data)] as const] : [])))
   let name = asked
-  for (let n = 0; n < CHAIN; n++) {
+  for (let n = 0; n < CNAME_LIMIT; n++) {
     const next = targets.get(name)
     if (next === undefined) return name
     name = next

@@ -6,8 +6,7 @@ import { readFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { HOUR, SECOND, type Duration, type WallTime, type MachineClock, type Timer } from './clock.ts'
 
-/** Maximum duration of one timer. */
-const SLICE: Duration = HOUR
+const TIMER_LIMIT: Duration = HOUR
 /** Maximum time until an alarm notices that the wall clock was set forward. */
 const WALL_CHECK: Duration = SECOND
 
@@ -50,7 +49,7 @@ class SystemClock implements MachineClock {
 
   after(delay: Duration, action: () => void): Timer {
     const deadline = this.monotonic() + Math.max(0, delay)
-    return new SlicedTimer(() => deadline - this.monotonic(), SLICE, action)
+    return new SlicedTimer(() => deadline - this.monotonic(), TIMER_LIMIT, action)
   }
 
   alarm(at: WallTime, action: () => void): Timer {

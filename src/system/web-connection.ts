@@ -33,10 +33,9 @@ export interface WebConnectionDeps {
   readonly clock: Clock
 }
 
-/** At most this many addresses are tried. */
-const ADDRESSES = 4
-/** Limit for each address. */
-const CONNECT: Duration = 10 * SECOND
+const MOST_ADDRESSES = 4
+/** For each address. */
+const CONNECT_LIMIT: Duration = 10 * SECOND
 
 /** The host of a URL, without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
@@ -51,11 +50,11 @@ export async function connectToServer(
   const allowed = allowPrivate ? addresses : addresses.filter(isPublicAddress)
   if (allowed.length === 0) throw new Error(`${host} has the private address ${addresses[0] ?? ''}: ${remedy}`)
   let failure = new Error(`the look-up of ${host} took too long`)
-  for (const address of allowed.slice(0, ADDRESSES)) {
+  for (const address of allowed.slice(0, MOST_ADDRESSES)) {
     const left = end - clock.monotonic()
     if (left <= 0) break
     try {
-      return await net.dial({ address, port, timeout: Math.min(CONNECT, left) })
+      return await net.dial({ address, port, timeout: Math.min(CONNECT_LIMIT, left) })
     } catch (error) {
       failure = new Error(`cannot connect to ${host}[${address}]: ${errorMessage(error)}`, { cause: error })
     }

@@ -4,7 +4,6 @@ import { isoInstant } from '../mail/mail-date.ts'
 import type { TlsResult } from '../store/tls/tls-report.ts'
 import { DAY, SECOND, type WallTime } from '../system/clock.ts'
 
-/** Facts of a report. */
 export interface ReportFacts {
   /** Domain that gets the report. */
   readonly domain: string

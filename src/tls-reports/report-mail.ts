@@ -6,7 +6,7 @@ import { compressed, reportFile, type ReportFacts } from './report-json.ts'
 export interface ReportMail extends ReportFacts {
   readonly sender: string
   readonly recipient: string
-  /** Date field. */
+  /** Value of the Date field (RFC 5322 §3.6.1). */
   readonly date: string
 }
 
@@ -17,7 +17,7 @@ export function reportMail(mail: ReportMail): Buffer {
   const body =
     compressed(mail)
       .toString('base64')
-      // The maximum of a line (RFC 2045 §6.8).
+      // Maximum length of a line (RFC 2045 §6.8).
       .match(/.{1,76}/g) ?? []
   const lines = [
     `From: ${sender}`,

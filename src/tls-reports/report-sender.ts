@@ -41,12 +41,10 @@ const INTERVAL: Duration = 5 * MINUTE
 const SETTLED: Duration = 5 * MINUTE
 /** Time over which the reports of a day are spread. */
 const SPREAD: Duration = 4 * HOUR
-/** Time after which a report that failed is tried again. */
-const RETRY: Duration = HOUR
-/** Number of domains whose reports are sent at the same time, so that a slow server delays its own. */
-const AT_ONCE = 10
-/** Number of days that are kept. */
-const KEPT = 3
+const RETRY_INTERVAL: Duration = HOUR
+/** Limited, so that a slow server delays the report of its own domain only. */
+const DOMAINS_AT_ONCE = 10
+const KEPT_DAYS = 3
 
 export class ReportSender {
   readonly #deps: ReportSenderDeps
@@ -78,13 +76,13 @@ export class ReportSender {
     if (!this.#isSending) return
     const midnight = midnightOf(clock.wall.now())
     const day = dayOf(midnight - DAY)
-    if (this.#pruned !== day) await store.pruneTlsReports(dayOf(midnight - KEPT * DAY))
+    if (this.#pruned !== day) await store.pruneTlsReports(dayOf(midnight - KEPT_DAYS * DAY))
     this.#pruned = day
     const domains = (await store.tlsReportsDue(day)).values()
     const sendNext = async (): Promise<void> => {
       for (const domain of domains) await this.#sendIfDue(day, domain, midnight)
     }
-    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, sendNext))
+    const ended = await Promise.allSettled(Array.from({ length: DOMAINS_AT_ONCE }, sendNext))
     for (const one of ended) if (one.status === 'rejected') throw one.reason
   }
 
@@ -93,7 +91,7 @@ export class ReportSender {
     const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
     const at = clock.now()
     if (!this.#isSending || clock.wall.of(at) < dueAt || !owns(domain)) return
-    if (await store.claimTlsReport({ day, domain, at, until: at + RETRY })) await this.#send(day, domain, midnight - DAY)
+    if (await store.claimTlsReport({ day, domain, at, until: at + RETRY_INTERVAL })) await this.#send(day, domain, midnight - DAY)
   }
 
   get #isSending(): boolean {

@@ -1,7 +1,4 @@
-/**
- * Counts results of TLS sessions in memory, and keeps the counts of the day in the queue once a minute. A crash loses the counts of a minute at
- * most.
- */
+/** Counts results of TLS sessions in memory, and keeps them in the queue once a minute. A crash loses the counts of a minute at most. */
 import { createHash } from 'node:crypto'
 import { errorMessage } from '../system/caught-error.ts'
 import { DAY, MINUTE, type Clock, type Duration, type WallTime, type Timer } from '../system/clock.ts'
@@ -19,7 +16,7 @@ export interface ResultCountsDeps {
 
 const INTERVAL: Duration = MINUTE
 /** Maximum number of different results in memory: those of the day, and those of days before that are not stored yet. Further ones are not counted. */
-const MOST = 10_000
+const MOST_RESULTS = 10_000
 
 /** The UTC day of a time of the wall clock. */
 export const dayOf = (wall: WallTime): Day => isoInstant(wall).slice(0, 10)
@@ -67,10 +64,10 @@ export class ResultCounts {
     if (known !== undefined) {
       known.sessions++
       known.isKept = false
-    } else if (this.#counts.size < MOST) this.#counts.set(id, { ...result, day, key, sessions: 1, isKept: false })
+    } else if (this.#counts.size < MOST_RESULTS) this.#counts.set(id, { ...result, day, key, sessions: 1, isKept: false })
     else if (!this.#isFull) {
       this.#isFull = true
-      note(`TLSRPT: more than ${MOST} different results of sessions; new ones are not counted until the next day`, 'warning')
+      note(`TLSRPT: more than ${MOST_RESULTS} different results of sessions; new ones are not counted until the next day`, 'warning')
     }
     this.#arm()
   }

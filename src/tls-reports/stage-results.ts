@@ -51,7 +51,7 @@ export function stageResults(stage: TlsStage, { noPolicy }: { readonly noPolicy:
     const failure = daneFailure(stage, dane)
     if (failure === undefined) return []
     const policy = { 'policy-type': 'tlsa', 'policy-string': recordsOf(dane), 'policy-domain': dane.base } as const
-    // The domain of the host has published the records, and learns of them too.
+    // The domain of the host has published the records, so it gets a report too.
     return [...new Set([domain, dane.base])].map((reported) => resultOf(stage, { reported, policy, failure }))
   }
   if (sts !== null) {

@@ -37,7 +37,6 @@ export class TlsReports {
     await this.#counts.close()
   }
 
-  /** Counts the end of a TLS stage. */
   readonly count = (stage: TlsStage): void => {
     const { settings, note } = this.#deps
     const { skipsResumed, noPolicy } = settings()
@@ -49,6 +48,6 @@ export class TlsReports {
   }
 }
 
-/** As Postfix logs it (TLSRPT_README). */
+/** Text of a failure as Postfix logs it (TLSRPT_README). */
 const failureLine = ({ domain, mx, type, reason }: StageResult): string =>
   `TLSRPT: status=failure, domain=${domain}, receiving_mx=${mx}, failure_type=${type.replaceAll('-', '_')}, failure_reason=${reason}`

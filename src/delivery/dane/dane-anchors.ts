@@ -1,7 +1,7 @@
 /** Issuers that TLSA records of usage 2 have matched, by the digest of the terms: the next handshake verifies with them at once. */
 
-/** Maximum number of issuers. The oldest is dropped first. */
-const MOST = 1_000
+/** The oldest is dropped first. */
+const MOST_ISSUERS = 1_000
 
 export class DaneAnchors {
   readonly #pems = new Map<string, string>()
@@ -13,7 +13,7 @@ export class DaneAnchors {
   keep(digest: string, pem: string): void {
     this.#pems.set(digest, pem)
     const [oldest] = this.#pems.keys()
-    if (this.#pems.size > MOST && oldest !== undefined) this.#pems.delete(oldest)
+    if (this.#pems.size > MOST_ISSUERS && oldest !== undefined) this.#pems.delete(oldest)
   }
 
   forget(digest: string): void {

@@ -14,12 +14,11 @@ export type DaneVerification =
   | { readonly kind: 'anchor'; readonly pem: string }
   | { readonly kind: 'refused'; readonly why: string }
 
-/** Maximum length of a chain that is searched. */
-const LONGEST = 10
+const LONGEST_CHAIN = 10
 
 function issuersOf(leaf: X509Certificate): readonly X509Certificate[] {
   const issuers: X509Certificate[] = []
-  for (let at = leaf.issuerCertificate; at !== undefined && issuers.length < LONGEST; at = at.issuerCertificate) {
+  for (let at = leaf.issuerCertificate; at !== undefined && issuers.length < LONGEST_CHAIN; at = at.issuerCertificate) {
     issuers.push(at)
     if (at.issuerCertificate?.fingerprint256 === at.fingerprint256) break
   }

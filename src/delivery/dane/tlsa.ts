@@ -19,8 +19,7 @@ function isWellFormed({ usage, selector, matchingType, data }: TlsaRecord, diges
 }
 
 /**
- * The usable records. Of the digests of one usage and selector, only the strongest counts (RFC 7671 §9), so that an attacker gains nothing
- * by a weaker one.
+ * The usable records: per usage and selector those of the strongest digest (RFC 7671 §9), so that a weaker one gains an attacker nothing.
  */
 export function usableRecords(records: readonly TlsaRecord[], digests: readonly DaneDigest[]): readonly TlsaRecord[] {
   const known = records.filter((record) => isWellFormed(record, digests))

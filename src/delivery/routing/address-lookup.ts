@@ -62,7 +62,6 @@ export class LookupFailures {
   }
 }
 
-/** An address of a host. */
 export interface FoundAddress {
   readonly address: string
   /** True when the answer was authentic, with smtp_dns_support_level = dnssec. */

@@ -28,11 +28,11 @@ interface DeadEnd {
 }
 
 /** Time for which the result of a search is used again. */
-const KEPT: Duration = MINUTE
+const KEPT_TIME: Duration = MINUTE
 /** Status of a search whose look-ups failed for now. */
 const LOOKUP_FAILED = '4.4.3'
-/** Domains in memory. A full memory is emptied. */
-const MEMORY = 1000
+/** Number of domains in memory. A full memory is emptied. */
+const MOST_DOMAINS = 1000
 
 export class DeadEnds {
   readonly #deps: DeadEndsDeps
@@ -91,9 +91,9 @@ export class DeadEnds {
     const now = this.#deps.clock.monotonic()
     const known = this.#searches.get(domain)
     if (known !== undefined && now < known.until) return known.search
-    if (this.#searches.size >= MEMORY) this.#searches.clear()
+    if (this.#searches.size >= MOST_DOMAINS) this.#searches.clear()
     const search = this.#find(domain)
-    this.#searches.set(domain, { until: now + KEPT, search })
+    this.#searches.set(domain, { until: now + KEPT_TIME, search })
     return search
   }
 

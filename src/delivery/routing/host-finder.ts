@@ -45,7 +45,6 @@ interface Exchanger {
   readonly preference: number
 }
 
-/** The mail exchangers of a next hop. */
 interface Exchangers {
   /** True when the domain is its own exchanger. */
   readonly only: boolean
@@ -201,10 +200,7 @@ export class HostFinder {
 
 const found = (hosts: readonly Host[]): HostSearch => ({ kind: 'found', hosts, relayIsListed: false })
 
-/**
- * The MX records that name a host, best preference first. Fails for a null MX, which means that the domain accepts no mail (RFC
- * 7505).
- */
+/** MX records that name a host, best preference first. Fails for a null MX: the domain accepts no mail (RFC 7505). */
 function usable(
   name: string,
   { records, secure }: Extract<SecureLookup<MxRecord>, { kind: 'found' }>,

@@ -24,7 +24,7 @@ export interface Host {
   readonly preference: number
   /** True when the host has the best preference in its list. */
   readonly best: boolean
-  /** Authenticity of its names, with smtp_dns_support_level = dnssec; absent for addresses without a name. */
+  /** Authenticity of the host's names, with smtp_dns_support_level = dnssec; absent for addresses without a name. */
   readonly dns?: HostDns | undefined
 }
 

@@ -19,7 +19,6 @@ import type { RoutingTables } from './routing-tables.ts'
 
 interface RouteBase {
   readonly destination: DestinationName
-  /** The recipient domain of the route. */
   readonly domain: string
 }
 
@@ -44,7 +43,7 @@ export class Router {
   readonly #transports: ReadonlyMap<string, Transport>
   /** The tables that transport_maps names; absent where it is a TOML table. */
   readonly #tables: LookupTable | undefined
-  /** Values of these tables that were parsed. */
+  /** Parsed values of the tables. */
   readonly #parsed = new Map<string, Transport>()
   /** True when transport_maps may have entries for full addresses, which are looked up first (transport(5)). */
   readonly #hasAddresses: boolean
@@ -83,7 +82,7 @@ export class Router {
     return own === undefined ? this.#routeOfDomain(domain) : this.#routeBy(this.#default, domain, null)
   }
 
-  /** The value for an address, or for it without its extension. */
+  /** The value for an address, or for the address without its extension. */
   #ofAddress(address: string): Transport | undefined {
     const parts = partsOf(address, this.#rules)
     for (const { key, isWhole } of userForms(parts, parts.domain)) {
@@ -114,9 +113,7 @@ export class Router {
     return { kind: 'smtp', nexthops: this.#relayhost }
   }
 
-  /**
-   * Builds a route. `table` is the recipient domain's own [destination] table, which makes the domain a destination of its own.
-   */
+  /** Builds a route. `table` is the recipient domain's own [destination] table, which makes the domain a destination of its own. */
   #routeBy(transport: KnownTransport, domain: string, table: string | null): Route {
     if ('nexthops' in transport) return this.#relay(transport, domain, table)
     const destination = table === null ? `${transport.kind}:${domain}` : domain
@@ -131,10 +128,7 @@ export class Router {
     return { destination, domain, transport: 'discard', text: 'undeliverable postmaster notification' }
   }
 
-  /**
-   * The value of a key. `whole` is a full address, which tables of patterns match. Mail waits (4.3.5) where a table cannot be used, until it is
-   * corrected.
-   */
+  /** The value of a key. `whole` is a full address, which tables of patterns match. Mail waits (4.3.5) while a table cannot be used. */
   #find(key: string, whole?: string): Transport | undefined {
     const entry = this.#transports.get(key)
     if (entry !== undefined || this.#tables === undefined) return entry

@@ -31,7 +31,6 @@ import { isRelay, lookupFailed, lookupTimedOut, policyUnreadable, unsendable, ty
 import { SessionOpener, type HopContext, type RelayRoute, type SessionOpenerDeps } from './session-opener.ts'
 import type { FailedSession, SmtpSession } from './smtp-session.ts'
 
-/** Dependencies that all attempts share. */
 export interface AttemptDeps extends SessionOpenerDeps {
   readonly policies: DestinationPolicies
   readonly finder: HostFinder
@@ -49,10 +48,7 @@ export interface AttemptDeps extends SessionOpenerDeps {
   readonly rehearsal?: Rehearsal | undefined
 }
 
-/**
- * Rate in bytes per second. The transfer time of a message at this rate is added to smtp_attempt_time_limit (Postfix
- * smtp_min_data_rate).
- */
+/** In bytes per second. The transfer time of a message at this rate is added to smtp_attempt_time_limit (Postfix smtp_min_data_rate). */
 const MIN_DATA_RATE = 500
 
 export class Attempt {

@@ -1,6 +1,5 @@
 /**
- * Applies smtp_header_checks to the header of a message while its content is read for a next hop (Postfix smtp(8)). The queued
- * message stays as it is.
+ * Applies smtp_header_checks to a header while the content is read for a next hop (Postfix smtp(8)). The queued message stays unchanged.
  */
 import { parseAction, problemOf, type ActionName } from '../../checks/action.ts'
 import type { CheckTable } from '../../checks/check-tables.ts'

@@ -2,8 +2,8 @@
 
 const CONCEALED = '****'
 /** Minimum length of a secret, and of a part of it, that is found. Shorter texts occur in ordinary words. */
-const SHORTEST = 8
-/** Distance of the parts that are compared: parts of SHORTEST + STEP - 1 characters are always found. */
+const SHORTEST_SECRET = 8
+/** Distance of the parts that are compared: parts of SHORTEST_SECRET + STEP - 1 characters are always found. */
 const STEP = 4
 
 /** Runs of characters of which access tokens and base64 consist (RFC 6750 §2.1, RFC 4648 §4). */
@@ -14,7 +14,7 @@ export class Concealment {
   readonly #folded: readonly string[]
 
   constructor(secrets: readonly string[] = []) {
-    this.#secrets = secrets.filter(({ length }) => length >= SHORTEST)
+    this.#secrets = secrets.filter(({ length }) => length >= SHORTEST_SECRET)
     this.#folded = this.#secrets.map((secret) => secret.toLowerCase())
   }
 
@@ -26,8 +26,8 @@ export class Concealment {
   }
 
   #betrays(run: string): boolean {
-    for (let at = 0; at < run.length - SHORTEST + STEP; at += STEP) {
-      const part = run.slice(Math.min(at, run.length - SHORTEST)).slice(0, SHORTEST)
+    for (let at = 0; at < run.length - SHORTEST_SECRET + STEP; at += STEP) {
+      const part = run.slice(Math.min(at, run.length - SHORTEST_SECRET)).slice(0, SHORTEST_SECRET)
       if (this.#folded.some((secret) => secret.includes(part))) return true
     }
     return false

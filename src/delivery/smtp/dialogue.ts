@@ -106,10 +106,7 @@ export class Dialogue {
     return new Promise((answered) => this.#expected.push({ step, answered }))
   }
 
-  /**
-   * Parses received bytes. When `isCurrent` returns false, because TLS has replaced the connection, the rest of the bytes is
-   * ignored.
-   */
+  /** Parses received bytes. When `isCurrent` returns false, because TLS has replaced the connection, the rest of the bytes is ignored. */
   receive(chunk: Buffer, isCurrent: () => boolean): void {
     this.#reader.feed(chunk)
     while (!this.#over && isCurrent()) {

@@ -4,8 +4,7 @@
  */
 import { queueIdOf, type DeliveryRequest, type DestinationName } from '../../mail/message.ts'
 
-/** Maximum number of destinations that are remembered. */
-const DESTINATIONS = 10_000
+const MOST_DESTINATIONS = 10_000
 
 export class EightBitWarnings {
   readonly #warn: (text: string) => void
@@ -18,7 +17,7 @@ export class EightBitWarnings {
   /** Called when content went to a relay that does not offer 8BITMIME. */
   sent({ destination, message }: DeliveryRequest, relay: string): void {
     if (this.#warned.has(destination)) return
-    if (this.#warned.size >= DESTINATIONS) this.#warned.clear()
+    if (this.#warned.size >= MOST_DESTINATIONS) this.#warned.clear()
     this.#warned.add(destination)
     this.#warn(`${queueIdOf(message)}: 8-bit content sent to ${relay}, which does not offer 8BITMIME; reported once for ${destination}`)
   }

@@ -10,10 +10,7 @@ import type { LeasedRecipient, Message } from '../../mail/message.ts'
 /** Extensions in a host's EHLO reply: upper-case keywords with their parameters. */
 export type Extensions = ReadonlyMap<string, string>
 
-/**
- * Parses the lines of an EHLO reply after the first line, without codes. `discarded` are keywords in lower case that are ignored
- * (smtp_discard_ehlo_keywords).
- */
+/** Parses the lines of an EHLO reply after the first, without codes. Ignores `discarded`, in lower case (smtp_discard_ehlo_keywords). */
 export function parseExtensions(lines: readonly string[], discarded: readonly string[] = []): Extensions {
   const extensions = lines.map((line) => {
     const [keyword = '', ...parameters] = line.trim().split(/[\s=]+/)

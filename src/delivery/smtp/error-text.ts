@@ -20,10 +20,7 @@ export function systemErrorText(error: unknown): string {
 /** Advice that Node adds to some reasons of OpenSSL; it speaks of Node's command line. */
 const NODE_HINT = /; if the root CA is installed locally.*$/
 
-/**
- * Text of a TLS error. OpenSSL's message begins with a thread id and ends with a source line; Node's `reason` is the text between
- * them.
- */
+/** Text of a TLS error. OpenSSL's message begins with a thread id and ends with a source line; Node's `reason` is the text between. */
 export function tlsErrorText(error: Error): string {
   if (!('library' in error && 'reason' in error)) return error.message.replace(NODE_HINT, '')
   return typeof error.reason === 'string' ? error.reason : error.message

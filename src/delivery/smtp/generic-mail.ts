@@ -1,7 +1,4 @@
-/**
- * Rewrites a message for a next hop by smtp_generic_maps: its envelope, and its header while the content is read. The queued
- * message stays as it is.
- */
+/** Rewrites a message for a next hop by smtp_generic_maps: envelope, and header while it is read. The queued message stays unchanged. */
 import { SigningFailed } from '../../dkim/signer.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import { HeaderEditor, type HeaderRules } from '../../mail/header-editor.ts'

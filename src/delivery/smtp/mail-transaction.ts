@@ -31,10 +31,7 @@ export interface CommandChannel {
   beginContent(): void
   /** Writes content. Resolves with true when more may be written, and with false when the connection failed. */
   write(bytes: Uint8Array): Promise<boolean>
-  /**
-   * Writes the end of the content and returns `count` replies. A 2xx reply is accepted only after this process has sent all
-   * bytes.
-   */
+  /** Writes the end of the content and returns `count` replies. A 2xx reply is accepted only after this process has sent all bytes. */
   finish(bytes: Uint8Array, count: number): Promise<ServerReply | undefined>[]
   /** Writes a BDAT command with its chunk, not the last one, and returns the reply. A 2xx reply is accepted as for `finish`. */
   chunk(bytes: Uint8Array): Promise<ServerReply | undefined>
@@ -62,8 +59,7 @@ type FirstChunk = Extract<ContentRead, { kind: 'chunk' }>
 export const isKind = (kind: 2 | 3 | 4 | 5, reply: ServerReply | undefined): boolean => Math.trunc((reply?.code ?? 0) / 100) === kind
 
 /**
- * True for a reply after which a connection is not reused. A syntax error may mean that client and server are out of step
- * (Postfix smtp_chat.c).
+ * True for a reply after which a connection is not reused: a syntax error may mean that both ends are out of step (Postfix smtp_chat.c).
  */
 export const isSuspicious = (reply: ServerReply | undefined): boolean =>
   reply !== undefined && ((reply.code >= 500 && reply.code <= 509) || reply.code === 555 || reply.code === 421)
@@ -173,10 +169,7 @@ class Transaction {
     return true
   }
 
-  /**
-   * False for a cached connection without a 2xx reply to RSET. The connection was closed before, which is not a failure of the
-   * host.
-   */
+  /** False for a cached connection without a 2xx reply to RSET. The connection was closed before, which is not a failure of the host. */
   async #isFresh(reset: Promise<ServerReply | undefined> | undefined): Promise<boolean> {
     if (isKind(2, await reset)) return true
     this.#transcript.stale = true

@@ -1,7 +1,4 @@
-/**
- * Reads the content of a message chunk by chunk and verifies its length, so that a final dot is never sent after an incomplete
- * message.
- */
+/** Reads the content of a message chunk by chunk and verifies its length: a final dot is never sent after an incomplete message. */
 import { contentSize, type ContentId, type Message } from '../../mail/message.ts'
 import { freeChunk } from '../../store/chunks.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'

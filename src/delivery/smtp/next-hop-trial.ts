@@ -21,8 +21,7 @@ import { failedSession } from './host-session.ts'
 import type { DeliverySecrets } from './smtp-agent.ts'
 import { SmtpSession, type FailedSession } from './smtp-session.ts'
 
-/** Time limit for the session with one host. */
-const LIMIT: Duration = seconds(30)
+const SESSION_LIMIT: Duration = seconds(30)
 
 export interface TrialDeps {
   readonly config: Config
@@ -93,9 +92,9 @@ async function connect(host: Host, { config, net, clock, settings, tls, credenti
   if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
   const localAddress = (host.address.includes(':') ? bind6 : bind) || undefined
   try {
-    const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, LIMIT) })
+    const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, SESSION_LIMIT) })
     const session = { peer: host, clock, settings, helo: config.smtp_helo_name, lmtp: false, tls, credentials, detectLoop: false }
-    const end = { endBy: clock.monotonic() + LIMIT, quitting: new Set<typeof socket>() }
+    const end = { endBy: clock.monotonic() + SESSION_LIMIT, quitting: new Set<typeof socket>() }
     return await SmtpSession.open(socket, { ...session, ...end }, new AbortController().signal)
   } catch (error) {
     return failedSession({ kind: 'unreachable', why: systemErrorText(error) }, tls)

@@ -69,7 +69,6 @@ export interface SmtpAgentDeps {
   readonly signing?: MessageSigning | null | undefined
   /** smtp_header_checks; null or absent without. */
   readonly headerChecks?: HeaderChecks | null | undefined
-  /** Writes a line to the log. */
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
   readonly secured: (relay: string, connection: TlsConnection) => void

@@ -1,6 +1,4 @@
-/**
- * Time limit of the awaited reply. One timer serves all commands: a timer that expires before the current deadline is set again.
- */
+/** Time limit of the awaited reply. One timer serves all commands: a timer that expires before the current deadline is set again. */
 import type { Clock, Duration, Timer } from '../../system/clock.ts'
 
 export class Deadline {

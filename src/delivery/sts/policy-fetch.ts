@@ -50,7 +50,6 @@ class StepLimit {
     this.#timer = this.#arm()
   }
 
-  /** Begins the next step. */
   next(): void {
     this.#timer.cancel()
     this.#timer = this.#arm()

@@ -40,7 +40,7 @@ const REFRESH_INTERVAL: Duration = HOUR
 /** Time between two fetches in the background. */
 const REFRESH_PAUSE: Duration = SECOND
 /** Maximum number of domains in memory. The one that was added first is dropped. */
-const MOST = 10_000
+const MOST_DOMAINS = 10_000
 
 /** A domain in memory. */
 interface Known {
@@ -125,7 +125,7 @@ export class StsPolicies {
     this.#known.delete(domain)
     this.#known.set(domain, known)
     const [oldest] = this.#known.keys()
-    if (this.#known.size > MOST && oldest !== undefined) this.#known.delete(oldest)
+    if (this.#known.size > MOST_DOMAINS && oldest !== undefined) this.#known.delete(oldest)
     return known
   }
 
@@ -165,7 +165,7 @@ export class StsPolicies {
     this.#failures.delete(domain)
     this.#failures.set(domain, { type, reason, at: failedAt })
     const [oldest] = this.#failures.keys()
-    if (this.#failures.size > MOST && oldest !== undefined) this.#failures.delete(oldest)
+    if (this.#failures.size > MOST_DOMAINS && oldest !== undefined) this.#failures.delete(oldest)
     note(`MTA-STS policy of ${domain} (id ${id}) cannot be fetched: ${reason}`, 'warning')
     await this.#tryToStore(domain, (store) => store.noteStsPolicy({ domain, failedAt, failure: reason }))
   }

@@ -10,10 +10,8 @@ export type StsAnnouncement =
   | { readonly kind: 'none' }
   | { readonly kind: 'invalid' | 'failed'; readonly reason: string }
 
-/** Name of the TXT record of a domain. */
 export const recordName = (domain: string): string => `_mta-sts.${domain}`
 
-/** Name of the host that serves the policy of a domain. */
 export const policyHost = (domain: string): string => `mta-sts.${domain}`
 
 /** The announcement in the TXT records at `recordName`. Without exactly one record of this version there is none (RFC 8461 §3.1). */
@@ -42,8 +40,8 @@ export interface PublishedPolicy {
   readonly maxAge: Duration
 }
 
-/** Largest `max_age` in seconds: a year. */
-const LONGEST = 31_557_600
+/** In seconds: a year. */
+const LONGEST_MAX_AGE = 31_557_600
 
 /** Error for a policy that is not valid; its text says why. */
 export class InvalidPolicy extends Error {
@@ -60,7 +58,8 @@ export function parsePolicy(text: string): PublishedPolicy {
   const mode = first.get('mode')
   if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new InvalidPolicy('mode is none of enforce, testing, none')
   const age = first.get('max_age') ?? ''
-  if (!/^\d{1,10}$/.test(age) || Number(age) > LONGEST) throw new InvalidPolicy(`max_age is not a number of seconds up to ${LONGEST}`)
+  if (!/^\d{1,10}$/.test(age) || Number(age) > LONGEST_MAX_AGE)
+    throw new InvalidPolicy(`max_age is not a number of seconds up to ${LONGEST_MAX_AGE}`)
   if (mode !== 'none' && mx.length === 0) throw new InvalidPolicy('mx is missing')
   return { mode, mx: mx.map(patternOf), maxAge: Number(age) * SECOND }
 }

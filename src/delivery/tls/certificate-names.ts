@@ -7,7 +7,6 @@ type Named = Partial<Pick<PeerCertificate, 'subjectaltname'>>
 export const dnsNamesOf = (certificate: Named): readonly string[] =>
   (certificate.subjectaltname ?? '').split(/,\s*/).flatMap((name) => (name.startsWith('DNS:') ? name.slice(4).toLowerCase() : []))
 
-/** True when the certificate names the host. */
 export const namesHost = (certificate: Named, host: string): boolean =>
   dnsNamesOf(certificate).some(
     (name) => name === host || (name.startsWith('*.') && host.includes('.') && name.slice(1) === host.slice(host.indexOf('.'))),

@@ -5,7 +5,6 @@ import type { Config } from '../../config/options.ts'
 import { formatNextHop, parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { keysOf, loginLines, SaslCredentials, type LoginLine } from './sasl-credentials.ts'
 
-/** A login with access tokens. */
 export interface OauthLogin {
   readonly table: string
   readonly user: string

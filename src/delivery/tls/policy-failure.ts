@@ -1,9 +1,7 @@
 /** Failure of a host to meet the TLS policy of a domain, for the log and the metrics. Pure. */
 import type { TlsFacts, TlsPolicySource } from '../../mail/tls-facts.ts'
 
-/** A host that did not meet the TLS policy of a domain. */
 export interface TlsPolicyFailure {
-  /** Domain of the policy. */
   readonly domain: string
   readonly policy: Extract<TlsPolicySource, 'sts' | 'dane'>
   /** True when no mail was sent to the host; false when the policy is only tested. */

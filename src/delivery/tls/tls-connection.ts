@@ -4,7 +4,6 @@ import { TLSSocket } from 'node:tls'
 import type { WallTime } from '../../system/clock.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
-/** TLS of one connection to a next hop. */
 export interface TlsConnection {
   /**
    * Certificate of the server: not from a trusted CA; from a trusted CA; from a trusted CA and with the required name (levels
@@ -25,7 +24,6 @@ export interface TlsConnection {
   readonly certificate?: PeerCertificate | undefined
 }
 
-/** The certificate of a server. */
 export interface PeerCertificate {
   /** Subject alternative names as OpenSSL prints them: `DNS:mx.example, DNS:*.example`. */
   readonly names: string

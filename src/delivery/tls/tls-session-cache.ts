@@ -3,16 +3,13 @@
  * smtp_tls_session_cache_database). A host that refuses to resume a session performs a full handshake.
  */
 
-/** Maximum number of sessions. The oldest is dropped first. */
-const MOST = 1_000
+/** The oldest is dropped first. */
+const MOST_SESSIONS = 1_000
 
 export class TlsSessionCache {
   readonly #tickets = new Map<string, Buffer>()
 
-  /**
-   * Returns the session to resume. The key contains host and policy, because the certificate of a resumed session is not verified
-   * again.
-   */
+  /** Returns the session to resume. The key has host and policy, because the certificate of a resumed session is not verified again. */
   offer(key: string): Buffer | undefined {
     return this.#tickets.get(key)
   }
@@ -20,7 +17,7 @@ export class TlsSessionCache {
   keep(key: string, ticket: Buffer): void {
     this.#tickets.delete(key)
     this.#tickets.set(key, ticket)
-    if (this.#tickets.size <= MOST) return
+    if (this.#tickets.size <= MOST_SESSIONS) return
     const [oldest] = this.#tickets.keys()
     if (oldest !== undefined) this.#tickets.delete(oldest)
   }

@@ -20,7 +20,6 @@ export type DaneStage =
 export interface TlsStage {
   /** Domain whose mail exchangers were looked up. */
   readonly domain: string
-  /** Name and address of the host. */
   readonly host: { readonly name: string; readonly address: string }
   /** Address from which the connection was made; undefined without one. */
   readonly localAddress: string | undefined
@@ -40,5 +39,5 @@ export interface TlsStage {
 export const isTlsOptional = ({ prependedHeaders = '' }: Pick<Message, 'prependedHeaders'>): boolean =>
   prependedHeaders.includes(TLS_OPTIONAL)
 
-/** The field that marks such a message, among the prepended ones. */
+/** The field, among the prepended ones, of a message whose sender wants delivery even without TLS. */
 export const TLS_OPTIONAL = 'TLS-Required: No\r\n'

@@ -1,7 +1,6 @@
 /** TXT records that ask for reports about TLS (RFC 8460 §3). Pure. */
 import type { Lookup } from '../../system/net.ts'
 
-/** Name of the record of a domain. */
 export const tlsrptName = (domain: string): string => `_smtp._tls.${domain}`
 
 /** Addresses for reports, `mailto:` and `https:`; none without a record, and the reason of a record that cannot be used. */
@@ -13,8 +12,8 @@ export type TlsrptRecord =
 const VERSION = /^v=TLSRPTv1[ \t]*;/
 /** A `mailto:` URI may have header fields (RFC 6068 §2). */
 const ADDRESS = /^(?:mailto:[^@\s,?]+@[^@\s,?]+(?:\?[^\s,!]*)?|https:\/\/[^\s,!]+)$/i
-/** Maximum number of addresses; further ones are not used. */
-const MOST = 5
+/** Further addresses are not used. */
+const MOST_ADDRESSES = 5
 
 /** The record among the TXT records at `tlsrptName`. Without exactly one record of this version there is none (RFC 8460 §3). */
 export function tlsrptRecord(answer: Lookup<string>): TlsrptRecord {
@@ -25,6 +24,6 @@ export function tlsrptRecord(answer: Lookup<string>): TlsrptRecord {
   if (others.length > 0) return { kind: 'invalid', why: `there are ${records.length} records, which count as none` }
   const field = record.split(';').flatMap((part) => /^\s*rua\s*=\s*(.*?)\s*$/s.exec(part)?.[1] ?? [])
   const addresses = (field[0] ?? '').split(',').map((address) => address.trim())
-  const rua = [...new Set(addresses.filter((address) => ADDRESS.test(address)))].slice(0, MOST)
+  const rua = [...new Set(addresses.filter((address) => ADDRESS.test(address)))].slice(0, MOST_ADDRESSES)
   return rua.length > 0 ? { kind: 'found', rua } : { kind: 'invalid', why: 'it has no address that starts with mailto: or https: (rua=)' }
 }
