@@ -50,6 +50,7 @@ const LAYERS = [
   'queue',
   'tls-reports',
   'presentation',
+  'presentation/plots',
   'domain-check',
   'subscriptions',
   'access',

@@ -28,6 +28,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/mutants/**/*.test.ts',
   'test/types/**/*.test.ts',
   'test/simulator/retry-guide.test.ts',
+  'test/simulator/pages/pages-browser.test.ts',
   'test/simulator/contention/contention.test.ts',
   'test/cli/commands/simulate-run.test.ts',
   'test/cli/render/simulator-tables.test.ts',

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PLOT_STYLE } from '../presentation/plots/svg-plot.ts'
 import { route, type Route } from '../http/route-table.ts'
 
 const TYPES = {
@@ -19,7 +20,7 @@ const TYPES = {
 const names = Object.keys(TYPES) as (keyof typeof TYPES)[]
 
 const FILES: ReadonlyMap<string, string> = new Map(
-  names.map((name) => [name, readFileSync(join(import.meta.dirname, 'browser', name), 'utf8')]),
+  names.map((name) => [name, readFileSync(join(import.meta.dirname, 'browser', name), 'utf8') + (name === 'page.css' ? PLOT_STYLE : '')]),
 )
 
 const hash = createHash('sha256')

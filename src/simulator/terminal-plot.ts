@@ -1,5 +1,6 @@
 /** Plots for a terminal: attempts as marks on a logarithmic time axis, outages as shaded rows, curves as rows of block characters. */
-import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../system/clock.ts'
+import { DURATION_STEPS } from '../presentation/plots/plot-axis.ts'
+import { DAY, type Duration, HOUR, MINUTE } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 
 const TICKS: readonly (readonly [string, Duration])[] = [
@@ -30,16 +31,9 @@ export function timeAxis(longest: Duration, width: number): string {
   return axis
 }
 
-const STEPS: readonly Duration[] = [
-  ...[1, 2, 5, 10, 30].map((n) => n * SECOND),
-  ...[1, 2, 5, 10, 30].map((n) => n * MINUTE),
-  ...[1, 2, 4, 8].map((n) => n * HOUR),
-  ...[1, 2, 7, 14, 28].map((n) => n * DAY),
-]
-
 /** Linear axis for curves, with as many round times as fit. */
 export function evenAxis(longest: Duration, width: number): string {
-  const step = STEPS.find((candidate) => (candidate / Math.max(1, longest)) * width >= 8) ?? longest
+  const step = DURATION_STEPS.find((candidate) => (candidate / Math.max(1, longest)) * width >= 8) ?? longest
   let axis = ''
   for (let at = 0; at <= longest; at += Math.max(1, step)) {
     const labelled = axis.padEnd(Math.round((at / Math.max(1, longest)) * width)) + roundTime(at)

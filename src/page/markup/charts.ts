@@ -1,30 +1,10 @@
 /**
- * Small charts as inline SVG: curves, bars, and the strip of the last outcomes. Everything that they show is also text: in a
+ * Small drawings as inline SVG: bars, and the strip of the last outcomes. Everything that they show is also text: in a
  * label for screen readers, or beside them.
  */
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 
 const rounded = (value: number): number => Math.round(value * 10) / 10
-
-/** Numbers as positions from left to right, the largest at the top; `most` is the value at the top. */
-function curvePoints(
-  values: readonly number[],
-  { width, height, most }: { width: number; height: number; most: number },
-): readonly string[] {
-  const step = width / Math.max(1, values.length - 1)
-  return values.map((value, i) => `${rounded(i * step)} ${rounded(height - 1 - (value / most) * (height - 3))}`)
-}
-
-/** A curve with the area below it, as wide as its place. `label` says what it shows, with its extremes. */
-export function sparkline(values: readonly number[], label: string, tone: string): Html {
-  const [width, height] = [240, 44]
-  const points = curvePoints(values, { width, height, most: Math.max(...values, 1e-9) })
-  const line = `M${points.join('L')}`
-  return html`<svg class="spark ${tone}" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">
-    <path class="area" d="${`${line}L${width} ${height}L0 ${height}Z`}" />
-    <path class="line" d="${line}" />
-  </svg>`
-}
 
 /** Averages of groups of neighbouring values, so that at most `most` remain. */
 export function thinned(values: readonly number[], most: number): readonly number[] {

@@ -1,6 +1,6 @@
 /** An action as a command and as a request to the API, to copy. */
 import { shellWord } from '../../system/shell-word.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 
 export interface ApiCall {
   readonly method: 'POST' | 'GET' | 'DELETE'

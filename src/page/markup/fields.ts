@@ -1,5 +1,5 @@
 /** Fields of forms, with visible labels. */
-import { fieldText, html, type Html, type Part } from './html.ts'
+import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
 
 export interface Field {
   readonly name: string

@@ -1,5 +1,5 @@
 /** The frame of every screen: head, navigation, search, state of the relay, and foot. */
-import { html, type Html, type Part } from './html.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
 import type { View } from './view.ts'

@@ -2,7 +2,7 @@
  * Tables. On a phone each row becomes a card, whose values have the headings of their columns as labels. The roles keep the table
  * a table for screen readers there.
  */
-import { html, type Html, type Part } from './html.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
 
 export interface Column<Row> {
   readonly heading: Part

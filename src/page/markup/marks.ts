@@ -1,5 +1,5 @@
 /** Marks of states and outcomes: a shape, a colour and the word. The shape and the word carry the meaning without the colour. */
-import { html, type Html, type Part } from './html.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
 
 /** Colour of a mark, by its meaning. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'held' | 'faint'

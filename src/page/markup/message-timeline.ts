@@ -2,7 +2,7 @@
  * The life of a message as a drawing: its arrival, the attempts so far, now, the planned attempts, warnings and the end. The axis is
  * logarithmic in the age, as waits grow with it. A table beside the drawing has the same values.
  */
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import { pathOf, toneOf } from './marks.ts'
 import { span } from './times.ts'
 

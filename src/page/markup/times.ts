@@ -1,7 +1,7 @@
 /** Times, durations, counts and sizes as markup. The browser keeps relative times current; without scripts they are those of the request. */
 import { isoTime, grouped, localTime, plural, relative, span } from '../../presentation/text.ts'
 import type { WallTime } from '../../system/clock.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import type { View } from './view.ts'
 
 /** Converts the times of deferd's JSON, which are seconds. */

@@ -1,10 +1,11 @@
 /** One destination: its state, the causes for which its mail waits, and what can be done about it. */
 import type { CauseJson } from '../../presentation/cause-json.ts'
 import type { CausesValue, DestinationValue } from './shown-values.ts'
-import { bar, outcomeStrip, sparkline } from '../markup/charts.ts'
+import { bar, outcomeStrip } from '../markup/charts.ts'
+import { sparkline } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
-import { html, joined, type Html, type Part } from '../markup/html.ts'
+import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { hintPart, marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'

@@ -1,6 +1,6 @@
 /** A request that was refused or failed, as a sentence, with the way back. */
 import type { Screen } from '../markup/frame.ts'
-import { html } from '../markup/html.ts'
+import { html } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
 import { shapeOf } from '../markup/marks.ts'
 import type { View } from '../markup/view.ts'

@@ -1,5 +1,5 @@
 /** The login: a form with one field for the code that `deferd page` prints. */
-import { html, type Html } from '../markup/html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import { shapeOf } from '../markup/marks.ts'
 
 export interface LoginFacts {

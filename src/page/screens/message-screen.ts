@@ -2,7 +2,7 @@
 import type { FutureValue, MessageValue } from './shown-values.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
-import { html, type Html, type Part } from '../markup/html.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
 import { hintPart, marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'

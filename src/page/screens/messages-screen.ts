@@ -3,7 +3,7 @@ import type { CountValue, ListedMessage, MessagesValue } from './shown-values.ts
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field, hidden } from '../markup/fields.ts'
-import { fieldText, html, type Html } from '../markup/html.ts'
+import { fieldText, html, type Html } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'

@@ -1,11 +1,12 @@
 /** The figures of the first screen: rates, queues, and messages by age. */
 import type { NowValue, SeriesValue } from './shown-values.ts'
-import { bar, sparkline, thinned } from '../markup/charts.ts'
+import { bar, thinned } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
-import { html, type Html } from '../markup/html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
 import { age, count, rate, span } from '../markup/times.ts'
+import { sparkline } from '../../presentation/plots/svg-plot.ts'
 import { MINUTE } from '../../system/clock.ts'
 import type { View } from '../markup/view.ts'
 

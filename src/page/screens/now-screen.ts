@@ -2,7 +2,7 @@
 import type { StatusDestination, NowValue } from './shown-values.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { buttonLink, section, type Screen } from '../markup/frame.ts'
-import { html, type Html, type Part } from '../markup/html.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
 import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'

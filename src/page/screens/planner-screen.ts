@@ -4,13 +4,14 @@ import type { PlanJson } from '../../presentation/plan-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { field } from '../markup/fields.ts'
 import { heading, section, type Screen } from '../markup/frame.ts'
-import { html, type Html } from '../markup/html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
-import { legend, logPlot, type Curve } from '../markup/log-plot.ts'
 import { shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { timeline } from '../markup/message-timeline.ts'
 import { count, messages, span } from '../markup/times.ts'
+import type { Plot } from '../../presentation/plots/plot.ts'
+import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import type { View } from '../markup/view.ts'
 
 export interface PlannerQuery {
@@ -91,13 +92,19 @@ const columnsOf = (plans: readonly PlanJson[]): readonly Column<Figure>[] => [
   })),
 ]
 
-const curvesOf = (plans: readonly PlanJson[]): readonly Curve[] =>
-  plans.map(({ policy, outages }) => ({
+const waitsPlot = (plans: readonly PlanJson[]): Plot => ({
+  title: 'Extra wait after an outage',
+  about: 'Mean wait after the end of an outage.',
+  kind: 'line',
+  x: { title: 'length of the outage', scale: 'logarithmic', values: 'durations' },
+  y: { title: 'mean extra wait', scale: 'logarithmic', values: 'durations' },
+  series: plans.map(({ policy, outages }) => ({
     name: policy,
     points: outages.flatMap(({ outage, mean_extra_wait: mean }) =>
       outage === null || mean === null ? [] : [[outage * 1_000, Math.max(1_000, mean * 1_000)] as const],
     ),
-  }))
+  })),
+})
 
 /** In seconds. The queued messages are counted by their wait until the next attempt. */
 const WAITS = [300, 3_600, 14_400]
@@ -150,13 +157,7 @@ export function plannerScreen(view: View, { query, plans, waiting, problem }: Pl
         ? null
         : [
             section('Attempts', plans.map(schedule), { aside: 'since the arrival of the message' }),
-            section(
-              'Extra wait after an outage',
-              html`<div class="panel-wide">
-                ${legend(texts)}${logPlot(curvesOf(plans), `Mean extra wait by length of the outage, for ${texts.join(' and ')}`)}
-              </div>`,
-              { aside: 'mean wait after the end (upward), by length of the outage' },
-            ),
+            section('Extra wait after an outage', html`<div class="panel-wide">${svgPlot(waitsPlot(plans))}</div>`),
             section(
               'Figures',
               table({ caption: 'Figures', columns: columnsOf(plans), rows: [...FIGURES, ...outageFigures(plans)], empty: '' }),

@@ -1,5 +1,5 @@
 /** Links to the messages of a selection, and to the dry runs of operations on all of them. */
-import { html, type Html } from '../markup/html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, type Query } from '../markup/links.ts'
 import type { View } from '../markup/view.ts'
 

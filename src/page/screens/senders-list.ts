@@ -2,7 +2,7 @@
 import { bar } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { html, type Html } from '../markup/html.ts'
+import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, type Query } from '../markup/links.ts'
 import { count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'

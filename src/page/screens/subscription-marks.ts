@@ -1,6 +1,6 @@
 /** Cells about subscriptions to events, which several screens share. */
 import type { SubscriptionJson } from '../../api/queries/subscriptions.ts'
-import { html, type Html, type Part } from '../markup/html.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
 import { age, count, distance, due, plural } from '../markup/times.ts'

@@ -2,7 +2,7 @@
 import type { ContentionResult, Sample } from '../contention/contention.ts'
 import { MODELS, type ModelName, type ModelResult } from '../contention/models.ts'
 import type { Page } from './page.ts'
-import type { Plot } from './plot.ts'
+import type { Plot } from '../../presentation/plots/plot.ts'
 import { thinned } from './schedule-page.ts'
 
 export interface ClientRun {
@@ -58,9 +58,9 @@ export function contentionPage(runs: readonly ClientRun[], requests: number, tab
       title: 'Attempts',
       about: 'Each request needs one; all others are refusals.',
       kind: 'bar',
-      x: { title: '', scale: 'linear', labels: runs.map(({ client }) => client) },
-      y: { title: 'attempts', scale: 'logarithmic' },
-      series: [{ name: 'attempts', points: runs.map(({ result }, i) => [i, result.attempts] as const) }],
+      x: { title: 'attempts', scale: 'logarithmic' },
+      y: { title: '', scale: 'linear', values: runs.map(({ client }) => client) },
+      series: [{ name: 'attempts', points: runs.map(({ result }, i) => [result.attempts, i] as const) }],
     },
   ]
   return {
@@ -109,9 +109,9 @@ function modelPlot(model: ModelName, results: readonly ModelResult[]): Plot {
         title: 'Mail deferred',
         about: 'The smaller the step, the fewer deliveries run into the limit.',
         kind: 'bar',
-        x: { title: 'feedback', scale: 'linear', labels: names },
-        y: { title: '% deferred', scale: 'linear' },
-        series: [{ name: 'deferred', points: results.map((result, i) => [i, numberOf(result, 'deferred')] as const) }],
+        x: { title: '% deferred', scale: 'linear' },
+        y: { title: 'feedback', scale: 'linear', values: results.map(({ client }) => String(client)) },
+        series: [{ name: 'deferred', points: results.map((result, i) => [numberOf(result, 'deferred'), i] as const) }],
       }
   }
 }

@@ -1,7 +1,6 @@
 /** Page of a scenario: queued, delivered and failed mail by destination. */
-import { HOUR, type Duration } from '../../system/clock.ts'
 import type { Page } from './page.ts'
-import type { Plot } from './plot.ts'
+import type { Plot } from '../../presentation/plots/plot.ts'
 import { curvesOf, totalsOf, type Curves } from '../scenario/scenario-figures.ts'
 import type { ScenarioResult } from '../scenario/scenario-record.ts'
 
@@ -9,22 +8,20 @@ const STEPS = 240
 /** Maximum number of lines in a plot, so that the lines remain distinguishable. */
 const MOST_LINES = 10
 
-const inHours = (time: Duration): number => Number((time / HOUR).toPrecision(5))
-
 export function scenarioPage(result: ScenarioResult, name: string, table: Page['table'], command: string): Page {
   const { destinations, ended, outages } = result
-  const shaded = outages.map(({ label, from, until }) => ({ label, from: inHours(from), to: inHours(until) }))
+  const shaded = outages.map(({ label, from, until }) => ({ label, from, to: until }))
   const shown = destinations.slice(0, MOST_LINES).map((record) => ({ name: record.destination, curves: curvesOf(record, ended, STEPS) }))
   const plot = (title: string, about: string, unit: string, values: (curves: Curves) => readonly number[]): Plot => ({
     title,
     about,
     kind: 'line',
-    x: { title: 'hours', scale: 'linear' },
+    x: { title: 'time', scale: 'linear', values: 'durations' },
     y: { title: unit, scale: 'linear' },
     shaded,
     series: shown.map(({ name: destination, curves }) => ({
       name: destination,
-      points: values(curves).map((y, i) => [inHours(curves.times[i] ?? 0), y] as const),
+      points: values(curves).map((y, i) => [Math.round(curves.times[i] ?? 0), y] as const),
     })),
   })
   const { messages, recipients } = totalsOf(destinations)

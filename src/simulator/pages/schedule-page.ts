@@ -1,11 +1,8 @@
 /** Page of the planner: the attempts of each policy, and the extra wait after outages. */
-import { type Duration, HOUR, MINUTE } from '../../system/clock.ts'
+import { MINUTE } from '../../system/clock.ts'
 import type { Page } from './page.ts'
-import type { Plot } from './plot.ts'
+import type { Plot } from '../../presentation/plots/plot.ts'
 import { type Plan, planOutage } from '../../planner/plan.ts'
-
-const inMinutes = (duration: Duration): number => Number((duration / MINUTE).toPrecision(5))
-const inHours = (duration: Duration): number => Number((duration / HOUR).toPrecision(5))
 
 /** Number of points of a curve, for outages from five minutes to five days. */
 const CURVE_POINTS = 80
@@ -15,7 +12,7 @@ function outageCurve({ name, attempts }: Plan): Plot['series'][number] {
   for (let i = 0; i <= CURVE_POINTS; i++) {
     const outage = 5 * MINUTE * 1440 ** (i / CURVE_POINTS)
     const { mean } = planOutage(attempts, outage)
-    if (mean !== null) points.push([inHours(outage), inMinutes(mean)])
+    if (mean !== null) points.push([Math.round(outage), Math.round(mean)])
   }
   return { name, points }
 }
@@ -35,13 +32,11 @@ export function schedulePage(plans: readonly Plan[], table: Page['table'], comma
         title: 'Attempts',
         about: 'Each mark is an attempt; the mail is returned after the last one. The logarithmic axis starts after the first minute.',
         kind: 'scatter',
-        x: { title: 'hours since arrival', scale: 'logarithmic' },
-        y: { title: '', scale: 'linear', labels: plans.map(({ name }) => name) },
+        x: { title: 'time since arrival', scale: 'logarithmic', values: 'durations' },
+        y: { title: '', scale: 'linear', values: plans.map(({ name }) => name) },
         series: plans.map(({ name, attempts }, i) => ({
           name,
-          points: [...attempts.filter((at) => at >= MINUTE).slice(0, MOST_MARKS), attempts.at(-1) ?? 0].map(
-            (at) => [inHours(at), i] as const,
-          ),
+          points: [...attempts.filter((at) => at >= MINUTE).slice(0, MOST_MARKS), attempts.at(-1) ?? 0].map((at) => [at, i] as const),
         })),
       },
       {
@@ -49,8 +44,8 @@ export function schedulePage(plans: readonly Plan[], table: Page['table'], comma
         about:
           'Mean extra wait after recovery. The longest wait decides it, not the first one. A line ends where mail is returned before the end of the outage.',
         kind: 'line',
-        x: { title: 'hours of outage', scale: 'logarithmic' },
-        y: { title: 'minutes of extra wait', scale: 'logarithmic' },
+        x: { title: 'length of the outage', scale: 'logarithmic', values: 'durations' },
+        y: { title: 'mean extra wait', scale: 'logarithmic', values: 'durations' },
         series: plans.map(outageCurve),
       },
       {
@@ -58,9 +53,9 @@ export function schedulePage(plans: readonly Plan[], table: Page['table'], comma
         about: 'Attempts made so far: the cost of short waits.',
         kind: 'line',
         stepped: true,
-        x: { title: 'hours since arrival', scale: 'linear' },
+        x: { title: 'time since arrival', scale: 'linear', values: 'durations' },
         y: { title: 'attempts', scale: 'linear' },
-        series: plans.map(({ name, attempts }) => ({ name, points: thinned(attempts.map((at, i) => [inHours(at), i + 1] as const)) })),
+        series: plans.map(({ name, attempts }) => ({ name, points: thinned(attempts.map((at, i) => [at, i + 1] as const)) })),
       },
     ],
   }

@@ -1,11 +1,11 @@
-/** A plot of a page, as data: its axes, series and shaded areas. */
-import type { Look } from './plot-look.ts'
+/** A plot as data: its axes, series and shaded areas. */
 
 export interface Axis {
+  /** Quantity, with its unit unless the values are durations. */
   readonly title: string
   readonly scale: 'linear' | 'logarithmic'
-  /** Names of the positions 0, 1, 2 … instead of numbers. */
-  readonly labels?: readonly string[]
+  /** Numbers by default, durations in ms, or the names of rows at the positions 0, 1, 2 … (vertical axis only). */
+  readonly values?: 'numbers' | 'durations' | readonly string[]
 }
 
 /** A shaded area between two positions of the horizontal axis. */
@@ -17,6 +17,7 @@ export interface Area {
 
 export interface Series {
   readonly name: string
+  /** In ascending order of x where the plot has lines. */
   readonly points: readonly (readonly [x: number, y: number])[]
 }
 
@@ -24,15 +25,13 @@ export interface Plot {
   readonly title: string
   /** Caption in one or two sentences. */
   readonly about: string
+  /** Bars are horizontal, one for each name of the vertical axis. */
   readonly kind: 'line' | 'scatter' | 'bar'
   readonly x: Axis
   readonly y: Axis
+  /** Whether a value holds until the next point. */
   readonly stepped?: boolean
   readonly series: readonly Series[]
   /** Outages; none when absent. */
   readonly shaded?: readonly Area[]
-}
-
-export interface DrawnPlot extends Plot {
-  readonly series: readonly (Series & { readonly look: Look })[]
 }

@@ -2,7 +2,7 @@
  * HTML from template strings. Every interpolated text is escaped, so that text from the network stays text; only the result of
  * `html` is inserted as it is, and the compiler refuses any other object.
  */
-import { escapeControls } from '../../mail/smtp-reply.ts'
+import { escapeControls } from '../mail/smtp-reply.ts'
 
 declare const brand: unique symbol
 

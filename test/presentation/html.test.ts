@@ -1,7 +1,7 @@
 /** Text from the network stays text in every place of a template. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fieldText, html, joined } from '../../../src/page/markup/html.ts'
+import { fieldText, html, joined } from '../../src/presentation/html.ts'
 
 const HOSTILE = ['<script>', '</script>', '"><img onerror=x>', "' onclick='x", '&lt;', '\u202e', '\u001b[2J', '\u0000', 'a\nb']
 
