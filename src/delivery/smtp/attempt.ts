@@ -6,9 +6,7 @@ import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
 import { providerOfHosts } from '../../config/values/provider-table.ts'
-import type { MessageSigning } from '../../dkim/message-signing.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
-import type { GenericMaps } from '../../rewriting/generic.ts'
 import { SECOND, withTimeout, type Duration, type QueueTime } from '../../system/clock.ts'
 import { classify, classifyFailure, withTls, type Policy } from '../classify.ts'
 import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
@@ -16,34 +14,21 @@ import { OutcomeTracker } from '../outcome-tracker.ts'
 import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
 import type { Host } from '../routing/host-order.ts'
 import { NO_TLS, type TlsTerms } from '../tls/tls-policy.ts'
-import type { Transcript } from '../transcript.ts'
-import type { HeaderChecks } from './checked-header.ts'
+import { BARRED, BEGUN, factsAfter, NO_SESSION, progressAfter, resultOf, type AttemptFacts, type Progress } from './attempt-state.ts'
 import type { ConnectionCache } from './connection-cache.ts'
-import type { EightBitWarnings } from './eight-bit-warnings.ts'
 import { isSendable } from './envelope-commands.ts'
 import type { HopPolicy } from './hop-policy.ts'
 import { relayName } from './host-session.ts'
-import { isKind } from './mail-transaction.ts'
-import type { CachedContent, ReadChunk } from './message-content.ts'
-import { outgoingMail } from './outgoing-mail.ts'
+import { beginTransfer, type TransferDeps } from './mail-transfer.ts'
 import { readyForMail, type Rehearsal } from './rehearsal.ts'
 import { isRelay, lookupFailed, lookupTimedOut, policyUnreadable, unsendable, type RouteFailure } from './route-failures.ts'
 import { SessionOpener, type HopContext, type RelayRoute, type SessionOpenerDeps } from './session-opener.ts'
 import type { FailedSession, SmtpSession } from './smtp-session.ts'
 
-export interface AttemptDeps extends SessionOpenerDeps {
+export interface AttemptDeps extends SessionOpenerDeps, TransferDeps {
   readonly policies: DestinationPolicies
   readonly finder: HostFinder
   readonly cache: ConnectionCache
-  /** smtp_generic_maps; null without. */
-  readonly generic: GenericMaps | null
-  /** Null without DKIM tables. */
-  readonly signing: MessageSigning | null
-  /** smtp_header_checks; null without. */
-  readonly headerChecks: HeaderChecks | null
-  readonly readChunk: ReadChunk
-  readonly cachedContent?: ((message: DeliveryRequest['message']) => CachedContent | undefined) | undefined
-  readonly eightBitWarnings: EightBitWarnings
   /** Ends each session before MAIL, and tries all hosts; absent for deliveries. */
   readonly rehearsal?: Rehearsal | undefined
 }
@@ -61,29 +46,17 @@ export class Attempt {
   readonly #opener: SessionOpener
   readonly #startedAt: QueueTime
   readonly #endBy: Duration
-  /** Number of sessions with hosts of the current next hop that completed the handshake (smtp_mx_session_limit). */
-  #sessions = 0
   /** Hosts with which this attempt had a session. */
   readonly #usedHosts = new Set<string>()
-  #relayIsListed = false
-  /** True while the configuration names the current next hop. */
-  #configured = false
-  #over = false
-  /** True when no connection or mail transaction may begin: the lease of this node has ended, or the delivery belongs to another provider. */
-  #mayNotBegin = false
-  #relay: string | null = null
-  #connectionUse = 1
-  #oauth: string | undefined
-  #transmittingAt: QueueTime | undefined
-  #possiblySent = false
-  #unreadable: string | undefined
+  #progress: Progress = BEGUN
+  #facts: AttemptFacts = NO_SESSION
 
   constructor(deps: AttemptDeps, route: RelayRoute, request: DeliveryRequest, options: DeliveryOptions) {
     const { settings } = deps.policies.for(route.destination)
     const startedAt = deps.clock.now()
     const time = settings.smtp_attempt_time_limit + (request.message.size / MIN_DATA_RATE) * SECOND
     const endBy = deps.clock.monotonic() + Math.ceil(time)
-    const connected = (relay: string) => (this.#relay = relay)
+    const connected = (relay: string) => (this.#facts = { ...this.#facts, relay })
     this.#deps = deps
     this.#route = route
     this.#settings = settings
@@ -98,22 +71,14 @@ export class Attempt {
   async run(): Promise<Delivery> {
     this.#bounceUnsendable()
     for (const hop of this.#route.nexthops) if (!this.#ended) await this.#tryHop(hop)
-    if (!this.#relayIsListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
-    if (this.#mayNotBegin && this.#outcomes.isUntried) return 'not-begun'
-    const endedAt = this.#deps.clock.now()
-    return {
-      ...this.#outcomes.close(),
-      relay: this.#relay,
-      connectionUse: this.#connectionUse,
-      oauth: this.#oauth,
-      times: { startedAt: this.#startedAt, transmittingAt: this.#transmittingAt ?? endedAt, endedAt },
-      ...(this.#possiblySent ? { possiblySent: true } : {}),
-      ...(this.#unreadable === undefined ? {} : { unreadable: this.#unreadable }),
-    }
+    if (!this.#facts.isRelayListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
+    if (this.#progress.kind === 'barred' && this.#outcomes.isUntried) return 'not-begun'
+    const times = { startedAt: this.#startedAt, endedAt: this.#deps.clock.now() }
+    return resultOf(this.#outcomes.close(), { progress: this.#progress, facts: this.#facts, ...times })
   }
 
   get #ended(): boolean {
-    if (this.#over || this.#mayNotBegin || this.#outcomes.settled || this.#options.signal.aborted) return true
+    if (this.#progress.kind !== 'trying' || this.#outcomes.settled || this.#options.signal.aborted) return true
     return this.#deps.clock.monotonic() >= this.#endBy
   }
 
@@ -127,22 +92,21 @@ export class Attempt {
   }
 
   async #tryHop(hop: NextHop): Promise<void> {
-    this.#sessions = 0
-    this.#configured = hop.origin !== 'recipient'
+    this.#progress = BEGUN
     const policy = await this.#policyOf(hop)
     if (policy === undefined) return
     const context = { hop, key: this.#opener.keyOf(hop, policy.sts), sts: policy.sts, unfetched: policy.unfetched }
     const isByDane = this.#opener.isByDane(hop)
-    if (!isByDane) await this.#useKept(context.key)
-    if (this.#ended || this.#sessionsUsedUp) return
+    if (!isByDane) await this.#useKept(context)
+    if (this.#isDone) return
     const search = await this.#inTime(this.#deps.finder.find(hop, this.#settings.smtp_mx_address_limit, { left: QUERIES_PER_HOP }))
     if (search === undefined) return this.#lookupTimedOut(hop)
     this.#deps.rehearsal?.searched(hop, search, policy.sts)
     if (search.kind === 'failed') return this.#lookupFailed(hop, search)
     if (!this.#isAdmitted(hop, search.hosts)) return
-    this.#relayIsListed ||= search.relayIsListed && hop.origin === 'recipient'
+    if (search.relayIsListed && hop.origin === 'recipient') this.#facts = { ...this.#facts, isRelayListed: true }
     for (const host of search.hosts) {
-      if (this.#ended || this.#sessionsUsedUp) await this.#lookAt(host, context)
+      if (this.#isDone) await this.#lookAt(host, context)
       // A cached connection may already have used this host.
       else if (!this.#usedHosts.has(relayName(host))) await this.#tryHost(host, context, isByDane)
     }
@@ -179,13 +143,15 @@ export class Attempt {
     const { admits } = this.#options
     const { provider } = this.#deps.config
     if (admits === undefined || provider.size === 0 || !hop.mx || hop !== this.#route.nexthops[0]) return true
-    this.#mayNotBegin ||= !admits(providerOfHosts(provider, hosts))
-    return !this.#mayNotBegin
+    const isBarred = !admits(providerOfHosts(provider, hosts))
+    if (isBarred) this.#progress = BARRED
+    return !isBarred
   }
 
-  get #sessionsUsedUp(): boolean {
+  /** True when no further host of the current next hop is tried. */
+  get #isDone(): boolean {
     const limit = this.#settings.smtp_mx_session_limit
-    return limit > 0 && this.#sessions >= limit
+    return this.#ended || (limit > 0 && this.#progress.kind === 'trying' && this.#progress.sessions >= limit)
   }
 
   #lookupTimedOut(hop: NextHop): void {
@@ -195,7 +161,7 @@ export class Attempt {
   #lookupFailed(hop: NextHop, search: Extract<HostSearch, { kind: 'failed' }>): void {
     this.#logReasons()
     this.#failed(lookupFailed(hop, search, { softBounce: this.#deps.config.soft_bounce }))
-    this.#over = search.final && !isRelay(hop)
+    if (search.final && !isRelay(hop)) this.#progress = { kind: 'ended', by: 'lookup' }
   }
 
   #failed({ verdict, siteStatus, withoutFeedback }: RouteFailure): void {
@@ -210,75 +176,57 @@ export class Attempt {
     let { key } = context
     if (byDane && !('failure' in found)) {
       key = `${context.key} ${relayName(host)} ${found.terms.digest}`
-      if (await this.#useKept(key)) return
+      if (await this.#useKept({ ...context, key })) return
     }
     const session = await this.#opener.open(host, { ...context, key }, found)
-    if (session === undefined) return void (this.#mayNotBegin = true)
-    const { terms: tls } = found
-    if ('failure' in session) return this.#refused(host, session, tls)
+    if (session === undefined) return void (this.#progress = BARRED)
+    const policy = this.#policy(context.hop, host.best, found.terms)
+    if ('failure' in session) return this.#refused(host, session, policy)
     const { rehearsal } = this.#deps
-    if (rehearsal === undefined) return void (await this.#transact(session, key, this.#policy(host.best, tls)))
+    if (rehearsal === undefined) return void (await this.#transact(session, key, policy))
     rehearsal.tried(host, session, true)
     this.#outcomes.recordAll(readyForMail(session), undefined)
     session.quit()
   }
 
-  #refused(host: Host, session: FailedSession, tls: Pick<TlsTerms, 'required'>): void {
+  #refused(host: Host, session: FailedSession, policy: Policy): void {
     this.#deps.rehearsal?.tried(host, session, true)
     const { failure, oauth } = session
-    this.#oauth = oauth
-    const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && !tls.required)
-    const result = classifyFailure(failure, this.#outcomes.open, host, this.#policy(host.best, tls))
+    this.#facts = { ...this.#facts, oauth }
+    const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && policy.tlsOptional)
+    const result = classifyFailure(failure, this.#outcomes.open, host, policy)
     this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
   }
 
   /** Uses kept connections until one is usable. Returns false when there is none. */
-  async #useKept(key: string): Promise<boolean> {
+  async #useKept({ hop, key }: HopContext): Promise<boolean> {
     const values = this.#settings
     for (let session = this.#deps.cache.take(key, values); session !== undefined; session = this.#deps.cache.take(key, values)) {
       // A cached connection that proves closed is not a failure of the host.
-      if (await this.#transact(session, key, this.#policy(true))) return true
+      if (await this.#transact(session, key, this.#policy(hop, true))) return true
     }
     return false
   }
 
   /** Runs a mail transaction. Returns false when the connection was a cached one that proved closed. */
   async #transact(session: SmtpSession, key: string, policy: Policy): Promise<boolean> {
-    const { message } = this.#request
-    const { smtp_line_length_limit: lineLimit, dkim_sign: signed } = this.#settings
-    const lmtp = this.#route.transport === 'lmtp'
-    const { readChunk, holds, cachedContent, signing, generic, headerChecks } = this.#deps
-    const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
-    const cached = cachedContent?.(message)
-    const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
-    const mail = { ...outgoingMail({ message, recipients: this.#outcomes.open }, terms), lmtp, lineLimit, holds }
+    const terms = { recipients: this.#outcomes.open, settings: this.#settings, lmtp: this.#route.transport === 'lmtp' }
+    const { mail, ended } = beginTransfer(this.#request, terms, this.#deps)
     const transcript = await session.transact(mail, this.#endBy, this.#options.signal)
-    if (transcript.end.some((reply) => isKind(2, reply))) cached?.sent()
+    ended(session, transcript)
     if (transcript.stale && !this.#options.signal.aborted) return false
     if (transcript.leaseEnded === true) {
-      this.#mayNotBegin = true
+      this.#progress = BARRED
       session.quit()
       return true
     }
-    this.#recordSession(session, transcript)
-    if (message.bodyType === '8bitmime' && !transcript.eightBit && transcript.mailAt !== undefined)
-      this.#deps.eightBitWarnings.sent(this.#request, relayName(session.peer))
+    this.#usedHosts.add(relayName(session.peer))
+    this.#facts = factsAfter(this.#facts, session, transcript)
+    this.#progress = progressAfter(this.#progress, transcript)
     const withoutFeedback = transcript.unreadable !== undefined || transcript.failure?.kind === 'aborted'
     this.#outcomes.record(withTls(classify(transcript, session.peer, policy), session.tls), withoutFeedback)
     this.#keepOrQuit(session, key)
     return true
-  }
-
-  #recordSession(session: SmtpSession, transcript: Transcript): void {
-    this.#sessions++
-    this.#relay = relayName(session.peer)
-    this.#usedHosts.add(this.#relay)
-    this.#connectionUse = session.uses
-    this.#oauth = session.oauth
-    this.#transmittingAt = transcript.mailAt ?? this.#transmittingAt
-    this.#possiblySent ||= transcript.possiblySent
-    if (transcript.unreadable?.lasting === true) this.#unreadable = transcript.unreadable.why
-    if (transcript.unreadable !== undefined) this.#over = true
   }
 
   #keepOrQuit(session: SmtpSession, key: string): void {
@@ -293,13 +241,13 @@ export class Attempt {
     for (const reason of this.#outcomes.takeReasons()) this.#deps.note(`${queueIdOf(this.#request.message)}: ${reason}`)
   }
 
-  #policy(best: boolean, tls: Pick<TlsTerms, 'required'> = NO_TLS): Policy {
+  #policy({ origin }: NextHop, best: boolean, tls: Pick<TlsTerms, 'required'> = NO_TLS): Policy {
     const { smtp_skip_5xx_greeting, smtp_sasl_auth_soft_bounce } = this.#settings
     return {
       softBounce: this.#deps.config.soft_bounce,
       skip5xxGreeting: smtp_skip_5xx_greeting,
       softAuth: smtp_sasl_auth_soft_bounce,
-      configured: this.#configured,
+      configured: origin !== 'recipient',
       tlsOptional: !tls.required,
       domain: this.#route.domain,
       best,

@@ -1,0 +1,55 @@
+/** The transfer of a message to one host: the mail as its next hop gets it, and what follows the mail transaction. */
+import type { Settings } from '../../config/destination-settings.ts'
+import type { MessageSigning } from '../../dkim/message-signing.ts'
+import type { DeliveryRequest, LeasedRecipient } from '../../mail/message.ts'
+import type { GenericMaps } from '../../rewriting/generic.ts'
+import type { Transcript } from '../transcript.ts'
+import type { HeaderChecks } from './checked-header.ts'
+import type { EightBitWarnings } from './eight-bit-warnings.ts'
+import { relayName } from './host-session.ts'
+import { isKind } from './mail-transaction.ts'
+import type { CachedContent, ReadChunk } from './message-content.ts'
+import { outgoingMail } from './outgoing-mail.ts'
+import type { SmtpSession } from './smtp-session.ts'
+
+export interface TransferDeps {
+  /** smtp_generic_maps; null without. */
+  readonly generic: GenericMaps | null
+  /** Null without DKIM tables. */
+  readonly signing: MessageSigning | null
+  /** smtp_header_checks; null without. */
+  readonly headerChecks: HeaderChecks | null
+  readonly readChunk: ReadChunk
+  readonly cachedContent?: ((message: DeliveryRequest['message']) => CachedContent | undefined) | undefined
+  readonly eightBitWarnings: EightBitWarnings
+  /** True while this node may begin connections and mail transactions; see Membership.holds. */
+  readonly holds: () => boolean
+}
+
+interface TransferTerms {
+  readonly recipients: readonly LeasedRecipient[]
+  readonly settings: Settings
+  readonly lmtp: boolean
+}
+
+interface MailTransfer {
+  readonly mail: Parameters<SmtpSession['transact']>[0]
+  /** Called after the mail transaction. */
+  readonly ended: (session: SmtpSession, transcript: Transcript) => void
+}
+
+export function beginTransfer(request: DeliveryRequest, { recipients, settings, lmtp }: TransferTerms, deps: TransferDeps): MailTransfer {
+  const { message } = request
+  const { smtp_line_length_limit: lineLimit, dkim_sign: signed } = settings
+  const { readChunk, holds, cachedContent, signing, generic, headerChecks, eightBitWarnings } = deps
+  const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
+  const cached = cachedContent?.(message)
+  const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
+  return {
+    mail: { ...outgoingMail({ message, recipients }, terms), lmtp, lineLimit, holds },
+    ended: ({ peer }, { end, mailAt, eightBit }) => {
+      if (end.some((reply) => isKind(2, reply))) cached?.sent()
+      if (message.bodyType === '8bitmime' && !eightBit && mailAt !== undefined) eightBitWarnings.sent(request, relayName(peer))
+    },
+  }
+}
