@@ -2,9 +2,21 @@
 import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { printFigures } from '../support/figures.ts'
 import { copyQueue, damage, examine, filledQueue, isNoticed, KINDS, seeded, table, type Verdict } from '../support/damaged-copies.ts'
 
 const COPIES = 200
+
+const figuresOf = (verdicts: readonly Verdict[]) => {
+  const sum = (number: (one: Verdict) => number): number => verdicts.reduce((total, one) => total + number(one), 0)
+  return {
+    copies: verdicts.length,
+    'damaged messages delivered': sum((one) => one.deliveredDamaged),
+    'readable ones missed': sum((one) => one.missed.length),
+    'omitted in silence': sum((one) => one.omitted.length),
+    'sent again': sum((one) => one.sentAgain.length),
+  }
+}
 
 test(
   `${COPIES} damaged copies: no damaged message is delivered, no other message is missed, none is omitted silently`,
@@ -20,6 +32,7 @@ test(
     }
     rmSync(dirname(model.directory), { recursive: true })
     console.log(table(verdicts))
+    printFigures('damaged copies', figuresOf(verdicts))
     const bad = verdicts.filter(
       (one) => one.deliveredDamaged > 0 || one.missed.length > 0 || one.omitted.length > 0 || one.sentAgain.length > 0,
     )

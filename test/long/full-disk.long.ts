@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { printFigures } from '../support/figures.ts'
 import { noSmallDisksBecause, onSmallDisk } from '../support/full-disk.ts'
 
 const why = noSmallDisksBecause()
@@ -9,7 +10,7 @@ test.runIf(why === null)(
   { timeout: 300_000 },
   () => {
     const report = onSmallDisk('deferred', { megabytes: 64, seconds: 2 })
-    console.log(JSON.stringify(report))
+    printFigures('full disk, 64 MB, deferred mail', { report: report as object })
     expect(report).toMatchObject({
       isFull: true,
       left: 0,
@@ -29,7 +30,7 @@ test.runIf(why === null)(
   { timeout: 300_000 },
   () => {
     const report = onSmallDisk('big', { megabytes: 256, seconds: 0 })
-    console.log(JSON.stringify(report))
+    printFigures('full disk, 256 MB, 40 clients with 9 MB each', { report: report as object })
     expect(report).toMatchObject({ health: 200, one: '250 2.0.0', accepts: true, exits: [0, 0] })
   },
 )
@@ -39,7 +40,7 @@ test.runIf(why === null)(
   { timeout: 300_000 },
   () => {
     const report = onSmallDisk('http', { megabytes: 256, seconds: 0 })
-    console.log(JSON.stringify(report))
+    printFigures('full disk, 256 MB, mail over HTTP', { report: report as object })
     expect(report).toMatchObject({ left: 0, kept: 0, drained: true, refusedAgain: 0, drainedAgain: true, exit: 0, lost: 0, duplicates: 0 })
   },
 )

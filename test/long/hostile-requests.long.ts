@@ -1,12 +1,13 @@
 /** Hostile patterns, queries, bodies and plans at full size, on both stores. */
 import { describe, expect, test } from 'vitest'
+import { printFigures } from '../support/figures.ts'
 import { ANSWERED_WITHIN, figures, hostileRun, slowest, unfit, type HostileRun } from '../support/hostile-run.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 
 const SIZE = { messages: 400, size: 10 }
 
 function expectService(run: HostileRun): void {
-  console.log(figures(run))
+  printFigures('hostile requests', { figures: figures(run) })
   expect(unfit(run)).toEqual([])
   expect(run.answers.filter(({ delay }) => delay > ANSWERED_WITHIN)).toEqual([])
   expect(run.greetings.length).toBeGreaterThan(20)

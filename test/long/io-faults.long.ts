@@ -1,19 +1,18 @@
 import { expect, test } from 'vitest'
-import { countFrom, printFigures } from '../support/figures.ts'
+import { printFigures } from '../support/figures.ts'
 import { faultyRun, type FaultyRun } from '../support/io-faults/faulty-runs.ts'
 import { noFaultsBecause } from '../support/io-faults/io-faults.ts'
+import { portion } from './portion.ts'
 
-const LAST = countFrom('IO_FAULTS', 300)
-/** With a larger step, only every n-th of them. */
-const STEP = countFrom('IO_FAULTS_STEP', 1)
+const { from: first, to: last } = portion('io-faults')
 
 const why = noFaultsBecause()
 
 test.runIf(why === null)(
-  `after EIO or ENOSPC at any of the first ${LAST} syncs no 250 follows, and a supervisor's restart serves all that was accepted`,
+  `after EIO or ENOSPC at any of the syncs ${first} to ${last} no 250 follows, and a supervisor's restart serves all that was accepted`,
   async () => {
     const runs: FaultyRun[] = []
-    const numbers = Array.from({ length: Math.ceil(LAST / STEP) }, (_, n) => 1 + n * STEP).values()
+    const numbers = Array.from({ length: last - first + 1 }, (_, n) => first + n).values()
     const runner = async () => {
       // faultyRun asserts what must hold after each fault.
       for (const from of numbers) {
@@ -27,7 +26,8 @@ test.runIf(why === null)(
     const endings = runs.map(({ endedAfter }) => endedAfter).toSorted((a, b) => a - b)
     printFigures('failed syncs', {
       runs: runs.length,
-      'last sync': LAST,
+      'first sync': first,
+      'last sync': last,
       'acknowledged messages': sum('acknowledged'),
       lost: 0,
       'replies under way at a fault, at most': Math.max(...runs.map(({ late }) => late)),

@@ -1,5 +1,6 @@
 /** Owners of destinations that are killed, stopped, cut off from the database, or without it for a while. */
 import { describe, expect, test } from 'vitest'
+import { countFrom, printFigures } from '../support/figures.ts'
 import { account } from '../support/nodes/account.ts'
 import { absentDatabase } from '../support/nodes/absent-database.ts'
 import { bouncedByTwo } from '../support/nodes/bounced-by-two.ts'
@@ -10,17 +11,20 @@ import { pausesAtKill } from '../support/nodes/pauses-at-kill.ts'
 import { onThreeNodes, removalTimes } from '../support/nodes/removal-times.ts'
 import { until } from '../support/node-cluster.ts'
 import { reasonWithoutPostgres } from '../support/postgres-server.ts'
+import { portion } from './portion.ts'
 
 const reason = reasonWithoutPostgres()
 const DESTINATIONS = 6
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
-describe.skipIf(reason !== null)(`owners of destinations${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
+const why = reason === null ? '' : ` (skipped: ${reason})`
+
+describe.runIf(reason === null && portion('node-owners/faults').isIncluded)(`owners of destinations${why}`, () => {
   const LIMIT_OF_TAKEOVER = 7_000
 
   test('when a node is killed, its destinations get mail again within 7 s, and those of the others wait for nothing', async () => {
     const { own, others, repeated, refusedYetArrived } = await pausesAtKill()
-    console.log(`longest pauses of the destinations of the killed node: ${own.join(', ')} ms; of others: ${others.join(', ')} ms`)
+    printFigures('a node killed, longest pause of each destination in ms', { 'of the killed node': own, 'of others': others })
     expect(own.length).toBeGreaterThan(0)
     // A delivery takes 300 ms.
     expect(Math.max(...own)).toBeLessThan(LIMIT_OF_TAKEOVER + 500)
@@ -31,7 +35,7 @@ describe.skipIf(reason !== null)(`owners of destinations${reason === null ? '' :
 
   test('a killed, a frozen and a cut off node are taken over within 7 s, and one that ends in order within 2 s', async () => {
     const { killed, frozen, cut, left, refusedYetArrived, foreignOutcomes } = await removalTimes()
-    console.log(`taken over after ${[killed, frozen, cut].map((ms) => ms.toFixed(0)).join(', ')} ms; left after ${left.toFixed(0)} ms`)
+    printFigures('ms to a takeover', { killed, frozen, cut, left })
     expect(Math.max(killed, frozen, cut)).toBeLessThan(LIMIT_OF_TAKEOVER)
     expect(left).toBeLessThan(2_000)
     expect({ refusedYetArrived, foreignOutcomes }).toEqual({ refusedYetArrived: [], foreignOutcomes: 0 })
@@ -81,14 +85,14 @@ describe.skipIf(reason !== null)(`owners of destinations${reason === null ? '' :
 
   test('a database that is away for 60 s during 100 deliveries causes neither a repeated delivery nor a takeover', async () => {
     const { accepted, acceptedByAll, ...rest } = await absentDatabase(60)
-    console.log(`first 250 ${accepted} ms after the return of the database, by all nodes ${acceptedByAll} ms`)
+    printFigures('ms from the return of the database to 250', { 'by the first node': accepted, 'by all': acceptedByAll })
     expect(acceptedByAll).toBeLessThan(2_000)
     expect(rest).toEqual({ repeated: 0, takeovers: 0, postponed: 0, refusedYetArrived: [] })
   })
 
   test('a dead destination with 10,000 messages is probed once per interval, which goes on doubling when its owner is killed', async () => {
     const intervals = await intervalsOfProbes(10_000)
-    console.log(`intervals between probes: ${intervals.join(', ')} ms`)
+    printFigures('probes of a dead destination', { 'ms between them': intervals })
     intervals.forEach((interval, n) => {
       expect(interval).toBeGreaterThan(4_000 * 2 ** n * 0.95)
       expect(interval).toBeLessThan(4_000 * 2 ** n + 3_000)
@@ -100,13 +104,16 @@ describe.skipIf(reason !== null)(`owners of destinations${reason === null ? '' :
     expect(notices).toEqual(new Map(refused.map((address) => [address, 1])))
     expect(repeatedNotices).toBe(0)
   })
-
-  const { NOTICE_KILLS = '100', NOTICE_SEED = '11' } = process.env
-
-  test(`a node is killed ${NOTICE_KILLS} times between an outcome and its notice: each notice is sent once`, async () => {
-    const { uncommitted, notices, repeatedNotices } = await killedAtNotice(Number(NOTICE_KILLS), Number(NOTICE_SEED))
-    console.log(`killed ${notices.length} times, ${uncommitted} times before the commit of the notice`)
-    expect(notices).toEqual(Array.from({ length: Number(NOTICE_KILLS) }, () => 1))
-    expect(repeatedNotices).toBe(0)
-  })
 })
+
+const KILLS = countFrom('NOTICE_KILLS', 100)
+
+test.runIf(reason === null && portion('node-owners/notices').isIncluded)(
+  `a node is killed ${KILLS} times between an outcome and its notice: each notice is sent once${why}`,
+  async () => {
+    const { uncommitted, notices, repeatedNotices } = await killedAtNotice(KILLS, 11)
+    printFigures('kills between outcome and notice', { kills: notices.length, 'before the commit of the notice': uncommitted })
+    expect(notices).toEqual(Array.from({ length: KILLS }, () => 1))
+    expect(repeatedNotices).toBe(0)
+  },
+)

@@ -1,25 +1,21 @@
 /** Three daemons on one queue in PostgreSQL, under load, with random faults of nodes and of the database. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { printFigures } from '../support/figures.ts'
 import { reasonWithoutPostgres } from '../support/postgres-server.ts'
 import { randomFaults } from '../support/nodes/random-faults.ts'
+import { portion } from './portion.ts'
 
 const reason = reasonWithoutPostgres()
 
-// The full form has NODE_FAULTS=500 DATABASE_FAULTS=100.
-const { NODE_FAULTS = '50', DATABASE_FAULTS = '10', NODE_SEED = '16' } = process.env
+const { from, to } = portion('nodes')
+const seeds = Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
-test.skipIf(reason !== null)(
-  `nodes under random faults${reason === null ? '' : ` (skipped: ${reason})`}`,
-  { timeout: 7_200_000 },
-  async () => {
-    const tally = await randomFaults({
-      nodeFaults: Number(NODE_FAULTS),
-      databaseFaults: Number(DATABASE_FAULTS),
-      seed: Number(NODE_SEED),
-    })
-    console.log(`seed ${NODE_SEED}:`, JSON.stringify(tally))
+describe.skipIf(reason !== null)(`three nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
+  test.each(seeds)('50 random faults of nodes and 10 of the database, seed %i', async (seed) => {
+    const tally = await randomFaults({ nodeFaults: 50, databaseFaults: 10, seed })
+    printFigures('random faults of nodes', { seed, ...tally })
     expect(tally).toMatchObject({ foreignOutcomes: 0, noticedTwice: [], refusedYetArrived: [], left: 0 })
     expect(tally).toMatchObject({ begunAfterRemoval: 0, connectedAfterRemoval: 0 })
     expect(tally.repeated).toBeLessThanOrEqual(tally.inFlight)
-  },
-)
+  })
+})

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { printFigures } from '../support/figures.ts'
 import { noticeBurst } from '../support/notice-burst.ts'
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0
@@ -7,7 +8,12 @@ test('50,000 undeliverable messages: notices at a bounded rate, and other mail w
   const quiet = await noticeBurst(0)
   const storm = await noticeBurst(50_000)
   const { latencies, ...figures } = storm
-  console.log({ ...figures, quiet: median(quiet.latencies), median: median(latencies), slowest: Math.max(...latencies) })
+  printFigures('a burst of notices', {
+    ...figures,
+    'ms for other mail without it, median': median(quiet.latencies),
+    'ms with it, median': median(latencies),
+    'ms with it, at most': Math.max(...latencies),
+  })
   expect(storm.notices).toBe(50_000)
   expect(storm.arrived).toBe(50_000)
   // 500 at once, then 500 a second.

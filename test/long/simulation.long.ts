@@ -6,17 +6,22 @@ import { run, type Run } from '../simulation/run.ts'
 import type { CommitCrash, Scenario } from '../simulation/scenario.ts'
 import { simulate } from '../simulation/simulate.ts'
 import { SOMETIMES } from '../simulation/sometimes.ts'
+import { printFigures } from '../support/figures.ts'
+import { portion } from './portion.ts'
 
-test('2,000 seeds, no violation, every sometimes-state', async () => {
+test.runIf(portion('simulation/sparse').isIncluded)('2,000 seeds, no violation, every sometimes-state', async () => {
   const { reached, events } = await simulate(1, 2_000)
-  console.log('2,000 worlds,', events, 'events:', Object.fromEntries(reached))
+  printFigures('simulated worlds', { worlds: 2_000, events, 'worlds with each state': Object.fromEntries(reached) })
   expect(Object.keys(SOMETIMES).filter((state) => !reached.has(state))).toEqual([])
 })
 
-test('10,000 dense schedules with a million random steps, and no mail is stuck', async () => {
-  const { steps, events } = await simulate(1, 10_000, 'dense')
-  console.log('10,000 dense schedules,', steps, 'random steps,', events, 'events')
-  expect(steps).toBeGreaterThan(1_000_000)
+const dense = portion('simulation/dense')
+
+test.runIf(dense.isIncluded)(`dense schedules ${dense.from} to ${dense.to} leave no mail stuck`, async () => {
+  const schedules = dense.to - dense.from + 1
+  const { steps, events } = await simulate(dense.from, dense.to, 'dense')
+  printFigures('dense schedules', { schedules, 'random steps': steps, events })
+  expect(steps).toBeGreaterThan(50 * schedules)
 })
 
 /** The first seed whose world makes about so many commits. */
@@ -27,7 +32,9 @@ async function longRun(least: number): Promise<Scenario> {
   }
 }
 
-test.each(['memory', 'file'] as const)('a run of 200 commits, killed at each of them in turn, with the queue in %s', async (storage) => {
+const storages = portion('simulation/commits').isIncluded ? (['memory', 'file'] as const) : []
+
+test.each(storages)('a run of 200 commits, killed at each of them in turn, with the queue in %s', async (storage) => {
   const scenario: Scenario = { ...(await longRun(200)), storage }
   const { commits } = await run(scenario)
   expect(commits).toBeGreaterThanOrEqual(200)
@@ -54,9 +61,11 @@ function aroundNotices({ history }: Run): readonly CommitCrash[] {
   })
 }
 
-test('10,000 crashes between outcome and notice: none lost, none doubled', async () => {
+const { isIncluded, from, to } = portion('simulation/notices')
+
+test.runIf(isIncluded)(`crashes between outcome and notice in the worlds ${from} to ${to}: none lost, none doubled`, async () => {
   let crashes = 0
-  for (let seed = 1; crashes < 10_000; seed++) {
+  for (let seed = from; seed <= to; seed++) {
     const scenario: Scenario = { ...generatedBy(seed), crashes: [], storage: 'memory' }
     for (const crash of aroundNotices(await run(scenario))) {
       const violations = violationsOf(await run({ ...scenario, crashes: [crash] }))
@@ -64,5 +73,6 @@ test('10,000 crashes between outcome and notice: none lost, none doubled', async
       crashes++
     }
   }
-  console.log(crashes, 'crashes between outcome and notice')
+  printFigures('crashes between outcome and notice', { worlds: `${from}–${to}`, crashes })
+  expect(crashes).toBeGreaterThan(to - from)
 })
