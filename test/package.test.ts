@@ -1,6 +1,6 @@
 /** The published package: its entries, the files that its pages refer to, and the checks that contributors and CI run. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
@@ -61,9 +61,20 @@ describe('the packed files', () => {
 describe('the pages for contributors', () => {
   const folders = [...read('ARCHITECTURE.md').matchAll(/`(src\/[\w/-]+\/README\.md)`/g)].map(([, path = '']) => path)
 
-  test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', ...folders])('%s names existing files only', (page) => {
+  test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'test/README.md', ...folders])('%s names existing files only', (page) => {
     const missing = [...read(page).matchAll(/`([\w./-]+)`/g)].flatMap(([, path = '']) => (isPath(path) && !exists(path) ? [path] : []))
     expect(missing).toEqual([])
+  })
+
+  test.each(['CONTRIBUTING.md', 'test/README.md'])('each name in a recipe or a row of %s occurs in a file that it names', (page) => {
+    const [, text = ''] = /(?:^## Recipes$|^## Which world$)([^]*)/m.exec(read(page)) ?? []
+    const sections = page === 'CONTRIBUTING.md' ? text.split(/^### /m) : text.split('\n').filter((line) => line.startsWith('|'))
+    const strange = sections.flatMap((section) => {
+      const marked = [...section.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+      const sources = marked.flatMap((code) => globSync(code, { cwd: root })).flatMap(sourcesAt)
+      return marked.filter((code) => NAME.test(code) && !sources.some((source) => source.includes(code)))
+    })
+    expect(strange).toEqual([])
   })
 
   test('ARCHITECTURE.md names the README of every folder that has one', () => {
@@ -81,6 +92,18 @@ describe('the pages for contributors', () => {
 
 /** A folder and a name, but neither a package entry nor a placeholder in capitals. */
 const isPath = (text: string): boolean => text.includes('/') && !text.startsWith('deferd/') && !/^\/|[A-Z]{3}/.test(text)
+
+/** A name in TypeScript that is no plain word: `openSmtpd`, `KEYS`, `this.#stopLater(…)` is none. */
+const NAME = /^(?:[A-Z]\w*|[a-z]+[A-Z]\w*)$/
+
+/** Text of a file, or of the files in a folder. */
+const sourcesAt = (path: string): readonly string[] => {
+  const full = join(root, path)
+  if (!statSync(full).isDirectory()) return [readFileSync(full, 'utf8')]
+  return readdirSync(full, { recursive: true, encoding: 'utf8' }).flatMap((name) =>
+    name.endsWith('.ts') ? [readFileSync(join(full, name), 'utf8')] : [],
+  )
+}
 
 /** Pages name files of `src` with or without the folder and the ending. */
 const exists = (path: string): boolean => [path, `src/${path}`, `src/${path}.ts`].some((candidate) => existsSync(join(root, candidate)))
