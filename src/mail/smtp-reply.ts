@@ -9,6 +9,7 @@ export interface SmtpReply {
   readonly text: string
 }
 
+/** The step of an attempt that an outcome came from, in the order of a session (RFC 5321 §3). */
 export type Stage =
   | 'route' // before any use of the network: the configuration, or the transport `error:`
   | 'dns'

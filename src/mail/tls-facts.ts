@@ -15,6 +15,7 @@ export type TlsPolicySource = 'config' | 'dane' | 'sts' | 'none'
  */
 export type TlsState = 'undecided' | 'clear' | 'encrypted' | 'trusted' | 'verified' | 'not-offered' | 'refused'
 
+/** TLS of an attempt, as `queue show --json` has it in `history[].tls`. */
 export interface TlsFacts {
   /** Level that applied (smtp_tls_security_level): `none`, `may`, `encrypt`, `verify`, `secure`, `dane`, `dane-only`. */
   readonly level: string

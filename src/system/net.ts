@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Duration } from './clock.ts'
 
+/** An IP address without brackets, and a TCP port from 1 to 65,535; 0 where the system chooses. */
 export interface Endpoint {
   readonly address: string
   readonly port: number

@@ -138,7 +138,7 @@ async function screens(): Promise<ReadonlyMap<string, string>> {
   return found
 }
 
-const TAG = /<(\/?)([a-z][a-z0-9]*)((?:\s+[a-zA-Z-]+(?:="[^"<>]*")?)*)\s*\/?>|<!doctype html>/g
+const TAG = /<(\/?)([a-z][a-z0-9]*)((?:\s+[a-zA-Z][a-zA-Z0-9-]*(?:="[^"<>]*")?)*)\s*\/?>|<!doctype html>/g
 const FORBIDDEN_TAGS = new Set([
   'img',
   'iframe',

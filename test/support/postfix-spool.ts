@@ -108,8 +108,9 @@ export class PostfixSpool {
   async stop(): Promise<void> {
     if (this.#isStopped) return
     this.#isStopped = true
-    if (this.#frozen !== null) process.kill(this.#frozen, 'SIGKILL')
     await this.#instance.stop()
+    // Not before master has ended: a queue manager that master starts again moves the mail of `active` to `incoming`.
+    if (this.#frozen !== null) endIfRunning(this.#frozen)
     for (const socket of this.#sockets) socket.destroy()
     this.#server.close()
   }
@@ -117,6 +118,14 @@ export class PostfixSpool {
   async remove(): Promise<void> {
     await this.stop()
     rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+function endIfRunning(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 
