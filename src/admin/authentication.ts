@@ -2,6 +2,7 @@
 import type { Client } from '../http/forwarded-client.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Credential } from '../http/web-admission.ts'
+import type { LocalToken } from './local-token.ts'
 import type { Sessions } from './sessions.ts'
 import { tokenWith, type TokenDeps } from './tokens.ts'
 
@@ -9,13 +10,16 @@ export interface AuthenticationDeps {
   readonly sessions: Sessions
   /** Throws while the queue is not open. */
   readonly tokens: () => TokenDeps
+  readonly local: Pick<LocalToken, 'matches' | 'write'>
 }
 
 /** True while the credential is valid. The call does not count as a use of the session. */
 export const confirmation =
-  ({ sessions, tokens }: AuthenticationDeps) =>
+  ({ sessions, tokens, local }: AuthenticationDeps) =>
   async (credential: Credential): Promise<boolean> => {
     switch (credential.kind) {
+      case 'local':
+        return local.matches(credential.text)
       case 'session':
         return sessions.isOpen(credential.id)
       case 'token':
@@ -28,9 +32,15 @@ export const confirmation =
  * name, not the user's rights.
  */
 export const authentication =
-  ({ sessions, tokens }: AuthenticationDeps) =>
+  ({ sessions, tokens, local }: AuthenticationDeps) =>
   async (credential: Credential, { address, user: forwardedUser }: Client): Promise<Requester | null> => {
     switch (credential.kind) {
+      case 'local':
+        if (local.matches(credential.text))
+          return { name: decodeURIComponent(credential.user), role: 'local', content: true, destinations: null, address }
+        // The file was removed or replaced, or the disk was full: the command reads the file again.
+        await local.write()
+        return null
       case 'session': {
         const found = sessions.userOf(credential.id)
         if (found === null) return null

@@ -8,6 +8,8 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
 
 const PREFIX = 'dfd_'
+/** Prefix of the secret in local.token. It has no checksum: it is compared, never looked up. */
+const LOCAL_PREFIX = 'dfd-local_'
 /** Random characters of a token: 256 bits. */
 const TOKEN_LENGTH = 43
 const CHECKSUM_LENGTH = 6
@@ -42,6 +44,11 @@ export function isToken(text: string): boolean {
   const [, secret = '', sum] = /^dfd_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/.exec(text) ?? []
   return sum !== undefined && checksum(secret) === sum
 }
+
+export const newLocalSecret = (random: Random): string => `${LOCAL_PREFIX}${randomText(random, BASE62, TOKEN_LENGTH)}`
+
+/** True for a text of the form of a local token, also one of another start. */
+export const isLocalSecret = (text: string): boolean => text.startsWith(LOCAL_PREFIX)
 
 export const newSessionId = (random: Random): string => randomText(random, BASE62, SESSION_LENGTH)
 

@@ -5,8 +5,8 @@ export const CLIENT_ROLES = ['viewer', 'operator', 'sender', 'admin'] as const
 export type ClientRole = (typeof CLIENT_ROLES)[number]
 
 /**
- * Role that a route needs. `anyone` requires no authentication, `known` any role. `local` is the control socket, which only the
- * owner of the queue and root can open.
+ * Role that a route needs. `anyone` requires no authentication, `known` any role. `local` is a command on this machine that has read
+ * `local.token`, as only the owner of the queue and root can; it includes all roles.
  */
 export type Role = 'anyone' | 'known' | ClientRole | 'local'
 
@@ -18,22 +18,25 @@ export interface Rights {
   readonly destinations: string | null
 }
 
-export interface Requester extends Rights {
-  /** `page:` and the user of a session, or `token:` and the name of a token. */
+export interface Requester extends Omit<Rights, 'role'> {
+  readonly role: ClientRole | 'local'
+  /** `page:` and the user of a session, `token:` and the name of a token, or the user of a local command. */
   readonly name: string
   /** Address of the client; `local` for the Unix socket. */
   readonly address: string
 }
 
-/** Name of a client in the audit log, such as `page:alice (127.0.0.1)`. */
-export const auditName = ({ name, address }: Pick<Requester, 'name' | 'address'>): string => `${name} (${address})`
+/** Name of a client in the audit log, such as `page:alice (127.0.0.1)`, and `alice` for a local command. */
+export const auditName = ({ name, address, role }: Pick<Requester, 'name' | 'address' | 'role'>): string =>
+  role === 'local' ? name : `${name} (${address})`
 
-const INCLUDED: Readonly<Record<ClientRole, readonly Role[]>> = {
+const INCLUDED: Readonly<Record<Requester['role'], readonly Role[]>> = {
   viewer: ['anyone', 'known', 'viewer'],
   operator: ['anyone', 'known', 'viewer', 'operator'],
   sender: ['anyone', 'known', 'sender'],
   admin: ['anyone', 'known', 'viewer', 'operator', 'sender', 'admin'],
+  local: ['anyone', 'known', 'viewer', 'operator', 'sender', 'admin', 'local'],
 }
 
 /** True when a client of this role may use a route that needs `needed`. */
-export const grants = (role: ClientRole, needed: Role): boolean => INCLUDED[role].includes(needed)
+export const grants = (role: Requester['role'], needed: Role): boolean => INCLUDED[role].includes(needed)

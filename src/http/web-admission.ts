@@ -14,8 +14,11 @@ import type { RequestTarget } from './request-target.ts'
 import { grants, type Requester, type Role } from './requester.ts'
 import type { Admitted } from './route-listener.ts'
 
-/** A token, or the value of the cookie of a session. */
-export type Credential = { readonly kind: 'token'; readonly text: string } | { readonly kind: 'session'; readonly id: string }
+/** A token, the value of the cookie of a session, or the local token of a command, which counts at the Unix socket only. */
+export type Credential =
+  | { readonly kind: 'token'; readonly text: string }
+  | { readonly kind: 'session'; readonly id: string }
+  | { readonly kind: 'local'; readonly text: string; readonly user: string }
 
 export interface WebRules {
   /** Hosts besides those of this machine, in lower case. */
@@ -31,13 +34,15 @@ export interface WebAdmissionDeps {
   readonly authenticate: (credential: Credential, client: Client) => Promise<Requester | null>
   /** False when the credential is no longer valid. Asked for as long as a stream is open. */
   readonly confirm: (credential: Credential) => Promise<boolean>
+  /** True for a text of the form of local tokens. */
+  readonly isLocal: (text: string) => boolean
   readonly failures: FailureLimit
 }
 
 const LOOPBACK = /^(?:127\.|::1$)/
 
 export const webAdmission =
-  ({ rules, authenticate, confirm, failures }: WebAdmissionDeps) =>
+  ({ rules, authenticate, confirm, isLocal, failures }: WebAdmissionDeps) =>
   async (request: IncomingMessage, target: RequestTarget, role: Role): Promise<Admitted> => {
     const { hosts, proxies, needsProxy } = rules()
     const { remoteAddress, localAddress } = request.socket
@@ -51,17 +56,17 @@ export const webAdmission =
         `${peer} is not one of admin_proxies, and the connection has no TLS: set admin_tls_cert_file`,
       )
     const client = clientFacts(request, { peer, host, proxies })
-    const credential = credentialOf(request, client)
+    const credential = credentialOf(request, client, (text) => peer === null && isLocal(text))
     const reason = crossSiteReason({
       method: request.method ?? '',
       site: textField(request, 'sec-fetch-site'),
       origin: textField(request, 'origin'),
       ownOrigin: `${client.scheme}://${host}`,
-      hasToken: credential?.kind === 'token',
+      hasToken: credential?.kind === 'token' || credential?.kind === 'local',
       hasCookie: credential?.kind === 'session',
     })
     if (reason !== null) throw new Problem(HTTP_PROBLEMS.crossSite, `request refused as one of another site: ${reason}`)
-    if (role === 'anyone') return { client, requester: null, confirm: () => Promise.resolve(true) }
+    if (role === 'anyone' && credential?.kind !== 'local') return { client, requester: null, confirm: () => Promise.resolve(true) }
     const requester = await identified()
     if (!grants(requester.role, role))
       throw new Problem(
@@ -76,8 +81,10 @@ export const webAdmission =
       if (credential.kind === 'token') assertMayTry(failures, client)
       const found = await authenticate(credential, client)
       if (found !== null) return found
-      if (credential.kind === 'token') failures.failed(client.address)
-      throw unauthenticated(credential.kind === 'token' ? 'the token is unknown or has expired' : 'the session has ended: log in again')
+      // A command with the right local token is never blocked.
+      if (credential.kind === 'local') assertMayTry(failures, client)
+      if (credential.kind !== 'session') failures.failed(client.address)
+      throw UNKNOWN_CREDENTIAL[credential.kind]()
     }
   }
 
@@ -97,13 +104,23 @@ export function assertMayTry(failures: FailureLimit, { address }: Pick<Client, '
   throw new Problem(HTTP_PROBLEMS.tooManyFailures, `too many failures from ${address}: try again in ${wait} s`, { headers })
 }
 
-const unauthenticated = (detail: string): Problem =>
-  new Problem(HTTP_PROBLEMS.unauthenticated, detail, { headers: { 'www-authenticate': 'Bearer realm="deferd"' } })
+/** The realm tells a command that the daemon knows local tokens, and not this one. */
+export const LOCAL_REALM = 'Bearer realm="deferd local"'
+
+const unauthenticated = (detail: string, challenge = 'Bearer realm="deferd"'): Problem =>
+  new Problem(HTTP_PROBLEMS.unauthenticated, detail, { headers: { 'www-authenticate': challenge } })
+
+const UNKNOWN_CREDENTIAL: Readonly<Record<Credential['kind'], () => Problem>> = {
+  token: () => unauthenticated('the token is unknown or has expired'),
+  session: () => unauthenticated('the session has ended: log in again'),
+  local: () => unauthenticated('this is not the local token of the running daemon', LOCAL_REALM),
+}
 
 /** Header fields whose repetition would make the request ambiguous. */
 const SINGLE = [
   'host',
   'authorization',
+  'deferd-operator',
   'content-encoding',
   'content-type',
   'idempotency-key',
@@ -149,9 +166,13 @@ function clientFacts(
   return client
 }
 
+/** Field with the user of a local command, percent-encoded. */
+export const OPERATOR_FIELD = 'deferd-operator'
+
 /** The credential of a request. A token counts before a cookie. */
-function credentialOf(request: IncomingMessage, client: Client): Credential | null {
+function credentialOf(request: IncomingMessage, client: Client, isLocal: (text: string) => boolean): Credential | null {
   const [, text] = /^Bearer +(\S+)$/i.exec(textField(request, 'authorization') ?? '') ?? []
+  if (text !== undefined && isLocal(text)) return { kind: 'local', text, user: textField(request, OPERATOR_FIELD) ?? '' }
   if (text !== undefined) return { kind: 'token', text }
   const id = cookieValue(request.headers.cookie, cookieName(client))
   return id === null || id === '' ? null : { kind: 'session', id }

@@ -1,5 +1,5 @@
 /** The admin API of a daemon: socket, port, TLS, logins, tokens across restarts, reload, stop. */
-import { existsSync, linkSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,6 +93,62 @@ describe('the socket', () => {
     await expect(ask(socket(), { target: '/login' })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await start()
     expect((await ask(socket(), { target: '/login' })).status).toBe(200)
+  })
+})
+
+describe('the local token', () => {
+  const token = () => join(queue(), 'local.token')
+  const operator = { 'Deferd-Operator': encodeURIComponent('ann (root)') }
+  const local = (text = readFileSync(token(), 'utf8')) => ({ ...bearer(text), ...operator })
+
+  test('is for the owner only, new at each start, and removed at the stop', async () => {
+    await start()
+    expect((statSync(token()).mode & 0o777).toString(8)).toBe('600')
+    const former = local()
+    expect(JSON.parse((await whoami(socket(), former)).body)).toMatchObject({ name: 'ann (root)', role: 'local', address: 'local' })
+    await daemon?.stop()
+    expect(existsSync(token())).toBe(false)
+    writeFileSync(token(), 'dfd-local_stale', { mode: 0o666 })
+    await start()
+    expect((statSync(token()).mode & 0o777).toString(8)).toBe('600')
+    expect((await whoami(socket(), former)).status).toBe(401)
+    expect((await whoami(socket(), local())).status).toBe(200)
+  })
+
+  test('is written again when a command finds another one or none', async () => {
+    await start()
+    rmSync(token())
+    const refused = await whoami(socket(), local('dfd-local_none'))
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="deferd local"'])
+    expect((await whoami(socket(), local())).status).toBe(200)
+    writeFileSync(token(), 'dfd-local_stale')
+    expect((await whoami(socket(), local())).status).toBe(401)
+    expect((await whoami(socket(), local())).status).toBe(200)
+  })
+
+  test('a proxy on the socket without it is refused, also when it claims to be an operator', async () => {
+    await start(listening())
+    for (const fields of [operator, { ...operator, 'X-Forwarded-User': 'root' }, { ...operator, ...bearer('dfd-local_guess') }]) {
+      expect((await whoami(socket(), fields)).status).toBe(401)
+      expect((await ask(socket(), { method: 'DELETE', target: '/api/v1/tokens/x', fields })).status).toBe(401)
+    }
+    expect((await whoami(port, local())).status).toBe(401)
+  })
+
+  test('a full disk keeps no daemon from starting, and is logged', async () => {
+    mkdirSync(join(queue(), 'local.token.new', 'in-the-way'), { recursive: true })
+    await start()
+    expect(notes).toContainEqual(expect.stringMatching(/^warning: admin: cannot write .*local\.token, without which commands /))
+    rmSync(join(queue(), 'local.token.new'), { recursive: true })
+    await whoami(socket(), local('dfd-local_none'))
+    expect((await whoami(socket(), local())).status).toBe(200)
+  })
+
+  test('wrong ones are refused after ten, the right one never is', async () => {
+    await start()
+    for (let i = 0; i < 10; i++) expect((await whoami(socket(), local(`dfd-local_${i}`))).status).toBe(401)
+    expect((await whoami(socket(), local('dfd-local_11'))).status).toBe(429)
+    expect((await whoami(socket(), local())).status).toBe(200)
   })
 })
 

@@ -70,7 +70,8 @@ export class SampleServer {
     const failures = new FailureLimit(clock)
     const reader = { tokenByHash: async (hash: string) => this.tokens.get(hash) }
     const store = { tokenUsed: async (name: string, hour: number) => void this.used.push(`${name} ${hour}`) }
-    const identity = { sessions: this.sessions, tokens: () => ({ clock, reader, store }) }
+    const local = { matches: (text: string) => text === 'local', write: async () => undefined }
+    const identity = { sessions: this.sessions, tokens: () => ({ clock, reader, store }), local }
     const rules: WebRules = { hosts: new Set(hosts), proxies: new Networks(proxies, 'admin_proxies'), needsProxy }
     const account = accountRoutes({
       sessions: this.sessions,
@@ -82,7 +83,13 @@ export class SampleServer {
     const listener = routeListener({
       routes: [...account, WHOAMI, ...routes],
       clock,
-      admit: webAdmission({ rules: () => rules, authenticate: authentication(identity), confirm: confirmation(identity), failures }),
+      admit: webAdmission({
+        rules: () => rules,
+        authenticate: authentication(identity),
+        confirm: confirmation(identity),
+        isLocal: (text) => text === 'local',
+        failures,
+      }),
       refusal: webRefusal(({ kind, message }) => ({
         kind: 'text',
         status: kind.status,

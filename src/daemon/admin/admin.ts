@@ -6,6 +6,8 @@ import { rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { accountRoutes, type LoginPage } from '../../admin/account-routes.ts'
 import { authentication, confirmation } from '../../admin/authentication.ts'
+import { LocalToken } from '../../admin/local-token.ts'
+import { isLocalSecret } from '../../admin/secrets.ts'
 import { Sessions, type PageUser } from '../../admin/sessions.ts'
 import type { TokenDeps } from '../../admin/tokens.ts'
 import { needsProxy } from '../../config/admin-reach.ts'
@@ -51,6 +53,7 @@ export interface AdminDeps {
 export class Admin {
   readonly #deps: AdminDeps
   readonly #sessions: Sessions
+  readonly #local: LocalToken
   readonly #streams: EventStreams
   readonly #listener: Listener
   readonly #port: HttpPort<WebServer>
@@ -63,6 +66,7 @@ export class Admin {
     const { clock, random, config } = deps
     this.#deps = deps
     this.#sessions = new Sessions({ clock, random })
+    this.#local = new LocalToken(deps.queueDirectory, random, (text) => this.#warn(text))
     this.#streams = new EventStreams(clock)
     this.#rules = rulesOf(config)
     this.#listener = this.#newListener()
@@ -107,6 +111,7 @@ export class Admin {
   /** Opens the socket. The caller owns the queue, so an existing socket file was left by a killed daemon and is removed. */
   async openSocket(): Promise<void> {
     const path = adminSocketPath(this.#deps.queueDirectory)
+    await this.#local.write()
     await rm(path, { force: true })
     await this.#socket.listenAt(path)
   }
@@ -115,12 +120,13 @@ export class Admin {
   async close(): Promise<void> {
     this.#streams.close()
     this.#deps.closeRoutes()
-    await Promise.all([this.#port.close(), this.#socket.close()])
+    await Promise.all([this.#port.close(), this.#socket.close(), this.#local.remove()])
   }
 
   #newListener(): Listener {
     const { clock, tokens, routes, refusalPage, loginPage } = this.#deps
     const failures = new FailureLimit(clock)
+    const known = { sessions: this.#sessions, tokens, local: this.#local }
     const account = accountRoutes({
       sessions: this.#sessions,
       failures,
@@ -133,8 +139,9 @@ export class Admin {
       clock,
       admit: webAdmission({
         rules: () => this.#rules,
-        authenticate: authentication({ sessions: this.#sessions, tokens }),
-        confirm: confirmation({ sessions: this.#sessions, tokens }),
+        authenticate: authentication(known),
+        confirm: confirmation(known),
+        isLocal: isLocalSecret,
         failures,
       }),
       refusal: webRefusal(refusalPage),
