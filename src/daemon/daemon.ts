@@ -24,7 +24,7 @@ import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
 import { Opening, type OpenedQueue } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
-import type { RelaySettings } from './relay/rules.ts'
+import type { RelaySettings } from '../relay/rules.ts'
 import type { OpenSharedQueue } from './shared-queue.ts'
 import { SideWatch } from './side-watch.ts'
 

@@ -4,7 +4,7 @@ import type { DestinationName } from '../mail/message.ts'
 import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { Peers } from './node/peers.ts'
-import type { Relay } from './relay/relay.ts'
+import type { Relay } from '../relay/relay.ts'
 
 /** Questions to a node about its memory. A name follows its question after a blank. */
 export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: string) => unknown>> => ({

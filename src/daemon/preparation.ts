@@ -35,7 +35,7 @@ import { controlPath } from './admin/socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
 import { oauthWarnings } from './oauth-warnings.ts'
-import type { RelaySettings } from './relay/rules.ts'
+import type { RelaySettings } from '../relay/rules.ts'
 import { tokenCommand } from './token-command.ts'
 
 /** Parts of the preparation. `deferd check` prints a line for each. */

@@ -1,7 +1,7 @@
 /** The relay of a world across restarts. It can be stopped or killed, and started again on the same queue. */
 import type { Templates } from '../bounce/templates.ts'
 import type { Config } from '../config/options.ts'
-import { Relay } from '../daemon/relay/relay.ts'
+import { Relay } from '../relay/relay.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'

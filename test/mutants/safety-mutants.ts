@@ -553,13 +553,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'settings.smtp_tls_mta_sts',
     REPORTS,
   ),
-  safety(
-    'a report is sent unsigned',
-    'daemon/relay/report-entry.ts',
-    '!/^DKIM-Signature:/i.test(signatures)',
-    '!/^/i.test(signatures)',
-    REPORTS,
-  ),
+  safety('a report is sent unsigned', 'relay/report-entry.ts', '!/^DKIM-Signature:/i.test(signatures)', '!/^/i.test(signatures)', REPORTS),
   safety(
     'two nodes send one report',
     'store/memory/memory-tls-reports.ts',

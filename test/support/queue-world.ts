@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { parseNotice, type ParsedNotice } from '../../src/bounce/dsn-parser.ts'
-import type { Relay } from '../../src/daemon/relay/relay.ts'
+import type { Relay } from '../../src/relay/relay.ts'
 import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
 import { queueIdOf, type DestinationName, type Recipient } from '../../src/mail/message.ts'
 import type { OperationName, OperationSummary } from '../../src/queue/operation-request.ts'

@@ -1,7 +1,7 @@
 /** Several real relays on one network in memory and one virtual clock, so that one can deliver mail to the next. */
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { configFrom } from '../../src/config/load.ts'
-import { Relay } from '../../src/daemon/relay/relay.ts'
+import { Relay } from '../../src/relay/relay.ts'
 import type { Endpoint } from '../../src/system/net.ts'
 import type { Duration } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'

@@ -3,7 +3,7 @@
  * remote servers fail as the scenario defines. The SMTP server is not used: messages enter the queue directly.
  */
 import { loadTemplates } from '../../bounce/templates.ts'
-import { Relay } from '../../daemon/relay/relay.ts'
+import { Relay } from '../../relay/relay.ts'
 import { Router } from '../../delivery/routing/router.ts'
 import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
 import { sleep } from '../../system/clock.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
-import { Relay } from '../../../src/daemon/relay/relay.ts'
+import { Relay } from '../../../src/relay/relay.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { CHUNK_BYTES } from '../../../src/store/chunks.ts'
 import { OutcomeUnknown, StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'

@@ -1,15 +1,15 @@
 /** Queues the mail of a report about TLS: signed, without notices, and delivered even where TLS fails. */
-import type { MessageSigning } from '../../dkim/message-signing.ts'
-import { withPrepended } from '../../dkim/stored-signature.ts'
-import { domainOf } from '../../mail/address.ts'
-import { mailDate } from '../../mail/mail-date.ts'
-import type { Message } from '../../mail/message.ts'
-import { errorMessage } from '../../system/caught-error.ts'
-import type { Clock } from '../../system/clock.ts'
-import type { Intake } from '../../queue/intake/intake.ts'
-import { inChunks } from '../../store/chunks.ts'
-import type { ReportFacts } from '../../tls-reports/report-json.ts'
-import { REPORT_FIELD, reportMail } from '../../tls-reports/report-mail.ts'
+import type { MessageSigning } from '../dkim/message-signing.ts'
+import { withPrepended } from '../dkim/stored-signature.ts'
+import { domainOf } from '../mail/address.ts'
+import { mailDate } from '../mail/mail-date.ts'
+import type { Message } from '../mail/message.ts'
+import { errorMessage } from '../system/caught-error.ts'
+import type { Clock } from '../system/clock.ts'
+import type { Intake } from '../queue/intake/intake.ts'
+import { inChunks } from '../store/chunks.ts'
+import type { ReportFacts } from '../tls-reports/report-json.ts'
+import { REPORT_FIELD, reportMail } from '../tls-reports/report-mail.ts'
 
 export interface ReportEntryDeps {
   readonly intake: Pick<Intake, 'begin' | 'take'>

@@ -1,10 +1,10 @@
 /** The checks of content of a configuration, for the acceptor and for the SMTP agent. */
-import type { CheckTables } from '../../checks/check-tables.ts'
-import type { ArrivalChecks } from '../../checks/checked-content.ts'
-import type { Config } from '../../config/options.ts'
-import type { HeaderChecks } from '../../delivery/smtp/checked-header.ts'
-import type { Matching } from '../../patterns/matching.ts'
-import type { Events } from '../../telemetry/events.ts'
+import type { CheckTables } from '../checks/check-tables.ts'
+import type { ArrivalChecks } from '../checks/checked-content.ts'
+import type { Config } from '../config/options.ts'
+import type { HeaderChecks } from '../delivery/smtp/checked-header.ts'
+import type { Matching } from '../patterns/matching.ts'
+import type { Events } from '../telemetry/events.ts'
 
 /** Null when no check applies to arriving mail. */
 export function arrivalChecks(config: Config, tables: CheckTables, matching: Matching): ArrivalChecks | null {

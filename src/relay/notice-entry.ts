@@ -1,12 +1,12 @@
 /** Queues notices, signed and with rewritten recipients, as Postfix does (docs/rewriting.md). */
-import type { NoticeEntry } from '../../bounce/notice-writer.ts'
-import type { MessageSigning } from '../../dkim/message-signing.ts'
-import { queueIdOf } from '../../mail/message.ts'
-import type { EnvelopeRecipient } from '../../mail/envelope.ts'
-import type { Intake } from '../../queue/intake/intake.ts'
-import { LookupFailed } from '../../rewriting/lookup-table.ts'
-import type { Rewriting } from '../../rewriting/rewriting.ts'
-import type { Events } from '../../telemetry/events.ts'
+import type { NoticeEntry } from '../bounce/notice-writer.ts'
+import type { MessageSigning } from '../dkim/message-signing.ts'
+import { queueIdOf } from '../mail/message.ts'
+import type { EnvelopeRecipient } from '../mail/envelope.ts'
+import type { Intake } from '../queue/intake/intake.ts'
+import { LookupFailed } from '../rewriting/lookup-table.ts'
+import type { Rewriting } from '../rewriting/rewriting.ts'
+import type { Events } from '../telemetry/events.ts'
 
 export interface NoticeEntryDeps {
   readonly intake: Intake

@@ -1,6 +1,6 @@
 /** Limits of the active queue, from the configuration. */
-import type { Config } from '../../config/options.ts'
-import type { ActiveLimits } from '../../queue/scheduler/active-queue.ts'
+import type { Config } from '../config/options.ts'
+import type { ActiveLimits } from '../queue/scheduler/active-queue.ts'
 
 export function activeLimits(config: Config): ActiveLimits {
   return {
