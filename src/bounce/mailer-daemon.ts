@@ -215,15 +215,14 @@ export class MailerDaemon {
   }
 
   async #commit(report: Report, written: readonly WrittenNotice[]): ReturnType<QueueStore['report']> {
-    const { store, entry } = this.#deps
     try {
-      const result = await store.report(report)
+      const result = await this.#deps.store.report(report)
       // When the due notices have changed since they were read, nothing was queued and the message is processed again.
-      for (const one of written) entry[result.entered ? 'entered' : 'withdrawn'](one.entry)
+      for (const { prepared } of written) prepared[result.entered ? 'committed' : 'withdrawn']()
       if (result.entered) this.#watch.expect(report.warnAt)
       return result
     } catch (error) {
-      for (const one of written) entry.withdrawn(one.entry)
+      for (const { prepared } of written) prepared.withdrawn()
       throw error
     }
   }
@@ -239,7 +238,7 @@ export class MailerDaemon {
       message: message.id,
       noticesSettled: recipients.flatMap(({ id, noticeDue }) => (noticeDue === undefined ? [] : [{ recipient: id, noticeDue }])),
       late,
-      notices: written.map(({ entry }) => entry),
+      notices: written.map(({ prepared }) => prepared.entry),
       warnings,
       warnAt: message.sender === '' ? null : nextWarning(ages, message.arrivedAt, warnings),
     }

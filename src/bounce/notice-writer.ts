@@ -22,11 +22,16 @@ export interface NoticeEntry {
     readonly message: Message
     readonly recipients: readonly EnvelopeRecipient[]
     readonly content: readonly Uint8Array[]
-  }): NewMessage
-  /** Called when the notice is committed. Its delivery may start. */
-  entered(entry: NewMessage): void
-  /** Called when the commit failed. Releases the room that `prepare` reserved. */
-  withdrawn(entry: NewMessage): void
+  }): PreparedMessage
+}
+
+/** A message that is routed and has room in the active queue. The caller commits it. */
+export interface PreparedMessage {
+  readonly entry: NewMessage
+  /** Called when the message is committed. Its delivery may start. */
+  committed(): void
+  /** Called when the commit failed. Releases the room. */
+  withdrawn(): void
 }
 
 /** Configuration of notices. */
@@ -57,14 +62,14 @@ export interface NoticeWriterDeps {
   readonly settings: () => NoticeSettings
 }
 
-/** A composed notice with its queue entry. */
+/** A composed notice, prepared for its commit. */
 export interface WrittenNotice {
   readonly notice: Notice
-  readonly entry: NewMessage
+  readonly prepared: PreparedMessage
 }
 
 /** Event of a notice about a message. */
-export function noticeSent(message: Message, { notice, entry }: WrittenNotice) {
+export function noticeSent(message: Message, { notice, prepared: { entry } }: WrittenNotice) {
   const queued = { message: entry.message, recipients: entry.recipients.map(({ address }) => address) }
   return { kind: 'notice-sent', message, notice: notice.kind, to: notice.to, queued } as const
 }
@@ -98,7 +103,7 @@ export class NoticeWriter {
     // Prepared together, after the last step that may fail, because a prepared notice has room in the active queue.
     return composed.map(({ notice, content, signed }) => ({
       notice,
-      entry: this.#entry.prepare({ message: signed, recipients: [{ address: notice.address }], content }),
+      prepared: this.#entry.prepare({ message: signed, recipients: [{ address: notice.address }], content }),
     }))
   }
 

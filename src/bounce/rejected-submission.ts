@@ -10,7 +10,7 @@ import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { NewMessage, QueueStore } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 import { noticeDueFor, noticesFor } from './notice.ts'
-import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings } from './notice-writer.ts'
+import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type PreparedMessage } from './notice-writer.ts'
 
 export interface RejectedSubmission {
   readonly envelope: Envelope
@@ -55,21 +55,21 @@ export class SubmissionReturner {
     // The notice to the sender is committed last, together with the key of the file. A crash before that commit repeats all
     // notices.
     for (const one of written.toReversed()) {
-      const kept = [...(one.entry.events ?? []), ...(recorder.of(noticeSent(message, one)) ?? [])]
-      await this.#enqueue({ ...one.entry, events: kept }, one === written[0] ? rejected.maildropFile : undefined)
+      const { entry: notice } = one.prepared
+      const kept = [...(notice.events ?? []), ...(recorder.of(noticeSent(message, one)) ?? [])]
+      await this.#enqueue(one.prepared, { ...notice, events: kept, maildropFile: one === written[0] ? rejected.maildropFile : undefined })
     }
     for (const one of written) events.emit(noticeSent(message, one))
   }
 
-  async #enqueue(notice: NewMessage, maildropFile: string | undefined): Promise<void> {
-    const { store, entry } = this.#deps
+  async #enqueue(prepared: PreparedMessage, notice: NewMessage): Promise<void> {
     try {
-      await store.enqueue({ ...notice, maildropFile })
+      await this.#deps.store.enqueue(notice)
     } catch (error) {
-      entry.withdrawn(notice)
+      prepared.withdrawn()
       throw error
     }
-    entry.entered(notice)
+    prepared.committed()
   }
 }
 

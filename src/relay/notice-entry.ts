@@ -30,7 +30,5 @@ export function noticeEntry({ intake, events, rewriting, signing }: NoticeEntryD
     begin: () => intake.begin(),
     signed: async (message, content) => (await signing()?.signed(queueIdOf(message), message, content)) ?? message,
     prepare: (entry) => intake.prepare({ ...entry, recipients: rewritten(entry.recipients) }),
-    entered: (entry) => intake.entered(entry),
-    withdrawn: (entry) => intake.withdrawn(entry),
   }
 }

@@ -4,7 +4,7 @@
  */
 import { idleRecorder } from './idle-recorder.ts'
 import { MailerDaemon } from '../../src/bounce/mailer-daemon.ts'
-import type { NoticeEntry, NoticeSettings } from '../../src/bounce/notice-writer.ts'
+import type { NoticeEntry, NoticeSettings, PreparedMessage } from '../../src/bounce/notice-writer.ts'
 import { parseNotice, type ParsedNotice } from '../../src/bounce/dsn-parser.ts'
 import type { TokenBucketLimits } from '../../src/bounce/token-bucket.ts'
 import { domainOf } from '../../src/mail/address.ts'
@@ -134,8 +134,8 @@ export class MailerDaemonHarness implements NoticeEntry {
     return message
   }
 
-  prepare({ message, recipients, content }: Parameters<NoticeEntry['prepare']>[0]): NewMessage {
-    return {
+  prepare({ message, recipients, content }: Parameters<NoticeEntry['prepare']>[0]): PreparedMessage {
+    const entry = {
       message,
       content,
       recipients: recipients.map(({ address }) => ({
@@ -146,12 +146,7 @@ export class MailerDaemonHarness implements NoticeEntry {
         leased: false,
       })),
     }
-  }
-
-  entered(): void {}
-
-  withdrawn(): void {
-    this.withdrawals++
+    return { entry, committed: () => undefined, withdrawn: () => void this.withdrawals++ }
   }
 
   // --- outcomes of deliveries

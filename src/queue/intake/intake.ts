@@ -3,6 +3,7 @@
  * recipients, and commits everything in one transaction. It then passes the admitted requests to the scheduler.
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { PreparedMessage } from '../../bounce/notice-writer.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
@@ -19,12 +20,12 @@ import {
   queueIdOf,
   recipientId,
   type ContentId,
-  type DeliveryRequest,
   type DestinationName,
   type LeasedMail,
   type Message,
   type MessageId,
 } from '../../mail/message.ts'
+import type { Admission } from '../scheduler/admission.ts'
 import type { Scheduler } from '../scheduler/scheduler.ts'
 import { bytesOf } from '../../store/chunks.ts'
 import { StoreUnavailable, type NewMessage, type NewRecipient, type QueueStore } from '../../store/queue-store.ts'
@@ -199,28 +200,26 @@ export class Intake {
     if (this.#refusal !== null) throw new StoreUnavailable(this.#refusal.text)
     const { message, client, uid, saslUsername, saslMethod, upstream } = entry
     const happened = acceptedEvent(entry, { client, uid, saslUsername, saslMethod, upstream })
-    const prepared = { ...this.prepare(entry, happened), maildropFile: entry.maildropFile, request: entry.request }
+    const admitted = this.prepare(entry, happened)
+    const prepared = { ...admitted.entry, maildropFile: entry.maildropFile, request: entry.request }
     const bytes = bytesOf(entry.content)
     try {
       await store.enqueue(prepared)
     } catch (error) {
       this.#space.ended(message.contentId)
-      this.withdrawn(prepared)
+      admitted.withdrawn()
       throw error
     }
     this.#space.stored(message.contentId, bytes)
     this.#space.ended(message.contentId)
     events.emit(happened)
-    this.entered(prepared)
+    admitted.committed()
   }
 
-  /**
-   * Routes and schedules an entry. The caller commits the result, then calls `entered`, or `withdrawn` when the commit fails. `happened` is the
-   * event of its acceptance.
-   */
-  prepare(entry: Entry, happened = acceptedEvent(entry, { client: null })): NewMessage {
-    const { destinationOf, recorder, contents } = this.#deps
-    const { message, recipients, content, hold = false } = entry
+  /** Routes and schedules a message. The caller commits the result. `happened` is the event of its acceptance. */
+  prepare(given: Entry, happened = acceptedEvent(given, { client: null })): PreparedMessage {
+    const { destinationOf, recorder, contents, scheduler } = this.#deps
+    const { message, recipients, content, hold = false } = given
     const events = recorder.of(happened)
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
@@ -228,12 +227,12 @@ export class Intake {
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })
-    const admitted = new Map<DestinationName, { readonly leased: boolean; readonly expiresAt: QueueTime }>()
-    for (const [destination, count] of byDestination) admitted.set(destination, this.#schedule(message, destination, hold ? 0 : count))
-    const isAdmitted = [...admitted.values()].some((one) => one.leased)
-    const isKept = isAdmitted && contents.keep(message, content)
+    const admission = scheduler.admit(message.id, hold ? NO_MAIL : byDestination)
+    const expiries = new Map<DestinationName, QueueTime>()
+    for (const destination of byDestination.keys()) expiries.set(destination, this.#expiryOf(message, destination))
+    const isKept = admission.hasAny && contents.keep(message, content)
     if (!isKept) contents.drop(message.contentId)
-    return {
+    const entry: NewMessage = {
       message,
       content,
       hold,
@@ -241,28 +240,29 @@ export class Intake {
       // Admitted mail keeps its content in memory for the delivery. The store takes over the buffers of all other mail.
       givesContent: !isKept,
       recipients: routed.map(({ recipient: { address, notify, orcpt }, destination }): NewRecipient => {
-        const { leased, expiresAt } = admitted.get(destination) ?? { leased: false, expiresAt: message.createdAt }
-        return { address, notify, orcpt, destination, dueAt: message.createdAt, expiresAt, leased }
+        const expiresAt = expiries.get(destination) ?? message.createdAt
+        return { address, notify, orcpt, destination, dueAt: message.createdAt, expiresAt, leased: admission.has(destination) }
       }),
+    }
+    return {
+      entry,
+      committed: () => this.#committed(entry, admission),
+      withdrawn: () => {
+        contents.drop(message.contentId)
+        admission.withdrawn()
+      },
     }
   }
 
-  /**
-   * Called when a prepared entry is on disk. Passes the admitted recipients, and the due times of the others, to the scheduler.
-   */
-  entered(entry: NewMessage): void {
+  /** Passes the admitted recipients of a committed message, and the due times of the others, to the scheduler. */
+  #committed(entry: NewMessage, admission: Admission): void {
     const { store, scheduler, policies } = this.#deps
     if (entry.hold === true) return
-    const leases = leasesOf(entry)
-    const byDestination = Map.groupBy(leases, (lease) => lease.destination)
-    const requests: DeliveryRequest[] = []
-    for (const [destination, admitted] of byDestination) {
-      const packed = packRequests(admitted, store.leaseTerms(), policies().for(destination).settings.destination_recipient_limit)
-      // `admit` counted one request per destination, so the requests after the first are counted here.
-      for (const _ of packed.slice(1)) scheduler.admitFurther(entry.message.id)
-      requests.push(...packed)
-    }
-    scheduler.offer(requests)
+    const byDestination = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
+    const requests = [...byDestination].flatMap(([destination, leases]) =>
+      packRequests(leases, store.leaseTerms(), policies().for(destination).settings.destination_recipient_limit),
+    )
+    admission.committed(requests)
     const waiting = entry.recipients.filter((one) => !one.leased)
     if (waiting.length === 0) return
     this.#deps.waits(entry.message)
@@ -283,20 +283,13 @@ export class Intake {
     }
   }
 
-  /** Called when a prepared entry could not be committed. Releases its places in the active queue and in the content cache. */
-  withdrawn(entry: NewMessage): void {
-    this.#deps.contents.drop(entry.message.contentId)
-    const counted = Map.groupBy(leasesOf(entry), (lease) => lease.destination)
-    for (const [destination, leases] of counted) this.#deps.scheduler.unadmit(entry.message.id, destination, leases.length)
-  }
-
-  /** `count` is 0 for mail on hold. */
-  #schedule(message: Message, destination: DestinationName, count: number): { readonly leased: boolean; readonly expiresAt: QueueTime } {
-    const { scheduler, policies } = this.#deps
-    const expiresAt = message.createdAt + lifetimeOf(message.sender, policies().for(destination).settings)
-    return { leased: count > 0 && scheduler.admit(message.id, destination, count), expiresAt }
+  #expiryOf({ createdAt, sender }: Message, destination: DestinationName): QueueTime {
+    return createdAt + lifetimeOf(sender, this.#deps.policies().for(destination).settings)
   }
 }
+
+/** The mail of a message on hold that enters the active queue. */
+const NO_MAIL: ReadonlyMap<DestinationName, number> = new Map()
 
 /** Destination of an alias to which nothing is sent; null for other recipients. */
 function aliasDestination({ alias }: EnvelopeRecipient): DestinationName | null {

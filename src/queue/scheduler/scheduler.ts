@@ -17,6 +17,7 @@ import type { Clock, Duration } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Events } from '../../telemetry/events.ts'
+import { Admission, reportActivated, type AdmissionDeps } from './admission.ts'
 import { ActiveQueue, type ActiveLimits } from './active-queue.ts'
 import type { Destination } from './destination.ts'
 import { Deliveries } from './deliveries.ts'
@@ -67,6 +68,7 @@ export class Scheduler {
   readonly #deps: SchedulerDeps
   readonly #active: ActiveQueue
   readonly #table: DestinationTable
+  readonly #admission: AdmissionDeps
   readonly #deliveries: Deliveries
   readonly #giveBack: GiveBack
   readonly #takeBack: TakeBack
@@ -122,6 +124,7 @@ export class Scheduler {
     const shards = (this.#shards = new ShardTransfer({ ...parts, control, recallProviders: (wanted) => this.#providers.recall(wanted) }))
     const providers = (this.#providers = new ProviderControl({ ...parts, shards, fillsDirectory: deps.fillsProviders }))
     const all = { ...parts, agent, settlements, shards, control, providers, takeBack: this.#takeBack }
+    this.#admission = { clock, events, active, table, giveBack, takeBack: this.#takeBack, scheduler }
     this.#deliveries = new Deliveries({ ...all, giveBack: this.#giveBack })
     this.destinations = new LiveDestinations(all)
     this.nodes = new NodeChanges({ ...all, forcedExpiry: this.#forcedExpiry, poisonRetry: this.#poisonRetry })
@@ -164,43 +167,20 @@ export class Scheduler {
 
   // --- new mail
 
-  /** Reserves room for new mail in the active queue if its destination is open and this node schedules it. Returns false when the mail must wait. */
-  admit(message: MessageId, name: DestinationName, recipients: number): boolean {
-    if (!this.#started || this.#stopping || !this.#shards.schedules(name)) return false
-    const destination = this.#table.get(name)
-    // A destination whose provider is being changed may be that of another node in a moment.
-    if (destination.access.kind !== 'open' || destination.isReleased) return false
-    if (this.#table.room(destination, true) < recipients) return false
-    this.#active.reserve(message, recipients)
-    this.#takeBack.beginEnter(message)
-    destination.beginCommit()
-    return true
-  }
-
-  /** Counts one more request of admitted mail. `admit` has counted all its recipients, as one request. */
-  admitFurther(message: MessageId): void {
-    this.#active.reserve(message, 0)
-  }
-
-  /** Releases the room of admitted mail that could not be committed. */
-  unadmit(message: MessageId, name: DestinationName, recipients: number): void {
-    this.#active.release(message, recipients)
-    this.#takeBack.endEnter(message)
-    this.#table.get(name).endCommit()
-  }
-
-  /** Adds admitted mail, which is committed and leased, to the active queue. */
-  offer(requests: readonly DeliveryRequest[]): void {
-    const activatedAt = this.#deps.clock.now()
-    this.#emitActivated(requests)
-    const entering = new Set(this.#takeBack.passing(requests))
-    for (const request of requests) {
-      if (entering.has(request)) this.#giveBack.whereClosed(this.#table.enter({ request, activatedAt }))
-      else this.#active.release(request.message.id, request.recipients.length)
-      this.#takeBack.endEnter(request.message.id)
+  /**
+   * Reserves room in the active queue for a new message, by destination with its number of recipients, where the destination is open and this
+   * node schedules it. The mail for other destinations must wait.
+   */
+  admit(message: MessageId, byDestination: ReadonlyMap<DestinationName, number>): Admission {
+    const admission = new Admission(message, this.#admission)
+    if (!this.#started || this.#stopping) return admission
+    for (const [name, recipients] of byDestination) {
+      if (!this.#shards.schedules(name)) continue
+      const destination = this.#table.get(name)
+      // A destination whose provider is being changed may be that of another node in a moment.
+      if (destination.access.kind === 'open' && !destination.isReleased) admission.reserve(destination, recipients)
     }
-    for (const name of new Set(requests.map(({ destination }) => destination))) this.#table.get(name).endCommit()
-    this.#dispatch()
+    return admission
   }
 
   /** Schedules mail in the store: new mail for which there was no room, or mail that an operator or another node changed. */
@@ -244,24 +224,14 @@ export class Scheduler {
   /** Adds leased mail to the active queue. */
   #enter(requests: readonly DeliveryRequest[]): void {
     const activatedAt = this.#deps.clock.now()
-    this.#emitActivated(requests.filter(({ message }) => !this.#active.holds(message.id)))
+    reportActivated(
+      this.#deps.events,
+      requests.filter(({ message }) => !this.#active.holds(message.id)),
+    )
     for (const request of requests) {
       this.#active.reserve(request.message.id, request.recipients.length)
       if (request.forcedExpire) this.#forcedExpiry.add(request)
       else this.#table.enter({ request, activatedAt })
-    }
-  }
-
-  /** Emits one event per message, with the number of recipients that enter the active queue. */
-  #emitActivated(requests: readonly DeliveryRequest[]): void {
-    const { events } = this.#deps
-    const [only] = requests
-    if (only !== undefined && requests.length === 1)
-      return events.emit({ kind: 'activated', message: only.message, recipientCount: only.recipients.length })
-    for (const ofMessage of Map.groupBy(requests, (request) => request.message.id).values()) {
-      const recipientCount = ofMessage.reduce((sum, { recipients }) => sum + recipients.length, 0)
-      const [first] = ofMessage
-      if (first !== undefined) events.emit({ kind: 'activated', message: first.message, recipientCount })
     }
   }
 

@@ -28,6 +28,7 @@ const { config, written } = defaultConfig('relay.example')
 const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 const FAR = shardOf('far.example')
+const ONE_FAR = new Map([['far.example', 1]])
 /** A shard without mail. */
 const IDLE = (FAR + 1) % SHARDS
 const SUSPENDED: DestinationRecord = {
@@ -156,7 +157,7 @@ test('mail of a shard is delivered by the node that takes it', async () => {
   expect(tried()).toEqual([])
   await take()
   expect(tried()).toEqual([id])
-  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(true)
+  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(true)
   deliveries[0]?.end()
   await advance(0)
   expect(leasesOf()).toEqual([])
@@ -168,7 +169,7 @@ test('a suspension that another node saved applies before the first delivery', a
   await queue(other.store)
   await take()
   expect(tried()).toEqual([])
-  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(false)
 })
 
 test('mail that waits for a slot is given back with its shard, and deliveries in progress are awaited', async () => {
@@ -178,7 +179,7 @@ test('mail that waits for a slot is given back with its shard, and deliveries in
   await take()
   expect(tried()).toEqual(ids.slice(0, 5))
   const released = release()
-  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(false)
   await advance(5 * SECOND)
   expect(released).toEqual({ done: false, given: [IDLE] })
   for (const delivery of deliveries) delivery.end()
@@ -222,16 +223,18 @@ test('a destination whose provider is being changed accepts no lease, and mail t
   running.end('not-begun')
   await advance(SECOND)
   expect([joins.length, leasesOf()]).toEqual([1, []])
-  expect(scheduler.admit(store.nextId(), 'far.example', 1)).toBe(false)
+  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(false)
   joins[0]?.end()
   await advance(SECOND)
-  // Mail that was committed with a lease meanwhile is the other node's.
+  // Mail that was admitted here and is committed with a lease after that is the other node's.
+  membership.held = true
   const late = await queue(store, { leased: true })
+  const admission = scheduler.admit(late, ONE_FAR)
+  membership.held = false
   const [recipient] = running.request.recipients
   if (recipient === undefined) throw new Error('a request has recipients')
   const message = { ...running.request.message, id: late }
-  scheduler.admitFurther(late)
-  scheduler.offer([{ ...running.request, message, recipients: [{ ...recipient, id: recipientId(late, 0) }] }])
+  admission.committed([{ ...running.request, message, recipients: [{ ...recipient, id: recipientId(late, 0) }] }])
   await advance(SECOND)
   expect([tried(), leasesOf()]).toEqual([[id], []])
 })
@@ -240,11 +243,12 @@ test('a shard is not released while new mail for it is being committed, and that
   const { store, other, scheduler, take, release, advance, tried, leasesOf } = await twoNodes()
   await take()
   const id = store.nextId()
-  expect(scheduler.admit(id, 'far.example', 1)).toBe(true)
+  const admission = scheduler.admit(id, ONE_FAR)
+  expect(admission.hasAny).toBe(true)
   const released = release()
   await advance(60 * SECOND)
   expect(released.done).toBe(false)
-  scheduler.unadmit(id, 'far.example', 1)
+  admission.withdrawn()
   await advance(SECOND)
   expect(released.done).toBe(true)
   expect([tried(), leasesOf(), (await other.store.destinationsDue()).length]).toEqual([[], [], 0])

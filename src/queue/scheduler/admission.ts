@@ -1,0 +1,99 @@
+/**
+ * Room in the active queue for the mail of one new message, from before its commit until its requests are in memory. A shard or a provider of
+ * a destination is not given away meanwhile.
+ */
+import type { DeliveryRequest, DestinationName, MessageId } from '../../mail/message.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Events } from '../../telemetry/events.ts'
+import type { ActiveQueue } from './active-queue.ts'
+import type { Destination } from './destination.ts'
+import type { DestinationTable } from './destination-table.ts'
+import type { GiveBack } from './give-back.ts'
+import type { SchedulerPort } from './scheduler-port.ts'
+import type { TakeBack } from './take-back.ts'
+
+export interface AdmissionDeps {
+  readonly clock: Clock
+  readonly events: Events
+  readonly active: ActiveQueue
+  readonly table: DestinationTable
+  readonly giveBack: GiveBack
+  readonly takeBack: TakeBack
+  readonly scheduler: Pick<SchedulerPort, 'dispatch'>
+}
+
+/** Admitted mail for one destination. */
+interface Admitted {
+  readonly destination: Destination
+  readonly recipients: number
+}
+
+export class Admission {
+  readonly #deps: AdmissionDeps
+  readonly #message: MessageId
+  readonly #admitted = new Map<DestinationName, Admitted>()
+
+  constructor(message: MessageId, deps: AdmissionDeps) {
+    this.#message = message
+    this.#deps = deps
+  }
+
+  /** Reserves room for mail for an open destination that this node schedules; does nothing when there is not enough. */
+  reserve(destination: Destination, recipients: number): void {
+    const { active, table, takeBack } = this.#deps
+    if (table.room(destination, true) < recipients) return
+    active.reserve(this.#message, recipients)
+    takeBack.beginEnter(this.#message)
+    destination.beginCommit()
+    this.#admitted.set(destination.name, { destination, recipients })
+  }
+
+  /** True when mail for the destination has room, so that it is committed with a lease. Other mail waits in the store. */
+  has(name: DestinationName): boolean {
+    return this.#admitted.has(name)
+  }
+
+  /** True when mail for any destination has room. */
+  get hasAny(): boolean {
+    return this.#admitted.size > 0
+  }
+
+  /** Adds the requests of the admitted mail, which is committed and leased, to the active queue. Starts deliveries. */
+  committed(requests: readonly DeliveryRequest[]): void {
+    const { clock, events, active, table, giveBack, takeBack, scheduler } = this.#deps
+    const activatedAt = clock.now()
+    // One request of each destination was counted with its recipients.
+    for (let counted = this.#admitted.size; counted < requests.length; counted++) active.reserve(this.#message, 0)
+    reportActivated(events, requests)
+    const entering = new Set(takeBack.passing(requests))
+    for (const request of requests) {
+      if (entering.has(request)) giveBack.whereClosed(table.enter({ request, activatedAt }))
+      else active.release(this.#message, request.recipients.length)
+    }
+    this.#end()
+    scheduler.dispatch()
+  }
+
+  /** Releases the room, because the message could not be committed. */
+  withdrawn(): void {
+    for (const { recipients } of this.#admitted.values()) this.#deps.active.release(this.#message, recipients)
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.hasAny) this.#deps.takeBack.endEnter(this.#message)
+    for (const { destination } of this.#admitted.values()) destination.endCommit()
+  }
+}
+
+/** Emits one event per message, with the number of recipients that enter the active queue. */
+export function reportActivated(events: Events, requests: readonly DeliveryRequest[]): void {
+  const [only] = requests
+  if (only !== undefined && requests.length === 1)
+    return events.emit({ kind: 'activated', message: only.message, recipientCount: only.recipients.length })
+  for (const ofMessage of Map.groupBy(requests, (request) => request.message.id).values()) {
+    const recipientCount = ofMessage.reduce((sum, { recipients }) => sum + recipients.length, 0)
+    const [first] = ofMessage
+    if (first !== undefined) events.emit({ kind: 'activated', message: first.message, recipientCount })
+  }
+}
