@@ -26,7 +26,7 @@ export const GENERAL_OPTIONS = {
     'all',
     'Internet protocols of listeners and of deliveries: ipv4, ipv6, or all for both; open listeners change at a restart.',
   ),
-  http_listen: option(is.text, '', 'Address and port of /metrics and /healthz; off when empty.'),
+  http_listen: option(is.text, '', 'Address and port of /metrics, /healthz, /livez and /readyz; off when empty.'),
   log_format: option(is.oneOf('postfix', 'json'), 'postfix', 'Format of the log: Postfix’s lines, or one JSON object per line.'),
   log_file: option(is.text, '', 'File of the log, instead of standard error; SIGHUP opens it again.'),
   syslog_name: option(is.text, 'deferd', 'Program name in log lines of the format postfix, before the slash.'),

@@ -137,7 +137,7 @@ export class Daemon {
     return this.#opening.parts.relay.listeners
   }
 
-  /** `address:port` of /metrics and /healthz; null when disabled. */
+  /** `address:port` of http_listen; null when disabled. */
   get http(): string | null {
     return this.#monitoring.bound
   }

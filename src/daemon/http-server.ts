@@ -1,4 +1,4 @@
-/** HTTP server of http_listen: `/metrics` and `/healthz`, read-only and without authentication. */
+/** HTTP server of http_listen: `/metrics` and the probes, read-only and without authentication. */
 import type { AddressInfo } from 'node:net'
 import { errorMessage } from '../system/caught-error.ts'
 import { withTimeout, type Clock, type Duration } from '../system/clock.ts'
@@ -8,10 +8,16 @@ import { openServer, type OpenServer } from '../http/open-server.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 import type { RequestTimes } from '../http/unparsed-requests.ts'
 
-/** A health condition. It fails when `run` rejects or does not settle within TIME_LIMIT. */
+/** `healthz`: the relay works, for people and alerts. `readyz`: this relay accepts mail now, for balancers. */
+type Probe = 'healthz' | 'readyz'
+
+/** A condition of probes. It fails when `run` rejects or does not settle within TIME_LIMIT. */
 export interface HealthCheck {
   readonly name: string
+  readonly probes: readonly Probe[]
   readonly run: () => Promise<void>
+  /** True to run at each request, for a check that reads memory only. */
+  readonly isLive?: boolean
 }
 
 export interface HttpServerDeps {
@@ -23,8 +29,8 @@ export interface HttpServerDeps {
 /** Limit for a health check, and for receiving a request. */
 const TIME_LIMIT: Duration = 5_000
 const TIMES: RequestTimes = { header: TIME_LIMIT, request: TIME_LIMIT }
-/** Up to this age, a health result is served again, because a check costs a disk sync. */
-const HEALTH_AGE: Duration = 1_000
+/** Up to this age, the result of a check is served again, because one costs a disk sync. */
+const RESULT_AGE: Duration = 1_000
 /** Further connections are closed on accept. */
 const MAX_CONNECTIONS = 64
 
@@ -32,8 +38,8 @@ export class HttpServer {
   readonly #deps: HttpServerDeps
   readonly #open: OpenServer
   readonly #closing = new AbortController()
-  /** The last run of the health checks, with its start time on the monotonic clock. */
-  #lastHealth: { readonly at: Duration; readonly answer: Promise<Answer> } | null = null
+  /** The last run of each check, with its start time on the monotonic clock. */
+  readonly #lastRuns = new Map<HealthCheck, { readonly at: Duration; readonly result: Promise<string> }>()
 
   constructor(deps: HttpServerDeps) {
     this.#deps = deps
@@ -66,20 +72,33 @@ export class HttpServer {
         role: 'anyone',
         handler: async () => ({ kind: 'text', status: 200, contentType: metrics.contentType, text: await metrics.render() }),
       }),
-      route({ method: 'GET', path: '/healthz', role: 'anyone', handler: () => this.#health() }),
+      route({ method: 'GET', path: '/healthz', role: 'anyone', handler: () => this.#answer('healthz', 'healthy') }),
+      route({ method: 'GET', path: '/readyz', role: 'anyone', handler: () => this.#answer('readyz', 'ready') }),
+      // An answer proves that the process and its event loop run.
+      route({
+        method: 'GET',
+        path: '/livez',
+        role: 'anyone',
+        handler: async () => ({ kind: 'json', status: 200, value: { alive: true } }),
+      }),
     ]
   }
 
-  #health(): Promise<Answer> {
-    const now = this.#deps.clock.monotonic()
-    if (this.#lastHealth === null || now - this.#lastHealth.at >= HEALTH_AGE) this.#lastHealth = { at: now, answer: this.#checkHealth() }
-    return this.#lastHealth.answer
+  async #answer(probe: Probe, member: string): Promise<Answer> {
+    const checks = this.#deps.checks.filter(({ probes }) => probes.includes(probe))
+    const results = await Promise.all(checks.map(async (check) => [check.name, await this.#lastResult(check)] as const))
+    const isGood = results.every(([, result]) => result === 'ok')
+    return { kind: 'json', status: isGood ? 200 : 503, value: { [member]: isGood, ...Object.fromEntries(results) } }
   }
 
-  async #checkHealth(): Promise<Answer> {
-    const results = await Promise.all(this.#deps.checks.map(async (check) => [check.name, await this.#result(check)] as const))
-    const healthy = results.every(([, result]) => result === 'ok')
-    return { kind: 'json', status: healthy ? 200 : 503, value: { healthy, ...Object.fromEntries(results) } }
+  #lastResult(check: HealthCheck): Promise<string> {
+    if (check.isLive === true) return this.#result(check)
+    const now = this.#deps.clock.monotonic()
+    const last = this.#lastRuns.get(check)
+    if (last !== undefined && now - last.at < RESULT_AGE) return last.result
+    const result = this.#result(check)
+    this.#lastRuns.set(check, { at: now, result })
+    return result
   }
 
   /** `ok`, or the reason for the failure of the check. */

@@ -6,9 +6,9 @@ import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Events } from '../telemetry/events.ts'
 import { openMetrics } from '../telemetry/metrics/metrics.ts'
 import { HttpPort } from '../http/http-port.ts'
-import { HttpServer } from './http-server.ts'
+import { HttpServer, type HealthCheck } from './http-server.ts'
 import type { OpenParts } from './opening.ts'
-import { SIDE_NAMES, type SideWatch } from './side-watch.ts'
+import type { SideWatch } from './side-watch.ts'
 
 export interface MonitoringDeps {
   readonly clock: Clock
@@ -88,17 +88,38 @@ export class Monitoring {
     this.#checks = every(clock, MINUTE, check, { failed: () => undefined })
     /** A check that needs the writer fails at once while the writer does not answer. */
     const byWriter = (run: () => Promise<void>) => async () => (silence.assertAnswers('writer'), run())
-    const checks = [
-      { name: 'store', run: byWriter(check) },
-      ...SIDE_NAMES.map((name) => ({ name, run: async () => silence.assertAnswers(name) })),
-      { name: 'space', run: byWriter(async () => parts().relay.intake.assertSpace()) },
-      { name: 'scheduler', run: async () => parts().relay.scheduler.alive() },
-      ...(shared ? [{ name: 'node', run: async () => assertHolding(parts()) }] : []),
+    const checks: readonly HealthCheck[] = [
+      { name: 'store', probes: BOTH, run: byWriter(check) },
+      { name: 'reader', probes: ['healthz'], run: async () => silence.assertAnswers('reader') },
+      { name: 'writer', probes: BOTH, run: async () => silence.assertAnswers('writer') },
+      { name: 'space', probes: BOTH, run: byWriter(async () => parts().relay.intake.assertSpace()) },
+      { name: 'scheduler', probes: ['healthz'], run: async () => parts().relay.scheduler.alive() },
+      ...(shared ? nodeChecks(parts) : []),
     ]
     // Counts the queue in the background, so that the first scrape waits less. The count ends when the store is closed.
     completeTally(async () => parts().store.tally(0)).catch(() => undefined)
     return () => new HttpServer({ metrics, checks, clock })
   }
+}
+
+const BOTH = ['healthz', 'readyz'] as const
+
+/** Checks of a node that shares its queue. */
+const nodeChecks = (parts: () => OpenParts): readonly HealthCheck[] => [
+  { name: 'node', probes: BOTH, run: async () => assertHolding(parts()) },
+  { name: 'standby', probes: BOTH, run: async () => assertStandby(parts()) },
+  { name: 'drained', probes: ['readyz'], isLive: true, run: async () => assertNotDraining(parts()) },
+]
+
+function assertStandby({ node }: OpenParts): void {
+  if (node?.lacksStandby() === true)
+    throw new Error(
+      'no synchronous standby is connected to the database, and commits wait for one (synchronous_standby_names, queue_database_durability)',
+    )
+}
+
+function assertNotDraining({ node }: OpenParts): void {
+  if (node?.isDraining() === true) throw new Error('this node is drained, and refuses mail with 421: deferd node undrain ends that')
 }
 
 function assertHolding({ membership }: OpenParts): void {

@@ -64,6 +64,8 @@ export interface SharingNode {
   readonly questions: QuestionTable
   /** State of the database as last read; null before the first read. */
   readonly database: () => DatabaseState | null
+  /** True when commits wait for a standby, and none is connected. */
+  readonly lacksStandby: () => boolean
   readonly peers: Peers
   /** Begins to beat and to take shards. Resolves when the node may accept mail, or its first beat has failed. */
   start(): Promise<void>

@@ -81,7 +81,7 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
   const member = new Member({ nodes, clock, keys, lease: config.node_lease, onEvent })
   const reports = (): boolean => member.view?.mine.includes(0) === true
   const database = new DatabaseReport({ events, reports, replicated: config.queue_database_durability === 'replicated' })
-  joined.watch((state) => database.seen(state))
+  const watch = joined.watch((state) => database.seen(state))
   const peers = new Peers({ clock, open: joined.openDirectory })
   const close = async (): Promise<void> => {
     await withTimeout(peers.close(), clock, LEAVE_LIMIT, joined.abandoned)
@@ -111,6 +111,11 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
     start: () => member.start(),
     drain: () => member.drain(),
     database: () => database.state,
+    lacksStandby: () => {
+      // The state is read every 15 s; a probe that fails by it has it read again.
+      if (database.lacksStandby) watch.wake()
+      return database.lacksStandby
+    },
   }
   const movable = { name, moves: store, giveAway, takeBack: () => membership.takeBack() }
   const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }

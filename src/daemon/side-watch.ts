@@ -13,7 +13,7 @@ const SILENT_FROM: Duration = seconds(10)
 const STOP_LIMIT: Duration = seconds(8.5)
 
 /** In the order of reports. */
-export const SIDE_NAMES: readonly SideName[] = ['reader', 'writer']
+const SIDE_NAMES: readonly SideName[] = ['reader', 'writer']
 
 /** A side at the last look. */
 export interface Look {

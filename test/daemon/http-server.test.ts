@@ -8,6 +8,7 @@ import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { responsesIn, writeThenRead } from '../support/raw-http.ts'
 
+const BOTH = ['healthz', 'readyz'] as const
 let server: HttpServer | undefined
 afterEach(() => server?.close())
 
@@ -30,15 +31,15 @@ test('/metrics is Prometheus text', async () => {
 })
 
 test('/healthz is 200 while all checks succeed', async () => {
-  const response = await fetch(`${await serve([{ name: 'store', run: () => Promise.resolve() }])}/healthz`)
+  const response = await fetch(`${await serve([{ name: 'store', probes: BOTH, run: () => Promise.resolve() }])}/healthz`)
   expect(response.status).toBe(200)
   expect(await response.json()).toEqual({ healthy: true, store: 'ok' })
 })
 
 test('/healthz is 503 with the reason when a check fails', async () => {
   const base = await serve([
-    { name: 'store', run: () => Promise.reject(new Error('disk full')) },
-    { name: 'scheduler', run: () => Promise.resolve() },
+    { name: 'store', probes: BOTH, run: () => Promise.reject(new Error('disk full')) },
+    { name: 'scheduler', probes: BOTH, run: () => Promise.resolve() },
   ])
   const response = await fetch(`${base}/healthz`)
   expect(response.status).toBe(503)
@@ -49,7 +50,7 @@ test('/healthz is 503 when a check does not settle within 5 s', async () => {
   const clock = new VirtualClock()
   const started = Promise.withResolvers<void>()
   const run = () => (started.resolve(), new Promise<void>(() => undefined))
-  const response = fetch(`${await serve([{ name: 'scheduler', run }], clock)}/healthz`)
+  const response = fetch(`${await serve([{ name: 'scheduler', probes: BOTH, run }], clock)}/healthz`)
   await started.promise
   clock.runNext()
   expect((await response).status).toBe(503)
@@ -59,7 +60,7 @@ test('/healthz is 503 when a check does not settle within 5 s', async () => {
 test('health checks run at most once a second, however many clients ask', async () => {
   const clock = new VirtualClock()
   let runs = 0
-  const base = await serve([{ name: 'store', run: () => (runs++, Promise.resolve()) }], clock)
+  const base = await serve([{ name: 'store', probes: BOTH, run: () => (runs++, Promise.resolve()) }], clock)
   await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${base}/healthz`)).text()))
   expect(runs).toBe(1)
   clock.after(1_000, () => undefined)
@@ -83,7 +84,10 @@ test('more connections than the limit are closed', async () => {
 test('nothing else is served, and nothing can be written', async () => {
   const base = await serve([])
   const unknown = await fetch(`${base}/`)
-  expect([unknown.status, await unknown.json()]).toMatchObject([404, { why: 'no such path: /; known: /metrics, /healthz' }])
+  expect([unknown.status, await unknown.json()]).toMatchObject([
+    404,
+    { why: 'no such path: /; known: /metrics, /healthz, /readyz, /livez' },
+  ])
   const posted = await fetch(`${base}/metrics`, { method: 'POST', body: 'x' })
   expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   expect(await posted.json()).toMatchObject({ why: 'method POST not allowed for /metrics; allowed: GET, HEAD' })
@@ -96,4 +100,33 @@ test('malformed bytes are answered', async () => {
   const socket = connect({ host: hostname, port: Number(port) })
   const { text, error } = await writeThenRead(socket, [`no request\r\n\r\n${'x'.repeat(3_000_000)}`])
   expect([responsesIn(text), error]).toMatchObject([[{ status: 400, body: expect.stringMatching(/^\{"kind":"failed"/) }], undefined])
+})
+
+test('/livez is 200 while the event loop answers, whatever fails', async () => {
+  const response = await fetch(`${await serve([{ name: 'store', probes: BOTH, run: () => Promise.reject(new Error('disk full')) }])}/livez`)
+  expect([response.status, await response.json()]).toEqual([200, { alive: true }])
+})
+
+test('/readyz has the checks that accepting mail needs, and a live one at each request', async () => {
+  let isDrained = false
+  let commits = 0
+  const base = await serve([
+    { name: 'store', probes: BOTH, run: async () => void commits++ },
+    { name: 'scheduler', probes: ['healthz'], run: () => Promise.reject(new Error('not started')) },
+    {
+      name: 'drained',
+      probes: ['readyz'],
+      isLive: true,
+      run: () => (isDrained ? Promise.reject(new Error('drained')) : Promise.resolve()),
+    },
+  ])
+  const ask = async (path: string): Promise<unknown> => {
+    const response = await fetch(`${base}/${path}`)
+    return [response.status, await response.json()]
+  }
+  expect(await ask('readyz')).toEqual([200, { ready: true, store: 'ok', drained: 'ok' }])
+  isDrained = true
+  expect(await ask('readyz')).toEqual([503, { ready: false, store: 'ok', drained: 'drained' }])
+  expect(await ask('healthz')).toEqual([503, { healthy: false, store: 'ok', scheduler: 'not started' }])
+  expect(commits).toBe(1)
 })

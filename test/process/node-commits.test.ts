@@ -66,6 +66,16 @@ describe.skipIf(reason !== null)(
         await until('accepting again', 30_000, () => node.load.acknowledged.size > acknowledged + 10)
         expect(node.load.refused.size).toBe(0)
 
+        const probe = async (path: string) =>
+          (await (await fetch(`http://127.0.0.1:${node.http}/${path}`)).json()) as Readonly<Record<string, unknown>>
+        await standby.stop()
+        await until('standby missed', 40_000, async () => String((await probe('healthz')).standby).startsWith('no synchronous standby'))
+        expect(await probe('readyz')).toMatchObject({ ready: false })
+        await standby.start()
+        await until('standby seen', 20_000, async () => (await probe('healthz')).standby === 'ok')
+        const then = node.load.acknowledged.size
+        await until('accepting once more', 30_000, () => node.load.acknowledged.size > then + 10)
+
         await primary.stop('kill')
         await standby.promote()
         const before = node.load.acknowledged.size

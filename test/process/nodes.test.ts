@@ -163,6 +163,30 @@ describe.skipIf(reason !== null)(
     )
 
     test(
+      'a node that is drained is not ready at once, long before its next beat, and stays healthy and alive',
+      story(async (cluster) => {
+        const [node] = await cluster.startAll('n1')
+        if (node === undefined) throw new Error('a node was started')
+        await cluster.shared('n1')
+        const probe = async (path: string) => {
+          const response = await fetch(`http://127.0.0.1:${node.http}/${path}`)
+          return { status: response.status, body: await response.json() }
+        }
+        expect(await probe('readyz')).toEqual({
+          status: 200,
+          body: { ready: true, store: 'ok', writer: 'ok', space: 'ok', node: 'ok', standby: 'ok', drained: 'ok' },
+        })
+        await cluster.says('node', 'drain', 'n1')
+        // Ten times the promised second; a beat comes every 12 s.
+        await until('not ready', 10_000, async () => (await probe('readyz')).status === 503)
+        expect(await probe('readyz')).toMatchObject({ body: { ready: false, drained: expect.stringContaining('deferd node undrain') } })
+        expect([(await probe('healthz')).status, (await probe('livez')).status]).toEqual([200, 200])
+        await cluster.says('node', 'undrain', 'n1')
+        await until('ready', 10_000, async () => (await probe('readyz')).status === 200)
+      }, '60s'),
+    )
+
+    test(
       'a start is refused when the loss of a server would lose acknowledged mail, and /healthz fails while the database is away',
       story(async (cluster) => {
         const { code, err } = await cluster.run(['start'], { queue_database_durability: 'replicated' }).ended

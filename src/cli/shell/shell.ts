@@ -97,7 +97,7 @@ export interface Shell {
 export interface Described {
   readonly listeners: readonly Endpoint[]
   readonly queueDirectory: string
-  /** Address and port of /metrics and /healthz; null when disabled. */
+  /** Address and port of http_listen; null when disabled. */
   readonly http: string | null
   /** URL of the page; null while admin_listen is off. */
   readonly page: string | null

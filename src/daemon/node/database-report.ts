@@ -32,11 +32,17 @@ export class DatabaseReport {
     return this.#state
   }
 
+  /** True when commits wait for a standby and none was connected at the last read. */
+  get lacksStandby(): boolean {
+    const standbys = this.#state?.standbys ?? null
+    return this.#deps.replicated && standbys !== null && !standbys.some(isSynchronous)
+  }
+
   seen(state: DatabaseState): void {
     this.#state = state
     if (!this.#deps.reports()) return
     this.#compareTransaction(state)
-    this.#compareStandbys(state)
+    this.#compareStandbys()
   }
 
   #compareTransaction({ oldest }: DatabaseState): void {
@@ -50,8 +56,8 @@ export class DatabaseReport {
     this.#reported = long?.of ?? null
   }
 
-  #compareStandbys({ standbys }: DatabaseState): void {
-    const areAbsent = this.#deps.replicated && standbys !== null && !standbys.some(isSynchronous)
+  #compareStandbys(): void {
+    const areAbsent = this.lacksStandby
     if (areAbsent === this.#reportedStandbys) return
     this.#reportedStandbys = areAbsent
     if (areAbsent) this.#note('warning', 'no synchronous standby is connected to the database: commits, and so clients, wait for one')

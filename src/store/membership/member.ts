@@ -126,7 +126,10 @@ export class Member implements Membership {
     this.#state = 'member'
     const { nodes, clock, lease } = this.#deps
     const { beat, poll } = this.#times
-    nodes.onHint(() => this.#polls?.wake())
+    nodes.onHint((ofNode) => {
+      this.#polls?.wake()
+      if (ofNode) this.#beats?.wake()
+    })
     const options = { immediate: true, failed: (error: unknown) => this.#failed(error) }
     // The look at which a silent node is taken over does not wait for the next regular beat.
     const silence = (): Duration => nextSilence(this.#observations, lease, clock.monotonic()) - clock.monotonic()

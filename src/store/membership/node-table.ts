@@ -122,8 +122,11 @@ export interface NodeTable {
   /** Forgets an own recall. */
   endRecall(number: number): Promise<void>
   answerRecall(asked: Pick<AskedRecall, 'asker' | 'number'>, answer: TakenBack): Promise<void>
-  /** Calls `listener` when arrivals may be waiting. May miss some, so that callers also ask from time to time. */
-  onHint(listener: () => void): void
+  /**
+   * Calls `listener` when arrivals may be waiting; with true when the node itself was recalled, drained or undrained. May miss some, so that
+   * callers also ask from time to time.
+   */
+  onHint(listener: (ofNode: boolean) => void): void
   /** Sets whether a node gives its shards away. False when there is no such node. */
   setDraining(node: OwnerId, draining: boolean): Promise<boolean>
   /** Removes this node, whose mail and shards were given back. Has no effect when the row is gone. */

@@ -116,7 +116,7 @@ class MemoryNodeTable implements NodeTable {
     const owning = recall.destination === null ? [] : queue.shards.flatMap((owner) => owner ?? [])
     const nodes = [...new Set([...leasing, ...owning])].filter((node) => node !== id && queue.nodes.has(node))
     queue.recalls = [...queue.recalls, ...nodes.map((node) => ({ asker: id, number, node, recall, answer: null }))]
-    for (const node of nodes) void Promise.resolve().then(() => queue.nodes.get(node)?.hint())
+    for (const node of nodes) void Promise.resolve().then(() => queue.nodes.get(node)?.hint(true))
     return nodes
   }
 
@@ -137,7 +137,7 @@ class MemoryNodeTable implements NodeTable {
     for (const one of this.#queue.recalls) if (one.node === id && one.asker === asker && one.number === number) one.answer = answer
   }
 
-  onHint(listener: () => void): void {
+  onHint(listener: (ofNode: boolean) => void): void {
     const own = this.#queue.nodes.get(this.me)
     if (own !== undefined) own.hint = listener
   }
@@ -145,7 +145,10 @@ class MemoryNodeTable implements NodeTable {
   async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
     this.#own()
     const found = this.#queue.nodes.get(node)
-    if (found !== undefined) found.draining = draining
+    if (found !== undefined) {
+      found.draining = draining
+      void Promise.resolve().then(() => found.hint(true))
+    }
     return found !== undefined
   }
 
@@ -190,6 +193,6 @@ class MemoryNodeTable implements NodeTable {
     const owner = this.#queue.shards[shard] ?? null
     if (state !== 'waiting' || owner === null) return
     this.#queue.arrivals = [...this.#queue.arrivals, { shard, kind: 'due', of: { destination, dueAt, revive: false } }]
-    this.#queue.nodes.get(owner)?.hint()
+    this.#queue.nodes.get(owner)?.hint(false)
   }
 }

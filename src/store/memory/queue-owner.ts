@@ -88,6 +88,6 @@ export class QueueOwner {
     this.#queue.arrivals = [...this.#queue.arrivals, arrival]
     const owner = this.#queue.shards[arrival.shard]
     // The owner reads after the end of this transaction.
-    if (owner !== null && owner !== undefined) void Promise.resolve().then(() => this.#queue.nodes.get(owner)?.hint())
+    if (owner !== null && owner !== undefined) void Promise.resolve().then(() => this.#queue.nodes.get(owner)?.hint(false))
   }
 }

@@ -52,7 +52,7 @@ export interface HeldMessage {
 /** A node that has joined the queue. */
 export interface HeldNode extends Mutable<Omit<NodeState, 'shards' | 'leased' | 'beatAge'>> {
   beatAt: QueueTime
-  hint: () => void
+  hint: (ofNode: boolean) => void
 }
 
 /** One message to the owner of a shard. */

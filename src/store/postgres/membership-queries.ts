@@ -23,7 +23,10 @@ export const shards = `
     coalesce((select json_agg(id order by id) from shard where owner = $1), '[]') as mine,
     (extract(epoch from clock_timestamp()) * 1000)::bigint as "databaseTime"`
 
-export const setDraining = 'update node set draining = $2 where id = $1 returning id'
+/** Wakes the node by a hint on the channel $3 with the payload $4. */
+export const setDraining = `
+  with changed as (update node set draining = $2 where id = $1 returning id)
+  select id, pg_notify($3, $4) from changed`
 
 /** Ends the sessions of another node, whose open transaction keeps its row from being deleted. */
 export const endSessions = `

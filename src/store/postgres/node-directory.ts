@@ -12,7 +12,7 @@ import { finishUpgrade, schemaOf } from './migrations.ts'
 import type { Answers, Finish, ListedNode, NodeDirectory, Schema } from '../membership/node-directory.ts'
 import { takeOverNode } from './node.ts'
 import { releaseTables } from './writing/subscription-writer.ts'
-import { QUESTIONS_CHANNEL } from './postgres-node-table.ts'
+import { QUESTIONS_CHANNEL, setDraining } from './postgres-node-table.ts'
 
 /** Pause between two looks for answers. */
 const PAUSE: Duration = 20
@@ -36,8 +36,8 @@ export class PostgresNodeDirectory implements NodeDirectory {
     return (destination) => row?.names[shardUnder(destination, members.get(destination) ?? null)] ?? null
   }
 
-  async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
-    return (await this.#connection.query(sql.setDraining, [node, draining])).length > 0
+  setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
+    return setDraining(this.#connection, node, draining)
   }
 
   takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null> {

@@ -74,7 +74,7 @@ export interface PostgresQueue {
   /** True when the tables were created by this opening. */
   readonly created: boolean
   /** Reads the state of the database from now on, every 15 s. */
-  readonly watch: (seen: (state: DatabaseState) => void) => void
+  readonly watch: (seen: (state: DatabaseState) => void) => PeriodicTask
   /** The clock of the database. */
   readonly time: () => Promise<QueueTime>
   /** Closes the reader and the store. The node stays until it leaves or is taken over. */
@@ -167,7 +167,11 @@ async function openNode(
     openDirectory: async () =>
       new PostgresNodeDirectory(new CommandConnection(await openSession({ url, durability, application: 'deferd questions' })), clock),
     time: async () => (await reading.query<{ now: QueueTime }>(databaseTime))[0]?.now ?? clock.now(),
-    watch: (seen) => void tasks.push(watchDatabase(clock, reading, seen)),
+    watch: (seen) => {
+      const task = watchDatabase(clock, reading, seen)
+      tasks.push(task)
+      return task
+    },
     close: async () => {
       await store.close()
       await closeReading()

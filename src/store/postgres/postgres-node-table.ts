@@ -15,13 +15,13 @@ import { Fenced } from '../queue-store.ts'
 import { int2s, int8s } from './session/arrays.ts'
 import { ArrivalQueue } from './arrivals.ts'
 import type { SessionTerms } from './session/client.ts'
-import type { Connection } from './session/database-connection.ts'
+import type { Connection, Statements } from './session/database-connection.ts'
 import { LastingSession } from './session/lasting-session.ts'
 import { leaveNode, takeOverNode } from './node.ts'
 import * as nodeSql from './session/node-queries.ts'
 import * as sql from './membership-queries.ts'
 
-/** Channel of the hints that arrivals are waiting. The payload is the list of their shards and of the recalled nodes, separated by commas. */
+/** Channel of the hints that arrivals are waiting. The payload lists their shards and nodes that were recalled or drained, separated by commas. */
 export const ARRIVALS_CHANNEL = 'deferd_arrivals'
 
 /** Channel of the hints that questions are waiting. The payload is the list of the nodes that are asked. */
@@ -39,6 +39,11 @@ const DEADLOCK = '40P01'
 
 const nodeHint = (node: OwnerId): string => `n${node}`
 
+/** Sets whether a node gives its shards away, and wakes it. False when there is no such node. */
+export async function setDraining(connection: Statements, node: OwnerId, draining: boolean): Promise<boolean> {
+  return (await connection.query(sql.setDraining, [node, draining, ARRIVALS_CHANNEL, nodeHint(node)])).length > 0
+}
+
 export interface NodeTableDeps {
   readonly me: OwnerId
   readonly terms: Omit<SessionTerms, 'application'>
@@ -54,7 +59,7 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
   readonly #arrivals: ArrivalQueue
   readonly #keys: ShardKeys
   #mine: ReadonlySet<Shard> = new Set()
-  #hint: () => void = () => undefined
+  #hint: (ofNode: boolean) => void = () => undefined
   #asked: () => void = () => undefined
 
   constructor({ me, terms, clock, keys }: NodeTableDeps) {
@@ -152,7 +157,7 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     await this.#control.run((connection) => connection.query(sql.answerRecall, [this.me, asker, number, JSON.stringify(answer)]))
   }
 
-  onHint(listener: () => void): void {
+  onHint(listener: (ofNode: boolean) => void): void {
     this.#hint = listener
   }
 
@@ -168,9 +173,8 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     await this.#control.run((connection) => connection.query(sql.answer, [id, text]))
   }
 
-  async setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
-    const changed = await this.#control.run((connection) => connection.query(sql.setDraining, [node, draining]))
-    return changed.length > 0
+  setDraining(node: OwnerId, draining: boolean): Promise<boolean> {
+    return this.#control.run((connection) => setDraining(connection, node, draining))
   }
 
   /** Also closes the sessions of the table. */
@@ -199,6 +203,8 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
   }
 
   #notified(hints: string): void {
-    if (hints.split(',').some((hint) => hint === nodeHint(this.me) || this.#mine.has(Number(hint)))) this.#hint()
+    const all = hints.split(',')
+    const ofNode = all.includes(nodeHint(this.me))
+    if (ofNode || all.some((hint) => this.#mine.has(Number(hint)))) this.#hint(ofNode)
   }
 }

@@ -54,11 +54,20 @@ The metrics of prom-client for Node processes are served too: \`nodejs_eventloop
 
 With \`http_listen\` set, \`/healthz\` answers 200 while the store commits, its reader and its writer answer, there is disk space for new
 mail, and the scheduler runs, otherwise 503; the JSON object in the response has \`ok\` or the reason for each of these (\`store\`,
-\`reader\`, \`writer\`, \`space\`, \`scheduler\`, and \`node\` on a shared queue). \`deferd check\` checks configuration, certificates,
-secrets, the queue and DNS once.
+\`reader\`, \`writer\`, \`space\`, \`scheduler\`, and on a shared queue \`node\` and \`standby\`). \`deferd check\` checks configuration,
+certificates, secrets, the queue and DNS once.
+
+| probe | 200 means | for |
+| --- | --- | --- |
+| \`/livez\` | the process runs and its event loop answers; nothing else is examined | liveness probes, which restart a process: a database that is away is no reason |
+| \`/readyz\` | this relay accepts mail now: the store commits, there is space, the node is not drained, and has reached the database | readiness probes and balancers; 503 has the reasons |
+| \`/healthz\` | all parts work, deliveries and searches too | people and alerts |
+
+A check of the store costs a commit; its result is served for a second, so that many clients cost no more than one. A node that is drained is
+not ready at once.
 
 The event loop, which accepts and delivers, is watched by systemd: the unit has \`WatchdogSec=60s\`, and a timer of the event loop sends the
-notifications, so that systemd restarts a daemon whose event loop stands still for a minute. Elsewhere, let the supervisor ask \`/healthz\`.
+notifications, so that systemd restarts a daemon whose event loop stands still for a minute. Elsewhere, let the supervisor ask \`/livez\`.
 
 The reader and the writer of the store are two threads beside it, on PostgreSQL two sessions. One that has a call and answers none for
 10 s, as on a disk that hangs, is reported: by \`/healthz\`, by \`deferd_store_silence_seconds\`, and by a line of the log at the begin and another
