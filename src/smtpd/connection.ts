@@ -11,9 +11,8 @@ import type { ContentTaker, MessageTaker } from '../queue/intake/acceptor.ts'
 import type { ClientFailure, ConnectionEnd } from '../telemetry/kinds/client-failures.ts'
 import type { Chunk } from './chunk-sequence.ts'
 import { ClientSocket } from './client-socket.ts'
-import { ChunkReader, DataStream } from './data-stream.ts'
 import { Deadline } from './command-deadline.ts'
-import type { Networks } from '../config/values/networks.ts'
+import { IncomingContent, type ContentEnd, type NewlineRules } from './incoming-content.ts'
 import { UNKNOWN } from './peer-name.ts'
 import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
@@ -47,8 +46,6 @@ export interface ServerContext {
   readonly sessions: SessionContext
   /** Looks up the name of a client; absent with smtpd_peername_lookup = no. */
   readonly nameOf?: ((address: string) => Promise<string>) | undefined
-  /** Networks whose clients may end lines with a bare LF (smtpd_forbid_bare_newline_exclusions). */
-  readonly bareNewlineExclusions: Networks
   /** Returns true if a new connection is within smtpd_process_limit. Closes an idle connection to make room if necessary. */
   readonly hasRoom: () => boolean
   /** Called once, when a connection has ended. */
@@ -63,31 +60,33 @@ export interface ConnectionOptions {
   readonly address: string
 }
 
+type Phase =
+  /** Before the greeting. `isLogged` is false while the name of the client is looked up. */
+  | { readonly kind: 'opening'; readonly isLogged: boolean; readonly hasSpoken: boolean }
+  /** A command or content of the client is awaited. */
+  | { readonly kind: 'waiting' }
+  /** The client waits for a reply. */
+  | { readonly kind: 'working' }
+  /** The connection ends after the reply for which the client waits, or after the message that is being received. */
+  | { readonly kind: 'leaving' }
+
+const WAITING: Phase = { kind: 'waiting' }
+const WORKING: Phase = { kind: 'working' }
+const LEAVING: Phase = { kind: 'leaving' }
+
 export class Connection extends ClientSocket {
   readonly #context: ServerContext
   readonly #session: Session
   readonly #deadline: Deadline
   readonly #isWrapped: boolean
-  #receiver: ContentTaker | null = null
-  /** Reads the content that #receiver takes. */
-  #content: DataStream | null = null
-  /** The chunk that is being read. */
-  #chunk: Chunk | null = null
-  /** True when LF.LF ends a message of this client too. */
-  #lenient: boolean
-  #announced = false
-  #greeted = false
-  #spokeBeforeGreeting = false
-  /** True while the client waits for a reply. */
-  #working = false
-  #draining = false
+  readonly #content = new IncomingContent()
+  #phase: Phase = { kind: 'opening', isLogged: false, hasSpoken: false }
 
   constructor(server: SMTPServer, socket: Socket, { context, rules, id, address }: ConnectionOptions) {
     super(server, socket, { clock: context.clock, id, address })
     this.#context = context
     this.#session = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'
-    this.#lenient = context.bareNewlineExclusions.has(this.address)
     const { smtpd_timeout: timeout, smtpd_min_data_rate: bytesPerSecond } = context.settings
     this.#deadline = new Deadline({ clock: context.clock, timeout, bytesPerSecond, expired: () => this.#timedOut() })
   }
@@ -123,7 +122,7 @@ export class Connection extends ClientSocket {
 
   /** Time since which the server has waited for a command, on the monotonic clock. Infinity while no command is awaited. */
   get idleSince(): Duration {
-    return this.#working || this.#receiver !== null || !this.isOpen ? Infinity : this.#deadline.since
+    return this.#phase.kind === 'working' || this.#content.isOpen || !this.isOpen ? Infinity : this.#deadline.since
   }
 
   /** Closes an idle connection before its time limit, to make room for a new connection. */
@@ -134,16 +133,18 @@ export class Connection extends ClientSocket {
 
   /** Ends the connection with 421, after the message that is being received. */
   drain(): void {
-    this.#draining = true
-    if (this.#receiver === null && !this.#working) this.#shutDown()
+    const { kind } = this.#phase
+    if (kind !== 'opening') this.#phase = LEAVING
+    if (kind !== 'working' && !this.#content.isOpen) this.#shutDown()
   }
 
   // called by the line reader
 
   line(line: CommandLine): Promise<void> | undefined {
-    if (!this.#greeted || !this.isOpen) return undefined
-    if (this.#draining && this.#receiver === null) return this.#shutDown()
-    if (line.bareNewline && this.#strict) return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare-newline')
+    if (this.#phase.kind === 'opening' || !this.isOpen) return undefined
+    if (this.#mustLeave) return this.#shutDown()
+    if (line.bareNewline && this.#newlines.refusal !== undefined)
+      return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare-newline')
     if (line.tooLong) return this.#tooLong()
     if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
     if (line.isBroken) return this.#respond(this.#session.broken())
@@ -153,33 +154,26 @@ export class Connection extends ClientSocket {
     const answer = this.#session.command(line.text)
     if (answer === 'auth-exchange') return this.#whileWorking(this.#authenticate(line.text))
     if ('chunk' in answer) return this.#startChunk(answer.chunk)
-    if (!this.#session.expectsChunks) this.#abandonContent()
+    if (!this.#session.expectsChunks) this.#content.abandon()
     return answer instanceof Promise ? this.#whileWorking(answer.then((late) => this.#respond(late))) : this.#respond(answer)
   }
 
   content(pieces: readonly Uint8Array[]): Promise<void> | undefined {
-    const stored = this.#receiver?.write(pieces)
+    const stored = this.#content.write(pieces)
     return stored && this.#whileWorking(stored)
   }
 
   contentEnd(): Promise<void> | undefined {
-    const chunk = this.#chunk
-    this.#chunk = null
-    return chunk === null ? this.#conclude() : this.#endChunk(chunk)
+    const end = this.#content.ended()
+    return end instanceof Promise ? this.#whileWorking(end.then((late) => this.#answer(late))) : this.#answer(end)
   }
 
-  /** Ends the content, and replies when it is on disk. */
-  #conclude(): Promise<void> | undefined {
-    const [receiver, content] = [this.#receiver, this.#content]
-    this.#receiver = null
-    this.#content = null
-    if (receiver === null || content === null) return undefined
-    this.#check(content, receiver)
-    const concluded = receiver.end().then((acceptance) => {
-      if (acceptance.kind === 'unknown') return this.#hangUp()
-      return this.#respond(this.#session.concluded(acceptance, receiver))
-    })
-    return this.#whileWorking(concluded)
+  /** Replies to a chunk, or to a message that is on disk or refused. */
+  #answer(end: ContentEnd | undefined): Promise<void> | undefined {
+    if (end === undefined) return undefined
+    if (end.kind === 'chunk') return this.#respond(this.#session.chunkEnded(end.chunk, end.refusal))
+    const { acceptance, receiver } = end
+    return acceptance.kind === 'unknown' ? this.#hangUp() : this.#respond(this.#session.concluded(acceptance, receiver))
   }
 
   endlessLine(): void {
@@ -187,7 +181,7 @@ export class Connection extends ClientSocket {
   }
 
   received(bytes: number): void {
-    if (!this.#greeted) this.#spokeBeforeGreeting = true
+    if (this.#phase.kind === 'opening' && !this.#phase.hasSpoken) this.#phase = { ...this.#phase, hasSpoken: true }
     this.#deadline.extend(bytes)
   }
 
@@ -213,8 +207,8 @@ export class Connection extends ClientSocket {
     const { stage } = this.#session
     // A client that leaves after the reply to its message has not lost anything (Postfix smtpd).
     if (lost && stage !== 'END-OF-MESSAGE') this.#reportFailure({ what: 'lost-connection', after: this.#where })
-    if (this.#isReading) stats.count(stage === 'BDAT' ? 'bdat' : 'data', LOST)
-    this.#abandonContent()
+    if (this.#content.isReading) stats.count(stage === 'BDAT' ? 'bdat' : 'data', LOST)
+    this.#content.abandon()
     this.#session.peer.leave()
     this.#context.sessions.events.emit({ kind: 'disconnected', client, commands: stats.commands })
     this.#context.ended(this)
@@ -225,21 +219,22 @@ export class Connection extends ClientSocket {
     return this.#context.settings.smtpd_forbid_unauth_pipelining && this.hasMore
   }
 
-  /** True while content is read whose end was not received. */
-  get #isReading(): boolean {
-    return this.#chunk !== null || (this.#receiver !== null && this.#session.stage === 'DATA')
-  }
-
   /** The last step of the client, with the octets of the content that it has sent, for the log. */
   get #where(): string {
     const { stage } = this.#session
-    const hasContent = this.#receiver !== null && (stage === 'DATA' || stage === 'BDAT')
-    return hasContent ? `${stage} (${this.#receiver?.octets} bytes)` : stage
+    const { octets } = this.#content
+    return octets !== undefined && (stage === 'DATA' || stage === 'BDAT') ? `${stage} (${octets} bytes)` : stage
   }
 
-  /** True when mail from this client is refused if it contains a bare LF. */
-  get #strict(): boolean {
-    return this.#context.settings.smtpd_forbid_bare_newline === 'reject' && !this.#lenient
+  /** True when the connection ends now, as `drain` has asked. */
+  get #mustLeave(): boolean {
+    return this.#phase.kind === 'leaving' && !this.#content.isOpen
+  }
+
+  get #newlines(): NewlineRules {
+    const { isLenient: lenient } = this.#session.peer
+    const isStrict = this.#context.settings.smtpd_forbid_bare_newline === 'reject' && !lenient
+    return { lenient, refusal: isStrict ? replies.bareNewline(this.#myhostname) : undefined }
   }
 
   get #myhostname(): string {
@@ -248,8 +243,8 @@ export class Connection extends ClientSocket {
 
   /** Logs the connection once. When the client's name is looked up, the log line follows the lookup. */
   #announce(): void {
-    if (this.#announced) return
-    this.#announced = true
+    if (this.#phase.kind !== 'opening' || this.#phase.isLogged) return
+    this.#phase = { ...this.#phase, isLogged: true }
     this.#context.sessions.events.emit({ kind: 'connected', client: this.#session.client })
   }
 
@@ -257,10 +252,10 @@ export class Connection extends ClientSocket {
     if (!this.isOpen) return
     this.#session.peer.named(name)
     this.#announce()
-    if (this.#spokeBeforeGreeting || this.hasMore) this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
-    else if (this.#draining) this.#shutDown()
-    else {
-      this.#greeted = true
+    if ((this.#phase.kind === 'opening' && this.#phase.hasSpoken) || this.hasMore) {
+      this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
+    } else {
+      this.#phase = WAITING
       this.sendReply(replies.reply(220, undefined, this.#context.settings.smtpd_banner))
       this.flush()
       this.#deadline.restart()
@@ -284,9 +279,9 @@ export class Connection extends ClientSocket {
     this.#deadline.restart()
     if (next === 'quit') this.closeAfterQuit()
     else if (next === 'close' || reply.code === 421 || reply.code === 521) this.close()
-    else if (next === 'content') this.#startMessage()
+    else if (next === 'content') this.startContent(this.#content.beginData(this.#openMessage(), this.#newlines))
     else if (next === 'starttls') this.#startTls()
-    else if (this.#draining && this.#receiver === null) this.#shutDown()
+    else if (this.#mustLeave) this.#shutDown()
     else if (this.#session.stats.isExhausted) {
       this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: too many errors'), 'too-many-errors')
     }
@@ -296,65 +291,24 @@ export class Connection extends ClientSocket {
   #greetAgain(greeting: SmtpReply): undefined {
     const { peer } = this.#session
     this.becomes(peer.client.address)
-    this.#lenient = this.#context.bareNewlineExclusions.has(this.address)
     if (this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
     const refusal = peer.enter()
     if (refusal !== undefined) return this.#rejectConnection(refusal)
-    if (this.#draining) return this.#shutDown()
+    if (this.#mustLeave) return this.#shutDown()
     this.sendReply(greeting)
     this.#deadline.restart()
   }
 
-  #startMessage(): void {
-    const content = new DataStream({ lenient: this.#lenient })
-    this.#openMessage(content)
-    this.startContent(content)
+  #openMessage(): ContentTaker {
+    return this.#context.acceptor.open(this.#session.submission())
   }
 
-  #openMessage(content: DataStream): void {
-    this.#receiver = this.#context.acceptor.open(this.#session.submission())
-    this.#content = content
-  }
-
-  /** Reads the octets after BDAT. Those of a refused chunk are skipped. */
+  /** Reads the octets after BDAT. */
   #startChunk(chunk: Chunk): Promise<void> | undefined {
-    if (chunk.refusal !== undefined) this.#abandonContent()
-    else if (this.#receiver === null) this.#openMessage(new DataStream({ chunked: true }))
-    this.#chunk = chunk
+    const reader = this.#content.beginChunk(chunk, () => this.#openMessage(), this.#newlines)
     if (chunk.octets === 0) return this.contentEnd()
-    this.startContent(new ChunkReader(chunk.octets, this.#content))
+    this.startContent(reader)
     return undefined
-  }
-
-  #endChunk(chunk: Chunk): Promise<void> | undefined {
-    const [receiver, content] = [this.#receiver, this.#content]
-    if (receiver === null || content === null) return this.#respond(this.#session.chunkEnded(chunk))
-    this.#check(content, receiver)
-    if (chunk.last) {
-      const stored = receiver.write(content.finish())
-      return stored === undefined ? this.#conclude() : stored.then(() => this.#conclude())
-    }
-    const { staging } = receiver
-    if (staging === null) return this.#respondToChunk(chunk, receiver)
-    return this.#whileWorking(staging.then(() => this.#respondToChunk(chunk, receiver)))
-  }
-
-  #respondToChunk(chunk: Chunk, { refusal }: ContentTaker): Promise<void> | undefined {
-    if (refusal !== undefined) this.#abandonContent()
-    return this.#respond(this.#session.chunkEnded(chunk, refusal))
-  }
-
-  #check(content: DataStream, receiver: ContentTaker): void {
-    if (content.nul) receiver.refuse(replies.HAS_NUL)
-    if (content.bareNewline && this.#strict) receiver.refuse(replies.bareNewline(this.#myhostname))
-  }
-
-  /** Discards content that was not concluded: the client has disconnected, or has ended the transaction. */
-  #abandonContent(): void {
-    const receiver = this.#receiver
-    this.#receiver = null
-    this.#content = null
-    if (receiver !== null) void receiver.abandon()
   }
 
   #startTls(): void {
@@ -383,10 +337,10 @@ export class Connection extends ClientSocket {
   /** Suspends the client's time limit until the promise settles. */
   async #whileWorking(work: Promise<void> | undefined): Promise<void> {
     this.flush()
-    this.#working = true
+    if (this.#phase.kind === 'waiting') this.#phase = WORKING
     this.#deadline.pause()
     await work
-    this.#working = false
+    if (this.#phase.kind === 'working') this.#phase = WAITING
     this.#deadline.restart()
   }
 

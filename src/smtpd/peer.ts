@@ -14,6 +14,7 @@ export class Peer {
   #client: ClientName
   #isTrusted: boolean
   #mayXclient: boolean
+  #isLenient: boolean
   /** True for a connection from smtpd_authorized_xforward_hosts. XCLIENT does not change the value, as in Postfix. */
   readonly mayXforward: boolean
   /** Address that is counted as connected. */
@@ -24,6 +25,7 @@ export class Peer {
     this.#client = client
     this.#isTrusted = rules.access.trusts(client.address)
     this.#mayXclient = rules.access.mayXclient(client.address)
+    this.#isLenient = rules.access.mayEndLinesBare(client.address)
     this.mayXforward = rules.access.mayXforward(client.address)
   }
 
@@ -41,6 +43,11 @@ export class Peer {
     return this.#mayXclient
   }
 
+  /** True for an address in smtpd_forbid_bare_newline_exclusions. */
+  get isLenient(): boolean {
+    return this.#isLenient
+  }
+
   /** Sets the name that belongs to the address. */
   named(name: string): void {
     this.#client = { name, address: this.#client.address }
@@ -50,6 +57,7 @@ export class Peer {
     this.#client = client
     this.#isTrusted = this.#rules.access.trusts(client.address)
     this.#mayXclient = this.#rules.access.mayXclient(client.address)
+    this.#isLenient = this.#rules.access.mayEndLinesBare(client.address)
   }
 
   /** Counts the connection for the client. Returns the reply with which to refuse it, and undefined within the limits. */

@@ -8,6 +8,7 @@ export class RelayPolicy {
   readonly #mynetworks: Networks
   readonly #xclientHosts: Networks
   readonly #xforwardHosts: Networks
+  readonly #bareNewlineExclusions: Networks
   readonly #domains: ReadonlySet<string>
   /** Recipient addresses of the relay itself. */
   readonly #own: ReadonlySet<string>
@@ -22,11 +23,14 @@ export class RelayPolicy {
       | 'double_bounce_sender'
       | 'smtpd_authorized_xclient_hosts'
       | 'smtpd_authorized_xforward_hosts'
+      | 'smtpd_forbid_bare_newline_exclusions'
     >,
   ) {
     this.#mynetworks = new Networks(config.mynetworks, 'mynetworks')
     this.#xclientHosts = new Networks(config.smtpd_authorized_xclient_hosts, 'smtpd_authorized_xclient_hosts')
     this.#xforwardHosts = new Networks(config.smtpd_authorized_xforward_hosts, 'smtpd_authorized_xforward_hosts')
+    const { smtpd_forbid_bare_newline_exclusions: exclusions } = config
+    this.#bareNewlineExclusions = new Networks(exclusions, 'smtpd_forbid_bare_newline_exclusions')
     this.#domains = new Set(config.relay_domains.map((domain) => domain.toLowerCase()))
     const { myhostname, myorigin, double_bounce_sender: doubleBounce } = config
     this.#own = new Set(
@@ -47,6 +51,11 @@ export class RelayPolicy {
   /** True for clients that may describe mail by XFORWARD. */
   mayXforward(address: string): boolean {
     return this.#xforwardHosts.has(address)
+  }
+
+  /** True for clients that may end lines with a bare LF. */
+  mayEndLinesBare(address: string): boolean {
+    return this.#bareNewlineExclusions.has(address)
   }
 
   /**

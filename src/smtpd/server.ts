@@ -19,7 +19,6 @@ import { HourlyLimits } from './hourly-limits.ts'
 import { OpenConnections } from './open-connections.ts'
 import { blocksOf, readCertificate } from './listeners.ts'
 import type { FlushDomain } from './session.ts'
-import { Networks } from '../config/values/networks.ts'
 import { peerName } from './peer-name.ts'
 import { SmtpServerAdapter, type SmtpServerAdapterDeps } from './smtp-server-adapter.ts'
 import { RelayPolicy } from './relay-policy.ts'
@@ -186,7 +185,6 @@ function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { conne
       nextInstance: () => `${startedAt}.${(++transactions).toString(36)}`,
     },
     nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
-    bareNewlineExclusions: new Networks(config.smtpd_forbid_bare_newline_exclusions, 'smtpd_forbid_bare_newline_exclusions'),
     hasRoom: () => connections.haveRoom(config.smtpd_process_limit, clock.monotonic()),
     ended: (connection) => connections.delete(connection),
   }
