@@ -101,8 +101,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     '250 after a failed commit',
     RECEIVER,
-    '      this.#isUnknown = error instanceof OutcomeUnknown\n      this.#failed(error)\n    }\n  }',
-    '      this.#deps.report(String(error), error)\n    }\n  }',
+    "      this.#failed(error)\n      return error instanceof OutcomeUnknown ? { kind: 'unknown' } : undefined",
+    '      this.#deps.report(String(error), error)\n      return this.#queued',
     CONNECTION,
   ),
   safety(
@@ -114,9 +114,9 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'staged content of a client that disconnected is kept',
-    RECEIVER,
-    '      await this.#deps.intake.unstage(this.#facts.identity.id)',
-    '      await Promise.resolve()',
+    'queue/intake/staged-content.ts',
+    '    await this.#deps.intake.unstage(this.#deps.id)',
+    '    await Promise.resolve()',
     CONNECTION,
   ),
 

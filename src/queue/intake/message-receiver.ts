@@ -11,7 +11,7 @@ import { CheckedContent, NO_VERDICT, redirected, type ArrivalChecks, type Checke
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
-import { Chunker } from '../../store/chunks.ts'
+import { StagedContent } from './staged-content.ts'
 import { RequestRepeated } from '../../store/audit-log.ts'
 import { OutcomeUnknown, StoreUnavailable, type NewMessage } from '../../store/queue-store.ts'
 import type { ArrivingMessage } from '../../dkim/message-signing.ts'
@@ -84,12 +84,6 @@ export interface MessageReceiverDeps {
   readonly report: (what: string, error: unknown) => void
 }
 
-/**
- * Maximum number of complete chunks of a content that is committed with its message. A longer content is staged while it is received; while some
- * of its chunks are on their way to the store, the next ones are received.
- */
-const HELD_CHUNKS = 4
-
 export const TOO_BIG: SmtpReply = { code: 552, status: '5.3.4', text: 'Error: message file too big' }
 const TOO_MANY_HOPS: SmtpReply = { code: 554, status: '5.4.0', text: 'Error: too many hops' }
 
@@ -101,36 +95,47 @@ const MESSAGE_ID_LIMIT = 998
 
 const CRLF = Buffer.from('\r\n')
 
+type Progress =
+  | { readonly kind: 'header'; readonly editor: HeaderEditor }
+  | { readonly kind: 'body' }
+  /** The content that follows is ignored. `isLogged`: a check of the content has refused it. */
+  | { readonly kind: 'refused'; readonly reply: SmtpReply; readonly isLogged: boolean }
+  /** The content is not wanted any more. */
+  | { readonly kind: 'abandoned' }
+
+const BODY: Progress = { kind: 'body' }
+
 export class MessageReceiver {
   readonly #facts: ReceiverFacts
   readonly #deps: MessageReceiverDeps
-  readonly #chunker = new Chunker()
-  /** Reads the header; null after its end. */
-  #header: HeaderEditor | null
+  readonly #content: StagedContent
+  #progress: Progress
   #messageId: string | undefined
   #received = 0
   /** A byte above 127 was received. */
   #eightBit = false
-  #staged = 0
-  #stagedBytes = 0
-  #refusal: SmtpReply | undefined
-  #isUnknown = false
   /** Examines the content; null without checks. */
   readonly #checked: CheckedContent | null
-  /** True when a check has refused the content. */
-  #isLogged = false
-  /** True when the content is not wanted any more. */
-  #isAbandoned = false
-  #staging: Promise<void> | null = null
 
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
     this.#deps = deps
     const { dropped, headerField: fieldLimit } = deps.limits
-    this.#header = new HeaderEditor({ dropped, fieldLimit, completion: facts.completion }, (piece) => this.#addHeader(piece))
+    this.#content = new StagedContent({
+      intake: deps.intake,
+      id: facts.identity.id,
+      declaredSize: facts.declaredSize,
+      refuse: (reply) => this.refuse(reply),
+      failed: (error) => this.#failed(error),
+    })
+    const { completion } = facts
+    this.#progress = {
+      kind: 'header',
+      editor: new HeaderEditor({ dropped, fieldLimit, completion }, (piece) => this.#addHeader(piece)),
+    }
     this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#sink(facts.checks))
     for (const field of facts.handling?.prepended ?? []) this.#addHeader(Buffer.from(`${field}\r\n`))
-    if (this.#checked === null) this.#chunker.add(Buffer.from(facts.trace))
+    if (this.#checked === null) this.#content.add(Buffer.from(facts.trace))
     else this.#checked.trace(facts.trace)
   }
 
@@ -139,18 +144,16 @@ export class MessageReceiver {
     return {
       ...report,
       header: (bytes) => this.#put(bytes),
-      trace: (bytes) => this.#chunker.add(bytes),
+      trace: (bytes) => this.#content.add(bytes),
       body: (bytes) => this.#addBody(bytes),
       insert: (bytes) => this.#insert(bytes),
       beginBody: () => {
-        if (this.#header === null) return
-        this.#header.end()
-        this.#endHeader(this.#header, { rest: CRLF, separated: true })
+        if (this.#progress.kind !== 'header') return
+        const { editor } = this.#progress
+        editor.end()
+        this.#endHeader(editor, { rest: CRLF, separated: true })
       },
-      refuse: (reply) => {
-        this.#isLogged = this.#refusal === undefined
-        this.refuse(reply)
-      },
+      refuse: (reply) => this.#refuse(reply, true),
     }
   }
 
@@ -180,29 +183,34 @@ export class MessageReceiver {
 
   #makeRoom(): Promise<void> | undefined {
     // Frees the space of a refused message for other mail although the client is still sending.
-    if (this.#refusal !== undefined) return this.#staged > 0 ? this.abandon() : undefined
-    const { full } = this.#chunker
-    if (full <= HELD_CHUNKS || this.#isAbandoned || (this.#staged > 0 && full < this.#deps.intake.stageFrom)) return undefined
-    if (this.#staging !== null) return this.#staging.then(() => this.#makeRoom())
-    this.#staging = this.#stage().finally(() => (this.#staging = null))
-    return undefined
+    if (this.#progress.kind === 'refused') return this.#content.isStaged ? this.abandon() : undefined
+    return this.#content.makeRoom()
   }
 
   /** Settles when the store has the chunks that were given to it, or has failed to keep them; null when none are on their way. */
   get staging(): Promise<void> | null {
-    return this.#staging
+    return this.#content.staging
   }
 
   /** The reply with which the message will be refused; undefined while the message is acceptable. */
   get refusal(): SmtpReply | undefined {
-    return this.#refusal
+    return this.#progress.kind === 'refused' ? this.#progress.reply : undefined
   }
 
   /** Refuses the message with this reply, independent of the content that follows. Later refusals are ignored. */
   refuse(reply: SmtpReply): void {
-    this.#refusal ??= reply
-    this.#header = null
-    this.#chunker.clear()
+    this.#refuse(reply, false)
+  }
+
+  #refuse(reply: SmtpReply, isLogged: boolean): void {
+    if (this.#isOver) return
+    this.#progress = { kind: 'refused', reply, isLogged }
+    this.#content.clear()
+  }
+
+  /** True when the content that follows is ignored. */
+  get #isOver(): boolean {
+    return this.#progress.kind === 'refused' || this.#progress.kind === 'abandoned'
   }
 
   /**
@@ -211,24 +219,21 @@ export class MessageReceiver {
    */
   async end(): Promise<Acceptance> {
     if (this.#checked !== null) await this.#checked.end()
-    if (this.#header !== null) this.#endHeader(this.#header, this.#header.end())
-    await this.#staging
-    if (this.#refusal === undefined) await this.#commit()
-    if (this.#isUnknown) return { kind: 'unknown' }
-    if (this.#refusal === undefined) return { kind: 'queued', queueId: this.queueId }
+    if (this.#progress.kind === 'header') this.#endHeader(this.#progress.editor, this.#progress.editor.end())
+    await this.#content.staging
+    const outcome = this.#isOver ? undefined : await this.#commit()
+    if (outcome !== undefined) return outcome
     await this.abandon()
-    return { kind: 'refused', reply: this.#refusal, ...(this.#isLogged ? { isLogged: true } : {}) }
+    if (this.#progress.kind !== 'refused') throw new Error(`${this.queueId}: the end of an abandoned content`)
+    const { reply, isLogged } = this.#progress
+    return { kind: 'refused', reply, ...(isLogged ? { isLogged } : {}) }
   }
 
   /** Deletes the staged content. Called when the client has disconnected or the message is refused. */
   async abandon(): Promise<void> {
-    this.#isAbandoned = true
-    this.#chunker.clear()
-    await this.#staging
-    if (this.#staged === 0) return
-    this.#staged = 0
+    if (this.#progress.kind !== 'refused') this.#progress = { kind: 'abandoned' }
     try {
-      await this.#deps.intake.unstage(this.#facts.identity.id)
+      await this.#content.discard()
     } catch (error) {
       // A failure does no damage, because contents that belong to no message are deleted when the queue is opened.
       this.#deps.report(`${this.queueId}: cannot remove a staged content`, error)
@@ -236,7 +241,7 @@ export class MessageReceiver {
   }
 
   #take(piece: Buffer): Promise<void> | undefined {
-    if (this.#refusal !== undefined) return undefined
+    if (this.#isOver) return undefined
     this.#received += piece.byteLength
     const { message } = this.#deps.limits
     if (message > 0 && this.#received > message) this.refuse(TOO_BIG)
@@ -247,14 +252,14 @@ export class MessageReceiver {
 
   /** Adds bytes of the header, or of the body after it. */
   #put(piece: Buffer): void {
-    if (this.#header === null) return this.#addBody(piece)
+    if (this.#progress.kind !== 'header') return this.#addBody(piece)
     this.#eightBit ||= !isAscii(piece)
-    this.#readHeader(this.#header, piece)
+    this.#readHeader(this.#progress.editor, piece)
   }
 
   #insert(field: Buffer): void {
     this.#eightBit ||= !isAscii(field)
-    this.#header?.insert(field)
+    if (this.#progress.kind === 'header') this.#progress.editor.insert(field)
   }
 
   #readHeader(header: HeaderEditor, piece: Buffer): void {
@@ -264,24 +269,25 @@ export class MessageReceiver {
   }
 
   #endHeader(header: HeaderEditor, { rest, separated }: BodyStart): void {
-    if (1 + header.hops >= this.#deps.limits.hops) return this.refuse(TOO_MANY_HOPS)
-    this.#header = null
+    if (1 + header.hops >= this.#deps.limits.hops) this.refuse(TOO_MANY_HOPS)
+    if (this.#isOver) return
+    this.#progress = BODY
     this.#messageId = header.messageId === undefined ? undefined : maskControls(header.messageId).slice(0, MESSAGE_ID_LIMIT)
     this.#addMissing(header.names)
     if (rest.length === 0) return
-    this.#chunker.add(separated ? rest.subarray(0, CRLF.length) : CRLF)
+    this.#content.add(separated ? rest.subarray(0, CRLF.length) : CRLF)
     this.#addBody(separated ? rest.subarray(CRLF.length) : rest)
   }
 
   #addHeader(piece: Uint8Array): void {
-    this.#chunker.add(piece)
+    this.#content.add(piece)
     this.#facts.signing?.header(piece)
   }
 
   #addBody(piece: Uint8Array): void {
-    if (this.#refusal !== undefined) return
+    if (this.#isOver) return
     this.#eightBit ||= !isAscii(piece)
-    this.#chunker.add(piece)
+    this.#content.add(piece)
     this.#facts.signing?.body(piece)
   }
 
@@ -293,21 +299,8 @@ export class MessageReceiver {
     this.#messageId = missing.messageId ?? this.#messageId
   }
 
-  async #stage(): Promise<void> {
-    const chunks = this.#chunker.takeFull()
-    const from = this.#staged
-    const left = Math.max(this.#facts.declaredSize, this.#chunker.bytes) - this.#stagedBytes
-    this.#staged += chunks.length
-    for (const chunk of chunks) this.#stagedBytes += chunk.byteLength
-    try {
-      const refusal = await this.#deps.intake.stage(this.#facts.identity.id, from, chunks, left)
-      if (refusal !== undefined) this.refuse(refusal)
-    } catch (error) {
-      this.#failed(error)
-    }
-  }
-
-  async #commit(): Promise<void> {
+  /** Returns undefined when the message is refused. */
+  async #commit(): Promise<Acceptance | undefined> {
     const { identity, envelope, submitter, signing } = this.#facts
     const { client, saslUsername } = submitter
     const queued: Message = {
@@ -315,7 +308,7 @@ export class MessageReceiver {
       createdAt: identity.arrivedAt,
       arrivedAt: identity.arrivedAt,
       sender: envelope.sender,
-      size: this.#chunker.bytes,
+      size: this.#content.size,
       contentId: identity.id,
       ret: envelope.ret,
       envid: envelope.envid,
@@ -332,14 +325,15 @@ export class MessageReceiver {
     try {
       const message = signing === null ? queued : withPrepended(queued, await signing.end())
       const request = this.#facts.keep?.(this.#messageId)
-      await this.#deps.intake.take({ message, recipients, hold, content: this.#chunker.takeAll(), request, ...submitter })
+      await this.#deps.intake.take({ message, recipients, hold, content: this.#content.takeAll(), request, ...submitter })
+      return this.#queued
     } catch (error) {
       if (error instanceof RequestRepeated) {
         await this.abandon()
         throw error
       }
-      this.#isUnknown = error instanceof OutcomeUnknown
       this.#failed(error)
+      return error instanceof OutcomeUnknown ? { kind: 'unknown' } : undefined
     }
   }
 
@@ -353,9 +347,14 @@ export class MessageReceiver {
     }
   }
 
-  async #discard(): Promise<void> {
+  async #discard(): Promise<Acceptance> {
     this.#deps.discarded(this.#facts, this.#messageId)
     await this.abandon()
+    return this.#queued
+  }
+
+  get #queued(): Acceptance {
+    return { kind: 'queued', queueId: this.queueId }
   }
 
   /** Reports an internal error and refuses the message with 451. */
