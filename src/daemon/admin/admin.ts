@@ -27,7 +27,7 @@ import { addressOf, webAdmission, type WebRules } from '../../http/web-admission
 import { WEB_HEADERS } from '../../http/web-headers.ts'
 import { isNavigation, webRefusal, type RefusalPage } from '../../http/web-refusal.ts'
 import { WebServer, type WebCertificate } from '../../http/web-server.ts'
-import { readKeyPair } from '../../smtpd/listeners.ts'
+import { readKeyPair } from '../../config/smtpd-listeners.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { Events } from '../../telemetry/events.ts'

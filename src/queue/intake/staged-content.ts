@@ -1,7 +1,7 @@
 /** The content of a message that is being received, in chunks. Long content is staged in the store while the client sends it. */
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { Chunker } from '../../store/chunks.ts'
-import type { IntakePort } from './message-receiver.ts'
+import type { Intake } from './intake.ts'
 
 /**
  * Maximum number of complete chunks of a content that is committed with its message. A longer content is staged while it is received; while some
@@ -10,8 +10,8 @@ import type { IntakePort } from './message-receiver.ts'
 const HELD_CHUNKS = 4
 
 interface StagedContentDeps {
-  readonly intake: Pick<IntakePort, 'stageFrom' | 'stage' | 'unstage'>
-  readonly id: Parameters<IntakePort['stage']>[0]
+  readonly intake: Pick<Intake, 'stageFrom' | 'stage' | 'unstage'>
+  readonly id: Parameters<Intake['stage']>[0]
   /** Size that the client declared, in bytes; 0 for none. */
   readonly declaredSize: number
   readonly refuse: (reply: SmtpReply) => void

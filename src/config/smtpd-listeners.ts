@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { errorMessage } from '../system/caught-error.ts'
-import type { Config } from '../config/options.ts'
-import type { ListenerBlock } from '../config/values/values.ts'
+import type { Config } from './options.ts'
+import type { ListenerBlock } from './values/values.ts'
 
 export interface Certificate {
   readonly cert: Buffer

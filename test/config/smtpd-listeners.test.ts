@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { blocksOf } from '../../src/smtpd/listeners.ts'
+import { blocksOf } from '../../src/config/smtpd-listeners.ts'
 
 function load(toml: string) {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-listeners-'))
