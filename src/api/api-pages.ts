@@ -6,7 +6,7 @@ import { Api } from './api.ts'
 import { BASE, type ApiRoute } from './api-route.ts'
 import type { ClientRoutesDeps } from './client-routes.ts'
 import { alternatives, COMMON_PROBLEMS, jsonSchema, problemsOf } from './openapi.ts'
-import type { QueueView } from './queries/queue-view.ts'
+import type { QueueView } from '../queries/queue-view.ts'
 
 const INTRO = `# API
 

@@ -7,7 +7,7 @@ import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-detail
 import { shaped, type RequestBody } from '../http/request-body.ts'
 import type { Requester, Rights, Role } from '../http/requester.ts'
 import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
-import { wholeNumber } from './values/cursor.ts'
+import { wholeNumber } from '../queries/cursor.ts'
 
 export const BASE = '/api/v1'
 

@@ -4,8 +4,8 @@ import { hashOf, newToken } from '../admin/secrets.ts'
 import { addToken, removeToken, rightsShape, TokenExists, type TokenChangesDeps } from '../admin/token-changes.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { auditName, CLIENT_ROLES } from '../http/requester.ts'
-import { accessTokenJson } from '../presentation/access-token-json.ts'
+import { auditName } from '../http/requester.ts'
+import { accessTokenJson, accessTokensShape, clientShape } from '../resources/access-token-json.ts'
 import type { TokenReader } from '../store/access-token.ts'
 import { SECOND, type Clock } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
@@ -18,20 +18,6 @@ export interface ClientRoutesDeps {
 }
 
 const BODY_LIMIT = 16 * 1024
-
-const rights = { role: z.enum(CLIENT_ROLES), content: z.boolean(), destinations: z.string().nullable() }
-const timeOrNull = z.number().nullable()
-
-const whoami = z.object({ name: z.string(), ...rights, address: z.string() }).meta({ id: 'Client' })
-
-const token = z.object({
-  name: z.string(),
-  ...rights,
-  added_time: z.number(),
-  added_by: z.string(),
-  expire_time: timeOrNull,
-  last_used_time: timeOrNull.describe('begin of the hour of the last use'),
-})
 
 export const newTokenBody = z.strictObject({
   name: rightsShape.name,
@@ -67,7 +53,7 @@ export function clientRoutes({ tokens, random }: ClientRoutesDeps): readonly Api
       path: '/whoami',
       role: 'known',
       summary: 'The own name and rights',
-      answers: { 200: { about: 'the client', shape: whoami } },
+      answers: { 200: { about: 'the client', shape: clientShape } },
       handler: ({ requester }) => json(requester),
     }),
     apiRoute({
@@ -76,7 +62,7 @@ export function clientRoutes({ tokens, random }: ClientRoutesDeps): readonly Api
       role: 'admin',
       summary: 'Tokens of programs',
       about: 'The members of `deferd token list --json`, by name.',
-      answers: { 200: { about: 'the tokens', shape: z.object({ tokens: z.array(token) }).meta({ id: 'Tokens' }) } },
+      answers: { 200: { about: 'the tokens', shape: accessTokensShape } },
       handler: async () => json({ tokens: (await tokens().reader.tokens()).map((one) => accessTokenJson(one, tokens().clock.wall)) }),
     }),
     apiRoute({

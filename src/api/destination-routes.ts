@@ -20,11 +20,12 @@ import {
   type ApiRequest,
   type ApiRoute,
 } from './api-route.ts'
-import type { Causes } from './queries/causes.ts'
-import { assertVisible, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from './queries/destinations.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import { CURSOR_PROBLEM } from './values/cursor.ts'
-import * as destinationShapes from './values/destination-shapes.ts'
+import type { Causes } from '../queries/causes.ts'
+import { assertVisible, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { causesShape } from '../resources/cause-json.ts'
+import { destinationDetailsShape, destinationPageShape, destinationShape } from '../resources/destination-json.ts'
+import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 
 /** End of the year 9999, the last one of ISO 8601 with four digits, in seconds since 1970. */
 const LATEST = 253_402_300_799
@@ -46,8 +47,8 @@ export function destinationRoutes(view: QueueView, causes: Causes): readonly Api
       }),
       answers: {
         200: [
-          { about: 'a page', shape: destinationShapes.destinationPage },
-          { about: 'all destinations', type: NDJSON, shape: destinationShapes.destination },
+          { about: 'a page', shape: destinationPageShape },
+          { about: 'all destinations', type: NDJSON, shape: destinationShape },
         ],
       },
       problems: [CURSOR_PROBLEM],
@@ -63,7 +64,7 @@ export function destinationRoutes(view: QueueView, causes: Causes): readonly Api
       role: 'viewer',
       summary: 'One destination',
       about: 'The members of `deferd destination show --json`, with the outcomes of the last attempts and the settings in effect.',
-      answers: { 200: { about: 'the destination', shape: destinationShapes.destinationDetails } },
+      answers: { 200: { about: 'the destination', shape: destinationDetailsShape } },
       problems: [UNKNOWN_DESTINATION],
       handler: async ({ parameters, requester }) => json(await destinationDetails(view, parameters['name'] ?? '', requester.destinations)),
     }),
@@ -73,7 +74,7 @@ export function destinationRoutes(view: QueueView, causes: Causes): readonly Api
       role: 'viewer',
       summary: 'Causes for which mail of a destination waits',
       about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
-      answers: { 200: { about: 'the causes, those with the most recipients first', shape: destinationShapes.causes } },
+      answers: { 200: { about: 'the causes, those with the most recipients first', shape: causesShape } },
       slots: 'searches',
       handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
     }),
@@ -85,7 +86,7 @@ const suspensionShape = z.strictObject({
   until: z.number().max(LATEST).optional().describe('time at which the suspension ends by itself'),
 })
 
-const CHANGED = { 200: { about: 'the destination after the change', shape: destinationShapes.destinationDetails } } as const
+const CHANGED = { 200: { about: 'the destination after the change', shape: destinationDetailsShape } } as const
 
 const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => (parameters['name'] ?? '').toLowerCase()
 

@@ -17,10 +17,10 @@ import {
   type ApiRequest,
   type ApiRoute,
 } from './api-route.ts'
-import { eventLines, eventPage, eventStream } from './queries/event-feed.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/event-shapes.ts'
-import { CURSOR_PROBLEM } from './values/cursor.ts'
+import { eventLines, eventPage, eventStream } from '../queries/event-feed.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { CURSOR_PROBLEM } from '../queries/cursor.ts'
+import { eventPageShape, eventShape } from '../resources/event-json.ts'
 
 const SERVER_SENT = 'text/event-stream'
 
@@ -58,9 +58,9 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
     },
     answers: {
       200: [
-        { about: 'a page', shape: shapes.eventPage },
-        { about: 'all events that are kept', type: NDJSON, shape: shapes.event },
-        { about: 'all events and those to come', type: SERVER_SENT, shape: shapes.event },
+        { about: 'a page', shape: eventPageShape },
+        { about: 'all events that are kept', type: NDJSON, shape: eventShape },
+        { about: 'all events and those to come', type: SERVER_SENT, shape: eventShape },
       ],
     },
     problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],

@@ -14,13 +14,13 @@ import {
   wantsLines,
   type ApiRoute,
 } from './api-route.ts'
-import { historyLines, historyPage } from './queries/departed-mail.ts'
-import { auditPage } from './queries/operations-view.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import { CURSOR_PROBLEM } from './values/cursor.ts'
-import { durationText } from './values/message-query.ts'
-import * as operationShapes from './values/operation-shapes.ts'
-import * as storyShapes from './values/story-shapes.ts'
+import { historyLines, historyPage } from '../queries/departed-mail.ts'
+import { auditPage } from '../queries/operations-view.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { CURSOR_PROBLEM } from '../queries/cursor.ts'
+import { durationText } from '../queries/message-query.ts'
+import { departedMessageShape, historyPageShape } from '../resources/departed-message-json.ts'
+import { auditPageShape } from '../resources/operation-json.ts'
 
 const historyQuery = z.strictObject({
   sender: nameOrPattern.optional().describe('envelope sender; * matches any text, <> is the null sender'),
@@ -42,8 +42,8 @@ export const historyRoute = (view: QueueView): ApiRoute =>
     query: historyQuery,
     answers: {
       200: [
-        { about: 'a page', shape: storyShapes.historyPage },
-        { about: 'all messages', type: NDJSON, shape: storyShapes.departedMessage },
+        { about: 'a page', shape: historyPageShape },
+        { about: 'all messages', type: NDJSON, shape: departedMessageShape },
       ],
     },
     problems: [CURSOR_PROBLEM],
@@ -71,7 +71,7 @@ export function auditRoute(view: QueueView): ApiRoute {
       limit: pageLimit,
       before: pageCursor,
     }),
-    answers: { 200: { about: 'a page', shape: operationShapes.auditPage } },
+    answers: { 200: { about: 'a page', shape: auditPageShape } },
     problems: [CURSOR_PROBLEM],
     handler: async (request) => {
       assertUnlimited(request)

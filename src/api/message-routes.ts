@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { apiRoute, json, lines, NDJSON, page, pageCursor, pageLimit, viewerOf, wantsLines, type ApiRoute } from './api-route.ts'
-import { messageStory } from './queries/message-story.ts'
-import { contentOf, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from './queries/messages.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import { CURSOR_PROBLEM } from './values/cursor.ts'
-import { conditionShape } from './values/message-query.ts'
-import * as messageShapes from './values/message-shapes.ts'
-import * as storyShapes from './values/story-shapes.ts'
+import { messageStory } from '../queries/message-story.ts'
+import { contentOf, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from '../queries/messages.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { CURSOR_PROBLEM } from '../queries/cursor.ts'
+import { conditionShape } from '../queries/message-query.ts'
+import { messageStoryShape } from '../resources/message-story-json.ts'
+import { messageCountShape, messageLineShape, messagePageShape } from '../resources/message-json.ts'
 
 const listQuery = conditionShape.extend({
   order: z.enum(['oldest', 'newest']).default('oldest'),
@@ -30,8 +30,8 @@ const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
     headers: { Accept: 'application/json, or application/x-ndjson for all messages' },
     answers: {
       200: [
-        { about: 'a page', shape: messageShapes.messagePage },
-        { about: 'all messages', type: NDJSON, shape: messageShapes.messageLine },
+        { about: 'a page', shape: messagePageShape },
+        { about: 'all messages', type: NDJSON, shape: messageLineShape },
       ],
     },
     problems: [CURSOR_PROBLEM],
@@ -53,7 +53,7 @@ const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
     summary: 'Number of messages',
     about: 'Counting ends at 100,000 messages and after 200 ms; `at_least` is then true.',
     query: conditionShape,
-    answers: { 200: { about: 'the count', shape: messageShapes.messageCount } },
+    answers: { 200: { about: 'the count', shape: messageCountShape } },
     slots: 'searches',
     handler: async (request) => json(await messageCount(view, request.query, { visible: request.requester.destinations })),
   }),
@@ -67,7 +67,7 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
     summary: 'One message with its attempts and its future',
     about:
       'The members of `deferd queue show --json`, with the client that sent the message, the last operations on it, and the attempts that each recipient will get while it stays deferred. Also for a message that has left the queue, for `history_retention`.',
-    answers: { 200: { about: 'the message', shape: storyShapes.messageStory } },
+    answers: { 200: { about: 'the message', shape: messageStoryShape } },
     problems: [UNKNOWN_MESSAGE],
     handler: async ({ parameters, requester }) => json(await messageStory(view, parameters['id'] ?? '', requester)),
   }),

@@ -3,7 +3,16 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS, type ProblemKind } from '../http/problem-details.ts'
 import { VERSION } from '../system/version.ts'
 import { apiRoute, BASE, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
-import { problem } from './values/answer-parts.ts'
+
+const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' })
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -17,13 +17,13 @@ import {
   undoOperation,
   UNKNOWN_OPERATION,
   type Begun,
-} from './queries/operations-view.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import * as operationShapes from './values/operation-shapes.ts'
-import { numberIn } from './values/cursor.ts'
-import { idempotent, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
-import { askedBy, operationShape, type DirectRequest, type PlannedRequest } from './values/operation-request-shape.ts'
-import { PLAN_PROBLEM, planOfToken } from './values/plan-token.ts'
+} from '../queries/operations-view.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { numberIn } from '../queries/cursor.ts'
+import { idempotent, KEY_REUSED, keyOf, REPLAYED } from '../queries/idempotency.ts'
+import { askedBy, operationRequestShape, type DirectRequest, type PlannedRequest } from '../queries/operation-request-shape.ts'
+import { PLAN_PROBLEM, planOfToken } from '../queries/plan-token.ts'
+import { operationPlanShape, operationShape } from '../resources/operation-json.ts'
 
 /** Maximum size of the body of an operation. 150,000 queue ids fit, and each plan. */
 const LARGE_BODY = 4 * 1024 * 1024
@@ -42,8 +42,8 @@ function begunAnswer({ operation, isReplayed }: Begun): Answer {
 }
 
 const BEGUN = {
-  200: { about: 'the operation, which has ended', shape: operationShapes.operation },
-  202: { about: 'the operation, which runs; `Location` has its path', shape: operationShapes.operation },
+  200: { about: 'the operation, which has ended', shape: operationShape },
+  202: { about: 'the operation, which runs; `Location` has its path', shape: operationShape },
 } as const
 
 const isPlanned = (body: DirectRequest | PlannedRequest): body is PlannedRequest => 'plan' in body
@@ -85,13 +85,13 @@ const runningRoutes = (view: QueueView): readonly ApiRoute[] => [
     about:
       'With `"dry_run": true`, nothing is changed and the answer is a plan. A request with the token of the plan carries it out on messages that existed at the dry run only. An operation of more than 2 s continues without its client. A filter has the names of the query of `GET /messages`; one without conditions needs `"all": true`.',
     headers: KEY_HEADER,
-    body: jsonBody(operationShape, LARGE_BODY),
+    body: jsonBody(operationRequestShape, LARGE_BODY),
     example: {
       operation: 'hold',
       selection: { kind: 'filter', filter: { destination: 'gmail.com', reply: 'unusual rate of mail' } },
       dry_run: true,
     },
-    answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: operationShapes.operationPlan }], 202: BEGUN[202] },
+    answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: operationPlanShape }], 202: BEGUN[202] },
     problems: [PLAN_OUTDATED, PLAN_PROBLEM, KEY_REUSED],
     slots: 'operations',
     handler: (request) => carryOut(view, request),
@@ -101,7 +101,7 @@ const runningRoutes = (view: QueueView): readonly ApiRoute[] => [
     path: '/operations/:id',
     role: 'viewer',
     summary: 'State of an operation',
-    answers: { 200: { about: 'the operation', shape: operationShapes.operation } },
+    answers: { 200: { about: 'the operation', shape: operationShape } },
     problems: [UNKNOWN_OPERATION],
     handler: async (request) => json(await operationState(view, idOf(request), request.requester)),
   }),
@@ -111,7 +111,7 @@ const runningRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'State of an operation, when it changes',
     about: 'Server-sent events named `operation`, each with the value of `GET /operations/{id}`; the last one has the end.',
-    answers: { 200: { about: 'events', type: 'text/event-stream', shape: operationShapes.operation } },
+    answers: { 200: { about: 'events', type: 'text/event-stream', shape: operationShape } },
     problems: [UNKNOWN_OPERATION, HTTP_PROBLEMS.busy],
     handler: async (request) => {
       await operationState(view, idOf(request), request.requester)
@@ -127,7 +127,7 @@ const endingRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'operator',
     summary: 'Cancel an operation',
     about: 'The operation ends after its present round of 64 messages. Changed messages stay changed, and can be undone.',
-    answers: { 200: { about: 'the operation', shape: operationShapes.operation } },
+    answers: { 200: { about: 'the operation', shape: operationShape } },
     problems: [UNKNOWN_OPERATION, ENDED],
     handler: async (request) => json(await cancelOperation(view, idOf(request), request.requester)),
   }),

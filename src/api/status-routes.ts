@@ -1,15 +1,15 @@
 /** Routes of the API for the state of the queue, the parameters in effect, and plans of retries. */
 import { z } from 'zod'
-import { defaultConfig } from '../config/load.ts'
-import { OPTIONS, type Config, type OptionName } from '../config/options.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
-import { SERIES, trafficSeries, type SeriesSpan } from './queries/departed-mail.ts'
-import type { Now } from './queries/now.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import { retryPlans } from './queries/retry-plans.ts'
-import * as statusShapes from './values/status-shapes.ts'
+import { SERIES, trafficSeries, type SeriesSpan } from '../queries/departed-mail.ts'
+import type { Now } from '../queries/now.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { retryPlans } from '../queries/retry-plans.ts'
+import { configurationJson, configurationShape } from '../resources/configuration-json.ts'
+import { plansShape } from '../resources/retry-plan-json.ts'
+import { nowShape, seriesShape } from '../resources/status-json.ts'
 
 /** Times that a request may name, up to a year. */
 const seconds = z.number().min(0).max(31_536_000)
@@ -24,28 +24,6 @@ const planBody = z.strictObject({
   seed: z.int().min(0).optional().describe('seed of the random draws of policies that have them'),
 })
 
-const NAMES = Object.keys(OPTIONS).toSorted() as OptionName[]
-
-function configuration({ loaded }: QueueView) {
-  const { written, writtenTables, writtenDkim, writtenEvents, writtenOauth, given, file } = loaded()
-  const defaults = defaultConfig()
-  const tables = (all: ReadonlyMap<string, ReadonlyMap<string, string>>) =>
-    Object.fromEntries([...all].map(([heading, table]) => [heading, Object.fromEntries(table)]))
-  return {
-    file,
-    parameters: NAMES.map((name: keyof Config & OptionName) => ({
-      name,
-      value: written.get(name) ?? '',
-      default: defaults.written.get(name) ?? '',
-      given: given.has(name),
-    })),
-    destinations: tables(writtenTables),
-    dkim: tables(writtenDkim),
-    events: tables(writtenEvents),
-    oauth: tables(writtenOauth),
-  }
-}
-
 export function statusRoutes(view: QueueView, now: Now): readonly ApiRoute[] {
   return [
     apiRoute({
@@ -55,7 +33,7 @@ export function statusRoutes(view: QueueView, now: Now): readonly ApiRoute[] {
       summary: 'State of the queue now',
       about:
         'The members of `deferd status --json`, with the name of the server, the oldest message, and the messages by age. Figures are at most some seconds old; the ages have a time of their own.',
-      answers: { 200: { about: 'the state', shape: statusShapes.now } },
+      answers: { 200: { about: 'the state', shape: nowShape } },
       handler: async ({ requester }) => json(await now.value(requester.destinations)),
     }),
     apiRoute({
@@ -64,7 +42,7 @@ export function statusRoutes(view: QueueView, now: Now): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'State of the queue, once a second',
       about: 'Server-sent events named `now`, each with the value of `GET /now`.',
-      answers: { 200: { about: 'events', type: 'text/event-stream', shape: statusShapes.now } },
+      answers: { 200: { about: 'events', type: 'text/event-stream', shape: nowShape } },
       problems: [HTTP_PROBLEMS.busy],
       handler: ({ requester }) => ({ kind: 'events', subscribe: (send) => now.subscribe(requester.destinations, send) }),
     }),
@@ -74,7 +52,7 @@ export function statusRoutes(view: QueueView, now: Now): readonly ApiRoute[] {
       role: 'viewer',
       summary: 'Traffic in intervals',
       query: z.strictObject({ span: z.enum(Object.keys(SERIES) as [SeriesSpan, ...SeriesSpan[]]).default('60min') }),
-      answers: { 200: { about: 'recipients per interval, exact over all nodes', shape: statusShapes.series } },
+      answers: { 200: { about: 'recipients per interval, exact over all nodes', shape: seriesShape } },
       handler: async ({ query }) => json(await trafficSeries(view, query.span)),
     }),
   ]
@@ -86,10 +64,10 @@ export const settingsRoutes = (view: QueueView): readonly ApiRoute[] => [
     path: '/config',
     role: 'viewer',
     summary: 'Parameters in effect',
-    answers: { 200: { about: 'the parameters as in the configuration file', shape: statusShapes.configuration } },
+    answers: { 200: { about: 'the parameters as in the configuration file', shape: configurationShape } },
     handler: (request) => {
       assertUnlimited(request)
-      return json(configuration(view))
+      return json(configurationJson(view.loaded()))
     },
   }),
   apiRoute({
@@ -101,7 +79,7 @@ export const settingsRoutes = (view: QueueView): readonly ApiRoute[] => [
       'Attempt times of mail that is never accepted, and their consequences, as `deferd simulate schedule --plan --json`. Times are in seconds. Changes nothing.',
     body: jsonBody(planBody, SMALL_BODY),
     example: { policies: ['doubling', 'fixed(10m)'], maximal_queue_lifetime: 172_800 },
-    answers: { 200: { about: 'a plan for each policy', shape: statusShapes.plans } },
+    answers: { 200: { about: 'a plan for each policy', shape: plansShape } },
     handler: ({ body }) => json(retryPlans(body, view.loaded().config)),
   }),
 ]

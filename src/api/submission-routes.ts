@@ -12,10 +12,10 @@ import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/data-stream.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/audit-log.ts'
 import { apiRoute, type ApiRequest, type ApiRoute } from './api-route.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/message-shapes.ts'
-import { assertSame, KEY_REUSED, keyOf, REPLAYED } from './values/idempotency.ts'
-import { maySee } from './values/message-query.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { assertSame, KEY_REUSED, keyOf, REPLAYED } from '../queries/idempotency.ts'
+import { maySee } from '../queries/message-query.ts'
+import { acceptedShape, type AcceptedJson } from '../resources/message-json.ts'
 import {
   composed,
   composedEnvelope,
@@ -26,7 +26,7 @@ import {
   parsedEnvelope,
   queriedEnvelope,
   type GivenEnvelope,
-} from './values/submitted-mail.ts'
+} from './submitted-mail.ts'
 
 export const REFUSED: ProblemKind = {
   slug: 'message-refused',
@@ -109,15 +109,8 @@ const clientOf = ({ requester, client }: Request): SmtpClient => {
   }
 }
 
-/** The answer to mail that is on disk. It is kept with the message, so that a repeated request gets the same one. */
-interface Accepted {
-  readonly queue_id: string
-  readonly message_id: string | null
-  readonly recipients: readonly { readonly address: string; readonly destination: string }[]
-  readonly rejected: readonly { readonly address: string; readonly reason: string }[]
-}
-
-const acceptedAnswer = (value: Accepted, isReplayed: boolean): Answer => ({
+/** The answer to mail that is on disk, which is kept with the message: a repeated request gets the same one. */
+const acceptedAnswer = (value: AcceptedJson, isReplayed: boolean): Answer => ({
   kind: 'json',
   status: 202,
   value,
@@ -203,7 +196,7 @@ class Submitting {
     )
   }
 
-  #routed({ sender, recipients }: Envelope): Accepted['recipients'] {
+  #routed({ sender, recipients }: Envelope): AcceptedJson['recipients'] {
     const port = this.#view.submissions()
     return recipients.map(({ address }) => ({ address, destination: port.destinationOf(address, sender) }))
   }
@@ -214,7 +207,7 @@ class Submitting {
     key: string | null,
   ): Promise<Answer> {
     const recipients = this.#routed(envelope)
-    const accepted = (): Accepted => ({
+    const accepted = (): AcceptedJson => ({
       queue_id: receiver.queueId,
       message_id: receiver.messageId ?? null,
       recipients,
@@ -241,11 +234,11 @@ class Submitting {
   /** The answer to the first request with the key. */
   #repeated(key: string, kept: KeptRequest): Answer {
     assertSame(this.#identity(key), kept)
-    return acceptedAnswer(JSON.parse(kept.answer) as Accepted, true)
+    return acceptedAnswer(JSON.parse(kept.answer) as AcceptedJson, true)
   }
 }
 
-function concluded(acceptance: Acceptance, accepted: () => Accepted): Answer {
+function concluded(acceptance: Acceptance, accepted: () => AcceptedJson): Answer {
   switch (acceptance.kind) {
     case 'queued':
       return acceptedAnswer(accepted(), false)
@@ -290,7 +283,7 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
       attachments: [{ name: 'order.txt', type: 'text/plain', content: 'T3JkZXIgNwo=' }],
     },
     bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
-    answers: { 202: { about: 'the message is on disk', shape: shapes.accepted } },
+    answers: { 202: { about: 'the message is on disk', shape: acceptedShape } },
     problems: [RECIPIENTS, REFUSED, KEY_REUSED, NO_SPACE],
     handler: (request) => new Submitting(view, request).answer(),
   })

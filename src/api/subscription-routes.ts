@@ -3,11 +3,12 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, SMALL_BODY, type ApiRequest, type ApiRoute } from './api-route.ts'
-import { parkedPage, replay, replayPlan, subscription, subscriptionList, UNKNOWN_SUBSCRIPTION } from './queries/subscriptions.ts'
-import type { QueueView } from './queries/queue-view.ts'
-import * as shapes from './values/event-shapes.ts'
-import { CURSOR_PROBLEM, positionIn } from './values/cursor.ts'
-import { replayedBy, replayRequest } from './values/replay-request.ts'
+import { parkedPage, replay, replayPlan, subscription, subscriptionList, UNKNOWN_SUBSCRIPTION } from '../queries/subscriptions.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { CURSOR_PROBLEM, positionIn } from '../queries/cursor.ts'
+import { replayedBy, replayRequest } from '../queries/replay-request.ts'
+import { parkedPageShape } from '../resources/event-json.ts'
+import { replayShape, subscriptionListShape, subscriptionShape } from '../resources/subscription-json.ts'
 
 const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => parameters['name'] ?? ''
 
@@ -21,7 +22,7 @@ const stateRoutes = (view: QueueView): readonly ApiRoute[] => [
     summary: 'Subscriptions to events, with their lag and last answer',
     about:
       'The members of `deferd webhook list --json`. `behind` is the number of kept events after the position, `oldest_time` the time of the first of them; parked events were refused by the target. The path and the query of a URL are shown to the role admin only.',
-    answers: { 200: { about: 'all subscriptions', shape: shapes.subscriptionList } },
+    answers: { 200: { about: 'all subscriptions', shape: subscriptionListShape } },
     problems: [HTTP_PROBLEMS.notPermitted],
     handler: async (request) => {
       assertUnlimited(request)
@@ -33,7 +34,7 @@ const stateRoutes = (view: QueueView): readonly ApiRoute[] => [
     path: '/subscriptions/:name',
     role: 'viewer',
     summary: 'A subscription to events',
-    answers: { 200: { about: 'the subscription', shape: shapes.subscription } },
+    answers: { 200: { about: 'the subscription', shape: subscriptionShape } },
     problems: [UNKNOWN_SUBSCRIPTION],
     handler: async (request) => {
       assertUnlimited(request)
@@ -46,7 +47,7 @@ const stateRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'Events that the target of a subscription refused',
     query: parkedQuery,
-    answers: { 200: { about: 'a page, in the order of the events', shape: shapes.parkedPage } },
+    answers: { 200: { about: 'a page, in the order of the events', shape: parkedPageShape } },
     problems: [UNKNOWN_SUBSCRIPTION, CURSOR_PROBLEM],
     handler: async (request) => {
       assertUnlimited(request)
@@ -66,7 +67,7 @@ const replayRoute = (view: QueueView): ApiRoute =>
       'As `deferd webhook replay`: enables the subscription, and sends without a wait what waits, what the target refused, or the events of some time again, with the ids that they had. With `"dry_run": true`, nothing is changed. `events` of the answer counts events of any type; those that the subscription does not select are passed over.',
     body: jsonBody(replayRequest, SMALL_BODY),
     example: { events: 'since', since: '2h', dry_run: true },
-    answers: { 200: { about: 'what is sent, or would be', shape: shapes.replay } },
+    answers: { 200: { about: 'what is sent, or would be', shape: replayShape } },
     problems: [UNKNOWN_SUBSCRIPTION],
     handler: async (request) => {
       assertUnlimited(request)

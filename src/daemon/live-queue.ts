@@ -1,5 +1,5 @@
 /** State in the memory of the nodes of a queue, for the API: of this process alone, or of all nodes of a shared queue. */
-import type { KnownInMemory, LiveQueue } from '../api/queries/queue-view.ts'
+import type { KnownInMemory, LiveQueue } from '../queries/queue-view.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
 import type { LiveDestination } from '../store/destination-status.ts'

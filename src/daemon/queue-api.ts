@@ -1,6 +1,6 @@
 /** Connects the API to the open queue. Its routes stay when the queue is closed; until it is opened again, they answer 503. */
 import { Api } from '../api/api.ts'
-import type { QueueView } from '../api/queries/queue-view.ts'
+import type { QueueView } from '../queries/queue-view.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'

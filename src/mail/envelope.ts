@@ -33,6 +33,9 @@ export function differingOrcpt({ orcpt, address }: Pick<EnvelopeRecipient, 'orcp
 /** ORCPT of a rewritten recipient whose client gave none (RFC 3461 §4.2), so that notices name the address that the sender used. */
 export const orcptOf = (address: string): string => `${isInternational(address) ? 'utf-8' : 'rfc822'};${address}`
 
+/** Sender shown in listings. The null sender is shown as in Postfix (`empty_address_recipient`). */
+export const shownSender = (sender: string): string => (sender === '' ? 'MAILER-DAEMON' : sender)
+
 export interface Envelope {
   /** Reverse-path without brackets; empty for the null reverse-path `<>`. */
   readonly sender: string

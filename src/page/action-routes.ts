@@ -6,7 +6,7 @@ import type { QueueTime } from '../system/clock.ts'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { assertUnlimited } from '../api/api-route.ts'
-import { destinationDetails } from '../api/queries/destinations.ts'
+import { destinationDetails } from '../queries/destinations.ts'
 import {
   auditPage,
   beginOperation,
@@ -15,18 +15,17 @@ import {
   operationState,
   PLAN_OUTDATED,
   undoOperation,
-} from '../api/queries/operations-view.ts'
-import { numberIn } from '../api/values/cursor.ts'
-import { idempotent } from '../api/values/idempotency.ts'
-import { durationText, conditionShape } from '../api/values/message-query.ts'
-import { askedBy, type Asked, type DirectRequest } from '../api/values/operation-request-shape.ts'
-import { planOfToken } from '../api/values/plan-token.ts'
+} from '../queries/operations-view.ts'
+import { numberIn } from '../queries/cursor.ts'
+import { idempotent } from '../queries/idempotency.ts'
+import { durationText, conditionShape } from '../queries/message-query.ts'
+import { askedBy, type Asked, type DirectRequest } from '../queries/operation-request-shape.ts'
+import { planOfToken } from '../queries/plan-token.ts'
 import { Problem } from '../http/problem-details.ts'
 import { formBody, shaped } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'
-import type { OperationJson } from '../presentation/operation-json.ts'
 import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/audit-screen.ts'
@@ -147,8 +146,6 @@ async function start(deps: PageDeps, request: RouteRequest<z.output<typeof start
 
 const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number => numberIn(parameters['id'] ?? '') ?? Number.NaN
 
-const shown = ({ operation, ...rest }: OperationJson) => ({ ...rest, action: operation })
-
 function operationRoutes(deps: PageDeps): readonly Route[] {
   return [
     route({
@@ -172,7 +169,7 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       role: 'viewer',
       handler: async (request) => {
         const view = viewOf(deps, request, '/operations/:id', await deps.light())
-        const operation = shown(await operationState(deps.view, idOf(request), requesterOf(request)))
+        const operation = await operationState(deps.view, idOf(request), requesterOf(request))
         return screenAnswer(view, operationScreen(view, { operation, back: backOf(request.query) }))
       },
     }),
@@ -261,14 +258,14 @@ const auditRoute = (deps: PageDeps): Route =>
       const { query } = request
       const asked = { who: text(query, 'who'), action: text(query, 'action') }
       const before = text(query, 'before')
-      const { records, next } = await auditPage(deps.view, {
+      const page = await auditPage(deps.view, {
         who: orUndefined(asked.who),
         action: orUndefined(asked.action),
         limit: RECORDS_PER_PAGE,
         before: orUndefined(before),
       })
       const view = viewOf(deps, request, '/audit', await deps.light())
-      return screenAnswer(view, auditScreen(view, { page: { entries: records, next }, query: asked, before }))
+      return screenAnswer(view, auditScreen(view, { page, query: asked, before }))
     },
   })
 

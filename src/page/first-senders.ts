@@ -1,7 +1,8 @@
 /** The senders with the most of the first messages of a filter. */
-import { messagePage, type MessagePage, type Visible } from '../api/queries/messages.ts'
-import type { QueueView } from '../api/queries/queue-view.ts'
-import type { MessageQuery } from '../api/values/message-query.ts'
+import { messagePage, type Visible } from '../queries/messages.ts'
+import { type MessagePageJson } from '../resources/message-json.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import type { MessageQuery } from '../queries/message-query.ts'
 import type { SendersValue } from './screens/senders-list.ts'
 
 const MESSAGES_COUNTED = 500
@@ -11,7 +12,7 @@ const SHOWN = 5
 export async function firstSenders(
   view: QueueView,
   query: MessageQuery,
-  { visible, first }: { readonly visible: Visible; readonly first?: MessagePage },
+  { visible, first }: { readonly visible: Visible; readonly first?: MessagePageJson },
 ): Promise<SendersValue> {
   const { messages, next } = first?.next === null ? first : await messagePage(view, { ...query, limit: MESSAGES_COUNTED }, visible)
   const senders = [...Map.groupBy(messages, ({ sender }) => sender)].map(([sender, those]) => ({ sender, messages: those.length }))

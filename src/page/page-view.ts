@@ -1,5 +1,5 @@
 /** The facts of a request that every screen needs, and the answer that carries a screen. */
-import type { QueueView } from '../api/queries/queue-view.ts'
+import type { QueueView } from '../queries/queue-view.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../http/requester.ts'
 import type { Answer, RouteRequest } from '../http/route-table.ts'

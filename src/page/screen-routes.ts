@@ -1,13 +1,14 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
-import type { Causes } from '../api/queries/causes.ts'
-import { destinationDetails, destinationPage } from '../api/queries/destinations.ts'
-import { historyPage, trafficSeries } from '../api/queries/departed-mail.ts'
-import { messageStory } from '../api/queries/message-story.ts'
-import { messageCount, messagePage, type MessageCount, type MessagePage } from '../api/queries/messages.ts'
-import type { Now } from '../api/queries/now.ts'
-import { retryPlans } from '../api/queries/retry-plans.ts'
-import { conditionShape, durationText } from '../api/values/message-query.ts'
+import type { Causes } from '../queries/causes.ts'
+import { destinationDetails, destinationPage } from '../queries/destinations.ts'
+import { historyPage, trafficSeries } from '../queries/departed-mail.ts'
+import { messageStory } from '../queries/message-story.ts'
+import { messageCount, messagePage } from '../queries/messages.ts'
+import { type MessageCountJson, type MessagePageJson } from '../resources/message-json.ts'
+import type { Now } from '../queries/now.ts'
+import { retryPlans } from '../queries/retry-plans.ts'
+import { conditionShape, durationText } from '../queries/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { parseQueueId } from '../mail/queue-id.ts'
@@ -91,11 +92,10 @@ function destinationRoute(deps: ScreenDeps): Route {
     async ({ parameters, requester, signal }, view) => {
       const visible = requester?.destinations ?? null
       const name = parameters['name'] ?? ''
-      const { settings, ...destination } = await destinationDetails(deps.view, name, visible)
+      const destination = await destinationDetails(deps.view, name, visible)
       const senders = await firstSenders(deps.view, { destination: name }, { visible })
       const shown = (await deps.causes.within(FIGURES_WITHIN, name, { visible, signal })) ?? null
-      const values = Object.entries(settings.values).map(([one, value]) => ({ name: one, value, table: settings.table }))
-      return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders, settings: values }))
+      return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders }))
     },
     'searches',
   )
@@ -104,12 +104,12 @@ function destinationRoute(deps: ScreenDeps): Route {
 /** The first page of a filter, whose `next` is null when the page has all messages that match. */
 interface FirstPage {
   readonly query: z.output<typeof conditionShape>
-  readonly page: MessagePage
+  readonly page: MessagePageJson
   readonly visible: string | null
 }
 
 /** Counts the messages of a filter. A first page that has all of them is not counted again: a search without a hit reads the queue once. */
-const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, isFirst: boolean): Promise<MessageCount> =>
+const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, isFirst: boolean): Promise<MessageCountJson> =>
   isFirst && page.next === null
     ? { count: page.messages.length, at_least: false }
     : messageCount(deps.view, query, { visible, within: COUNT_WITHIN })

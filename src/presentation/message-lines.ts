@@ -9,7 +9,7 @@ import { differingOrcpt } from '../mail/envelope.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
 import { escapeControls } from '../mail/smtp-reply.ts'
 import type { ListedMessage, ListedRecipient } from '../store/queue-reader.ts'
-import { shownSender } from './message-json.ts'
+import { shownSender } from '../mail/envelope.ts'
 import { delayReason, nextAttemptAt, type DestinationRecords } from './recipient-status.ts'
 import { asciiBytes } from './text.ts'
 

@@ -3,7 +3,7 @@
  * target has accepted them. Mail never waits for an event. A crash repeats at most the events of one read, with the same ids.
  */
 import type { ListedEvent } from '../events/wire-events.ts'
-import { eventJson, lostJson } from '../presentation/event-json.ts'
+import { eventJson, lostJson } from '../resources/event-json.ts'
 import type { KeptEvent } from '../events/kept-event.ts'
 import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { afterEach, expect, test, vi } from 'vitest'
-import { messageJson } from '../../src/presentation/message-json.ts'
+import { messageJson } from '../../src/resources/message-json.ts'
 import { recordsByName } from '../../src/presentation/recipient-status.ts'
 import { jsonLine } from '../../src/presentation/text.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'

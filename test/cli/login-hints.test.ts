@@ -5,8 +5,8 @@ import { formatQueueId } from '../../src/mail/queue-id.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { destinationScreen } from '../../src/page/screens/destination-screen.ts'
 import type { View } from '../../src/page/markup/view.ts'
-import { causeJson } from '../../src/presentation/cause-json.ts'
-import { destinationJson } from '../../src/presentation/destination-json.ts'
+import { causeJson } from '../../src/resources/cause-json.ts'
+import { destinationDetailsJson } from '../../src/resources/destination-json.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { attempt, deferred, first, ownerOf, queue } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
@@ -78,10 +78,9 @@ test('the page shows it beside the last reply and the cause', () => {
     requester: { name: 'root', mayOperate: true, mayReadContent: true },
   }
   const facts = {
-    destination: destinationJson(row, null, clock.wall),
+    destination: destinationDetailsJson({ row, node: null, recent: undefined, settings: { table: null, values: {} }, asOf: 1 }, clock.wall),
     causes: { as_of: 1, causes: [causeJson(cause, clock.wall)] },
     senders: null,
-    settings: [],
   }
   const { main } = destinationScreen(view, facts)
   expect(joined(main.markup).split(HINT)).toHaveLength(3)

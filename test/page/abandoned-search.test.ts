@@ -1,6 +1,6 @@
 /** A search for a screen ends when its browser has left. */
 import { expect, test } from 'vitest'
-import type { QueueView } from '../../src/api/queries/queue-view.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
 import { matchRoute } from '../../src/http/route-table.ts'
 import { Page } from '../../src/page/web-page.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'

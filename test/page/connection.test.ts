@@ -1,9 +1,9 @@
 /** The page in Chromium behind a proxy that strips a prefix, over connections that break, in hidden tabs, and its login. */
 import type { Browser, BrowserContext, Page as Tab } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Causes } from '../../src/api/queries/causes.ts'
-import type { Now } from '../../src/api/queries/now.ts'
-import type { QueueView } from '../../src/api/queries/queue-view.ts'
+import type { Causes } from '../../src/queries/causes.ts'
+import type { Now } from '../../src/queries/now.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { route } from '../../src/http/route-table.ts'
 import { Page } from '../../src/page/web-page.ts'

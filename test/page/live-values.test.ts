@@ -1,7 +1,7 @@
 /** The numbers that the script of the page takes from the state of the queue. */
 import { expect, test } from 'vitest'
 import { conditionsOf } from '../../src/page/screens/now-screen.ts'
-import type { NowValue } from '../../src/page/screens/shown-values.ts'
+import type { NowJson } from '../../src/resources/status-json.ts'
 import * as browser from '../../src/page/browser/live-values.js'
 import { LARGEST } from '../../src/queue/queue-status.ts'
 
@@ -76,7 +76,7 @@ test('the conditions of subscriptions are those of the screen', () => {
   ]
   const all = subscriptions.map((members) => {
     const value = { closed_destinations: [], attention: [], subscriptions: [{ ...one, ...members }] } as const
-    expect(browser.conditionsOf(value)).toBe(conditionsOf(value as unknown as NowValue))
+    expect(browser.conditionsOf(value)).toBe(conditionsOf(value as unknown as NowJson))
     return browser.conditionsOf(value)
   })
   expect(all[0]).toBe(all[1])

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { newTokenBody } from '../../src/api/client-routes.ts'
-import { operationShape } from '../../src/api/values/operation-request-shape.ts'
-import { compositionShape, envelopeQuery } from '../../src/api/values/submitted-mail.ts'
+import { operationRequestShape } from '../../src/queries/operation-request-shape.ts'
+import { compositionShape, envelopeQuery } from '../../src/api/submitted-mail.ts'
 import { pageLimit } from '../../src/api/api-route.ts'
 import { checkValue } from '../../src/presentation/checked-value.ts'
 
@@ -55,17 +55,17 @@ test.each<[z.ZodType, unknown, readonly unknown[]]>([
   [envelopeQuery, { partial: 'yes' }, ['partial: expected "true" or "false", got "yes"']],
   [envelopeQuery, { envid: 'a b' }, ['envid: expected 1 to 100 printable characters of ASCII, without blanks, got "a b"']],
   [
-    operationShape,
+    operationRequestShape,
     { ...filter, operation: 'remove' },
     [expect.stringMatching(/^operation: expected "flush", .* or "restore", got "remove"$/)],
   ],
-  [operationShape, { ...filter, selection: {} }, ['selection/kind: missing, expected "ids" or "filter"']],
-  [operationShape, { ...filter, selection: { kind: 7 } }, ['selection/kind: expected "ids" or "filter", got 7']],
-  [operationShape, { operation: 'hold' }, ['selection: missing, expected an object']],
-  [operationShape, { plan: 5 }, ['plan: expected a string, got 5']],
-  [operationShape, 7, [': expected an object, got 7']],
+  [operationRequestShape, { ...filter, selection: {} }, ['selection/kind: missing, expected "ids" or "filter"']],
+  [operationRequestShape, { ...filter, selection: { kind: 7 } }, ['selection/kind: expected "ids" or "filter", got 7']],
+  [operationRequestShape, { operation: 'hold' }, ['selection: missing, expected an object']],
+  [operationRequestShape, { plan: 5 }, ['plan: expected a string, got 5']],
+  [operationRequestShape, 7, [': expected an object, got 7']],
   [
-    operationShape,
+    operationRequestShape,
     { ...filter, selection: { kind: 'filter', filter: { older_than: 'soon', attempts_over: 0.5 } } },
     [
       'selection/filter/older_than: expected a time such as 30m, 2h or 1d, got "soon"',

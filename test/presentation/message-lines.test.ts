@@ -2,7 +2,7 @@
 import { WallView } from '../../src/system/wall-view.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { messageJson } from '../../src/presentation/message-json.ts'
+import { messageJson } from '../../src/resources/message-json.ts'
 import { listingLines } from '../../src/presentation/message-lines.ts'
 import type { DestinationRecords } from '../../src/presentation/recipient-status.ts'
 import { jsonLine } from '../../src/presentation/text.ts'

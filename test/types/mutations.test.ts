@@ -104,7 +104,7 @@ const MUTATIONS: readonly Mutation[] = [
   ),
   keyDropped('the maildrop', 'queue/intake/maildrop-listing.ts', '  attemptsOver: () => false,\n'),
   kindDropped('the options of commands', 'cli/queue-client/filters.ts', '  count: countArgument,\n'),
-  kindDropped('queries of the API', 'api/values/message-query.ts', '  count: wholeNumber(0, 1_000_000_000),\n'),
+  kindDropped('queries of the API', 'queries/message-query.ts', '  count: wholeNumber(0, 1_000_000_000),\n'),
   kindDropped('the control socket and the token of a plan', 'presentation/selection-shape.ts', '  count: z.int(),\n'),
   kindDropped('the words of the audit log', 'queue/operation-words.ts', '  count: String,\n'),
   kindDropped('the filter of what was given', 'store/message-conditions.ts', '  count: (count) => count,\n'),

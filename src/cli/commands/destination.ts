@@ -4,16 +4,15 @@ import type { Config } from '../../config/options.ts'
 import { actionText } from '../../config/values/provider-table.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
-import { destinationJson } from '../../presentation/destination-json.ts'
+import { destinationJson, type DestinationRow as Row } from '../../resources/destination-json.ts'
 import {
   DESTINATION_SORTS,
   destinationRow,
   destinationRows,
   isIdle,
   sortedRows,
-  type DestinationRow as Row,
   type DestinationSort,
-} from '../../presentation/destination-list.ts'
+} from '../../queries/destination-list.ts'
 import { destinationTable, destinationValues } from '../render/destination-rows.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'

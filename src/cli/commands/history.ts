@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander'
 import type { FinalState, Recipient } from '../../mail/message.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../../store/queue-reader.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
-import { historyJson } from '../../presentation/history-json.ts'
+import { departedMessageJson } from '../../resources/departed-message-json.ts'
 import { addressPattern } from '../../patterns/filter-pattern.ts'
 import { senderPattern } from '../../store/message-conditions.ts'
 import { historyHeadings, historyLine, historyValues } from '../render/history-line.ts'
@@ -55,7 +55,7 @@ async function list(shell: Shell, options: Options, command: Command): Promise<v
       count += messages.length
       const lines = messages.flatMap((one) => {
         const recipients = departedRecipients(filter, one)
-        if (json === true) return [jsonLine(historyJson(one, recipients, clock.wall))]
+        if (json === true) return [jsonLine(departedMessageJson(one, recipients, clock.wall))]
         const line = (recipient: Recipient) =>
           isTable ? historyLine(one, recipient, clock, display) : historyValues(one, recipient, clock.wall)
         return recipients.map((recipient) => `${line(recipient)}\n`)

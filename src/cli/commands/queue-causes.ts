@@ -1,7 +1,7 @@
 /** `deferd queue causes`: replies for which mail waits, grouped by destination, with the filter that selects each group. */
 import type { Command } from 'commander'
 import { waitingCauses } from '../../queue/waiting-causes.ts'
-import { causeJson } from '../../presentation/cause-json.ts'
+import { causeJson } from '../../resources/cause-json.ts'
 import { causeList } from '../render/cause-list.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { jsonLine } from '../../presentation/text.ts'

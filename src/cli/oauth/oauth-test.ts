@@ -5,7 +5,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { OauthTable } from '../../config/values/oauth-table.ts'
 import { oauthLogins } from '../../delivery/tls/oauth-uses.ts'
 import type { Fault } from '../../oauth/token-review.ts'
-import { tokenJson } from '../../presentation/oauth-json.ts'
+import { claimsJson } from '../../resources/oauth-json.ts'
 import { jsonLine, localTime, maskControls, span } from '../../presentation/text.ts'
 import { configOf } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -94,7 +94,7 @@ const testJson = ({ name }: OauthTable, test: LoginTest) => ({
   name,
   user: test.user,
   ok: decisiveFault(test) === null,
-  token: test.token === null ? null : tokenJson(test.token.claims, test.token.lifetime),
+  token: test.token === null ? null : claimsJson(test.token.claims, test.token.lifetime),
   faults: test.faults,
   hops: test.hops.map(({ hop, text, fault }) => ({ hop, ok: fault === null, text, fault })),
 })

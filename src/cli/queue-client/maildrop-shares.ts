@@ -1,6 +1,6 @@
 /** Formats the lines of the maildrop's entries for a listing. */
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
-import { submissionJson } from '../../presentation/maildrop-json.ts'
+import { submissionJson } from '../../resources/message-json.ts'
 import { submissionRow } from '../render/maildrop-entry.ts'
 import { jsonLines } from '../../presentation/text.ts'
 import type { WallView } from '../../system/wall-view.ts'

@@ -1,7 +1,8 @@
 /** Destinations as a table for people, with the reason of a state below its destination, and as tab-separated values. Pure. */
 import type { WallView } from '../../system/wall-view.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { nextAt, type DestinationRow } from '../../presentation/destination-list.ts'
+import { nextAt } from '../../queries/destination-list.ts'
+import type { DestinationRow } from '../../resources/destination-json.ts'
 import { healthOf, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { roleOfDestination, type Display } from './style.ts'
 import { tableHeading, tableRow, widthBeside, type Column } from './table.ts'

@@ -1,5 +1,5 @@
 /** Formats a maildrop entry as a row of `queue list`. */
-import { submissionSender } from '../../presentation/maildrop-json.ts'
+import { submissionSender } from '../../queue/intake/maildrop-listing.ts'
 import type { Submission } from '../../queue/intake/maildrop-listing.ts'
 import { formatRow, type RowFacts } from './list-row.ts'
 

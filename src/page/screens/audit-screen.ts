@@ -1,5 +1,5 @@
 /** The audit log: who changed the queue, when, how, and what can be undone. */
-import type { AuditValue, OperationValue } from './shown-values.ts'
+import type { AuditEntryJson, AuditPageJson } from '../../resources/operation-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
@@ -11,12 +11,12 @@ import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
 export interface AuditFacts {
-  readonly page: AuditValue
+  readonly page: Pick<AuditPageJson, 'records' | 'next'>
   readonly query: { readonly who: string; readonly action: string }
   readonly before: string
 }
 
-function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: OperationValue): Part {
+function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: AuditEntryJson): Part {
   if (undoneBy !== null) return html`<a href="${linkTo(view, `operations/${undoneBy}`)}">undone</a>`
   if (until === null || !view.requester.mayOperate) return null
   return html`<form method="post" action="${linkTo(view, `operations/${id}/undo`, { back: 'audit' })}">
@@ -24,7 +24,7 @@ function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: Oper
   </form>`
 }
 
-const columnsOf = (view: View): readonly Column<OperationValue>[] => [
+const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Who', cell: ({ who }) => who },
   { heading: 'Action', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${action}</a>` },
@@ -49,13 +49,13 @@ export const auditScreen = (view: View, { page, query, before }: AuditFacts): Sc
   place: 'audit',
   live: before === '' ? { path: `api/v1/audit${queryText({ ...query, limit: 1 })}` } : null,
   main: html`${heading('Audit', 'Who changed the queue, the last change first.')} ${filterForm(view, query)}
-    <p class="news" data-newest="${page.entries[0]?.id ?? 0}" hidden>
+    <p class="news" data-newest="${page.records[0]?.id ?? 0}" hidden>
       There are newer actions. <a href="${linkTo(view, 'audit', query)}">Show them</a>
     </p>
     ${table({
       caption: 'Audit log',
       columns: columnsOf(view),
-      rows: page.entries,
+      rows: page.records,
       kind: 'audit',
       empty: query.who + query.action === '' ? 'No operator has changed the queue yet.' : 'No record matches.',
     })}

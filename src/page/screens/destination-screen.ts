@@ -1,6 +1,6 @@
 /** One destination: its state, the causes for which its mail waits, and what can be done about it. */
-import type { CauseJson } from '../../presentation/cause-json.ts'
-import type { CausesValue, DestinationValue } from './shown-values.ts'
+import type { CauseJson, CausesJson } from '../../resources/cause-json.ts'
+import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { sparkline } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -15,22 +15,14 @@ import { countingNotice, untilCounted } from './counting-screen.ts'
 import { selectionLinks } from './selection-links.ts'
 import { sendersSection, type SendersValue } from './senders-list.ts'
 
-export interface SettingValue {
-  readonly name: string
-  readonly value: string
-  /** Table of the configuration that sets the value; null for a general setting. */
-  readonly table: string | null
-}
-
 export interface DestinationFacts {
-  readonly destination: DestinationValue
+  readonly destination: DestinationDetailsJson
   /** Null while the causes are counted. */
-  readonly causes: CausesValue | null
+  readonly causes: CausesJson | null
   readonly senders: SendersValue | null
-  readonly settings: readonly SettingValue[]
 }
 
-function stateSentence(view: View, one: DestinationValue): Part {
+function stateSentence(view: View, one: DestinationDetailsJson): Part {
   switch (one.state) {
     case 'dead':
       return html`Dead: its servers do not accept connections or mail. Its mail waits;
@@ -49,7 +41,7 @@ function stateSentence(view: View, one: DestinationValue): Part {
   }
 }
 
-const buttonsOf = (view: View, { destination, state, waiting }: DestinationValue): Part => {
+const buttonsOf = (view: View, { destination, state, waiting }: DestinationDetailsJson): Part => {
   if (!view.requester.mayOperate) return null
   const place = destinationLink(view, destination)
   return [
@@ -89,7 +81,7 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
   { heading: 'These', label: '', kind: 'actions', cell: (cause) => causeActions(view, cause) },
 ]
 
-function causesSection(view: View, { causes, as_of: at }: CausesValue): Html {
+function causesSection(view: View, { causes, as_of: at }: CausesJson): Html {
   const most = Math.max(1, ...causes.map(({ recipients }) => recipients))
   const inexact = causes.some((one) => one.filter !== null && !one.filter_is_exact)
   return section(
@@ -106,41 +98,40 @@ function causesSection(view: View, { causes, as_of: at }: CausesValue): Html {
 }
 
 /** The curve of the window, and its present limit. */
-function windowFact({ last_windows: windows = [] }: DestinationValue, settings: readonly SettingValue[]): Part {
+function windowFact({ last_windows: windows, settings }: DestinationDetailsJson): Part {
   const [first, last] = [windows[0], windows.at(-1)]
   if (first === undefined || last === undefined || windows.length < 2) return null
-  const limit = settings.find(({ name }) => name === 'destination_concurrency_limit')?.value
+  const limit = settings.values['destination_concurrency_limit']
   const changes = `${count(first)} → ${count(last)}${limit === undefined ? '' : `, limit ${limit}`}`
   return html`${sparkline(windows, `window in its last ${windows.length} changes: ${changes}`, 'busy')}${changes}`
 }
 
-function outcomesFact(outcomes: readonly string[] | undefined): Part {
-  if (outcomes === undefined || outcomes.length === 0) return null
+function outcomesFact(outcomes: readonly string[]): Part {
+  if (outcomes.length === 0) return null
   const delivered = outcomes.filter((outcome) => outcome === 'delivered').length
   return html`${outcomeStrip(outcomes, Math.min(50, outcomes.length))} ${count(delivered)} of ${count(outcomes.length)} delivered`
 }
 
-const settingsSection = (settings: readonly SettingValue[]): Html | null =>
-  settings.length === 0
+type Setting = readonly [name: string, value: string]
+
+const settingsSection = ({ settings: { table: from, values } }: DestinationDetailsJson): Html | null =>
+  Object.keys(values).length === 0
     ? null
     : html`<details class="settings">
         <summary>Settings that apply</summary>
         ${table({
           caption: 'Settings',
           columns: [
-            { heading: 'Parameter', isTitle: true, kind: 'code', cell: ({ name }: SettingValue) => name },
-            { heading: 'Value', kind: 'code', cell: ({ value }: SettingValue) => value },
-            {
-              heading: 'From',
-              cell: ({ table: from }: SettingValue) => (from === null ? 'general' : html`<code>[destination."${from}"]</code>`),
-            },
+            { heading: 'Parameter', isTitle: true, kind: 'code', cell: ([name]: Setting) => name },
+            { heading: 'Value', kind: 'code', cell: ([, value]: Setting) => value },
+            { heading: 'From', cell: () => (from === null ? 'general' : html`<code>[destination."${from}"]</code>`) },
           ],
-          rows: settings,
+          rows: Object.entries(values),
           empty: '',
         })}
       </details>`
 
-export function destinationScreen(view: View, { destination: one, causes, senders, settings }: DestinationFacts): Screen {
+export function destinationScreen(view: View, { destination: one, causes, senders }: DestinationFacts): Screen {
   const name = one.destination
   const resource = `api/v1/destinations/${encodeURIComponent(name)}`
   return {
@@ -170,11 +161,11 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
         ['to do', one.hint, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],
-        ['window', windowFact(one, settings)],
+        ['window', windowFact(one)],
         ['node', one.node],
       ])}
       ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSection(view, causes)}
-      ${sendersSection(view, senders, name)} ${settingsSection(settings)}
+      ${sendersSection(view, senders, name)} ${settingsSection(one)}
       <p class="faint">
         ${joined(
           [

@@ -1,5 +1,5 @@
 /** All destinations with mail or a recorded state. */
-import type { DestinationValue } from './shown-values.ts'
+import { nextEvent, type DestinationJson } from '../../resources/destination-json.ts'
 import { bar } from '../markup/charts.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
@@ -11,26 +11,33 @@ import { count, due } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
 export interface DestinationsFacts {
-  readonly destinations: readonly DestinationValue[]
+  readonly destinations: readonly DestinationJson[]
   readonly next: string | null
   readonly query: { readonly name: string; readonly order: string; readonly after: string }
 }
 
-/** Time of the next attempt, of the probe, or of the end of the suspension. */
-export function nextOf(
-  view: View,
-  { state, dead_until: dead, suspended_until: until, next_due_time: next, waiting }: DestinationValue,
-): Part {
-  if (state === 'suspended') return until === null ? 'when resumed' : html`resumes ${due(view, until)}`
-  if (state === 'dead' && dead !== null) return html`probe ${due(view, dead)}`
-  return next === null || waiting === 0 ? '–' : due(view, next)
+/** `in 4m`, `probe in 4m`; `resumes` is the word before the end of a suspension. */
+export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resumes: string): Part {
+  const next = nextEvent(one)
+  switch (next?.kind) {
+    case undefined:
+      return '–'
+    case 'operator':
+      return 'when resumed'
+    case 'resume':
+      return html`${resumes}${due(view, next.at)}`
+    case 'probe':
+      return html`probe ${due(view, next.at)}`
+    case 'attempt':
+      return due(view, next.at)
+  }
 }
 
 /** Reason of a suspension, or the reply for which a destination is closed; null for other states. */
-const wordOf = ({ state, suspend_reason: reason, last_reply: reply }: DestinationValue): string | null =>
+const wordOf = ({ state, suspend_reason: reason, last_reply: reply }: DestinationJson): string | null =>
   state === 'suspended' ? reason : reply
 
-const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[] => [
+const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[] => [
   {
     heading: 'Destination',
     isTitle: true,
@@ -45,11 +52,11 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationValue>[
         >${waiting === 0 ? null : bar(waiting / most, toneOf(state))}`,
   },
   { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
-  { heading: 'Next', cell: (one) => nextOf(view, one) },
+  { heading: 'Next', cell: (one) => nextPart(view, one, 'resumes ') },
 ]
 
 /** Column of the texts of wordOf, hidden while no destination on the page has one. */
-const WORDS: Column<DestinationValue> = {
+const WORDS: Column<DestinationJson> = {
   heading: 'Last reply',
   kind: 'code',
   cell: (one) => {

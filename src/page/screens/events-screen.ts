@@ -1,5 +1,6 @@
 /** Events for programs: the subscriptions with their lag and last answers, and the newest events. */
-import type { SubscriptionJson, TimedEvent } from '../../api/queries/subscriptions.ts'
+import type { SubscriptionJson } from '../../resources/subscription-json.ts'
+import type { TimedEventJson } from '../../resources/event-json.ts'
 import { EVENT_TYPES } from '../../events/event-types.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { choice, field } from '../markup/fields.ts'
@@ -20,7 +21,7 @@ export interface EventsQuery {
 export interface EventsFacts {
   readonly subscriptions: readonly SubscriptionJson[]
   readonly keptTypes: readonly string[]
-  readonly events: readonly TimedEvent[]
+  readonly events: readonly TimedEventJson[]
   readonly query: EventsQuery
 }
 
@@ -60,7 +61,7 @@ function detailOf(type: string, data: Members): string {
   return found.length > 0 ? found.join(' · ') : (textIn(data, 'sender') ?? '')
 }
 
-export const eventColumns = (view: View): readonly Column<TimedEvent>[] => [
+export const eventColumns = (view: View): readonly Column<TimedEventJson>[] => [
   { heading: 'Time', cell: ({ time }) => clockTime(view, time) },
   { heading: 'Type', isTitle: true, cell: ({ type }) => type },
   { heading: 'About', cell: ({ data }) => subjectOf(view, data as Members) },

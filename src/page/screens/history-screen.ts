@@ -1,6 +1,5 @@
 /** Mail that has left the queue: whether a recipient got it, when, and the reply. */
-import type { HistoryJson } from '../../presentation/history-json.ts'
-import type { HistoryValue } from './shown-values.ts'
+import type { DepartedMessageJson, HistoryPageJson } from '../../resources/departed-message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
@@ -19,15 +18,15 @@ export interface HistoryQuery {
 }
 
 export interface HistoryFacts {
-  readonly page: HistoryValue
+  readonly page: Pick<HistoryPageJson, 'messages' | 'next'>
   readonly query: HistoryQuery
   readonly before: string
   readonly problem: string | null
 }
 
 interface Row {
-  readonly message: HistoryJson
-  readonly recipient: HistoryJson['recipients'][number]
+  readonly message: DepartedMessageJson
+  readonly recipient: DepartedMessageJson['recipients'][number]
 }
 
 const columnsOf = (view: View): readonly Column<Row>[] => [

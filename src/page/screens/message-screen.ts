@@ -1,5 +1,6 @@
 /** One message: why it is in the queue, every attempt with its reply, and the attempts that are planned. */
-import type { FutureValue, MessageValue } from './shown-values.ts'
+import type { FutureJson } from '../../resources/future-attempts-json.ts'
+import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
@@ -10,11 +11,11 @@ import { timeline, type TimelineMark } from '../markup/message-timeline.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
-type Recipient = MessageValue['recipients'][number]
-type Attempt = MessageValue['history'][number]
-type Operation = MessageValue['operations'][number]
+type Recipient = MessageStoryJson['recipients'][number]
+type Attempt = MessageStoryJson['history'][number]
+type Operation = MessageStoryJson['operations'][number]
 
-const WAITS: Readonly<Record<MessageValue['waits_for'], string>> = {
+const WAITS: Readonly<Record<MessageStoryJson['waits_for'], string>> = {
   'due-time': 'It waits for its next attempt.',
   delivery: 'It is in delivery.',
   probe: 'It waits because its destination is dead.',
@@ -26,7 +27,7 @@ const WAITS: Readonly<Record<MessageValue['waits_for'], string>> = {
 }
 
 /** Operations that can change a message in its queue. */
-function verbsOf({ queue_name: queue }: MessageValue): readonly (readonly [string, string])[] {
+function verbsOf({ queue_name: queue }: MessageStoryJson): readonly (readonly [string, string])[] {
   switch (queue) {
     case 'hold':
       return [
@@ -53,7 +54,7 @@ function verbsOf({ queue_name: queue }: MessageValue): readonly (readonly [strin
   }
 }
 
-const buttonsOf = (view: View, message: MessageValue): Part =>
+const buttonsOf = (view: View, message: MessageStoryJson): Part =>
   view.requester.mayOperate
     ? verbsOf(message).map(([verb, text]) =>
         buttonLink(
@@ -64,7 +65,7 @@ const buttonsOf = (view: View, message: MessageValue): Part =>
     : null
 
 /** Marks of one recipient, or of all when they share their attempts. */
-function marksOf(message: MessageValue, attempts: readonly Attempt[], future: FutureValue | undefined): readonly TimelineMark[] {
+function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future: FutureJson | undefined): readonly TimelineMark[] {
   const ageOf = (seconds: number) => instantOf(seconds - message.arrival_time)
   const past = attempts.map(({ time, outcome, reply, reason }) => ({
     age: ageOf(time),
@@ -84,7 +85,7 @@ function marksOf(message: MessageValue, attempts: readonly Attempt[], future: Fu
   return [...past, ...planned, ...warnings, ...end]
 }
 
-function futureSentence(view: View, future: FutureValue): Part {
+function futureSentence(view: View, future: FutureJson): Part {
   const [next, ...rest] = future.attempts
   if (next === undefined) return html`No further attempt is planned. It expires ${due(view, future.expire_time)}.`
   return html`If it stays deferred: ${plural(rest.length + 1, 'more attempt')}, the next ${due(view, next)};
@@ -94,7 +95,7 @@ function futureSentence(view: View, future: FutureValue): Part {
 
 const joinedTimes = (view: View, times: readonly number[]): Part => times.map((time, i) => html`${i === 0 ? '' : ', '}${due(view, time)}`)
 
-function drawing(view: View, message: MessageValue, address: string): Html {
+function drawing(view: View, message: MessageStoryJson, address: string): Html {
   const attempts = message.history.filter((attempt) => attempt.recipient === address)
   const future = message.future.find((one) => one.recipient === address)
   const marks = marksOf(message, attempts, future)
@@ -107,7 +108,7 @@ function drawing(view: View, message: MessageValue, address: string): Html {
   )
 }
 
-function recipientBlock(view: View, message: MessageValue, one: Recipient): Html {
+function recipientBlock(view: View, message: MessageStoryJson, one: Recipient): Html {
   const future = message.future.find(({ recipient }) => recipient === one.address)
   const reason = one.delay_reason ?? one.bounce_reason ?? null
   return html`<article class="recipient">
@@ -135,7 +136,7 @@ const recipientColumns = (view: View): readonly Column<Recipient>[] => [
   { heading: 'Reason', kind: 'code', cell: (one) => html`<span class="reply">${one.delay_reason ?? one.bounce_reason ?? ''}</span>` },
 ]
 
-function recipientsSection(view: View, message: MessageValue): Html {
+function recipientsSection(view: View, message: MessageStoryJson): Html {
   const shown = message.recipients.slice(0, MOST_DRAWN)
   const rest = message.recipients.slice(MOST_DRAWN)
   return html`<section>
@@ -158,7 +159,7 @@ const attemptColumns = (view: View, hasSeveral: boolean): readonly Column<Attemp
   { heading: 'Seconds', kind: 'number', cell: ({ delays }) => delays.map((delay) => Number(delay.toFixed(1))).join('/') },
 ]
 
-function attemptsSection(view: View, { history, recipients }: MessageValue): Html {
+function attemptsSection(view: View, { history, recipients }: MessageStoryJson): Html {
   return section(
     'Attempts',
     table({
@@ -178,7 +179,7 @@ const operationColumns = (view: View): readonly Column<Operation>[] => [
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
 ]
 
-export function messageScreen(view: View, message: MessageValue): Screen {
+export function messageScreen(view: View, message: MessageStoryJson): Screen {
   const { queue_id: id, queue_name: queue } = message
   return {
     title: id,

@@ -1,5 +1,5 @@
 /** The messages that match a filter, with the operations on those that are checked or on all of them. */
-import type { CountValue, ListedMessage, MessagesValue } from './shown-values.ts'
+import type { MessageCountJson, MessagePageJson, PageEntryJson } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field, hidden } from '../markup/fields.ts'
@@ -13,9 +13,9 @@ import { conditionsOf, describedFilter, FILTER_FIELDS, isAny, optionsOf, type Fi
 import { senderList, type SendersValue } from './senders-list.ts'
 
 export interface MessagesFacts {
-  readonly page: MessagesValue
+  readonly page: Pick<MessagePageJson, 'messages' | 'next'>
   readonly filter: FilterText
-  readonly count: CountValue | null
+  readonly count: MessageCountJson | null
   readonly senders: SendersValue | null
   readonly after: string
   readonly order: MessageOrder
@@ -63,7 +63,7 @@ ${more?.map((one) => filterField(filter, one))}
 }
 
 /** Sender and recipients, one below the other. */
-function partiesOf({ sender, recipients, recipient_count: total = recipients.length }: ListedMessage): Html {
+function partiesOf({ sender, recipients, recipient_count: total }: PageEntryJson): Html {
   const [first] = recipients
   return html`<span class="address">${sender}</span><br /><span class="faint">→</span> ${
       first === undefined ? '–' : html`<span class="address">${first.address}</span>`
@@ -71,7 +71,7 @@ function partiesOf({ sender, recipients, recipient_count: total = recipients.len
 }
 
 /** The destination of the first recipient, and the reason for which the message waits. */
-function reasonOf(view: View, { recipients }: ListedMessage): Html {
+function reasonOf(view: View, { recipients }: PageEntryJson): Html {
   const names = [...new Set(recipients.map(({ destination }) => destination))]
   const reason = recipients
     .map(({ delay_reason: delay, bounce_reason: bounce }) => delay ?? bounce)
@@ -84,11 +84,11 @@ function reasonOf(view: View, { recipients }: ListedMessage): Html {
     }`
 }
 
-const checkbox = ({ queue_id: id }: ListedMessage): Html =>
+const checkbox = ({ queue_id: id }: PageEntryJson): Html =>
   html`<label class="check"><input type="checkbox" name="id" value="${fieldText(id)}" /><span class="unseen">Select ${id}</span></label>`
 
-function columnsOf(view: View): readonly Column<ListedMessage>[] {
-  const columns: readonly Column<ListedMessage>[] = [
+function columnsOf(view: View): readonly Column<PageEntryJson>[] {
+  const columns: readonly Column<PageEntryJson>[] = [
     { heading: html`<span class="unseen">Select</span>`, label: '', kind: 'check', cell: checkbox },
     {
       heading: 'Message',

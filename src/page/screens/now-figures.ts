@@ -1,5 +1,5 @@
 /** The figures of the first screen: rates, queues, and messages by age. */
-import type { NowValue, SeriesValue } from './shown-values.ts'
+import type { NowJson, SeriesJson } from '../../resources/status-json.ts'
 import { bar, thinned } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
 import { html, type Html } from '../../presentation/html.ts'
@@ -10,10 +10,15 @@ import { sparkline } from '../../presentation/plots/svg-plot.ts'
 import { MINUTE } from '../../system/clock.ts'
 import type { View } from '../markup/view.ts'
 
+/** Recipients per second in intervals of equal length, oldest first. */
+interface ShownSeries extends Pick<SeriesJson, 'interval' | 'counts'> {
+  readonly range: '1h' | '6h' | '24h'
+}
+
 export interface NowFacts {
   /** Null while the queue is counted after a start. */
-  readonly now: NowValue | null
-  readonly series: SeriesValue
+  readonly now: NowJson | null
+  readonly series: ShownSeries
 }
 
 const RATES = [
@@ -48,7 +53,7 @@ function rateTile({ now, series }: NowFacts, [kind, name, tone]: (typeof RATES)[
   </div>`
 }
 
-const rangeLinks = (view: View, chosen: SeriesValue['range']): Html =>
+const rangeLinks = (view: View, chosen: ShownSeries['range']): Html =>
   html`<nav class="choices" aria-label="Range of the curves">
     ${RANGE_NAMES.map(
       (range) =>
@@ -61,8 +66,8 @@ const rangeLinks = (view: View, chosen: SeriesValue['range']): Html =>
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
 
 /** The queues with their counts, if these are known. Each count leads to the messages behind it. */
-export function queueStrip(view: View, now: NowValue | null): Html {
-  const figure = (counted: (known: NowValue) => number): number | null => (now === null ? null : counted(now))
+export function queueStrip(view: View, now: NowJson | null): Html {
+  const figure = (counted: (known: NowJson) => number): number | null => (now === null ? null : counted(now))
   const entries = [
     ...QUEUES.map(
       (name) =>
@@ -104,7 +109,7 @@ export const ratesSection = (view: View, facts: NowFacts): Html =>
 const minutes = (value: number): string => span(value * MINUTE)
 
 /** The messages of the queue by age. Each count leads to the messages behind it. */
-export function howOld(view: View, { ages }: NowValue): Html | null {
+export function howOld(view: View, { ages }: NowJson): Html | null {
   if (ages === null) return null
   const most = Math.max(1, ...ages.counts)
   const columns = ages.limits.map((limit, n) => {

@@ -1,5 +1,6 @@
 /** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
-import type { StatusDestination, NowValue } from './shown-values.ts'
+import type { NowJson } from '../../resources/status-json.ts'
+import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
@@ -9,12 +10,13 @@ import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
 import { count, due, messages, plural } from '../markup/times.ts'
-import type { AttentionJson } from '../../presentation/attention-json.ts'
+import type { AttentionJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
+import { nextPart } from './destinations-screen.ts'
 
 /** Sentence about a destination that is dead or suspended. */
-function attentionSentence(view: View, one: StatusDestination): Html {
+function attentionSentence(view: View, one: StatusDestinationJson): Html {
   const waiting = html`${plural(one.waiting, 'recipient')} ${one.waiting === 1 ? 'waits' : 'wait'}`
   return one.state === 'suspended'
     ? html`${one.destination} is suspended by
@@ -59,14 +61,14 @@ const attentionItem = (mark: Html, sentence: Html, link: string | null, action: 
     ${action}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
   </li>`
 
-function reopening(view: View, { destination, state }: StatusDestination): Html | null {
+function reopening(view: View, { destination, state }: StatusDestinationJson): Html | null {
   if (!view.requester.mayOperate) return null
   if (state === 'suspended') return buttonLink(`${destinationLink(view, destination)}/resume`, 'Resume…')
   const back = `destinations/${encodeURIComponent(destination)}`
   return buttonLink(linkTo(view, 'operations/new', { operation: 'flush', destination, back }), 'Flush…')
 }
 
-function attentionList(view: View, { closed_destinations: closed, attention, subscriptions }: NowValue): Html | null {
+function attentionList(view: View, { closed_destinations: closed, attention, subscriptions }: NowJson): Html | null {
   const events = subscriptions.flatMap((one) => {
     const sentence = trouble(view, one)
     return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
@@ -91,18 +93,8 @@ function attentionList(view: View, { closed_destinations: closed, attention, sub
   )
 }
 
-/** Time of the next attempt at a destination, or of its probe. */
-function nextOf(
-  view: View,
-  { state, dead_until: deadUntil, suspended_until: until, next_due_time: next, waiting }: StatusDestination,
-): Part {
-  if (state === 'suspended') return until === null ? 'when resumed' : due(view, until)
-  if (state === 'dead' && deadUntil !== null) return html`probe ${due(view, deadUntil)}`
-  return next === null || waiting === 0 ? '–' : due(view, next)
-}
-
 /** The reply for which a destination is closed, or the first cause of its last attempts with the number of further causes. */
-function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestination): Part {
+function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestinationJson): Part {
   const [first] = causes ?? []
   const text = reply ?? first?.cause
   if (text === undefined) return null
@@ -111,9 +103,10 @@ function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestin
     >${further > 0 ? html` <span class="faint">+ ${plural(further, 'cause')}</span>` : null}${hintPart(hint)}`
 }
 
-const livePath = (one: StatusDestination, member: string): string => `largest_destinations/${encodeURIComponent(one.destination)}/${member}`
+const livePath = (one: StatusDestinationJson, member: string): string =>
+  `largest_destinations/${encodeURIComponent(one.destination)}/${member}`
 
-const destinationColumns = (view: View, most: number): readonly Column<StatusDestination>[] => [
+const destinationColumns = (view: View, most: number): readonly Column<StatusDestinationJson>[] => [
   {
     heading: 'Destination',
     isTitle: true,
@@ -136,12 +129,12 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
         ? '–'
         : html`<span data-live="${livePath(one, 'in_flight')}" data-form="count">${count(one.in_flight)}</span>/${one.window ?? '–'}`,
   },
-  { heading: 'Next', cell: (one) => nextOf(view, one) },
+  { heading: 'Next', cell: (one) => nextPart(view, one, '') },
   { heading: 'Last outcomes', cell: (one) => outcomeStrip(one.last_outcomes ?? [], 20) },
   { heading: 'Last word', kind: 'code', cell: lastWord },
 ]
 
-const emptyQueue = (view: View, { last_hour: hour }: NowValue): Html =>
+const emptyQueue = (view: View, { last_hour: hour }: NowJson): Html =>
   html`<div class="calm" data-state="empty">
     ${shapeOf('done')}
     <p class="title">Mail queue is empty</p>
@@ -154,7 +147,7 @@ const emptyQueue = (view: View, { last_hour: hour }: NowValue): Html =>
     </p>
   </div>`
 
-function whereItWaits(view: View, now: NowValue): Html {
+function whereItWaits(view: View, now: NowJson): Html {
   const shown = [
     ...now.closed_destinations,
     ...now.largest_destinations.filter(({ destination }) => !now.closed_destinations.some((one) => one.destination === destination)),
@@ -177,7 +170,7 @@ export function conditionsOf({
   closed_destinations: closed,
   attention,
   subscriptions,
-}: Pick<NowValue, 'closed_destinations' | 'attention' | 'subscriptions'>): string {
+}: Pick<NowJson, 'closed_destinations' | 'attention' | 'subscriptions'>): string {
   const failing = subscriptions.flatMap((one) => {
     const condition = subscriptionCondition(one)
     return condition === null ? [] : [`events ${one.name} ${condition}`]
@@ -191,7 +184,7 @@ export function conditionsOf({
 }
 
 /** Appears when the conditions that need attention change after the screen was loaded. */
-const changedConditions = (view: View, now: NowValue): Html =>
+const changedConditions = (view: View, now: NowJson): Html =>
   html`<p class="news below" role="status" data-conditions="${conditionsOf(now)}" hidden>
     What needs attention has changed. <a href="${linkTo(view, '')}">Show it</a>
   </p>`

@@ -1,5 +1,5 @@
 /** An operation in its three steps: the dry run, the progress, and the result with its undo. */
-import type { OperationValue, PlanValue } from './shown-values.ts'
+import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
 import type { Screen } from '../markup/frame.ts'
 import { hidden } from '../markup/fields.ts'
@@ -54,7 +54,7 @@ const textsOf = (operation: string): Verb =>
   isVerb(operation) ? TEXTS[operation] : { name: operation, about: '', past: `changed by ${operation}` }
 
 export interface PlanFacts {
-  readonly plan: PlanValue
+  readonly plan: OperationPlanJson & Pick<OperationJson, 'operation'>
   /** Selection for people: `from app@example.com`. */
   readonly selection: string
   readonly words: readonly string[]
@@ -74,7 +74,7 @@ export const TYPED_FROM = 1_000
 
 function planFacts(
   view: View,
-  { matched, bytes, oldest, destinations, in_transfer: inTransfer, told_senders: told, undo }: PlanValue,
+  { matched, bytes, oldest, destinations, in_transfer: inTransfer, told_senders: told, undo }: OperationPlanJson,
 ): Html {
   return facts([
     ['messages', html`<strong>${count(matched)}</strong>`],
@@ -87,7 +87,7 @@ function planFacts(
   ])
 }
 
-const examplesOf = (view: View, { examples, matched }: PlanValue): Html | null =>
+const examplesOf = (view: View, { examples, matched }: OperationPlanJson): Html | null =>
   examples.length === 0
     ? null
     : html`<details>
@@ -139,8 +139,8 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
   }
 }
 
-function resultOf({ action, changed, matched, in_transfer: inTransfer, state, error }: OperationValue): Part {
-  const { past } = textsOf(action)
+function resultOf({ operation, changed, matched, in_transfer: inTransfer, state, error }: OperationJson): Part {
+  const { past } = textsOf(operation)
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
   const left = matched - changed
   const rest = left > 0 ? `; ${plural(left, 'other')} had left the queue or changed meanwhile` : ''
@@ -156,7 +156,7 @@ function resultOf({ action, changed, matched, in_transfer: inTransfer, state, er
   }
 }
 
-function progressOf({ changed, expected, state }: OperationValue): Html | null {
+function progressOf({ changed, expected, state }: OperationJson): Html | null {
   if (state !== 'running') return null
   const most = Math.max(expected ?? 0, changed, 1)
   return html`<p class="progress">
@@ -181,22 +181,22 @@ const cancelForm = (view: View, { operation: { id, state }, back }: OperationFac
     : null
 
 export interface OperationFacts {
-  readonly operation: OperationValue
+  readonly operation: OperationJson
   readonly back: string | null
 }
 
 export function operationScreen(view: View, shown: OperationFacts): Screen {
-  const { operation, back } = shown
-  const { id, action, state, who, reason, time, arguments: words, undoes } = operation
+  const { operation: one, back } = shown
+  const { id, operation, state, who, reason, time, arguments: words, undoes } = one
   return {
-    title: `${textsOf(action).name}: ${state}`,
+    title: `${textsOf(operation).name}: ${state}`,
     place: 'operations',
     live: state === 'running' ? { path: `api/v1/operations/${id}` } : null,
     ...(state === 'running' ? { refresh: 2 } : {}),
     main: html`<div class="panel" data-state="${state}">
-      <h1>${textsOf(action).name} ${marked(state)}</h1>
-      <p role="status">${resultOf(operation)}</p>
-      ${progressOf(operation)} ${cancelForm(view, shown)} ${undoForm(view, shown)}
+      <h1>${textsOf(operation).name} ${marked(state)}</h1>
+      <p role="status">${resultOf(one)}</p>
+      ${progressOf(one)} ${cancelForm(view, shown)} ${undoForm(view, shown)}
       ${facts([
         ['who', who],
         ['reason', reason],

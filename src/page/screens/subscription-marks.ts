@@ -1,5 +1,5 @@
 /** Cells about subscriptions to events, which several screens share. */
-import type { SubscriptionJson } from '../../api/queries/subscriptions.ts'
+import type { SubscriptionJson } from '../../resources/subscription-json.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'

@@ -1,5 +1,6 @@
 /** One subscription to events: its state, the events that its target refused, and the replay of events in its steps. */
-import type { ParkedJson, SubscriptionJson } from '../../api/queries/subscriptions.ts'
+import type { ParkedEventJson } from '../../resources/event-json.ts'
+import type { SubscriptionJson } from '../../resources/subscription-json.ts'
 import { EVENT_TYPES } from '../../events/event-types.ts'
 import { selectedTypes } from '../../events/event-filter.ts'
 import { replayArguments, type Replayed } from '../../subscriptions/subscription-changes.ts'
@@ -18,15 +19,15 @@ import { lastAnswer, stateMark, stateOf, subscriptionPlace, targetOf, triesOf, w
 
 export interface SubscriptionFacts {
   readonly subscription: SubscriptionJson
-  readonly parked: { readonly events: readonly ParkedJson[]; readonly next: string | null }
+  readonly parked: { readonly events: readonly ParkedEventJson[]; readonly next: string | null }
   /** Cursor of the page of parked events; empty for the first. */
   readonly after: string
   /** Number of events that a replay has just begun to send; null for none. */
   readonly replayed: number | null
 }
 
-const parkedColumns = (view: View): readonly Column<ParkedJson>[] => [
-  ...(eventColumns(view) as readonly Column<ParkedJson>[]),
+const parkedColumns = (view: View): readonly Column<ParkedEventJson>[] => [
+  ...(eventColumns(view) as readonly Column<ParkedEventJson>[]),
   { heading: 'Tries', kind: 'number', cell: ({ tries }) => count(tries) },
   { heading: 'Answer', kind: 'code', cell: ({ answer }) => html`<span class="reply">${answer}</span>` },
   { heading: 'Next try', cell: ({ next_try_time: next }) => (next === null ? 'when asked for' : due(view, next)) },

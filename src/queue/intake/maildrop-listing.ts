@@ -4,6 +4,7 @@
  */
 import { lstat, open, opendir, rename, unlink } from 'node:fs/promises'
 import type { QueueTime } from '../../system/clock.ts'
+import { shownSender } from '../../mail/envelope.ts'
 import type { WallView } from '../../system/wall-view.ts'
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import { conditionsIn, matchesReply, type QueueFilter } from '../../store/message-conditions.ts'
@@ -23,6 +24,9 @@ export interface Submission {
   /** Reason why the entry could not be queued for a day; null for mail that waits for the next pass. */
   readonly reason: string | null
 }
+
+/** Sender shown in listings; `?` when the envelope is unreadable. */
+export const submissionSender = ({ sender }: Submission): string => (sender === null ? '?' : shownSender(sender))
 
 const BATCH = 500
 const FILES = { lstat, open, opendir, rename, unlink }

@@ -1,7 +1,8 @@
 import { WallView } from '../../../src/system/wall-view.ts'
 import { expect, test } from 'vitest'
 import { destinationTable, destinationValues } from '../../../src/cli/render/destination-rows.ts'
-import { isIdle, sortedRows, type DestinationRow } from '../../../src/presentation/destination-list.ts'
+import { isIdle, sortedRows } from '../../../src/queries/destination-list.ts'
+import type { DestinationRow } from '../../../src/resources/destination-json.ts'
 import type { DestinationRecord } from '../../../src/store/queue-store.ts'
 
 const NOW = 1_000_000_000

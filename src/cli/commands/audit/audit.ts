@@ -5,7 +5,7 @@ import { configOf, countArgument, subcommand } from '../../shell/config-options.
 import { withReader, type Shell } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
-import { auditEntryJson } from '../../../presentation/operation-json.ts'
+import { auditEntryJson } from '../../../resources/operation-json.ts'
 import { isoTime, jsonLine, localTime, maskControls, plural } from '../../../presentation/text.ts'
 
 const PAGE = 500

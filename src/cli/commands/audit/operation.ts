@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
 import type { AuditId } from '../../../store/audit-log.ts'
-import { operationJson } from '../../../presentation/operation-json.ts'
+import { operationJson } from '../../../resources/operation-json.ts'
 import { grouped, jsonLine, plural } from '../../../presentation/text.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'

@@ -1,0 +1,103 @@
+/** Queries for the history and the traffic of the queue. */
+import { departedMessageJson, type DepartedMessageJson, type HistoryPageJson } from '../resources/departed-message-json.ts'
+import { jsonLines } from '../presentation/text.ts'
+import type { FinalState, Recipient } from '../mail/message.ts'
+import { addressPattern } from '../patterns/filter-pattern.ts'
+import { senderPattern } from '../store/message-conditions.ts'
+import { departedRecipients, type HistoryFilter, type MessageDetails } from '../store/queue-reader.ts'
+import { sumOfTraffic, type Traffic, type TrafficMinute } from '../store/traffic.ts'
+import { HOUR, MINUTE, type Duration, type QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
+import type { SeriesJson } from '../resources/status-json.ts'
+import { cursorPosition, cursorText } from './cursor.ts'
+import { maySee } from './message-query.ts'
+import type { Visible } from './messages.ts'
+import type { QueueView } from './queue-view.ts'
+
+export interface HistoryQuery {
+  readonly sender?: string | undefined
+  readonly recipient?: string | undefined
+  readonly outcome?: FinalState | undefined
+  readonly since?: Duration | undefined
+}
+
+export interface HistoryPageQuery extends HistoryQuery {
+  readonly limit: number
+  readonly before?: string | undefined
+}
+
+const STREAM_PAGE = 50
+/** Maximum number of pages that one request reads in search of messages with a recipient that the client may see. */
+const MOST_PAGES = 20
+
+const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: QueueTime): HistoryFilter => ({
+  sender: sender === undefined ? null : senderPattern(sender),
+  recipient: recipient === undefined ? null : addressPattern(recipient),
+  outcome: outcome ?? null,
+  since: since === undefined ? null : now - since,
+})
+
+const seenRecipients = (filter: HistoryFilter, message: MessageDetails, visible: Visible): readonly Recipient[] =>
+  departedRecipients(filter, message).filter(({ destination }) => maySee(visible, destination))
+
+const entriesOf = (
+  messages: readonly MessageDetails[],
+  filter: HistoryFilter,
+  { visible, wall }: { readonly visible: Visible; readonly wall: WallView },
+): readonly DepartedMessageJson[] =>
+  messages.flatMap((message) => {
+    const recipients = seenRecipients(filter, message, visible)
+    return recipients.length === 0 ? [] : [departedMessageJson(message, recipients, wall)]
+  })
+
+/** One page of mail that has left the queue, the last one first. A page without messages may have a next page. */
+export async function historyPage(
+  view: QueueView,
+  { limit, before, ...query }: HistoryPageQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): Promise<HistoryPageJson> {
+  const now = view.clock.now()
+  const filter = filterOf(query, now)
+  const conditions = ['history', query, visible]
+  const messages: DepartedMessageJson[] = []
+  let position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
+  for (let page = 0; page < MOST_PAGES && !signal.aborted; page++) {
+    const departed = await view.reader.departed(filter, { before: position, limit: limit - messages.length })
+    messages.push(...entriesOf(departed.messages, filter, { visible, wall: view.clock.wall }))
+    position = departed.next
+    if (position === null || messages.length >= limit) break
+  }
+  return { messages, next: position === null ? null : cursorText([position], conditions), as_of: view.clock.wall.seconds(now) }
+}
+
+/** The whole history as the lines of `deferd history list --json`. */
+export async function* historyLines(
+  view: QueueView,
+  query: HistoryQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  const filter = filterOf(query, view.clock.now())
+  for (let before: number | null | undefined; before !== null && !signal.aborted;) {
+    const { messages, next } = await view.reader.departed(filter, { before: before ?? null, limit: STREAM_PAGE })
+    before = next
+    yield jsonLines(entriesOf(messages, filter, { visible, wall: view.clock.wall }))
+  }
+}
+
+/** Spans of a series of traffic, and the length of its intervals. */
+export const SERIES = {
+  '60min': { span: HOUR, interval: MINUTE },
+  '6h': { span: 6 * HOUR, interval: 5 * MINUTE },
+  '24h': { span: 24 * HOUR, interval: 15 * MINUTE },
+} as const
+export type SeriesSpan = keyof typeof SERIES
+
+/** Traffic of the queue in intervals that have ended, oldest first. Intervals without traffic have zeros. */
+export async function trafficSeries(view: QueueView, name: SeriesSpan): Promise<SeriesJson> {
+  const { span, interval } = SERIES[name]
+  const start = Math.floor(view.clock.now() / MINUTE) * MINUTE - span
+  const { minutes } = await view.reader.traffic(start)
+  const byInterval = Map.groupBy(minutes, ({ at }: TrafficMinute) => Math.floor((at - start) / interval))
+  const counts: readonly Traffic[] = Array.from({ length: span / interval }, (_, n) => sumOfTraffic(byInterval.get(n) ?? []))
+  return { span: name, interval: interval / 1_000, begin: view.clock.wall.seconds(start), counts }
+}

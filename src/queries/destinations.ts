@@ -1,0 +1,147 @@
+/** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
+import { globalNameOf, type SettingName } from '../config/destination-settings.ts'
+import {
+  destinationDetailsJson,
+  destinationJson,
+  type DestinationDetails,
+  type DestinationDetailsJson,
+  type DestinationJson,
+  type DestinationPageJson,
+  type DestinationRow,
+} from '../resources/destination-json.ts'
+import { destinationRow, destinationRows, providerFinder } from './destination-list.ts'
+import { jsonLines } from '../presentation/text.ts'
+import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import type { DestinationName } from '../mail/message.ts'
+import { maskControls } from '../mail/smtp-reply.ts'
+import { matchesPattern } from '../patterns/filter-pattern.ts'
+import { cursorPosition, cursorText } from './cursor.ts'
+import { maySee } from './message-query.ts'
+import type { Visible } from './messages.ts'
+import { asOf, type QueueView } from './queue-view.ts'
+
+export const UNKNOWN_DESTINATION: ProblemKind = {
+  slug: 'unknown-destination',
+  status: 404,
+  title: 'Unknown destination',
+  about: 'The destination has no queued mail and no recorded state, or the token may not see it. `GET /destinations` has all names.',
+}
+
+export interface DestinationQuery {
+  readonly order: 'waiting' | 'name'
+  readonly name?: string | undefined
+  readonly limit: number
+  readonly after?: string | undefined
+}
+
+/** Throws Problem for a destination that the client may not see. */
+export function assertVisible(name: DestinationName, visible: Visible): void {
+  if (maySee(visible, name)) return
+  throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible ?? ''}`)
+}
+
+async function* rowsOf(view: QueueView): AsyncGenerator<DestinationRow> {
+  yield* destinationRows(view.reader, await view.live.destinations())
+}
+
+/** True for a destination that matches `pattern` and that the client may see. */
+const isShown = (name: DestinationName, pattern: string | undefined, visible: Visible): boolean =>
+  maySee(visible, name) && (pattern === undefined || matchesPattern(pattern, name))
+
+/** All destinations as the lines of `deferd destination list --json`. */
+export async function* destinationLines(
+  view: QueueView,
+  { name: pattern }: Pick<DestinationQuery, 'name'>,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array> {
+  const nodeOf = await view.live.owners()
+  for await (const row of rowsOf(view)) {
+    if (signal.aborted) return
+    if (isShown(row.name, pattern, visible)) yield jsonLines([destinationJson(row, nodeOf(row.name), view.clock.wall)])
+  }
+}
+
+export async function destinationPage(
+  view: QueueView,
+  { limit, after, order, name: pattern }: DestinationQuery,
+  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+): Promise<DestinationPageJson> {
+  const conditions = ['destinations', order, pattern, visible]
+  const [from = 0] = after === undefined ? [] : cursorPosition(after, conditions)
+  const begin = from ?? 0
+  const shown = (one: DestinationName): boolean => isShown(one, pattern, visible)
+  const isAll = visible === null && pattern === undefined
+  const names = await namesOf(view, { order, most: begin + limit + 1, isAll, shown, signal })
+  const nodeOf = await view.live.owners()
+  const asked = names.slice(begin, begin + limit)
+  const live = new Map((await view.live.named(asked)).map((one) => [one.destination, one]))
+  const records = new Map((await view.reader.destinationRecords()).map((record) => [record.name, record]))
+  const loads = await Promise.all(asked.map((one) => view.reader.destinationLoad(one)))
+  const providerOf = providerFinder(view.reader)
+  const providers = await Promise.all(asked.map((one) => providerOf(one, live.get(one))))
+  const destinations = asked.flatMap((name, n): DestinationJson[] => {
+    const load = loads[n]
+    const row = { name, record: records.get(name), live: live.get(name), provider: providers[n] ?? null }
+    return load === undefined ? [] : [destinationJson({ ...row, load }, nodeOf(name), view.clock.wall)]
+  })
+  const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
+  return { destinations, next, as_of: asOf(view) }
+}
+
+interface NameQuery {
+  readonly order: DestinationQuery['order']
+  readonly most: number
+  /** True when no name is filtered out. */
+  readonly isAll: boolean
+  readonly shown: (name: DestinationName) => boolean
+  readonly signal: AbortSignal
+}
+
+/** The first names in the chosen order. */
+async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: NameQuery): Promise<readonly DestinationName[]> {
+  const names = new Set<DestinationName>()
+  if (order === 'waiting') {
+    for (const { destination } of (await view.tally(isAll ? most : MOST_NAMES)).waiting) {
+      if (names.size === most) break
+      if (shown(destination)) names.add(destination)
+    }
+  }
+  if (names.size === most) return [...names]
+  for await (const { name } of rowsOf(view)) {
+    if (signal.aborted || names.size === most) break
+    if (shown(name)) names.add(name)
+  }
+  return [...names]
+}
+
+/** Maximum number of destinations that are ordered by their waiting mail; further ones follow by name. */
+const MOST_NAMES = 10_000
+
+/** Settings of a destination with the heading of the table that applies. */
+function settingsOf({ policies, loaded }: QueueView, name: DestinationName): DestinationDetails['settings'] {
+  const { settings, table, provider } = policies().for(name)
+  const { written, writtenTables, writtenProviders } = loaded()
+  const own = table === null ? undefined : writtenTables.get(table)
+  const shared = provider === null ? undefined : writtenProviders.get(provider)
+  const names = Object.keys(settings) as SettingName[]
+  return {
+    table,
+    values: Object.fromEntries(names.map((one) => [one, own?.get(one) ?? shared?.get(one) ?? written.get(globalNameOf(one)) ?? ''])),
+  }
+}
+
+/** One destination. Throws Problem when nothing is known of it. */
+export async function destinationDetails(view: QueueView, asked: string, visible: Visible): Promise<DestinationDetailsJson> {
+  const name = asked.toLowerCase()
+  assertVisible(name, visible)
+  const known = await view.live.destination(name)
+  const row = await destinationRow(view.reader, name, known?.live)
+  if (row === undefined)
+    throw new Problem(
+      UNKNOWN_DESTINATION,
+      `no queued mail and no recorded state for ${maskControls(asked)}; GET /destinations has all names`,
+    )
+  const nodeOf = await view.live.owners()
+  const facts = { row, node: nodeOf(name), recent: known?.recent, settings: settingsOf(view, name), asOf: asOf(view) }
+  return destinationDetailsJson(facts, view.clock.wall)
+}

@@ -1,0 +1,177 @@
+/**
+ * The state of the queue now: rates, queues, the largest destinations, and what needs attention. It is made at most once a second, from
+ * memory; parts that are read from the store are read again in the background.
+ */
+import { wholeTime } from '../resources/members.ts'
+import { attentionJson, statusJson, type NowJson } from '../resources/status-json.ts'
+import { jsonLine } from '../presentation/text.ts'
+import { queueIdOf } from '../mail/message.ts'
+import { readStored, statusOf, type StoredStatus } from '../queue/queue-status.ts'
+import { ANY_MESSAGE } from '../store/message-conditions.ts'
+import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
+import { maySee } from './message-query.ts'
+import { MessageAges } from './message-ages.ts'
+import type { Visible } from './messages.ts'
+import { asOf, type QueueView } from './queue-view.ts'
+
+/** Figures of this age are made again. */
+const FIGURES_AGE: Duration = SECOND
+/** Up to this age, the last figures are shown when new ones are late. */
+const OLDEST_SHOWN: Duration = seconds(60)
+/** A stored part of this age is read again. */
+const STORED_AGE: Duration = seconds(5)
+
+interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'attention'> {}
+
+async function read(view: QueueView): Promise<Stored> {
+  const { waiting } = await view.tally(0)
+  const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
+  const stored = await readStored(view.reader, view.clock.now(), counted)
+  const [oldest] = await view.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
+  return {
+    ...stored,
+    attention: attentionJson(await view.attention(), view.clock.wall),
+    oldest:
+      oldest === undefined
+        ? null
+        : { queue_id: queueIdOf(oldest.message), arrival_time: wholeTime(oldest.message.arrivedAt, view.clock.wall) },
+  }
+}
+
+async function figures(view: QueueView, stored: Stored, counted: MessageAges): Promise<NowJson> {
+  const live = await view.live.glance()
+  const { tally } = live
+  const { config } = view.loaded()
+  const { oldest, attention } = stored
+  const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
+  return {
+    name: config.myhostname,
+    ...statusJson(statusOf({ tally, live, stored, now: view.clock.now() }), view.clock.wall),
+    oldest,
+    attention,
+    ages,
+  }
+}
+
+/** Leaves out the destinations that a client may not see. */
+function seen(now: NowJson, visible: Visible): NowJson {
+  if (visible === null) return now
+  const isShown = ({ destination }: { readonly destination: string }): boolean => maySee(visible, destination)
+  return {
+    ...now,
+    oldest: null,
+    subscriptions: [],
+    oauth: [],
+    attention: [],
+    ages: null,
+    closed_destinations: now.closed_destinations.filter(isShown),
+    largest_destinations: now.largest_destinations.filter(isShown),
+  }
+}
+
+/** A value that is made again after an age, by one call of its maker at a time. */
+class Kept<T> {
+  readonly #view: QueueView
+  readonly #age: Duration
+  readonly #make: () => Promise<T>
+  #last: { readonly at: Duration; readonly value: Promise<T>; isMade: boolean } | null = null
+
+  constructor(view: QueueView, age: Duration, make: () => Promise<T>) {
+    this.#view = view
+    this.#age = age
+    this.#make = make
+  }
+
+  value(): Promise<T> {
+    const at = this.#view.clock.monotonic()
+    if (this.#last !== null && (!this.#last.isMade || at - this.#last.at < this.#age)) return this.#last.value
+    const value = this.#make()
+    const last = { at, value, isMade: false }
+    this.#last = last
+    value.then(
+      () => (last.isMade = true),
+      // A failed value is made again at the next call.
+      () => (this.#last = this.#last === last ? null : this.#last),
+    )
+    return value
+  }
+}
+
+type Send = (event: string) => void
+
+/** Serves the figures to all clients. */
+export class Now {
+  readonly #view: QueueView
+  readonly #stored: Kept<Stored>
+  readonly #figures: Kept<NowJson>
+  /** The last stored part that was read; null before the first. */
+  #known: Stored | null = null
+  /** The last figures; null before the first. */
+  #lastFigures: NowJson | null = null
+  readonly #subscribers = new Map<Send, Visible>()
+  /** Runs while there are subscribers. */
+  #ticks: PeriodicTask | null = null
+
+  constructor(view: QueueView) {
+    this.#view = view
+    this.#stored = new Kept(view, STORED_AGE, async () => (this.#known = await read(view)))
+    const ages = new MessageAges(view)
+    this.#figures = new Kept(view, FIGURES_AGE, async () => (this.#lastFigures = await figures(view, await this.#storedPart(), ages)))
+  }
+
+  async value(visible: Visible): Promise<NowJson> {
+    return seen(await this.#figures.value(), visible)
+  }
+
+  /**
+   * The figures. When they are not ready within `wait`, such as after a deletion of much mail, the last ones up to OLDEST_SHOWN. Undefined
+   * without any, such as after a start, while a large queue is counted for some seconds.
+   */
+  async within(wait: Duration, visible: Visible, signal: AbortSignal): Promise<NowJson | undefined> {
+    const value = await withTimeout(this.value(visible), this.#view.clock, wait, signal)
+    if (value !== undefined) return value
+    const last = this.#lastFigures
+    return last === null || asOf(this.#view) - last.time > OLDEST_SHOWN / SECOND ? undefined : seen(last, visible)
+  }
+
+  /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */
+  subscribe(visible: Visible, send: Send): () => void {
+    this.#subscribers.set(send, visible)
+    this.#ticks ??= every(this.#view.clock, SECOND, () => this.#tick(), { immediate: true })
+    return () => {
+      this.#subscribers.delete(send)
+      if (this.#subscribers.size === 0) this.#endTicks()
+    }
+  }
+
+  close(): void {
+    this.#endTicks()
+    this.#subscribers.clear()
+  }
+
+  /** The stored part as last read, while it is read again in the background. */
+  async #storedPart(): Promise<Stored> {
+    const next = this.#stored.value()
+    if (this.#known === null) return next
+    next.catch(() => undefined)
+    return this.#known
+  }
+
+  #endTicks(): void {
+    void this.#ticks?.stop()
+    this.#ticks = null
+  }
+
+  /** Sends the same text to all clients that may see the same destinations. */
+  async #tick(): Promise<void> {
+    const all = await this.#figures.value().catch(() => null)
+    if (all === null) return
+    const texts = new Map<Visible, string>()
+    for (const [send, visible] of this.#subscribers) {
+      const text = texts.get(visible) ?? `event: now\ndata: ${jsonLine(seen(all, visible))}\n`
+      texts.set(visible, text)
+      send(text)
+    }
+  }
+}

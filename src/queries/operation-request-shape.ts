@@ -1,0 +1,60 @@
+/** The body of a request for an operation, and its meaning. */
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { filterOf, isFiltered } from '../store/message-conditions.ts'
+import { OPERATIONS, type BulkOperation, type Selection } from '../queue/operation-request.ts'
+import type { QueueTime } from '../system/clock.ts'
+import { bodyConditionShape } from './message-query.ts'
+
+const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
+
+const selectionShape = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().min(1).max(30)).min(1) }),
+  z.strictObject({
+    kind: z.literal('filter'),
+    filter: bodyConditionShape,
+    limit: z.int().min(1).nullable().optional().describe('at most so many messages, the oldest first'),
+    all: z.boolean().optional().describe('required for a filter without conditions'),
+  }),
+])
+
+const choices = {
+  reason: z.string().min(1).max(1_000).optional().describe('reason of the operator, for the audit log'),
+  accept_growth: z.boolean().optional().describe('carry a plan out also when many more messages match than were shown'),
+}
+
+/** An operation that names its messages, or the dry run of such an operation. */
+export const directShape = z.strictObject({
+  operation: z.enum(OPERATIONS),
+  selection: selectionShape,
+  queues: z.array(z.enum(QUEUES)).nullable().optional().describe('queues whose messages may be changed'),
+  purge: z.boolean().optional().describe('delete permanently, without the trash'),
+  all: z.boolean().optional().describe('required for a filter without conditions'),
+  dry_run: z.boolean().optional().describe('answer with a plan, and change nothing'),
+  ...choices,
+})
+export type DirectRequest = z.output<typeof directShape>
+
+export const plannedShape = z.strictObject({ plan: z.string().min(1).describe('token of a dry run'), ...choices })
+export type PlannedRequest = z.output<typeof plannedShape>
+
+export const operationRequestShape = z.union([directShape, plannedShape])
+
+/** An operation as the client requests it, before the server adds the name of the operator. */
+export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
+
+/** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
+export function askedBy(request: DirectRequest, now: QueueTime): Asked {
+  const { operation, selection, queues = null, purge = false, all = false } = request
+  if (purge && operation !== 'delete') throw refused('/purge', 'purge is for the operation delete')
+  const rest = { operation, queues, purge }
+  if (selection.kind === 'ids') return { ...rest, selection }
+  const filter = filterOf(selection.filter, now)
+  if (!isFiltered(filter) && !all && selection.all !== true)
+    throw refused('/selection/filter', 'an empty filter selects all mail: add a condition, or "all": true')
+  const chosen: Selection = { kind: 'filter', filter, limit: selection.limit ?? null }
+  return { ...rest, selection: chosen }
+}
+
+const refused = (pointer: string, detail: string): Problem =>
+  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })

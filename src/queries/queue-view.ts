@@ -1,0 +1,79 @@
+/** The queue as the queries of the API see it. Times are of the queue's clock. */
+import type { NoticeSettings } from '../bounce/notice-writer.ts'
+import type { DestinationPolicies } from '../config/destination-policies.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { DestinationName } from '../mail/message.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { AttentionItem } from '../queue/attention.ts'
+import type { Submission } from '../queue/intake/acceptor.ts'
+import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
+import { recordsByName, type DestinationRecords } from '../presentation/recipient-status.ts'
+import type { OperationPlan } from '../queue/operation-plan.ts'
+import type { BulkOperation } from '../queue/operation-request.ts'
+import type { Operations } from '../queue/operations.ts'
+import type { LiveStatus } from '../queue/queue-status.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import type { QueueTally } from '../store/queue-tally.ts'
+import type { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
+import type { Clock } from '../system/clock.ts'
+import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
+
+export interface KnownInMemory {
+  readonly live: LiveDestination | undefined
+  readonly recent: RecentAttempts
+}
+
+/** State in the memory of the nodes of a queue. */
+export interface LiveQueue {
+  /** Figures of all nodes, with the destinations that have the most waiting mail. */
+  glance(): Promise<LiveStatus>
+  /** Destinations in the memory of all nodes. */
+  destinations(): Promise<readonly LiveDestination[]>
+  /** The given destinations that are in the memory of their owners. */
+  named(names: readonly DestinationName[]): Promise<readonly LiveDestination[]>
+  /** One destination as its owner holds it; undefined when no owner answers. */
+  destination(name: DestinationName): Promise<KnownInMemory | undefined>
+  /** Names the node that schedules a destination; null for a queue with one owner, and while no node does. */
+  owners(): Promise<(destination: DestinationName) => string | null>
+}
+
+/** Entry of new mail. */
+export interface SubmissionPort {
+  /** Begins a message, as Acceptor.open. */
+  open(submission: Submission): MessageReceiver
+  /** The reply when mail of this size cannot be queued now; undefined when it can be queued. */
+  refusal(size: number): Promise<SmtpReply | undefined>
+  destinationOf(address: string, sender: string): DestinationName
+}
+
+export interface QueueView {
+  readonly reader: QueueReader
+  readonly clock: Clock
+  readonly live: LiveQueue
+  /** Operations on messages and destinations. Throws while the queue is being opened. */
+  readonly operations: () => Operations
+  /** Changes of subscriptions to events. Throws while the queue is being opened. */
+  readonly subscriptions: () => Pick<SubscriptionChanges, 'replay'>
+  /** The effect that an operation would have now. */
+  readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>) => Promise<OperationPlan>
+  readonly submissions: () => SubmissionPort
+  readonly policies: () => DestinationPolicies
+  readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>
+  /** The named draws of the retry schedule; see Random.draw. */
+  readonly draw: (key: string) => number
+  readonly loaded: () => LoadedConfig
+  /** Counts of the queue, with at most `largest` destinations. */
+  readonly tally: (largest: number) => Promise<QueueTally>
+  /** Conditions that need an operator's attention at this node. */
+  readonly attention: () => Promise<readonly AttentionItem[]>
+  /** Adds a listener, called when more events may be read. Returns a function that removes it. */
+  readonly onEvents: (listener: () => void) => () => void
+}
+
+/** The time of the wall clock, in seconds. */
+export const asOf = ({ clock }: Pick<QueueView, 'clock'>): number => clock.wall.seconds(clock.now())
+
+/** Recorded states of destinations. */
+export const recordsOf = async ({ reader }: Pick<QueueView, 'reader'>): Promise<DestinationRecords> =>
+  recordsByName(await reader.destinationRecords())

@@ -1,0 +1,63 @@
+/** Plans of retry policies, by the code of `deferd simulate schedule`. */
+import { PolicyError } from '../backoff/policy.ts'
+import { compileRetryPolicy } from '../backoff/retry-policy.ts'
+import type { Config } from '../config/options.ts'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { OUTAGES, planOf, type Setup } from '../planner/plan.ts'
+import { planJson, type PlanJson } from '../resources/retry-plan-json.ts'
+import { SECOND, type Duration } from '../system/clock.ts'
+
+export interface PlanRequest {
+  /** Texts of policies as of retry_backoff; that of the configuration when absent. */
+  readonly policies?: readonly string[] | undefined
+  /** Parameters in seconds; those of the configuration when absent. */
+  readonly minimal_backoff_time?: number | undefined
+  readonly maximal_backoff_time?: number | undefined
+  readonly maximal_queue_lifetime?: number | undefined
+  readonly retry_jitter?: number | undefined
+  /** Lengths of outages in seconds. */
+  readonly outages?: readonly number[] | undefined
+  readonly seed?: number | undefined
+}
+
+/** In attempts over a lifetime, at the shortest interval. Planning more attempts would take more than some milliseconds. */
+const MOST_ATTEMPTS = 2_000
+
+const ms = (inSeconds: number | undefined): Duration | undefined => (inSeconds === undefined ? undefined : inSeconds * SECOND)
+
+function setupOf(text: string, request: PlanRequest, config: Config): Setup {
+  const minimal = ms(request.minimal_backoff_time) ?? config.minimal_backoff_time
+  const maximal = ms(request.maximal_backoff_time) ?? config.maximal_backoff_time
+  const lifetime = ms(request.maximal_queue_lifetime) ?? config.maximal_queue_lifetime
+  if (minimal > maximal) throw new PolicyError('minimal_backoff_time is longer than maximal_backoff_time')
+  if (lifetime / minimal > MOST_ATTEMPTS)
+    throw new PolicyError(`a lifetime of more than ${MOST_ATTEMPTS} times minimal_backoff_time has too many attempts for a plan`)
+  const policy = compileRetryPolicy({ retry_backoff: text, minimal, maximal })
+  const jitter = request.retry_jitter ?? config.retry_jitter
+  return { name: text, schedule: { policy, lifetime, jitter, seed: request.seed ?? 1 }, warnings: config.delay_warning_time }
+}
+
+/** The plans of a request. Throws Problem for a policy that is not valid. */
+export function retryPlans(request: PlanRequest, config: Config): { readonly plans: readonly PlanJson[] } {
+  const outages = request.outages?.map((one) => one * SECOND) ?? OUTAGES
+  const texts = request.policies ?? [config.retry_backoff]
+  return {
+    plans: texts.map((text, n) =>
+      planJson(
+        planOf(
+          checked(() => setupOf(text, request, config), n),
+          outages,
+        ),
+      ),
+    ),
+  }
+}
+
+function checked<T>(work: () => T, position: number): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    throw new Problem(HTTP_PROBLEMS.invalid, error.message, { errors: [{ pointer: `/policies/${position}`, detail: error.message }] })
+  }
+}

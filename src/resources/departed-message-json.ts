@@ -1,0 +1,61 @@
+/** Messages that have left the queue in JSON: one object per message, with the recipients that were selected. */
+import { z } from 'zod'
+import { shownSender } from '../mail/envelope.ts'
+import { queueIdOf, type Recipient } from '../mail/message.ts'
+import type { MessageDetails } from '../store/queue-reader.ts'
+import type { WallView } from '../system/wall-view.ts'
+import { count, failure, failureJson, next, textOrNull, time, wholeTime, type Json } from './members.ts'
+
+export const departedMessageShape = z
+  .object({
+    queue_id: z.string(),
+    arrival_time: z.int(),
+    left_time: time,
+    message_size: count,
+    sender: z.string(),
+    message_id: textOrNull,
+    recipients: z.array(
+      z.object({
+        address: z.string(),
+        destination: z.string(),
+        outcome: z.string(),
+        time,
+        attempts: count,
+        last_status: textOrNull,
+        ...failure,
+        reply: textOrNull,
+        reason: textOrNull,
+      }),
+    ),
+  })
+  .meta({ id: 'DepartedMessage' })
+
+export type DepartedMessageJson = Json<typeof departedMessageShape>
+
+export const departedMessageJson = (
+  { message, leftAt }: MessageDetails,
+  recipients: readonly Recipient[],
+  wall: WallView,
+): DepartedMessageJson => ({
+  queue_id: queueIdOf(message),
+  arrival_time: wholeTime(message.arrivedAt, wall),
+  left_time: wall.seconds(leftAt ?? message.createdAt),
+  message_size: message.size,
+  sender: shownSender(message.sender),
+  message_id: message.messageId ?? null,
+  recipients: recipients.map(({ address, destination, state, settledAt, attempts, last }) => ({
+    address,
+    destination,
+    outcome: state,
+    time: wall.seconds(settledAt ?? message.createdAt),
+    attempts,
+    last_status: last?.status ?? null,
+    ...failureJson(state === 'delivered' ? null : last),
+    reply: last?.reply ?? null,
+    reason: last?.reason ?? null,
+  })),
+})
+
+export const historyPageShape = z.object({ messages: z.array(departedMessageShape), next, as_of: time }).meta({ id: 'HistoryPage' })
+
+export type HistoryPageJson = Json<typeof historyPageShape>

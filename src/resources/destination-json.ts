@@ -1,0 +1,173 @@
+/** Destinations in JSON: in lists, one with its last attempts, and those of the status. */
+import { z } from 'zod'
+import { actionText } from '../config/values/provider-table.ts'
+import { hintOf } from '../mail/login-refusal.ts'
+import { healthOf, type KnownDestination } from '../presentation/destination-state.ts'
+import type { StatusDestination } from '../queue/queue-status.ts'
+import type { RuleEffect } from '../store/provider-state.ts'
+import type { DestinationLoad } from '../store/queue-reader.ts'
+import { SECOND } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
+import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
+import { count, hint, next, textOrNull, time, timeOrNull, type Json } from './members.ts'
+
+/** A destination with its queued mail. `load` is undefined without mail. */
+export interface DestinationRow extends KnownDestination {
+  readonly name: string
+  readonly load: DestinationLoad | undefined
+  /** Provider of the destination with the reply rules in effect; null for none. */
+  readonly provider: ShownProvider | null
+}
+
+export interface ShownProvider {
+  readonly name: string
+  readonly effects: readonly RuleEffect[]
+}
+
+/** The suspension, and the last reply about the site as a whole. */
+const reasonMembers = { suspended_by: textOrNull, suspended_until: timeOrNull, suspend_reason: textOrNull, last_reply: textOrNull, hint }
+
+const reasonsJson = (known: KnownDestination, wall: WallView) => {
+  const { suspension, siteStatus } = healthOf(known)
+  return {
+    suspended_by: suspension?.by ?? null,
+    suspended_until: wall.secondsOrNull(suspension?.until),
+    suspend_reason: suspension?.reason ?? null,
+    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
+    hint: hintOf(siteStatus),
+  }
+}
+
+export const destinationShape = z
+  .object({
+    destination: z.string(),
+    node: textOrNull,
+    state: z.enum(['open', 'throttled', 'dead', 'suspended']),
+    window: z.number().nullable(),
+    message_rate: z.number().nullable(),
+    provider: textOrNull,
+    provider_rules: z.array(z.object({ rule: z.string(), action: z.string(), until: time, reply: z.string() })),
+    in_flight: count,
+    waiting: count,
+    next_due_time: timeOrNull,
+    dead_until: timeOrNull,
+    probe_interval: z.number().nullable(),
+    ...reasonMembers,
+  })
+  .meta({ id: 'Destination' })
+
+export type DestinationJson = Json<typeof destinationShape>
+
+const rounded = (rate: number | null): number | null => (rate === null ? null : Math.round(rate * 10) / 10)
+
+/** `node` is the name of the node that schedules the destination; null without one. */
+export function destinationJson(row: DestinationRow, node: string | null, wall: WallView): DestinationJson {
+  const { name, load, live, provider } = row
+  const { state, deadUntil, probeInterval } = healthOf(row)
+  return {
+    destination: name,
+    node,
+    state,
+    window: live?.window ?? null,
+    message_rate: rounded(live?.messageRate ?? null),
+    provider: provider?.name ?? null,
+    provider_rules: (provider?.effects ?? []).map(({ rule, action, until, reply }) => ({
+      rule,
+      action: actionText(action),
+      until: wall.seconds(until),
+      reply,
+    })),
+    in_flight: live?.inFlight ?? load?.leased ?? 0,
+    waiting: load?.waiting ?? 0,
+    next_due_time: wall.secondsOrNull(load?.nextDueAt),
+    dead_until: wall.secondsOrNull(deadUntil),
+    probe_interval: probeInterval === null ? null : probeInterval / SECOND,
+    ...reasonsJson(row, wall),
+  }
+}
+
+export const destinationPageShape = z.object({ destinations: z.array(destinationShape), next, as_of: time }).meta({ id: 'DestinationPage' })
+
+export type DestinationPageJson = Json<typeof destinationPageShape>
+
+const recentCause = z.object({ cause: z.string(), attempts: count })
+
+export const destinationDetailsShape = destinationShape
+  .extend({
+    last_outcomes: z.array(z.string()).describe('outcomes of the last attempts, oldest first'),
+    last_causes: z.array(recentCause),
+    last_windows: z.array(z.number()).describe('the window after each of its last changes, oldest first'),
+    settings: z.object({ table: textOrNull, values: z.record(z.string(), z.string()) }),
+    as_of: time,
+  })
+  .meta({ id: 'DestinationDetails' })
+
+export type DestinationDetailsJson = Json<typeof destinationDetailsShape>
+
+export interface DestinationDetails {
+  readonly row: DestinationRow
+  readonly node: string | null
+  /** Undefined for a destination that is not in memory. */
+  readonly recent: RecentAttempts | undefined
+  /** Heading of the table that applies, and the settings as texts. */
+  readonly settings: { readonly table: string | null; readonly values: Readonly<Record<string, string>> }
+  readonly asOf: number
+}
+
+export const destinationDetailsJson = (
+  { row, node, recent, settings, asOf }: DestinationDetails,
+  wall: WallView,
+): DestinationDetailsJson => ({
+  ...destinationJson(row, node, wall),
+  last_outcomes: recent?.outcomes ?? [],
+  last_causes: recent?.causes ?? [],
+  last_windows: recent?.windows ?? [],
+  settings,
+  as_of: asOf,
+})
+
+export const statusDestinationShape = z.object({
+  destination: z.string(),
+  state: z.string(),
+  waiting: count,
+  window: z.number().nullable(),
+  in_flight: z.number().nullable(),
+  next_due_time: timeOrNull,
+  dead_until: timeOrNull,
+  ...reasonMembers,
+  last_outcomes: z.array(z.string()).nullable(),
+  last_causes: z.array(recentCause).nullable(),
+})
+
+export type StatusDestinationJson = Json<typeof statusDestinationShape>
+
+export const statusDestinationJson = (one: StatusDestination, wall: WallView): StatusDestinationJson => ({
+  destination: one.destination,
+  state: healthOf(one).state,
+  waiting: one.waiting,
+  window: one.live?.window ?? null,
+  in_flight: one.live?.inFlight ?? null,
+  next_due_time: wall.secondsOrNull(one.live?.nextDueAt),
+  dead_until: wall.secondsOrNull(healthOf(one).deadUntil),
+  ...reasonsJson(one, wall),
+  last_outcomes: one.recent?.outcomes ?? null,
+  last_causes: one.recent?.causes ?? null,
+})
+
+/** The next thing at a destination: an attempt, a probe, the end of a suspension, or an operator who ends it; null for nothing. */
+export type NextEvent =
+  | { readonly kind: 'attempt' | 'probe' | 'resume'; readonly at: number }
+  | { readonly kind: 'operator'; readonly at: null }
+
+/** The times are of one clock, in any unit. */
+export function nextEvent({
+  state,
+  dead_until: deadUntil,
+  suspended_until: until,
+  next_due_time: due,
+  waiting,
+}: Pick<StatusDestinationJson, 'state' | 'dead_until' | 'suspended_until' | 'next_due_time' | 'waiting'>): NextEvent | null {
+  if (state === 'suspended') return until === null ? { kind: 'operator', at: null } : { kind: 'resume', at: until }
+  if (state === 'dead' && deadUntil !== null) return { kind: 'probe', at: deadUntil }
+  return due === null || waiting === 0 ? null : { kind: 'attempt', at: due }
+}

@@ -1,0 +1,71 @@
+/**
+ * The coming attempts of a recipient if all of them fail temporarily, planned with the policy, the step and the random draws of the queue;
+ * and the delay warnings in between. Pure.
+ */
+import { z } from 'zod'
+import { noticeDueFor } from '../bounce/notice.ts'
+import type { NoticeSettings } from '../bounce/notice-writer.ts'
+import type { DestinationPolicies } from '../config/destination-policies.ts'
+import { isLive, type Recipient } from '../mail/message.ts'
+import { plannedAttempts } from '../planner/schedule.ts'
+import type { MessageDetails } from '../store/queue-reader.ts'
+import type { QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
+import { nextAttemptAt, type DestinationRecords } from '../presentation/recipient-status.ts'
+import { count, time, type Json } from './members.ts'
+
+export interface FutureFacts {
+  readonly story: MessageDetails
+  readonly records: DestinationRecords
+  readonly policies: DestinationPolicies
+  readonly notices: Pick<NoticeSettings, 'rules' | 'warningAges'>
+  /** Named draws of the scheduler; see Random.draw. */
+  readonly draw: (key: string) => number
+  readonly now: QueueTime
+  readonly wall: WallView
+}
+
+/** Per recipient: a policy may plan many attempts in the lifetime of a message. */
+const MOST_ATTEMPTS = 500
+
+export const futureShape = z.object({
+  recipient: z.string(),
+  attempts: z.array(time).describe('coming attempts while the recipient stays deferred; at most 500'),
+  planned: count.describe('all coming attempts'),
+  warnings: z.array(time).describe('delay warnings to the sender'),
+  expire_time: time.describe('time at which the sender gets the message back'),
+})
+
+export type FutureJson = Json<typeof futureShape>
+
+/** Null without coming attempts. */
+function futureOf(recipient: Recipient, { story, records, policies, notices, draw, now, wall }: FutureFacts): FutureJson | null {
+  const next = isLive(recipient) ? nextAttemptAt(recipient, story.queue, records) : null
+  if (next === null || story.forcedExpire) return null
+  const { message } = story
+  const { settings, retry } = policies.for(recipient.destination)
+  const ages = plannedAttempts({
+    policy: retry,
+    lifetime: recipient.expiresAt - message.createdAt,
+    jitter: settings.retry_jitter,
+    draw: (what, step) => draw(`${what} ${message.id} ${recipient.destination} ${step}`),
+    // An attempt that is due starts now, at the earliest.
+    from: { step: recipient.steps + 1, age: Math.max(next, now) - message.createdAt },
+  })
+  const isWarned = noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: message.sender }, notices.rules) === 'delay'
+  const warnings = notices.warningAges
+    .slice(story.warnings)
+    .map((age) => message.arrivedAt + age)
+    .filter((at) => isWarned && at > now && at < recipient.expiresAt)
+  return {
+    recipient: recipient.address,
+    attempts: ages.slice(0, MOST_ATTEMPTS).map((age) => wall.seconds(message.createdAt + age)),
+    planned: ages.length,
+    warnings: warnings.map((at) => wall.seconds(at)),
+    expire_time: wall.seconds(recipient.expiresAt),
+  }
+}
+
+/** The future of each recipient with planned attempts. */
+export const futureJson = (facts: FutureFacts): readonly FutureJson[] =>
+  facts.story.recipients.map((recipient) => futureOf(recipient, facts)).filter((future) => future !== null)

@@ -1,0 +1,168 @@
+/**
+ * Messages in JSON: first the members of Postfix in Postfix's order (postqueue -j), then those of deferd. Names and order are a stable
+ * interface. Also entries of the maildrop, which have null for members that do not apply to them.
+ */
+import { z } from 'zod'
+import { differingOrcpt, shownSender } from '../mail/envelope.ts'
+import { isLive, queueIdOf } from '../mail/message.ts'
+import { delayReason, nextAttemptAt, type DestinationRecords } from '../presentation/recipient-status.ts'
+import { submissionSender, type Submission } from '../queue/intake/maildrop-listing.ts'
+import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
+import type { QueueTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
+import { count, next, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
+
+const recipientShape = z.object({
+  orig_address: z.string().optional(),
+  address: z.string(),
+  bounce_reason: z.string().optional(),
+  delay_reason: z.string().optional(),
+  destination: z.string().nullable(),
+  state: z.enum(['waiting', 'leased', 'parked', 'delivered', 'bounced', 'expired', 'removed']),
+  attempts: count,
+  next_attempt_time: timeOrNull,
+  last_status: textOrNull,
+  leased_by: z.string().optional().describe('name of the node that delivers'),
+})
+
+export const messageShape = z.object({
+  queue_name: z.enum(['maildrop', 'incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash', 'gone']),
+  queue_id: z.string(),
+  arrival_time: z.int(),
+  message_size: count,
+  forced_expire: z.boolean(),
+  sender: z.string(),
+  recipients: z.array(recipientShape),
+  expire_time: timeOrNull,
+  attempts: count,
+  next_attempt_time: timeOrNull,
+})
+
+type Queue = MessageDetails['queue']
+type RecipientJson = Json<typeof recipientShape> & { readonly destination: string }
+
+/** A message that is not in the maildrop. */
+export interface MessageJson extends Json<typeof messageShape> {
+  readonly queue_name: Queue
+  readonly recipients: readonly RecipientJson[]
+}
+
+/** Absent members are undefined instead of omitted, because long listings are faster with objects of one shape. */
+function recipientJson(recipient: ListedRecipient, nextTime: number | null, records: DestinationRecords): RecipientJson {
+  const reason = delayReason(recipient, records) ?? undefined
+  const isBounced = recipient.state === 'bounced'
+  return {
+    orig_address: differingOrcpt(recipient) ?? undefined,
+    address: recipient.address,
+    bounce_reason: isBounced ? reason : undefined,
+    delay_reason: isBounced ? undefined : reason,
+    destination: recipient.destination,
+    state: recipient.state,
+    attempts: recipient.attempts,
+    next_attempt_time: nextTime,
+    last_status: recipient.last?.status ?? null,
+    leased_by: recipient.node,
+  }
+}
+
+/** The object of `queue list --json` and `postqueue -j`. presentation/message-lines makes its text without the object. */
+export function messageJson(
+  listed: Omit<ListedMessage, 'queue' | 'recipientCount'> & { readonly queue: Queue },
+  records: DestinationRecords,
+  wall: WallView,
+): MessageJson {
+  const { message, queue } = listed
+  const recipients: RecipientJson[] = []
+  let attempts = 0
+  let expiry: QueueTime | null = null
+  let earliest: QueueTime | null = null
+  for (const recipient of listed.recipients) {
+    const at = nextAttemptAt(recipient, queue, records)
+    recipients.push(recipientJson(recipient, wall.secondsOrNull(at), records))
+    attempts = Math.max(attempts, recipient.attempts)
+    if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
+    if (at !== null) earliest = Math.min(earliest ?? at, at)
+  }
+  return {
+    queue_name: queue,
+    queue_id: queueIdOf(message),
+    arrival_time: wholeTime(message.arrivedAt, wall),
+    message_size: message.size,
+    forced_expire: listed.forcedExpire,
+    sender: shownSender(message.sender),
+    recipients,
+    expire_time: wall.secondsOrNull(expiry),
+    attempts,
+    next_attempt_time: wall.secondsOrNull(earliest),
+  }
+}
+
+/** A line of the whole listing. */
+export const messageLineShape = messageShape.extend({ delay_reason: z.string().optional() }).meta({ id: 'MessageLine' })
+
+/** The line of an entry of the maildrop. */
+export const submissionJson = (submission: Submission, wall: WallView): Json<typeof messageLineShape> => ({
+  queue_name: 'maildrop',
+  queue_id: submission.name,
+  arrival_time: wholeTime(submission.arrivedAt, wall),
+  message_size: submission.size,
+  forced_expire: false,
+  sender: submissionSender(submission),
+  recipients: submission.recipients.map((address) => ({
+    address,
+    destination: null,
+    state: 'waiting',
+    attempts: 0,
+    next_attempt_time: null,
+    last_status: null,
+  })),
+  expire_time: null,
+  attempts: 0,
+  next_attempt_time: null,
+  // The reason concerns the file, which may have no readable recipients, so it is a member of the entry.
+  delay_reason: submission.reason ?? undefined,
+})
+
+/** Maximum number of recipients of a message in a page. */
+export const RECIPIENTS_SHOWN = 20
+
+export interface PageEntryJson extends MessageJson {
+  /** All recipients; the list has at most RECIPIENTS_SHOWN. */
+  readonly recipient_count: number
+}
+
+/** A message of a page. */
+export function pageEntryJson(listed: ListedMessage, records: DestinationRecords, wall: WallView): PageEntryJson {
+  const { recipients, ...message } = messageJson(listed, records, wall)
+  return { ...message, recipients: recipients.slice(0, RECIPIENTS_SHOWN), recipient_count: listed.recipientCount }
+}
+
+export const messagePageShape = z
+  .object({
+    messages: z.array(messageShape.extend({ recipient_count: count.describe('all recipients; the list has at most 20') })),
+    next,
+    as_of: time,
+  })
+  .meta({ id: 'MessagePage' })
+
+export interface MessagePageJson extends Json<typeof messagePageShape> {
+  readonly messages: readonly PageEntryJson[]
+}
+
+export const messageCountShape = z
+  .object({ count, at_least: z.boolean().describe('true when the count ended early') })
+  .meta({ id: 'MessageCount' })
+
+export type MessageCountJson = Json<typeof messageCountShape>
+
+/** Answer to a message that is on disk. */
+export const acceptedShape = z
+  .object({
+    queue_id: z.string(),
+    message_id: textOrNull,
+    recipients: z.array(z.object({ address: z.string(), destination: z.string() })),
+    rejected: z.array(z.object({ address: z.string(), reason: z.string() })).describe('recipients that are no addresses, with `partial`'),
+  })
+  .meta({ id: 'Accepted' })
+
+export type AcceptedJson = Json<typeof acceptedShape>

@@ -1,0 +1,136 @@
+/** The state of a queue in JSON, with what needs an operator. */
+import { z } from 'zod'
+import type { AttentionItem } from '../queue/attention.ts'
+import type { QueueStatus } from '../queue/queue-status.ts'
+import { TRAFFIC_KINDS, type TrafficKind } from '../store/traffic.ts'
+import { SECOND } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
+import { statusDestinationJson, statusDestinationShape } from './destination-json.ts'
+import { count, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
+import { loginTokenJson, loginTokenMembers } from './oauth-json.ts'
+import { subscriptionJson, subscriptionShape } from './subscription-json.ts'
+
+const traffic = z.object(Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, z.number()])) as Record<TrafficKind, z.ZodNumber>)
+
+const attentionShape = z.object({
+  kind: z.enum(['store-unavailable', 'oauth-failed', 'corrupt-messages', 'expiring-recipients', 'notices-due', 'warnings']),
+  count: count.nullable(),
+  at_least: z.boolean().describe('true when the count stopped at its limit'),
+  within: z.number().nullable().describe('seconds'),
+  text: textOrNull,
+  since: timeOrNull,
+})
+
+export type AttentionJson = Json<typeof attentionShape>
+
+const statusMembers = {
+  time,
+  running: z.boolean(),
+  version: textOrNull,
+  rates: z.object({ last_10s: traffic, last_5min: traffic }).nullable().describe('recipients per second'),
+  last_hour: traffic,
+  queues: z.array(z.object({ queue_name: z.string(), messages: count, recipients: count, oldest_arrival_time: z.int() })),
+  trash: z.object({ messages: count, recipients: count }),
+  oldest_arrival_time: z.int().nullable(),
+}
+
+const agesShape = z.object({
+  as_of: time,
+  limits: z.array(z.int().nullable()).describe('upper limits of the columns in minutes; the last one has none'),
+  counts: z.array(count),
+})
+
+export type AgesJson = Json<typeof agesShape>
+
+const oldestShape = z.object({ queue_id: z.string(), arrival_time: z.int() })
+
+/** Members that the admin API has beside those of `deferd status --json`. */
+const nowMembers = {
+  oldest: oldestShape.nullable(),
+  ages: agesShape
+    .nullable()
+    .describe(
+      'messages by age, as counted some time ago; null before the first count, for more than 100,000 messages, and for a token with limited destinations',
+    ),
+  attention: z
+    .array(attentionShape)
+    .describe('conditions that need an operator, beside closed_destinations; empty for a token of some destinations'),
+}
+
+const listMembers = {
+  closed_destinations: z.array(statusDestinationShape),
+  largest_destinations: z.array(statusDestinationShape),
+  subscriptions: z.array(subscriptionShape).describe('empty for a token of some destinations'),
+  oauth: z
+    .array(z.object({ oauth: z.string().describe('name of the table `[oauth.NAME]`'), ...loginTokenMembers }))
+    .describe('access tokens for next hops that are in use; empty for a token of some destinations'),
+  balance: z.record(z.string(), z.number()),
+}
+
+export const nowShape = z
+  .object({ name: z.string().describe('myhostname'), ...statusMembers, ...nowMembers, ...listMembers })
+  .meta({ id: 'Now' })
+
+export type NowJson = Json<typeof nowShape>
+export type StatusJson = Omit<NowJson, 'name' | keyof typeof nowMembers>
+
+export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
+  const { at, running, queues, trash, oldestArrival, lastHour, closed, largest, subscriptions, tokens, balance } = status
+  return {
+    time: wall.seconds(at),
+    running: running !== null,
+    version: running?.version ?? null,
+    rates: running === null ? null : { last_10s: running.rates.last10s, last_5min: running.rates.last5min },
+    last_hour: lastHour,
+    queues: queues.map(({ queue, messages, recipients, oldestArrival: oldest }) => ({
+      queue_name: queue,
+      messages,
+      recipients,
+      oldest_arrival_time: wholeTime(oldest, wall),
+    })),
+    trash,
+    oldest_arrival_time: oldestArrival === null ? null : wholeTime(oldestArrival, wall),
+    closed_destinations: closed.map((one) => statusDestinationJson(one, wall)),
+    largest_destinations: largest.map((one) => statusDestinationJson(one, wall)),
+    subscriptions: subscriptions.map((one) => subscriptionJson(one, wall)),
+    oauth: tokens.map((one) => ({ oauth: one.name, ...loginTokenJson(one) })),
+    balance: { ...balance },
+  }
+}
+
+const EMPTY = { count: null, at_least: false, within: null, text: null, since: null } as const
+
+/** The conditions without the destinations, which the status has elsewhere. */
+export const attentionJson = (items: readonly AttentionItem[], wall: WallView): readonly AttentionJson[] =>
+  items.map((item) => conditionJson(item, wall)).filter((condition) => condition !== null)
+
+function conditionJson(item: AttentionItem, wall: WallView): AttentionJson | null {
+  switch (item.kind) {
+    case 'dead-destination':
+    case 'suspended-destination':
+      return null
+    case 'store-unavailable':
+      return { ...EMPTY, kind: item.kind, text: item.why, since: wall.seconds(item.since) }
+    case 'oauth-failed':
+      return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.seconds(item.since) }
+    case 'corrupt-messages':
+      return { ...EMPTY, kind: item.kind, count: item.messages }
+    case 'expiring-recipients':
+      return { ...EMPTY, kind: item.kind, count: item.count, at_least: item.isAtLeast, within: item.within / SECOND }
+    case 'notices-due':
+      return { ...EMPTY, kind: item.kind, count: item.messages, at_least: item.isAtLeast }
+    case 'warnings':
+      return { ...EMPTY, kind: item.kind, count: item.count, text: item.last, since: wall.seconds(item.since) }
+  }
+}
+
+export const seriesShape = z
+  .object({
+    span: z.string(),
+    interval: z.number().describe('length of an interval in seconds'),
+    begin: time,
+    counts: z.array(traffic).describe('recipients per interval, oldest first'),
+  })
+  .meta({ id: 'Series' })
+
+export type SeriesJson = Json<typeof seriesShape>
