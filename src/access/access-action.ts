@@ -1,6 +1,8 @@
 /** Actions of access tables and of policy servers (Postfix access(5), SMTPD_POLICY_README). Pure. */
 import { normalizeAddress } from '../mail/address.ts'
 import { blankControls } from '../mail/smtp-reply.ts'
+import { assertClasses, isRestriction, parseRestrictions, type PlainRestriction, type Restriction } from '../config/values/restrictions.ts'
+import { errorMessage } from '../system/caught-error.ts'
 
 /** A refusal. `status` and `text` are undefined where the reply has a text of its own. */
 export interface Refusal {
@@ -41,7 +43,46 @@ const REMEDIES: Readonly<Record<string, string>> = {
 const FIELD = /^[!-9;-~]+[ \t]*:[^\r\n]*$/
 const ADDRESS = /^[^\s<>@]+@[^\s<>@]+$/
 
-/** Parses the result of a lookup. Throws an Error that quotes a result that is no action. */
+/** A list of restrictions that a result names. Tables and policy servers in it need a class. */
+export interface NamedRestrictions {
+  readonly kind: 'restrictions'
+  readonly restrictions: readonly Extract<Restriction, { kind: PlainRestriction | 'class' }>[]
+}
+
+/** The classes of smtpd_restriction_classes by name. */
+export type RestrictionClasses = ReadonlyMap<string, readonly Restriction[]>
+
+/**
+ * Parses the result of a lookup, or of a policy server: an action, or restrictions and classes, separated by commas or blanks. Throws an Error
+ * that quotes a result that is neither.
+ */
+export function parseAccessResult(result: string, classes: RestrictionClasses): AccessAction | NamedRestrictions {
+  const words = restrictionsIn(result, classes)
+  if (words === undefined) return parseAccessAction(result)
+  const restrictions = words.flatMap((one) => ('tables' in one || one.kind === 'check_policy_service' ? [] : [one]))
+  if (restrictions.length < words.length)
+    throw new Error(`${JSON.stringify(result)} names a table or a server; write a class of smtpd_restriction_classes`)
+  return { kind: 'restrictions', restrictions }
+}
+
+/** The restrictions of a result; undefined for one that begins with another word. */
+function restrictionsIn(result: string, classes: RestrictionClasses): readonly Restriction[] | undefined {
+  const [first = ''] = result.trim().split(/\s/)
+  const [name = ''] = first.split(',')
+  if (ACTION_WORD.test(first) || (!isRestriction(name) && !classes.has(name))) return undefined
+  try {
+    const list = parseRestrictions(result, null)
+    assertClasses(list, classes)
+    return list
+  } catch (cause) {
+    throw new Error(`${JSON.stringify(result)}: ${errorMessage(cause)}`, { cause })
+  }
+}
+
+/** Words that begin an action, though restrictions have the same names. */
+const ACTION_WORD = /^(?:permit|reject|defer|defer_if_permit)$/i
+
+/** Parses an action. Throws an Error that quotes a text that is none. */
 export function parseAccessAction(result: string): AccessAction {
   const [, word = '', rest = ''] = /^(\S*)\s*([^]*)$/.exec(result.trim()) ?? []
   if (/^[45]\d\d$/.test(word)) return { kind: 'refuse', refusal: refusalOf(Number(word), `${word.charAt(0)}.7.1`, rest) }
@@ -51,7 +92,8 @@ export function parseAccessAction(result: string): AccessAction {
 
 function unknown(word: string): never {
   const remedy = REMEDIES[word.toUpperCase()]
-  const known = 'OK, DUNNO, REJECT, DEFER, DEFER_IF_PERMIT, 4NN, 5NN, HOLD, DISCARD, REDIRECT, BCC, PREPEND, WARN, INFO'
+  const known =
+    'OK, DUNNO, REJECT, DEFER, DEFER_IF_PERMIT, 4NN, 5NN, HOLD, DISCARD, REDIRECT, BCC, PREPEND, WARN, INFO, restrictions such as permit_mynetworks, or classes of smtpd_restriction_classes'
   throw new Error(`${word === '' ? 'an empty result' : JSON.stringify(word)} is no action: ${remedy ?? `write one of ${known}`}`)
 }
 

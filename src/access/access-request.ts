@@ -8,6 +8,8 @@ export interface AccessRequest {
   readonly recipient: string
   /** Sender and recipient as the client gave them: without a domain that this relay adds. */
   readonly given: { readonly sender: string; readonly recipient: string }
+  /** The recipient as the client gave it, in a form suitable for a reply. */
+  readonly path: string
   /** Size that the client declared, in bytes; 0 for none. */
   readonly size: number
   readonly login: { readonly name: string; readonly method: string } | undefined
@@ -15,6 +17,8 @@ export interface AccessRequest {
   readonly isTrusted: boolean
   /** True for a recipient to whom every client may send. */
   readonly isOpen: boolean
+  /** True for a recipient in relay_domains. */
+  readonly isInRelayDomains: boolean
   readonly encryption: { readonly version: string; readonly cipher: string } | undefined
   /** Identifies the transaction, for policy servers. */
   readonly instance: string

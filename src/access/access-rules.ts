@@ -1,18 +1,19 @@
 /**
- * Applies the lists of restrictions to a recipient (Postfix smtpd_check.c): smtpd_client_restrictions, smtpd_sender_restrictions, the
- * relay permission, smtpd_recipient_restrictions. A list ends at the first restriction that permits; a refusal ends all lists.
+ * Applies the lists of restrictions to a recipient (Postfix smtpd_check.c): smtpd_client_restrictions, smtpd_sender_restrictions,
+ * smtpd_relay_restrictions, smtpd_recipient_restrictions, and then relay_recipient_maps. A list ends at the first restriction that permits; a
+ * refusal ends all lists.
  */
 import type { Config } from '../config/options.ts'
 import type { PlainRestriction } from '../config/values/restrictions.ts'
 import { domainOf } from '../mail/address.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LookupForm } from '../rewriting/address-keys.ts'
-import type { AddressRules } from '../rewriting/address-map.ts'
+import { AddressMap, type AddressRules } from '../rewriting/address-map.ts'
 import { addressRules, type AddressSettings } from '../rewriting/lookup-rules.ts'
 import { LookupFailed, type LookupTable } from '../rewriting/lookup-table.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Net } from '../system/net.ts'
-import { parseAccessAction, type AccessAction, type Refusal } from './access-action.ts'
+import { parseAccessResult, type AccessAction, type NamedRestrictions } from './access-action.ts'
 import { LIST_NAMES, type AccessTables, type ListName, type OpenRestriction } from './access-tables.ts'
 import type { AccessEntries } from './access-entries.ts'
 import { describeSubject, type AccessRequest, type Subject } from './access-request.ts'
@@ -30,25 +31,28 @@ export interface TakenAction {
 }
 
 export interface AccessDecision {
-  readonly outcome: 'permit' | 'relay-denied' | SmtpReply
+  readonly outcome: 'permit' | SmtpReply
   readonly taken: readonly TakenAction[]
   /** Refusals after warn_if_reject. */
   readonly warnings: readonly SmtpReply[]
 }
 
 export interface AccessRulesDeps {
-  readonly config: AddressSettings & Pick<Config, 'smtpd_policy_service_default_action'>
+  readonly config: AddressSettings & Pick<Config, 'smtpd_policy_service_default_action' | 'smtpd_restriction_classes'>
   readonly tables: AccessTables
   /** Entries of commands, which come first in the list of their subject. */
   readonly entries: Pick<AccessEntries, 'isEmpty' | 'find'>
   readonly net: Pick<Net, 'lookupMx' | 'lookupAddresses'>
   readonly policies: Pick<PolicyClient, 'ask'>
+  /** True for an address that a table replaces, or keeps. Throws LookupFailed. */
+  readonly isAlias: (address: string) => boolean
   readonly warn: (text: string) => void
 }
 
 const SUBJECT_OF = {
   smtpd_client_restrictions: 'client',
   smtpd_sender_restrictions: 'sender',
+  smtpd_relay_restrictions: 'recipient',
   smtpd_recipient_restrictions: 'recipient',
 } as const satisfies Readonly<Record<ListName, Subject>>
 const CHECKED = {
@@ -57,10 +61,39 @@ const CHECKED = {
   check_recipient_access: 'recipient',
   check_sasl_access: 'login',
 } as const
-const SERVER_ERROR: Refusal = { code: 451, status: '4.3.5', text: 'Server configuration error' }
+const SERVER_ERROR: WholeReply = { kind: 'whole-reply', reply: { code: 451, status: '4.3.5', text: 'Server configuration error' } }
 const OK: AccessAction = { kind: 'ok' }
 const DUNNO: AccessAction = { kind: 'dunno' }
+const relayDenied = (code: number, status: string, path: string): WholeReply => ({
+  kind: 'whole-reply',
+  reply: { code, status, text: `<${path}>: Relay access denied` },
+})
 const refuse = (code: number, status: string, text: string): AccessAction => ({ kind: 'refuse', refusal: { code, status, text } })
+
+/** smtpd_relay_restrictions, when the parameter is not set. */
+const RELAY_PERMISSION = 'permit_mynetworks permit_sasl_authenticated defer_unauth_destination'
+/** Restrictions within restrictions, above which a result of a table names itself (Postfix check_table_result). */
+const MOST_LEVELS = 100
+
+/** The list, class or result in which a restriction stands. */
+interface Place {
+  readonly subject: Subject
+  readonly level: number
+  /** True after warn_if_reject: refusals are logged only. */
+  readonly warnsOnly: boolean
+}
+
+/** A refusal whose text does not begin with its subject. */
+interface WholeReply {
+  readonly kind: 'whole-reply'
+  readonly reply: SmtpReply
+}
+
+/** Restrictions to apply next: a class, or the result of a table. */
+interface OpenNested {
+  readonly kind: 'restrictions'
+  readonly restrictions: readonly OpenRestriction[]
+}
 
 /** State of one decision. */
 interface Course {
@@ -75,20 +108,27 @@ export class AccessRules {
   readonly #rules: AddressRules
   /** Null without smtpd_sender_login_maps. */
   readonly #logins: SenderLogins | null
+  /** Null without relay_recipient_maps. */
+  readonly #relayRecipients: AddressMap | null
 
   constructor(deps: AccessRulesDeps) {
     this.#deps = deps
     this.#rules = addressRules(deps.config)
-    const { logins } = deps.tables
+    const { logins, relayRecipients } = deps.tables
     // An owner of the local part alone owns it at mydomain too.
     const localDomains = new Set([...this.#rules.localDomains, deps.config.mydomain.toLowerCase()])
     this.#logins = logins === null ? null : new SenderLogins(logins, { ...this.#rules, localDomains })
+    this.#relayRecipients = relayRecipients === null ? null : new AddressMap(relayRecipients, this.#rules, false)
   }
 
-  /** True when there is no restriction and no entry: every recipient that the client may send to is permitted. */
+  /** True when there is no restriction but the relay permission, and no entry: every recipient that the client may send to is permitted. */
   get isIdle(): boolean {
     const { tables, entries } = this.#deps
-    return entries.isEmpty && LIST_NAMES.every((name) => tables.lists[name].length === 0)
+    const { smtpd_relay_restrictions: relay, ...others } = tables.lists
+    const hasLists = Object.values(others).some(({ length }) => length > 0) || this.#relayRecipients !== null
+    return (
+      entries.isEmpty && !hasLists && relay.map(({ kind, warnsOnly }) => `${warnsOnly ? '-' : ''}${kind}`).join(' ') === RELAY_PERMISSION
+    )
   }
 
   async decide(request: AccessRequest): Promise<AccessDecision> {
@@ -98,43 +138,79 @@ export class AccessRules {
   }
 
   async #outcome(request: AccessRequest, course: Course): Promise<AccessDecision['outcome']> {
-    const mayRelay = request.isTrusted || request.login !== undefined || request.isOpen
     for (const name of LIST_NAMES) {
-      if (name === 'smtpd_recipient_restrictions' && !mayRelay) return 'relay-denied'
       const refusal = await this.#list(name, request, course)
       if (refusal !== undefined) return refusal
       if (course.taken.some(({ action }) => action.kind === 'discard')) return 'permit'
     }
-    return course.deferred ?? 'permit'
+    return this.#unlisted(request) ?? course.deferred ?? 'permit'
+  }
+
+  /** Refuses a recipient in relay_domains that relay_recipient_maps lacks (Postfix check_rcpt_maps). */
+  #unlisted(request: AccessRequest): SmtpReply | undefined {
+    const { recipient } = request
+    if (this.#relayRecipients === null || !request.isInRelayDomains) return undefined
+    const about = `${describeSubject('recipient', request)} rejected`
+    try {
+      if (this.#deps.isAlias(recipient) || this.#relayRecipients.find(recipient) !== null) return undefined
+      return { code: 550, status: '5.1.1', text: `${about}: User unknown in relay recipient table` }
+    } catch (error) {
+      if (!(error instanceof LookupFailed)) throw error
+      this.#deps.warn(`${error.message}; recipients are refused with 451`)
+      return { code: 451, status: '4.3.0', text: `${about}: Temporary lookup failure` }
+    }
   }
 
   /** Applies the entry of commands and then the restrictions of a list. Returns the reply that refuses. */
   async #list(name: ListName, request: AccessRequest, course: Course): Promise<SmtpReply | undefined> {
     const subject = SUBJECT_OF[name]
     const { entries } = this.#deps
-    const entry = entries.isEmpty ? undefined : entries.find(subject, this.#forms(subject, request))
+    // An entry for a recipient never permits relaying.
+    const isOfEntries = !entries.isEmpty && name !== 'smtpd_relay_restrictions'
+    const entry = isOfEntries ? entries.find(subject, this.#forms(subject, request)) : undefined
     const first = entry === undefined ? 'next' : take(entry, { about: describeSubject(subject, request), warnsOnly: false }, course)
-    if (first !== 'next') return first === 'end' ? undefined : first
-    for (const restriction of this.#deps.tables.lists[name]) {
-      const checked = 'table' in restriction ? CHECKED[restriction.kind] : subjectOf(restriction.kind, subject)
-      const about = describeSubject(checked, request)
-      const result = take(await this.#actionOf(restriction, request), { about, warnsOnly: restriction.warnsOnly }, course)
-      if (result !== 'next') return result === 'end' ? undefined : result
-    }
-    return undefined
+    const place = { subject, level: 0, warnsOnly: false }
+    const result = first === 'next' ? await this.#apply(this.#deps.tables.lists[name], place, request, course) : first
+    return result === 'next' || result === 'end' ? undefined : result
   }
 
-  async #actionOf(restriction: OpenRestriction, request: AccessRequest): Promise<AccessAction> {
+  /** Applies restrictions in turn. Returns the reply that refuses, `end` when one permits, and `next` otherwise. */
+  async #apply(restrictions: readonly OpenRestriction[], place: Place, request: AccessRequest, course: Course): Promise<Step> {
+    for (const restriction of restrictions) {
+      const warnsOnly = place.warnsOnly || restriction.warnsOnly
+      const subject = 'table' in restriction ? CHECKED[restriction.kind] : subjectOf(restriction.kind, place.subject)
+      const result = await this.#resultOf(restriction, request)
+      const step =
+        result.kind === 'restrictions'
+          ? await this.#nested(result, { subject, level: place.level + 1, warnsOnly }, request, course)
+          : take(result, { about: describeSubject(subject, request), warnsOnly }, course)
+      if (step !== 'next') return step
+    }
+    return 'next'
+  }
+
+  #nested({ restrictions }: OpenNested, place: Place, request: AccessRequest, course: Course): Step | Promise<Step> {
+    if (place.level <= MOST_LEVELS) return this.#apply(restrictions, place, request, course)
+    this.#deps.warn('a result of an access table leads to itself; mail that meets it is refused with 451')
+    return SERVER_ERROR.reply
+  }
+
+  async #resultOf(restriction: OpenRestriction, request: AccessRequest): Promise<AccessAction | WholeReply | OpenNested> {
     if (restriction.kind === 'check_policy_service') return this.#policy(restriction, request)
+    if (restriction.kind === 'class') return { kind: 'restrictions', restrictions: this.#deps.tables.classes.get(restriction.name) ?? [] }
     if (!('table' in restriction)) return this.#plain(restriction.kind, request)
     try {
       const value = found(restriction.table, this.#forms(CHECKED[restriction.kind], request))
-      return value === undefined ? DUNNO : parseAccessAction(value)
+      return value === undefined ? DUNNO : this.#parse(value)
     } catch (error) {
       const what = error instanceof LookupFailed ? error.message : `${restriction.table.name}: ${errorMessage(error)}`
       this.#deps.warn(`${what}; mail that meets the entry is refused with 451`)
-      return { kind: 'refuse', refusal: SERVER_ERROR }
+      return SERVER_ERROR
     }
+  }
+
+  #parse(result: string): AccessAction | NamedRestrictions {
+    return parseAccessResult(result, this.#deps.config.smtpd_restriction_classes)
   }
 
   #forms(subject: Subject, { client, sender, recipient, login }: AccessRequest): readonly LookupForm[] {
@@ -151,19 +227,20 @@ export class AccessRules {
   }
 
   async #policy(
-    { name, server }: Extract<OpenRestriction, { kind: 'check_policy_service' }>,
+    service: Extract<OpenRestriction, { kind: 'check_policy_service' }>,
     request: AccessRequest,
-  ): Promise<AccessAction> {
+  ): Promise<AccessAction | NamedRestrictions> {
     const { policies, config, warn } = this.#deps
     try {
-      return parseAccessAction(await policies.ask(name, server, policyAttributes(request)))
+      return this.#parse(await policies.ask(service, { ...policyAttributes(request), policy_context: service.policy_context ?? '' }))
     } catch (error) {
-      warn(`check_policy_service ${name}: ${errorMessage(error)}; smtpd_policy_service_default_action is taken`)
-      return parseAccessAction(config.smtpd_policy_service_default_action)
+      const taken = service.default_action === undefined ? 'smtpd_policy_service_default_action' : 'its default_action'
+      warn(`check_policy_service ${service.name}: ${errorMessage(error)}; ${taken} is taken`)
+      return this.#parse(service.default_action ?? config.smtpd_policy_service_default_action)
     }
   }
 
-  async #plain(kind: PlainRestriction, request: AccessRequest): Promise<AccessAction> {
+  async #plain(kind: PlainRestriction, request: AccessRequest): Promise<AccessAction | WholeReply> {
     const { sender, recipient, given, login } = request
     switch (kind) {
       case 'permit':
@@ -172,6 +249,8 @@ export class AccessRules {
         return refuse(554, '5.7.1', 'Access denied')
       case 'defer':
         return refuse(450, '4.3.2', 'Try again later')
+      case 'defer_if_permit':
+        return { kind: 'defer-if-permit', refusal: { code: 450, status: '4.7.0', text: 'defer_if_permit requested' } }
       case 'permit_mynetworks':
         return request.isTrusted ? OK : DUNNO
       case 'permit_sasl_authenticated':
@@ -179,7 +258,9 @@ export class AccessRules {
       case 'permit_auth_destination':
         return request.isOpen ? OK : DUNNO
       case 'reject_unauth_destination':
-        return request.isOpen ? DUNNO : refuse(554, '5.7.1', 'Relay access denied')
+        return request.isOpen ? DUNNO : relayDenied(554, '5.7.1', request.path)
+      case 'defer_unauth_destination':
+        return request.isOpen ? DUNNO : relayDenied(454, '4.7.1', request.path)
       case 'reject_non_fqdn_sender':
         return isComplete(given.sender) ? DUNNO : refuse(504, '5.5.2', 'need fully-qualified address')
       case 'reject_non_fqdn_recipient':
@@ -220,17 +301,22 @@ export class AccessRules {
   }
 }
 
-/** Takes an action. Returns the reply that refuses, or whether the list ends. */
+/** The reply that refuses, or whether the list ends. */
+type Step = SmtpReply | 'next' | 'end'
+
+/** Takes an action. */
 function take(
-  action: AccessAction,
-  { about, warnsOnly }: { about: string; warnsOnly: boolean },
+  action: AccessAction | WholeReply,
+  { about, warnsOnly }: { readonly about: string; readonly warnsOnly: boolean },
   course: Course,
-): SmtpReply | 'next' | 'end' {
+): Step {
   switch (action.kind) {
     case 'ok':
       return 'end'
     case 'dunno':
       return 'next'
+    case 'whole-reply':
+      return warnsOnly ? (course.warnings.push(action.reply), 'next') : action.reply
     case 'refuse':
     case 'defer-if-permit': {
       const { code, status, text } = action.refusal
@@ -258,7 +344,8 @@ const NULL_MX = (address: string): string => `Domain ${domainOf(address)} does n
 const isComplete = (address: string): boolean => address === '' || /@(?:\[.+\]|[^@]+\.[^@.]+)$/.test(address)
 
 /** A plain restriction about sender or recipient names them, in whichever list it stands. */
-function subjectOf(kind: PlainRestriction | 'check_policy_service', list: Subject): Subject {
+function subjectOf(kind: PlainRestriction | 'check_policy_service' | 'class', list: Subject): Subject {
+  if (kind === 'class') return list
   if (kind.includes('sender')) return 'sender'
   return kind.includes('recipient') || kind.includes('unauth') ? 'recipient' : list
 }

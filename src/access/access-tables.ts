@@ -1,15 +1,19 @@
 /** Opens the access tables of all lists of restrictions, and smtpd_sender_login_maps. */
 import type { Config } from '../config/options.ts'
-import { isPatterns, type TableSource } from '../config/values/lookup-tables.ts'
 import type { AccessCheck, Restriction, RestrictionRule } from '../config/values/restrictions.ts'
 import { constantOf, type ResultText } from '../patterns/result-text.ts'
 import { openTable, type LookupTable } from '../rewriting/lookup-table.ts'
 import { readText } from '../rewriting/tables.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { parseAccessAction } from './access-action.ts'
+import { parseAccessResult, type RestrictionClasses } from './access-action.ts'
 
 /** Lists of restrictions, in the order in which RCPT applies them. */
-export const LIST_NAMES = ['smtpd_client_restrictions', 'smtpd_sender_restrictions', 'smtpd_recipient_restrictions'] as const
+export const LIST_NAMES = [
+  'smtpd_client_restrictions',
+  'smtpd_sender_restrictions',
+  'smtpd_relay_restrictions',
+  'smtpd_recipient_restrictions',
+] as const
 export type ListName = (typeof LIST_NAMES)[number]
 
 export type OpenRestriction = { readonly warnsOnly: boolean } & (
@@ -19,8 +23,12 @@ export type OpenRestriction = { readonly warnsOnly: boolean } & (
 
 export interface AccessTables {
   readonly lists: Readonly<Record<ListName, readonly OpenRestriction[]>>
+  /** smtpd_restriction_classes by name. */
+  readonly classes: ReadonlyMap<string, readonly OpenRestriction[]>
   /** Null without smtpd_sender_login_maps. */
   readonly logins: LookupTable | null
+  /** Null without relay_recipient_maps. */
+  readonly relayRecipients: LookupTable | null
 }
 
 export interface OpenedAccess {
@@ -29,43 +37,57 @@ export interface OpenedAccess {
   readonly warnings: readonly string[]
 }
 
+export type AccessSettings = Pick<
+  Config,
+  ListName | 'smtpd_sender_login_maps' | 'smtpd_restriction_classes' | 'relay_recipient_maps' | 'smtpd_policy_service_default_action'
+>
+
 /** Opens the tables. Throws an Error that names the parameter, and the path or value of the first mistake. */
-export function openAccess(config: Pick<Config, ListName | 'smtpd_sender_login_maps'>): OpenedAccess {
+export function openAccess(config: AccessSettings): OpenedAccess {
   const warnings: string[] = []
-  const opened = (name: ListName) => config[name].map((restriction) => openRestriction(name, restriction, warnings))
+  const { smtpd_restriction_classes: classes } = config
+  const opened = (name: string, list: readonly Restriction[]) =>
+    list.map((restriction) => openRestriction(name, restriction, { classes, warnings }))
   const lists = {
-    smtpd_client_restrictions: opened('smtpd_client_restrictions'),
-    smtpd_sender_restrictions: opened('smtpd_sender_restrictions'),
-    smtpd_recipient_restrictions: opened('smtpd_recipient_restrictions'),
+    smtpd_client_restrictions: opened('smtpd_client_restrictions', config.smtpd_client_restrictions),
+    smtpd_sender_restrictions: opened('smtpd_sender_restrictions', config.smtpd_sender_restrictions),
+    smtpd_relay_restrictions: opened('smtpd_relay_restrictions', config.smtpd_relay_restrictions),
+    smtpd_recipient_restrictions: opened('smtpd_recipient_restrictions', config.smtpd_recipient_restrictions),
   }
-  const { smtpd_sender_login_maps: sources } = config
-  const logins = sources.length === 0 ? null : openTable('smtpd_sender_login_maps', sources, { readFile: readText, substitutes: true })
-  return { access: { lists, logins: logins?.table ?? null }, warnings: [...warnings, ...(logins?.warnings ?? [])] }
+  named('smtpd_policy_service_default_action', () => void parseAccessResult(config.smtpd_policy_service_default_action, classes))
+  const openedClasses = new Map([...classes].map(([name, list]) => [name, opened(`smtpd_restriction_classes: ${name}`, list)]))
+  const plain = (name: 'smtpd_sender_login_maps' | 'relay_recipient_maps'): LookupTable | null => {
+    if (config[name].length === 0) return null
+    const { table, warnings: others } = openTable(name, config[name], { readFile: readText, substitutes: true })
+    warnings.push(...others)
+    return table
+  }
+  const [logins, relayRecipients] = [plain('smtpd_sender_login_maps'), plain('relay_recipient_maps')]
+  return { access: { lists, classes: openedClasses, logins, relayRecipients }, warnings }
 }
 
-function openRestriction(name: ListName, restriction: Restriction, warnings: string[]): OpenRestriction {
+/** Throws errors of `verify` with the name of the parameter. */
+function named(name: string, verify: () => void): void {
+  try {
+    verify()
+  } catch (cause) {
+    throw new Error(`${name}: ${errorMessage(cause)}`, { cause })
+  }
+}
+
+function openRestriction(
+  name: string,
+  restriction: Restriction,
+  { classes, warnings }: { readonly classes: RestrictionClasses; readonly warnings: string[] },
+): OpenRestriction {
+  const verify = (value: string): void => void parseAccessResult(value, classes)
+  if (restriction.kind === 'check_policy_service' && restriction.default_action !== undefined)
+    named(name, () => verify(restriction.default_action ?? ''))
   if (!('tables' in restriction)) return restriction
   const { kind, tables, warnsOnly } = restriction
-  for (const source of tables) verifyActions(name, source)
-  const opened = openTable(name, tables, { readFile: readText, substitutes: true, accept: requireAction })
+  // A result of patterns with groups of the match is verified when it is used.
+  const accept = (result: ResultText): ResultText => (result.highest === 0 ? (verify(constantOf(result) ?? ''), result) : result)
+  const opened = openTable(name, tables, { readFile: readText, substitutes: true, accept, verify })
   warnings.push(...opened.warnings)
   return { kind, warnsOnly, table: opened.table }
-}
-
-/** Verifies the result of a pattern. One with groups of the match is verified when it is used. */
-function requireAction(result: ResultText): ResultText {
-  if (result.highest === 0) parseAccessAction(constantOf(result) ?? '')
-  return result
-}
-
-/** Verifies the values that the configuration contains itself. Those of text files are verified when they are used. */
-function verifyActions(name: ListName, source: TableSource): void {
-  if (isPatterns(source) || source.kind === 'texthash') return
-  for (const value of source.kind === 'static' ? [source.value] : source.entries.values()) {
-    try {
-      parseAccessAction(value)
-    } catch (error) {
-      throw new Error(`${name}: ${errorMessage(error)}`, { cause: error })
-    }
-  }
 }

@@ -29,6 +29,5 @@ export function policyAttributes({ client, login, encryption, ...request }: Acce
     encryption_protocol: encryption?.version ?? '',
     encryption_cipher: encryption?.cipher ?? '',
     encryption_keysize: '',
-    policy_context: '',
   }
 }

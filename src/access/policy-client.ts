@@ -1,14 +1,14 @@
 /** Asks policy servers (Postfix SMTPD_POLICY_README): attributes in, an action of access(5) out. Connections are kept. */
 import { isUtf8 } from 'node:buffer'
 import { isIP, type Socket } from 'node:net'
-import type { PolicyServer } from '../config/values/restrictions.ts'
+import type { PolicyService } from '../config/values/restrictions.ts'
 import { minutes, SECOND, sleep, withTimeout, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 
 export interface PolicyClientDeps {
   readonly net: Pick<Net, 'dial' | 'lookupHost'>
   readonly clock: Clock
-  /** Time limit for a connection, and for an answer (smtpd_policy_service_timeout). */
+  /** Time limit for a connection, and for an answer (smtpd_policy_service_timeout), of servers without one of their own. */
   readonly timeout: () => Duration
 }
 
@@ -35,22 +35,22 @@ export class PolicyClient {
   }
 
   /** Returns the action. Rejects with an Error that names the server after two tries without an answer. */
-  async ask(name: string, server: PolicyServer, attributes: Readonly<Record<string, string>>): Promise<string> {
+  async ask(service: PolicyService, attributes: Readonly<Record<string, string>>): Promise<string> {
     const request = `${Object.entries(attributes)
       .map(([key, value]) => `${key}=${value.replaceAll(/[\r\n\0]/g, '?')}\n`)
       .join('')}\n`
-    const kept = this.#idle.get(name)?.pop()
+    const kept = this.#idle.get(service.name)?.pop()
     if (kept !== undefined) {
       kept.timer.cancel()
       // The server may have closed a kept connection, so that a failure is not counted as a try.
-      const action = await this.#askOn(kept.socket, name, request).catch(() => undefined)
+      const action = await this.#askOn(kept.socket, service, request).catch(() => undefined)
       if (action !== undefined) return action
     }
     try {
-      return await this.#askOn(await this.#connect(server), name, request)
+      return await this.#askOn(await this.#connect(service), service, request)
     } catch {
       await sleep(this.#deps.clock, RETRY_DELAY)
-      return this.#askOn(await this.#connect(server), name, request)
+      return this.#askOn(await this.#connect(service), service, request)
     }
   }
 
@@ -64,9 +64,14 @@ export class PolicyClient {
     this.#idle.clear()
   }
 
-  async #connect(server: PolicyServer): Promise<Socket> {
+  #timeoutOf({ timeout }: PolicyService): Duration {
+    return timeout ?? this.#deps.timeout()
+  }
+
+  async #connect(service: PolicyService): Promise<Socket> {
     const { net } = this.#deps
-    const timeout = this.#deps.timeout()
+    const { server } = service
+    const timeout = this.#timeoutOf(service)
     const at = 'path' in server ? { address: server.path, port: 0 } : { address: await this.#addressOf(server.host), port: server.port }
     const socket = await net.dial({ ...at, timeout })
     // The event `close` follows each error.
@@ -81,16 +86,16 @@ export class PolicyClient {
     return found.records[0]
   }
 
-  async #askOn(socket: Socket, name: string, request: string): Promise<string> {
-    const { clock, timeout } = this.#deps
+  async #askOn(socket: Socket, service: PolicyService, request: string): Promise<string> {
+    const { clock } = this.#deps
     try {
       const answer = answerOf(socket)
       socket.write(request)
-      const text = await withTimeout(answer, clock, timeout())
+      const text = await withTimeout(answer, clock, this.#timeoutOf(service))
       const action = /(?:^|\n)action=([^\n]*)/.exec(text ?? '')?.[1]
       if (action === undefined)
         throw new Error(text === undefined ? 'no answer in time' : `no action in ${JSON.stringify(text.slice(0, 100))}`)
-      this.#keep(name, socket)
+      this.#keep(service.name, socket)
       return action
     } catch (error) {
       socket.destroy()

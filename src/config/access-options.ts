@@ -1,7 +1,7 @@
 /** Parameters of access control: which mail of which clients is taken. */
 import { tables } from './values/lookup-tables.ts'
 import { option } from './values/option.ts'
-import { restrictions } from './values/restrictions.ts'
+import { restrictionClasses, restrictions } from './values/restrictions.ts'
 import * as is from './values/values.ts'
 
 export const ACCESS_OPTIONS = {
@@ -15,10 +15,25 @@ export const ACCESS_OPTIONS = {
     '',
     'Restrictions by sender, applied at each RCPT after smtpd_client_restrictions.',
   ),
+  smtpd_relay_restrictions: option(
+    restrictions('check_recipient_access'),
+    'permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination',
+    'Clients that may relay to any domain, applied at each RCPT after smtpd_sender_restrictions; it must refuse strangers.',
+  ),
   smtpd_recipient_restrictions: option(
     restrictions('check_recipient_access'),
     '',
     'Restrictions by recipient, applied at each RCPT to recipients that the client may send to.',
+  ),
+  smtpd_restriction_classes: option(
+    restrictionClasses,
+    '',
+    'Table of lists of restrictions by name, which lists and results of access tables may name: insiders_only = ["check_sender_access texthash:/PATH", "reject"].',
+  ),
+  relay_recipient_maps: option(
+    tables,
+    '',
+    'Lookup tables of all recipients in relay_domains, by address or @domain; others are refused with 550. Empty for no such list.',
   ),
   smtpd_sender_login_maps: option(
     tables,

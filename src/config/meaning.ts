@@ -19,6 +19,7 @@ import { foreignTableType } from './values/postfix-parameters.ts'
 import type { Problem } from './values/problem.ts'
 import { signedFieldsMistake, type SignedLists } from './values/signed-fields.ts'
 import { assertTableWrapperLevel, assertWrapperLevel, parseTlsPolicy } from './tls-policy-map.ts'
+import { assertClasses, assertClosed } from './values/restrictions.ts'
 import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
 import { parseNextHops, parseTransport, type Transport } from './transport-map.ts'
 
@@ -173,6 +174,21 @@ const mailReaders = (config: Config, origins: Origins): Readers => ({
   always_bcc: () => assertAddress(config.always_bcc, config.myorigin, 'always_bcc'),
 })
 
+/** Lists of access restrictions, whose classes must exist. */
+const restrictionReaders = (config: Config): Readers => {
+  const { smtpd_restriction_classes: classes } = config
+  return {
+    smtpd_client_restrictions: () => assertClasses(config.smtpd_client_restrictions, classes),
+    smtpd_sender_restrictions: () => assertClasses(config.smtpd_sender_restrictions, classes),
+    smtpd_relay_restrictions: () => {
+      assertClasses(config.smtpd_relay_restrictions, classes)
+      assertClosed(config.smtpd_relay_restrictions)
+    },
+    smtpd_recipient_restrictions: () => assertClasses(config.smtpd_recipient_restrictions, classes),
+    smtpd_restriction_classes: () => classes.forEach((list, name) => assertClasses(list, classes, [name])),
+  }
+}
+
 const routeReaders = (config: Config): Readers => ({
   relay_domains: () => assertNoForeignTable(config.relay_domains, 'relay_domains', REMEDY_AS_LIST),
   smtp_sasl_password_maps: () => assertNoForeignTable([config.smtp_sasl_password_maps], 'smtp_sasl_password_maps', REMEDY_AS_FILE),
@@ -189,7 +205,12 @@ const routeReaders = (config: Config): Readers => ({
 
 /** The values to parse, without defaults, which are valid. */
 function trials(config: Config, origins: Origins): readonly Trial[] {
-  const readers = { ...addressReaders(config, origins), ...mailReaders(config, origins), ...routeReaders(config) }
+  const readers = {
+    ...addressReaders(config, origins),
+    ...mailReaders(config, origins),
+    ...restrictionReaders(config),
+    ...routeReaders(config),
+  }
   const given = Object.entries(readers).flatMap(([name, read]) => {
     const where = origins.parameter(name as OptionName)
     return where === undefined ? [] : [{ where, read }]

@@ -38,6 +38,7 @@ export const SMTPD_OPTIONS = {
     '100',
     'Commands without mail (HELO, RSET, NOOP, VRFY, ETRN) above which each one counts as an error.',
   ),
+  smtpd_helo_required: option(is.flag, 'no', 'Refuse MAIL with 503 before HELO or EHLO.'),
   disable_vrfy_command: option(is.flag, 'no', 'Refuse VRFY, and do not announce it.'),
   smtpd_discard_ehlo_keywords: option(
     is.words(...is.EHLO_KEYWORDS),

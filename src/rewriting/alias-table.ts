@@ -21,7 +21,7 @@ export function openAliasTable(sources: readonly TableSource[], readFile: ReadFi
   const resolved = (name: string, value: string): string => resolve(name, value, { readFile, limit })
   const accept = (result: ResultText): ResultText => parseResult(resolved('of a pattern', constantOf(result) ?? '').replaceAll('$', '$$$$'))
   const lists = sources.map((source): TableSource => {
-    if (isPatterns(source)) return source
+    if (isPatterns(source) || source.kind === 'cidr') return source
     if (source.kind === 'static') return { kind: 'static', value: resolved('*', source.value) }
     const entries = source.kind === 'inline' ? source.entries : fileEntries(source.path, readFile, warnings)
     return { kind: 'inline', entries: new Map([...entries].map(([name, value]) => [name, resolved(name, value)])) }

@@ -1,6 +1,7 @@
 /** Opens the lookup tables of a parameter. Tables are read once; a reload opens them again. */
 import { errorMessage } from '../system/caught-error.ts'
-import { isPatterns, type PatternSource, type TableSource } from '../config/values/lookup-tables.ts'
+import { isPatterns, type CidrSource, type PatternSource, type TableSource } from '../config/values/lookup-tables.ts'
+import { CidrTable } from '../patterns/cidr-table.ts'
 import { lookUpAtOnce, MatchTooLong } from '../patterns/matching.ts'
 import { PatternTable, type ResultRules, type RuleLine } from '../patterns/pattern-table.ts'
 import { logicalLines, parseTexthash } from './texthash.ts'
@@ -30,19 +31,37 @@ export interface OpenedTable {
 /** How files are read, and how results of patterns are understood. */
 export interface Opening extends ResultRules {
   readonly readFile: (path: string) => string
+  /** Throws an Error for a value that cannot be used. One in a text file is a warning, as the value may never be looked up. */
+  readonly verify?: ((value: string) => void) | undefined
 }
 
 /** Opens the tables of a parameter. Throws an Error that names parameter and path when a file cannot be read. */
 export function openTable(name: string, sources: readonly TableSource[], opening: Opening): OpenedTable {
   const warnings: string[] = []
   const finds = sources.map((source): LookupTable['find'] => {
-    if (source.kind === 'static') return () => source.value
     if (isPatterns(source)) return findPattern(name, openPatterns(name, source, opening))
+    if (source.kind === 'cidr') {
+      const networks = new CidrTable(ruleLines(name, source, opening), (result) => opening.verify?.(result))
+      return (_key, whole) => (whole === undefined ? undefined : networks.find(whole))
+    }
+    if (source.kind !== 'texthash') verifyWritten(name, source.kind === 'static' ? [source.value] : source.entries.values(), opening)
+    if (source.kind === 'static') return () => source.value
     const entries = source.kind === 'inline' ? source.entries : fileEntries(name, source.path, { ...opening, warnings })
     return (key) => entries.get(key)
   })
   const [only = () => undefined] = finds
   return { table: { name, find: finds.length < 2 ? only : (key, whole) => firstOf(finds, key, whole) }, warnings }
+}
+
+/** Verifies values of the configuration itself. Throws an Error that names the parameter. */
+function verifyWritten(name: string, values: Iterable<string>, { verify }: Opening): void {
+  for (const value of values) {
+    try {
+      verify?.(value)
+    } catch (cause) {
+      throw new Error(`${name}: ${errorMessage(cause)}`, { cause })
+    }
+  }
 }
 
 function firstOf(finds: readonly LookupTable['find'][], key: string, whole: string | undefined): string | undefined {
@@ -58,7 +77,7 @@ export function openPatterns(name: string, source: PatternSource, opening: Openi
   return new PatternTable(source.kind, ruleLines(name, source, opening), opening)
 }
 
-function ruleLines(name: string, source: PatternSource, { readFile }: Opening): readonly RuleLine[] {
+function ruleLines(name: string, source: PatternSource | CidrSource, { readFile }: Opening): readonly RuleLine[] {
   if ('rules' in source) return source.rules.map((text, i) => ({ where: `${name}: rule ${i + 1}`, text: octetsOf(text) }))
   const content = contentOf(name, source.path, readFile)
   return logicalLines(content).map(({ text, number }) => ({
@@ -94,9 +113,16 @@ function contentOf(name: string, path: string, readFile: Opening['readFile']): s
 function fileEntries(
   name: string,
   path: string,
-  { readFile, warnings }: { readonly readFile: Opening['readFile']; readonly warnings: string[] },
+  { readFile, verify, warnings }: Pick<Opening, 'readFile' | 'verify'> & { readonly warnings: string[] },
 ): ReadonlyMap<string, string> {
   const { entries, ignored } = parseTexthash(contentOf(name, path, readFile))
   warnings.push(...ignored.map((text) => `${name}: ${path}, ${text}`))
+  for (const [key, value] of entries) {
+    try {
+      verify?.(value)
+    } catch (error) {
+      warnings.push(`${name}: ${path}, ${key}: ${errorMessage(error)}; mail that meets the entry is refused with 451`)
+    }
+  }
   return entries
 }

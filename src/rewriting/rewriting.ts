@@ -85,6 +85,12 @@ export class Rewriting {
     return rewritten.list
   }
 
+  /** True for a recipient that a table replaces, or names as it is. Throws LookupFailed. */
+  isListed(address: string): boolean {
+    const { ofRole, common } = this.#classes.envelope_recipient
+    return [ofRole, common, this.#recipients.maps.aliases].some((map) => map !== null && map.find(address) !== null)
+  }
+
   #canonical(address: string, role: AddressRole): string {
     const result = canonical(address, this.#classes[classOf('envelope', role)])
     return result === address ? address : this.#valid(result, address)

@@ -7,7 +7,7 @@ import type { DeadEnds } from '../delivery/routing/dead-ends.ts'
 import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { RelayPolicy } from './relay-policy.ts'
-import { relayDenied } from './replies.ts'
+import { echo, relayDenied } from './replies.ts'
 import type { Transaction } from './transaction.ts'
 
 export interface RecipientRules {
@@ -38,8 +38,9 @@ export function refusalOf(recipient: Recipient, about: Circumstances): SmtpReply
   // A message that is discarded needs no further decision, as in Postfix smtpd.
   if (transaction.handling?.discard === true) return undefined
   if (!rules.restrictions.isIdle) return restricted(recipient, about)
-  if (isOwn(session)) return undefined
-  return rules.access.isOpen(recipient.address) ? rules.deadEnds.refusalOf(recipient, transaction.sender) : relayDenied(recipient.path)
+  const own = isOwn(session)
+  if (!own && !rules.access.isOpen(recipient.address)) return relayDenied(recipient.path)
+  return rules.deadEnds.refusalOf(recipient, transaction.sender, own)
 }
 
 /** True for clients that may send to any recipient. Notices about their mail go to senders that are responsible for it. */
@@ -51,14 +52,15 @@ async function restricted(
 ): Promise<SmtpReply | undefined> {
   const { sender, givenSender, declaredSize: size, instance } = transaction
   const envelope = { sender, recipient: address, given: { sender: givenSender, recipient: given } }
-  const request = { ...session, ...envelope, size, instance, isOpen: rules.access.isOpen(address) }
+  const isOpen = rules.access.isOpen(address)
+  const isInRelayDomains = rules.access.isInRelayDomains(address)
+  const request = { ...session, ...envelope, path: echo(path), size, instance, isOpen, isInRelayDomains }
   const decision = await rules.restrictions.decide(request)
   report(decision, request, { events: rules.events, isHeld: transaction.handling?.hold === true })
   const { outcome } = decision
-  if (outcome === 'relay-denied') return relayDenied(path)
   if (outcome !== 'permit') return outcome
   const isDiscarded = decision.taken.some(({ action }) => action.kind === 'discard')
-  const deadEnd = isOwn(session) || isDiscarded ? undefined : await rules.deadEnds.refusalOf({ address, path }, sender)
+  const deadEnd = isDiscarded ? undefined : await rules.deadEnds.refusalOf({ address, path }, sender, isOwn(session))
   if (deadEnd !== undefined) return deadEnd
   transaction.take(decision.taken)
   return undefined

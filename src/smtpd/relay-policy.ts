@@ -1,4 +1,4 @@
-/** Relay permissions (Postfix smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination). */
+/** The properties of clients and recipients on which smtpd_relay_restrictions depend. */
 import { domainOf } from '../mail/address.ts'
 import type { Config } from '../config/options.ts'
 import { Networks } from '../config/values/networks.ts'
@@ -64,11 +64,12 @@ export class RelayPolicy {
    */
   isOpen(recipient: string): boolean {
     if (this.#own.has(recipient.toLowerCase())) return true
-    return !isRouted(recipient) && this.#isRelayDomain(domainOf(recipient))
+    return this.isInRelayDomains(recipient)
   }
 
-  #isRelayDomain(domain: string): boolean {
-    for (let name = domain; ; name = name.slice(name.indexOf('.') + 1)) {
+  isInRelayDomains(recipient: string): boolean {
+    if (isRouted(recipient)) return false
+    for (let name = domainOf(recipient); ; name = name.slice(name.indexOf('.') + 1)) {
       if (this.#domains.has(name)) return true
       if (!name.includes('.')) return false
     }

@@ -16,6 +16,7 @@ export const TLS_READY = reply(220, '2.0.0', 'Ready to start TLS')
 
 export const TLS_ACTIVE = reply(554, '5.5.1', 'Error: TLS already active')
 export const NEEDS_TLS = reply(530, '5.7.0', 'Must issue a STARTTLS command first')
+export const NEEDS_HELO = reply(503, '5.5.1', 'Error: send HELO/EHLO first')
 export const NEEDS_AUTH = reply(530, '5.7.0', 'Authentication required')
 
 export const NOT_AUTHORIZED = reply(550, '5.7.0', 'Error: insufficient authorization')
@@ -48,7 +49,7 @@ export const BAD_ETRN_DOMAIN = reply(501, undefined, 'Error: invalid parameter s
 export const SIZE_EXCEEDED = reply(552, '5.3.4', 'Message size exceeds fixed limit')
 
 /** Client text in a form suitable for a reply: ASCII, one line, limited length. */
-const echo = (text: string): string => text.replace(/[^ -~]/gu, '?').slice(0, ECHO_LIMIT)
+export const echo = (text: string): string => text.replace(/[^ -~]/gu, '?').slice(0, ECHO_LIMIT)
 
 /** 501 with the correct syntax. */
 export const syntax = (text: string): SmtpReply => reply(501, '5.5.4', `Syntax: ${text}`)

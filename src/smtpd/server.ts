@@ -35,7 +35,7 @@ export interface SmtpdDeps {
   readonly flushDomain: FlushDomain
   /** Opened access tables. */
   readonly access: AccessTables
-  readonly deadEnds: Pick<DeadEnds, 'refusalOf'>
+  readonly deadEnds: Pick<DeadEnds, 'refusalOf' | 'isAlias'>
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
 }
@@ -180,7 +180,7 @@ function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { conne
       limits: new ClientLimits(config, clock),
       refusal: (size) => intake.refusal(size),
       flushDomain,
-      restrictions: new AccessRules({ config, tables, entries, net, policies, warn }),
+      restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),
       hourly,
       nextInstance: () => `${startedAt}.${(++transactions).toString(36)}`,
     },

@@ -31,6 +31,7 @@ export type SessionSettings = CommandStatsSettings &
     Config,
     | 'myhostname'
     | 'smtpd_banner'
+    | 'smtpd_helo_required'
     | 'myorigin'
     | 'local_header_rewrite_clients'
     | 'soft_bounce'
@@ -227,6 +228,7 @@ export class Session implements CommandHandler {
   }
 
   mail(argument: string): Answer {
+    if (this.#context.settings.smtpd_helo_required && this.#identity.helo === '') return { reply: replies.NEEDS_HELO }
     if (this.#identity.lacksLogin) return { reply: replies.NEEDS_AUTH }
     if (this.#transaction !== null) return { reply: replies.badSequence('nested MAIL command') }
     if (this.#chunks.inProgress) return { reply: replies.badSequence('MAIL after BDAT') }

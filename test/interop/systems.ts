@@ -49,6 +49,8 @@ export interface PairOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** Settings of deferd that replace those of both. */
   readonly ownSettings?: Readonly<Record<string, string>>
+  /** Tables of deferd's configuration file. */
+  readonly ownTables?: Readonly<Record<string, unknown>>
   /** Settings of Postfix that deferd does not have, or that replace those of both. */
   readonly referenceSettings?: Readonly<Record<string, string>>
   /** Entries of transport_maps. */
@@ -109,7 +111,7 @@ export async function startDeferd(folder: string, options: PairOptions): Promise
   const own = { relayhost: `[127.0.0.1]:${sink.port}`, queue_directory: directory, smtpd_listen: `127.0.0.1:${port}` }
   const settings = { ...COMMON, ...own, ...options.settings, ...options.ownSettings }
   const overrides = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-  const loaded = configFrom({ transport_maps: options.transportMaps ?? {} }, 'relay.example', { overrides })
+  const loaded = configFrom({ transport_maps: options.transportMaps ?? {}, ...options.ownTables }, 'relay.example', { overrides })
   const events = new Events(() => systemClock.now())
   const lines: string[] = []
   // The Postfix of Debian 12 has no tls= in its lines (smtp_log_tls_feature_status, Postfix 3.11).

@@ -111,8 +111,9 @@ describe('mail that this relay would return is refused from strangers', () => {
   ])('%s', async (_, address, settings, reply) => {
     const all = { ...LISTENING, ...settings }
     expect(await replyTo(address, all, HERE)).toBe(reply.replace('ADDRESS', address))
-    // Own clients get a notice.
-    expect(await replyTo(address, all, HERE, '127.0.0.1')).toBe('250 2.1.5 Ok')
+    // Own clients get a notice, but for transports that refuse all mail.
+    const own = settings?.transport_maps !== undefined ? reply.replace('ADDRESS', address) : '250 2.1.5 Ok'
+    expect(await replyTo(address, all, HERE, '127.0.0.1')).toBe(own)
   })
 
   const RELAY_DOMAINS = { relay_domains: ['us.example', 'relay.example'] }

@@ -18,7 +18,7 @@ const context = {
   limits: new ClientLimits(config, new VirtualClock()),
   refusal: () => undefined,
   flushDomain: () => true,
-  deadEnds: { refusalOf: async () => undefined },
+  deadEnds: { refusalOf: () => undefined },
   restrictions: { isIdle: true, decide: () => Promise.reject(new Error('no restriction is configured')) },
   hourly: new HourlyLimits(new VirtualClock()),
   nextInstance: () => 'x',

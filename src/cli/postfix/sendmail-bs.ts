@@ -39,7 +39,7 @@ export async function standAlone(shell: Shell, given: Config): Promise<void> {
     intake: { refusal: () => undefined },
     flushDomain: () => false,
     access: openAccess(config).access,
-    deadEnds: { refusalOf: async () => undefined },
+    deadEnds: { refusalOf: () => undefined, isAlias: () => false },
   })
   await socket.ended
   await smtpd.close(0)

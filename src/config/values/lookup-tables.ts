@@ -3,7 +3,7 @@
  * `texthash:/path`, `static:value`, `regexp:/path`, `pcre:/path`, or a list of them. Pure: no file is read.
  */
 import { errorMessage } from '../../system/caught-error.ts'
-import { foreignTableType } from './postfix-parameters.ts'
+import { foreignTable, foreignTableType } from './postfix-parameters.ts'
 import type { Kind } from './values.ts'
 
 /** One lookup table. */
@@ -12,15 +12,19 @@ export type TableSource =
   | { readonly kind: 'texthash'; readonly path: string }
   | { readonly kind: 'static'; readonly value: string }
   | PatternSource
+  | CidrSource
+
+/** A table of networks: a file, or rules. */
+export type CidrSource = RulesIn<'cidr'>
 
 /** A table of patterns: a file, or rules. */
-export type PatternSource =
-  | { readonly kind: 'regexp' | 'pcre'; readonly path: string }
-  | { readonly kind: 'regexp' | 'pcre'; readonly rules: readonly string[] }
+export type PatternSource = RulesIn<'regexp' | 'pcre'>
+
+type RulesIn<Type> = { readonly kind: Type; readonly path: string } | { readonly kind: Type; readonly rules: readonly string[] }
 
 export const isPatterns = (source: TableSource): source is PatternSource => source.kind === 'regexp' || source.kind === 'pcre'
 
-const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH, regexp:/PATH, pcre:/PATH or static:value'
+const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH, cidr:/PATH, regexp:/PATH, pcre:/PATH or static:value'
 
 /** The tables are searched in order. */
 export const tables: Kind<readonly TableSource[]> = (given) => {
@@ -69,17 +73,19 @@ function parseTable(text: string): TableSource {
     }
     case 'regexp':
     case 'pcre':
-      return patternSource(type, text, rest)
+      return { kind: type, ...rulesIn(type, text, rest) }
+    case 'cidr':
+      return { kind: type, ...rulesIn(type, text, rest) }
   }
   const foreign = foreignTableType(text)
   if (foreign === undefined) throw new Error(`${JSON.stringify(text)} is not a lookup table; ${FORMS}`)
-  throw new Error(`deferd does not read ${foreign}: tables; name the text file itself, without postmap: texthash:/PATH`)
+  throw new Error(foreignTable(foreign))
 }
 
-function patternSource(kind: PatternSource['kind'], whole: string, rest: string): PatternSource {
-  if (rest.startsWith('{') && rest.endsWith('}')) return { kind, rules: splitOutsideBraces(rest.slice(1, -1)).map(stripped) }
+function rulesIn(kind: string, whole: string, rest: string): { readonly path: string } | { readonly rules: readonly string[] } {
+  if (rest.startsWith('{') && rest.endsWith('}')) return { rules: splitOutsideBraces(rest.slice(1, -1)).map(stripped) }
   if (rest === '') throw new Error(`${JSON.stringify(whole)} has no path; write ${kind}:/PATH`)
-  return { kind, path: rest }
+  return { path: rest }
 }
 
 function inlineEntries(whole: string, text: string): ReadonlyMap<string, string> {

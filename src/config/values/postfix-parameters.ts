@@ -6,7 +6,6 @@
 const NO_LOCAL = 'deferd has no mailboxes and no local delivery; remove it, and route mail for own domains by [transport_maps]'
 const NO_FILTER =
   'deferd has no content filter and no Milter; remove it, or filter in a relay before deferd; mail is signed by [dkim."example.com"] tables (docs/dkim.md)'
-const RELAY_RULES = 'remove it: clients in mynetworks and clients after AUTH may relay, others only to relay_domains'
 const AT_RCPT = 'write smtpd_client_restrictions, smtpd_sender_restrictions or smtpd_recipient_restrictions, which apply at RCPT'
 const TLS_VERSIONS = 'remove it: TLS 1.2 or newer with the ciphers of Node (node --tls-min-v1.3 for more)'
 const IN_MEMORY = 'remove it: deferd keeps TLS sessions in memory'
@@ -61,9 +60,10 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
     'virtual_alias_domains',
     'remove it: virtual_alias_maps apply to all recipients; clients may send to mynetworks and relay_domains as before',
   ],
-  ['smtpd_relay_restrictions smtpd_reject_unlisted_recipient relay_recipient_maps', RELAY_RULES],
+  ['smtpd_reject_unlisted_recipient', 'remove it: recipients that relay_recipient_maps lacks are always refused'],
   ['smtpd_helo_restrictions smtpd_data_restrictions smtpd_end_of_data_restrictions', AT_RCPT],
-  ['smtpd_delay_reject smtpd_helo_required strict_rfc821_envelopes smtpd_restriction_classes', AT_RCPT],
+  ['smtpd_delay_reject', 'remove it: all restrictions are applied at RCPT'],
+  ['strict_rfc821_envelopes', 'remove it: addresses without <> are accepted'],
   ['relay_transport default_transport', ROUTES],
   ['smtp_destination_concurrency_limit relay_destination_concurrency_limit', 'write default_destination_concurrency_limit'],
   ['smtp_destination_recipient_limit relay_destination_recipient_limit', 'write default_destination_recipient_limit'],
@@ -98,3 +98,10 @@ const TABLE_TYPE =
 
 /** Type of a lookup table of Postfix that deferd cannot read (DATABASE_README), such as `hash`; undefined for other text. */
 export const foreignTableType = (text: string): string | undefined => TABLE_TYPE.exec(text.trim())?.[1]
+
+/** Types that postmap makes from text files. */
+const INDEXED: ReadonlySet<string> = new Set(['hash', 'btree', 'lmdb', 'cdb', 'dbm', 'sdbm'])
+
+/** The problem of a table of a type that deferd does not read. */
+export const foreignTable = (type: string): string =>
+  `deferd does not read ${type}: tables; ${INDEXED.has(type) ? 'name the text file itself, without postmap: texthash:/PATH' : 'write its entries into a text file, and name that: texthash:/PATH'}`

@@ -1,6 +1,7 @@
 /**
- * Finds recipients whose mail this relay would return by itself, so that mail of strangers to them is refused at RCPT: a notice would go to a
- * sender that may be forged. Such a recipient has the transport `error`, a domain that accepts no mail, or this relay as its mail exchanger.
+ * Finds recipients whose mail this relay would return by itself. Recipients with the transport `error` or `retry` are refused at RCPT. Those of
+ * strangers are also refused when their domain accepts no mail or has this relay as its mail exchanger: a notice would go to a sender that may
+ * be forged.
  */
 import type { Config } from '../../config/options.ts'
 import { parseNextHop } from '../../config/values/next-hop.ts'
@@ -11,14 +12,21 @@ import { MINUTE, type Clock, type Duration } from '../../system/clock.ts'
 import type { Net } from '../../system/net.ts'
 import { HostFinder, QUERIES_PER_HOP, type HostSearch } from './host-finder.ts'
 import type { Router } from './router.ts'
+import { MALFORMED } from './sender-routing.ts'
 
 export interface DeadEndsDeps {
   readonly config: Config
   readonly net: Net
   readonly clock: Clock
-  readonly router: Pick<Router, 'route'>
+  readonly router: Pick<Router, 'route' | 'hasErrors'>
   /** Null when no parameter asks for rewriting. */
-  readonly rewriting: Pick<Rewriting, 'recipients'> | null
+  readonly rewriting: Pick<Rewriting, 'recipients' | 'isListed'> | null
+}
+
+/** A recipient, and the path that the client gave for it. */
+interface GivenRecipient {
+  readonly address: string
+  readonly path: string
 }
 
 /** Status and text for a recipient that mail does not reach. */
@@ -48,14 +56,23 @@ export class DeadEnds {
     this.#names = new Set([config.myhostname.toLowerCase(), config.smtp_helo_name.toLowerCase()])
   }
 
+  /** True for a recipient that a table replaces, or names as it is. Throws LookupFailed. */
+  isAlias(address: string): boolean {
+    return this.#deps.rewriting?.isListed(address) ?? false
+  }
+
   /**
    * Returns the reply that refuses a recipient from which no mail is delivered; undefined when some of its addresses may get mail, and when
-   * that is not known. `path` is the recipient as the client gave it.
+   * that is not known. `path` is the recipient as the client gave it. Recipients of own clients are refused by their transport only.
    */
-  async refusalOf({ address, path }: { readonly address: string; readonly path: string }, sender: string): Promise<SmtpReply | undefined> {
+  refusalOf(recipient: GivenRecipient, sender: string, isOwn: boolean): undefined | Promise<SmtpReply | undefined> {
+    return isOwn && !this.#deps.router.hasErrors ? undefined : this.#refusalOf(recipient, sender, isOwn)
+  }
+
+  async #refusalOf({ address, path }: GivenRecipient, sender: string, isOwn: boolean): Promise<SmtpReply | undefined> {
     let first: DeadEnd | undefined
     for (const one of this.#addressesOf(address)) {
-      const end = await this.#endOf(one, sender)
+      const end = await this.#endOf(one, sender, isOwn)
       if (end === undefined) return undefined
       first ??= end
     }
@@ -76,9 +93,12 @@ export class DeadEnds {
     }
   }
 
-  async #endOf(address: string, sender: string): Promise<DeadEnd | undefined> {
+  async #endOf(address: string, sender: string, isOwn: boolean): Promise<DeadEnd | undefined> {
     const route = this.#deps.router.route(address, sender)
-    if (route.transport === 'error') return route.status.startsWith('5') ? { status: route.status, text: route.text } : undefined
+    // While a table cannot be used, mail waits.
+    if (route.transport === 'error')
+      return route.status === MALFORMED ? undefined : { status: route.status.replace('.0.0', '.1.1'), text: route.text }
+    if (isOwn) return undefined
     // Next hops of the configuration are another server's, which decides itself.
     if (route.transport === 'discard' || route.nexthops.some(({ origin }) => origin !== 'recipient')) return undefined
     const search = await this.#search(route.domain)

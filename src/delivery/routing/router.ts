@@ -82,6 +82,11 @@ export class Router {
     return own === undefined ? this.#routeOfDomain(domain) : this.#routeBy(this.#default, domain, null)
   }
 
+  /** True when some recipients may have the transport error or retry. */
+  get hasErrors(): boolean {
+    return this.#tables !== undefined || this.#bySender.hasTransports || [...this.#transports.values()].some(({ kind }) => kind === 'error')
+  }
+
   /** The value for an address, or for the address without its extension. */
   #ofAddress(address: string): Transport | undefined {
     const parts = partsOf(address, this.#rules)

@@ -36,6 +36,11 @@ export class SenderRouting {
     this.#relayDomains = config.relay_domains.map((domain) => domain.toLowerCase().replace(/^\.?/, '.'))
   }
 
+  /** True when senders may choose the transport. */
+  get hasTransports(): boolean {
+    return this.#transports !== undefined
+  }
+
   /** The override for mail of a sender to a recipient domain; undefined when the mail takes the route of other senders. */
   find(sender: string, domain: string): SenderOverride | undefined {
     if (this.#relayhosts === undefined && this.#transports === undefined) return undefined

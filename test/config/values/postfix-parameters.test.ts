@@ -19,7 +19,7 @@ describe('parameters that only Postfix has', () => {
     ['smtp_use_tls', /: write smtp_tls_security_level = "may"$/],
     ['inet_interfaces', /: write smtpd_listen = /],
     ['mydestination', /: deferd has no mailboxes/],
-    ['smtpd_relay_restrictions', /: remove it: clients in mynetworks/],
+    ['smtpd_reject_unlisted_recipient', /: remove it: recipients that relay_recipient_maps lacks/],
     ['smtpd_helo_restrictions', /: write smtpd_client_restrictions/],
     ['postscreen_dnsbl_sites', /: deferd has no postscreen/],
   ])('%s is answered with its remedy', (name, remedy) => {
