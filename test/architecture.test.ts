@@ -45,6 +45,7 @@ const LAYERS = [
   'outbox',
   'bounce',
   'queue/scheduler/window',
+  'queue/scheduler/rate',
   'queue/scheduler',
   'queue/intake',
   'queue',

@@ -15,12 +15,11 @@ import type { Events } from '../telemetry/events.ts'
 import { DelayWatch } from './delay-watch.ts'
 import { withLateRecipients } from './delay-rules.ts'
 import { nextWarning, noticesFor, warningsUsed } from './notice.ts'
+import type { NoticePort } from './notice-port.ts'
 import { NoticeRetries } from './notice-retries.ts'
 import { NoticeRounds } from './notice-rounds.ts'
 import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
 import { TokenBucket, type TokenBucketLimits } from './token-bucket.ts'
-
-export type { NoticeEntry } from './notice-writer.ts'
 
 export interface MailerDaemonDeps {
   readonly store: QueueStore
@@ -28,7 +27,6 @@ export interface MailerDaemonDeps {
   readonly events: Events
   readonly recorder: EventRecorder
   readonly storeHealth: StoreHealth
-  readonly entry: NoticeEntry
   readonly settings: () => NoticeSettings
   /** True while a recipient of the message is in delivery, or is due and its destination is open. */
   readonly roundIsOpen: (message: MessageId) => boolean
@@ -46,9 +44,8 @@ const PACE: TokenBucketLimits = { burst: 500, perSecond: 500 }
  */
 const PAGE = 500
 
-export class MailerDaemon {
+export class MailerDaemon implements NoticePort {
   readonly #deps: MailerDaemonDeps
-  readonly #writer: NoticeWriter
   readonly #rounds: NoticeRounds
   readonly #watch: DelayWatch
   readonly #pace: TokenBucket
@@ -62,13 +59,13 @@ export class MailerDaemon {
   readonly #tasks = new TaskSet((error) => this.#abandoned(error))
   #pauseTimer: Timer | null = null
   #waitingForRoom: (() => void)[] = []
-  #started = false
+  /** Null before the start. */
+  #writer: NoticeWriter | null = null
   #stopping = false
 
   constructor(deps: MailerDaemonDeps) {
     const { clock, events, pace = PACE, roundIsOpen } = deps
     this.#deps = deps
-    this.#writer = new NoticeWriter(deps)
     this.#rounds = new NoticeRounds(clock, roundIsOpen, (message, isOverdue) => this.#roundEnded(message, isOverdue))
     this.#pace = new TokenBucket(pace)
     this.#retries = new NoticeRetries(clock, (message) => this.noticeDue(message))
@@ -82,9 +79,10 @@ export class MailerDaemon {
     events.listen((event) => this.#watch.onEvent(event))
   }
 
-  /** Loads the messages for which notices were due when the queue was closed. */
-  start(): void {
-    this.#started = true
+  /** Loads the messages for which notices were due when the queue was closed. Notices enter the queue by `entry`. */
+  start(entry: NoticeEntry): void {
+    const { store, clock, settings } = this.#deps
+    this.#writer = new NoticeWriter({ store, clock, entry, settings })
     this.load()
     this.#makeNext()
   }
@@ -114,20 +112,14 @@ export class MailerDaemon {
     else if (due.length > 0) this.#watch.expectChange()
   }
 
-  /** Called when a notice about the message is due. */
   noticeDue(message: MessageId): void {
     if (!this.#stopping && !this.#ready.has(message)) this.#rounds.begin(message)
   }
 
-  /** Called when no recipient of the message is in memory, which may end its round. */
   atRest(message: MessageId): void {
     this.#rounds.check(message)
   }
 
-  /**
-   * Schedules the delay warning for a new message whose destination is dead or suspended. No attempt is made, so no
-   * outcome would schedule the warning.
-   */
   waits(message: Message): void {
     const at = message.sender === '' ? null : nextWarning(this.#deps.settings().warningAges, message.arrivedAt, 0)
     if (at !== null) this.#tasks.add(this.#watch.wait(message.id, at))
@@ -153,13 +145,13 @@ export class MailerDaemon {
 
   /** Starts to compose notices, up to the limits. */
   #makeNext(): void {
-    while (this.#started && !this.#stopping && this.#pauseTimer === null && this.#making.size < AT_ONCE) {
+    while (this.#writer !== null && !this.#stopping && this.#pauseTimer === null && this.#making.size < AT_ONCE) {
       const message = this.#nextReady()
       if (message === undefined) return
       const wait = this.#pace.take(this.#deps.clock.monotonic())
       if (wait > 0) return this.#pause(wait)
       this.#ready.delete(message)
-      this.#tasks.add(this.#make(message))
+      this.#tasks.add(this.#make(message, this.#writer))
     }
   }
 
@@ -176,10 +168,10 @@ export class MailerDaemon {
     })
   }
 
-  async #make(message: MessageId): Promise<void> {
+  async #make(message: MessageId, writer: NoticeWriter): Promise<void> {
     this.#making.add(message)
     try {
-      await this.#deps.storeHealth.retryUntilCommitted(() => this.#send(message))
+      await this.#deps.storeHealth.retryUntilCommitted(() => this.#send(message, writer))
       this.#retries.made(message)
       this.#overdue.delete(message)
     } catch (error) {
@@ -199,13 +191,13 @@ export class MailerDaemon {
     this.#deps.events.emit({ kind: 'note', level: 'error', text: `cannot make a notice about message ${message}, ${next}: ${why}` })
   }
 
-  async #send(id: MessageId): Promise<void> {
+  async #send(id: MessageId, writer: NoticeWriter): Promise<void> {
     const { store, clock, settings, closed } = this.#deps
     const recorded = await store.noticesDueOf(id)
     if (recorded === undefined) return
     if (recorded.elsewhere?.leased === true && !this.#overdue.has(id)) return this.#rounds.extend(id)
     const named = withLateRecipients(recorded, { now: clock.now(), settings: settings(), closed })
-    const written = await this.#writer.write(recorded.message, noticesFor(named, settings().rules))
+    const written = await writer.write(recorded.message, noticesFor(named, settings().rules))
     const happened = this.#happened(named, written)
     const events = this.#deps.recorder.ofAll(happened)
     const { removed, entered } = await this.#commit({ ...this.#report(recorded, named, written), events }, written)

@@ -1,7 +1,7 @@
 /** State of a running relay for commands, the page and the API: counts of the queue, rates, destinations, and what needs attention. */
 import { HOUR, type Clock, type Duration } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
-import type { TokenState } from '../oauth/access-tokens.ts'
+import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../queue/attention.ts'
 import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
@@ -23,8 +23,8 @@ interface RelayStatusDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly events: Events
-  readonly destinations: () => LiveDestinations
-  readonly tokens: () => readonly TokenState[]
+  readonly destinations: LiveDestinations
+  readonly tokens: Pick<AccessTokens, 'states'>
 }
 
 export class RelayStatus {
@@ -46,20 +46,20 @@ export class RelayStatus {
   async all(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
-    return { ...this.#own(), tally, destinations: this.#deps.destinations().all(), recent }
+    return { ...this.#own(), tally, destinations: this.#deps.destinations.all(), recent }
   }
 
   /** As `all`, with only the destinations with the most waiting mail. The cost does not grow with the number of destinations. */
   async glance(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const names = tally.waiting.map(({ destination }) => destination)
-    const destinations = names.flatMap((name) => this.#deps.destinations().status(name) ?? [])
+    const destinations = names.flatMap((name) => this.#deps.destinations.status(name) ?? [])
     const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { ...this.#own(), tally, destinations, recent }
   }
 
   #own(): Pick<LiveStatus, 'version' | 'rates' | 'tokens'> {
-    return { version: VERSION, rates: this.#meter.rates(), tokens: this.#deps.tokens() }
+    return { version: VERSION, rates: this.#meter.rates(), tokens: this.#deps.tokens.states() }
   }
 
   recentAttempts(destination: DestinationName): RecentAttempts {
@@ -77,8 +77,8 @@ export class RelayStatus {
     ])
     return attentionOf({
       storeUnavailable: this.#troubles.storeUnavailable,
-      destinations: destinations().all(),
-      tokens: tokens(),
+      destinations: destinations.all(),
+      tokens: tokens.states(),
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
       noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },

@@ -5,7 +5,7 @@
 import type { AccessEntries } from '../access/access-entries.ts'
 import { openAccess, type AccessTables } from '../access/access-tables.ts'
 import { MailerDaemon } from '../bounce/mailer-daemon.ts'
-import type { NoticeSettings } from '../bounce/notice-writer.ts'
+import type { NoticeEntry, NoticeSettings } from '../bounce/notice-writer.ts'
 import { SubmissionReturner } from '../bounce/rejected-submission.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { ProviderDirectory } from '../config/provider-directory.ts'
@@ -25,12 +25,17 @@ import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import type { DestinationName, Message } from '../mail/message.ts'
 import type { SchedulerControl } from '../queue/operation-rounds.ts'
+import { ActiveQueue } from '../queue/scheduler/active-queue.ts'
+import { DestinationTable } from '../queue/scheduler/destination-table.ts'
 import { Scheduler } from '../queue/scheduler/scheduler.ts'
+import type { SchedulerPorts } from '../queue/scheduler/scheduler-state.ts'
+import type { SmtpAgent } from '../delivery/smtp/smtp-agent.ts'
 import { Matching } from '../patterns/matching.ts'
 import { noticeEntry } from './notice-entry.ts'
 import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
 import type { StsPolicyReader } from '../store/tls/sts-policy.ts'
+import { ReportSender } from '../tls-reports/report-sender.ts'
 import { TlsReports, type TlsReportSettings } from '../tls-reports/tls-reports.ts'
 import { queueReport } from './report-entry.ts'
 import { StsPolicies } from '../delivery/sts/sts-policies.ts'
@@ -43,7 +48,7 @@ import type { FlushDomain } from '../smtpd/session.ts'
 import type { Events } from '../telemetry/events.ts'
 import { activeLimits } from './active-limits.ts'
 import { RelayStatus } from './relay-status.ts'
-import { compileRules, type RelaySettings, type Rules } from './rules.ts'
+import { acceptorOf, compileRules, smtpAgent, type RelaySettings, type Rules } from './rules.ts'
 
 export interface RelayDeps extends RelaySettings {
   readonly clock: Clock
@@ -73,7 +78,8 @@ export class Relay {
   readonly matching: Matching
   /** MTA-STS policies; undefined without a reader. */
   readonly sts: StsPolicies | undefined
-  readonly #tlsReports: TlsReports
+  readonly #tlsResults: TlsReports
+  readonly #tlsReports: ReportSender
   /** Access tokens for next hops. They outlive a reload. */
   readonly accessTokens: AccessTokens
   readonly #tokenReports: TokenReports
@@ -81,58 +87,74 @@ export class Relay {
   readonly recorder: EventRecorder
   readonly status: RelayStatus
   readonly #deps: RelayDeps
+  readonly #membership: Membership
   /** Providers of destinations. They outlive a reload. */
   readonly #providers: ProviderDirectory
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
+  readonly #entry: NoticeEntry
   readonly #submissions: SubmissionReturner
   #rules: Rules
+  #agent: SmtpAgent
+  #acceptor: Acceptor
   #smtpd: Smtpd | null = null
 
   constructor(deps: RelayDeps) {
-    const { clock, store, events } = deps
+    const { clock, random, net, store, events, secrets, providers, membership = SOLE_MEMBERSHIP } = deps
     this.#deps = deps
-    this.#providers = deps.providers ?? new ProviderDirectory()
+    this.#membership = membership
+    this.#providers = providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
+    this.recorder = new EventRecorder(clock)
+    this.#rules = compileRules(deps, this.#providers, deps)
     this.sts = this.#openStsPolicies(deps)
-    this.status = new RelayStatus({
+    this.#tokenReports = new TokenReports({ store, recorder: this.recorder, events })
+    const { answered } = this.#tokenReports
+    this.accessTokens = AccessTokens.open({ net, clock, random, grants: sharedGrantsIn(store), answered }, secrets?.oauth)
+    this.#tlsResults = new TlsReports({
+      store,
+      clock,
+      source: `${store.leaseTerms().owner} ${clock.now()}`,
+      settings: () => tlsReportSettings(this.config),
+      note: (text, level) => events.emit({ kind: 'note', level, text }),
+    })
+    this.#agent = this.#agentOf(this.#rules)
+    const storeHealth = this.#watchStore(deps)
+    const limits = () => activeLimits(this.#rules.config)
+    const active = new ActiveQueue(limits)
+    const table = new DestinationTable(active, limits, () => this.#rules.policies)
+    const { recorder } = this
+    this.#mailerDaemon = new MailerDaemon({
       store,
       clock,
       events,
-      destinations: () => this.scheduler.destinations,
-      tokens: () => this.accessTokens.states(),
+      recorder,
+      storeHealth,
+      settings: () => this.#rules.notices,
+      roundIsOpen: (message) => active.holds(message),
+      closed: (destination) => table.isClosed(destination),
     })
-    this.recorder = new EventRecorder(clock)
-    const storeHealth = this.#watchStore(deps)
-    this.scheduler = this.#openScheduler(deps, storeHealth)
+    this.scheduler = this.#openScheduler(deps, { storeHealth, active, table, limits })
     this.intake = this.#openIntake(deps, storeHealth)
-    const entry = noticeEntry({
+    this.#tlsReports = this.#reportSender(deps)
+    this.#acceptor = acceptorOf(this.#rules, { ...deps, intake: this.intake, matching: this.matching })
+    this.#entry = noticeEntry({
       intake: this.intake,
       events,
       rewriting: () => this.#rules.rewriting,
       signing: () => this.#rules.signing,
     })
-    const notices = { store, clock, events, recorder: this.recorder, entry, settings: () => this.#rules.notices }
-    this.#mailerDaemon = new MailerDaemon({
-      ...notices,
-      storeHealth,
-      roundIsOpen: (message) => this.scheduler.roundIsOpen(message),
-      closed: (destination) => this.scheduler.destinations.isClosed(destination),
-    })
-    this.#tlsReports = this.#openTlsReports(deps)
-    this.#tokenReports = new TokenReports({ store, recorder: this.recorder, events })
-    this.accessTokens = this.#openAccessTokens(deps)
-    this.#submissions = new SubmissionReturner(notices)
-    this.#rules = this.#compile(deps)
-    this.#attach(deps)
+    this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry: this.#entry, settings: () => this.#rules.notices })
+    this.status = new RelayStatus({ store, clock, events, destinations: this.scheduler.destinations, tokens: this.accessTokens })
+    this.#attach()
   }
 
-  #watchStore({ store, clock, events, membership = SOLE_MEMBERSHIP }: RelayDeps): StoreHealth {
+  #watchStore({ store, clock, events }: RelayDeps): StoreHealth {
     const troubles = new StoreTroubles(store, this.recorder, () => clock.now())
     const storeHealth = new StoreHealth({
       store,
       clock,
-      holds: () => membership.holds(),
+      holds: () => this.#membership.holds(),
       failed: (why) => {
         troubles.began(why)
         events.emit({ kind: 'store-unavailable', why })
@@ -145,30 +167,25 @@ export class Relay {
     return storeHealth
   }
 
-  #openScheduler(deps: RelayDeps, storeHealth: StoreHealth): Scheduler {
-    const { store, clock, random, events, membership = SOLE_MEMBERSHIP, watchAgent = (agent) => agent } = deps
+  #openScheduler(
+    { store, clock, random, events, providers, watchAgent = (agent) => agent }: RelayDeps,
+    state: Pick<SchedulerPorts, 'storeHealth' | 'active' | 'table' | 'limits'>,
+  ): Scheduler {
     return new Scheduler({
+      ...state,
       store,
       clock,
       events,
       recorder: this.recorder,
-      storeHealth,
-      membership,
-      agent: watchAgent({
-        deliver: (request, options) => this.#rules.agent.deliver(request, options),
-        close: () => this.#rules.agent.close(),
-      }),
-      limits: () => activeLimits(this.#rules.config),
+      membership: this.#membership,
+      agent: watchAgent({ deliver: (request, options) => this.#agent.deliver(request, options), close: () => this.#agent.close() }),
       policies: () => this.#rules.policies,
-      providers: this.#providers,
-      fillsProviders: deps.providers === undefined,
-      notices: () => this.#rules.notices,
+      directory: this.#providers,
+      fillsDirectory: providers === undefined,
+      noticeSettings: () => this.#rules.notices,
+      notices: this.#mailerDaemon,
+      contents: this.#contents,
       draw: (key) => random.draw(key),
-      noticeDue: (message) => this.#mailerDaemon.noticeDue(message),
-      atRest: (message) => {
-        this.#contents.release(message.contentId)
-        this.#mailerDaemon.atRest(message.id)
-      },
     })
   }
 
@@ -181,16 +198,16 @@ export class Relay {
       recorder: this.recorder,
       contents: this.#contents,
       scheduler: this.scheduler,
-      waits: (message) => this.#mailerDaemon.waits(message),
+      notices: this.#mailerDaemon,
       destinationOf: (address, sender) => this.#rules.router.route(address, sender).destination,
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
   }
 
-  #attach({ membership = SOLE_MEMBERSHIP }: RelayDeps): void {
+  #attach(): void {
     const { nodes } = this.scheduler
-    membership.attach({
+    this.#membership.attach({
       taken: (shards) => this.#shardsTaken(shards),
       releasing: (shards, given) => nodes.releasing(shards, given),
       arrived: (arrivals) => {
@@ -213,7 +230,7 @@ export class Relay {
 
   /** Accepts mail that does not arrive by SMTP. */
   get acceptor(): Acceptor {
-    return this.#rules.acceptor
+    return this.#acceptor
   }
 
   /** Creates the maildrop of a queue folder. The caller starts and stops it. */
@@ -250,23 +267,19 @@ export class Relay {
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw = (key: string): number => this.#deps.random.draw(key)
 
-  #compile(settings: RelaySettings): Rules {
-    const { membership = SOLE_MEMBERSHIP, sign } = this.#deps
-    return compileRules(settings, {
+  #agentOf(rules: Rules): SmtpAgent {
+    return smtpAgent(rules, {
       ...this.#deps,
-      membership,
-      sign,
-      providers: this.#providers,
+      membership: this.#membership,
       contents: this.#contents,
-      intake: this.intake,
       matching: this.matching,
       sts: this.sts,
-      tokens: (name) => this.accessTokens.of(name),
-      tlsReports: this.#tlsReports,
+      tokens: this.accessTokens,
+      tlsReports: this.#tlsResults,
     })
   }
 
-  #openStsPolicies({ net, clock, store, reader, random, events, membership = SOLE_MEMBERSHIP }: RelayDeps): StsPolicies | undefined {
+  #openStsPolicies({ net, clock, store, reader, random, events }: RelayDeps): StsPolicies | undefined {
     if (reader === undefined) return undefined
     return new StsPolicies({
       net,
@@ -274,29 +287,23 @@ export class Relay {
       store,
       reader,
       terms: () => ({
-        ca: this.#rules.policyHostCa,
+        ca: this.#rules.secrets?.tls?.policyHostCa,
         allowPrivate: this.#rules.config.smtp_allow_private_addresses,
       }),
-      owns: (domain) => membership.owns(domain),
+      owns: (domain) => this.#membership.owns(domain),
       draw: (key) => random.draw(key),
       note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
     })
   }
 
-  #openAccessTokens({ net, clock, random, store, secrets }: RelayDeps): AccessTokens {
-    const { answered } = this.#tokenReports
-    return AccessTokens.open({ net, clock, random, grants: sharedGrantsIn(store), answered }, secrets?.oauth)
-  }
-
-  #openTlsReports({ net, clock, store, random, events, membership = SOLE_MEMBERSHIP }: RelayDeps): TlsReports {
+  #reportSender({ net, clock, store, random, events }: RelayDeps): ReportSender {
     const entry = { intake: this.intake, clock, sender: () => this.config.smtp_tlsrpt_sender, signing: () => this.#rules.signing }
-    return new TlsReports({
+    return new ReportSender({
       net,
       clock,
       store,
-      source: `${store.leaseTerms().owner} ${clock.now()}`,
       settings: () => tlsReportSettings(this.config),
-      owns: (domain) => membership.owns(domain),
+      owns: (domain) => this.#membership.owns(domain),
       draw: (key) => random.draw(key),
       mail: (report, recipient) => queueReport(report, recipient, entry),
       note: (text, level) => events.emit({ kind: 'note', level, text }),
@@ -308,18 +315,23 @@ export class Relay {
    * invalid retry policy, with CannotListen for a port that cannot be opened, with CertificateUnusable.
    */
   async reload(settings: RelaySettings): Promise<void> {
-    const [old, rules] = [this.#rules, this.#compile(settings)]
+    const { config } = settings
+    const rules = compileRules(settings, this.#providers, this.#deps)
+    const [old, agent] = [this.#agent, this.#agentOf(rules)]
+    const acceptor = acceptorOf(rules, { ...this.#deps, intake: this.intake, matching: this.matching })
     try {
-      await this.#smtpd?.reload({ config: settings.config, acceptor: rules.acceptor, deadEnds: rules.deadEnds, access: accessOf(settings) })
+      await this.#smtpd?.reload({ config, acceptor, deadEnds: rules.deadEnds, access: accessOf(settings) })
     } catch (error) {
-      await rules.agent.close()
+      await agent.close()
       throw error
     }
     this.#rules = rules
+    this.#agent = agent
+    this.#acceptor = acceptor
     this.accessTokens.configure(settings.secrets?.oauth ?? new Map())
     this.scheduler.reconfigure()
     this.#tlsReports.start()
-    await old.agent.close()
+    await old.close()
   }
 
   /** Destination of an address, and the time when a message's lifetime ends there. */
@@ -334,7 +346,7 @@ export class Relay {
   /** Starts deliveries. Mail accepted earlier waits in the queue until then. */
   async start(): Promise<void> {
     await this.scheduler.start()
-    this.#mailerDaemon.start()
+    this.#mailerDaemon.start(this.#entry)
     await this.sts?.start()
     this.#tlsReports.start()
   }
@@ -378,11 +390,12 @@ export class Relay {
   async stop(grace: Duration): Promise<void> {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
-    await this.#tlsReports.close()
+    this.#tlsReports.close()
+    await this.#tlsResults.close()
     this.sts?.close()
     this.accessTokens.close()
     await this.#tokenReports.settled()
-    await this.#rules.agent.close()
+    await this.#agent.close()
     await this.matching.close()
   }
 }

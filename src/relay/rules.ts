@@ -7,11 +7,10 @@ import { DestinationPolicies } from '../config/destination-policies.ts'
 import type { Config } from '../config/options.ts'
 import type { ProviderDirectory } from '../config/provider-directory.ts'
 import { parseSignedFields } from '../config/values/signed-fields.ts'
-import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import { DeadEnds } from '../delivery/routing/dead-ends.ts'
 import { Router } from '../delivery/routing/router.ts'
 import { openRoutingTables, type RoutingTables } from '../delivery/routing/routing-tables.ts'
-import type { TokensOf } from '../delivery/tls/sasl-credentials.ts'
+import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { SmtpAgent, type DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { StsPolicies } from '../delivery/sts/sts-policies.ts'
 import { HeaderChoice } from '../dkim/header-choice.ts'
@@ -58,44 +57,59 @@ export interface Rules {
   readonly router: Router
   readonly policies: DestinationPolicies
   readonly notices: NoticeSettings
-  readonly agent: DeliveryAgent
-  readonly acceptor: Acceptor
   readonly rewriting: Rewriting | null
+  readonly generic: GenericMaps | null
   readonly deadEnds: DeadEnds
   readonly signing: MessageSigning | null
-  /** CA certificates (PEM) of the hosts of MTA-STS policies; those of Node when undefined. */
-  readonly policyHostCa: string | undefined
+  readonly checks: CheckTables
+  readonly secrets: DeliverySecrets | undefined
 }
 
-export interface RuleParts {
+/** Ports of a relay that compiled settings use. */
+export interface RulePorts {
   readonly clock: Clock
-  readonly random: Random
   readonly net: Net
-  readonly store: Pick<QueueStore, 'readChunk'>
-  readonly membership: Pick<Membership, 'holds'>
   readonly events: Events
-  readonly providers: ProviderDirectory
-  readonly contents: ContentCache
-  readonly intake: Intake
-  readonly matching: Matching
-  readonly sts: StsPolicies | undefined
-  readonly tokens: TokensOf
-  readonly tlsReports: Pick<TlsReports, 'count'>
-  readonly sign: Signing | undefined
+  readonly sign?: Signing | undefined
 }
 
 /** Compiles settings. Throws PolicyError for an invalid retry policy, ConfigError when a DKIM key cannot be used. */
-export function compileRules(
-  { config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks }: RelaySettings,
-  parts: RuleParts,
-): Rules {
-  const { clock, random, net, store, membership, events, providers, contents, intake, matching, sts, tokens, tlsReports } = parts
+export function compileRules(settings: RelaySettings, providers: ProviderDirectory, ports: RulePorts): Rules {
+  const { config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks } = settings
   const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
   const policies = new DestinationPolicies(config, providers)
   const opened = tables ?? openTables(config).tables
   const rewriting = Rewriting.of(config, opened)
-  const signing = signingOf(config, dkimKeys, parts)
-  const agent = new SmtpAgent({
+  return {
+    config,
+    router,
+    policies,
+    notices: noticeSettings(config, templates),
+    rewriting,
+    generic: GenericMaps.of(config, opened),
+    deadEnds: new DeadEnds({ config, net: ports.net, clock: ports.clock, router, rewriting }),
+    signing: signingOf(config, dkimKeys, ports),
+    checks,
+    secrets,
+  }
+}
+
+/** Parts of a relay that outlive a reload, for the agent of one configuration. */
+export interface AgentParts extends RulePorts {
+  readonly random: Random
+  readonly store: Pick<QueueStore, 'readChunk'>
+  readonly membership: Pick<Membership, 'holds'>
+  readonly contents: ContentCache
+  readonly matching: Matching
+  readonly sts: StsPolicies | undefined
+  readonly tokens: AccessTokens
+  readonly tlsReports: Pick<TlsReports, 'count'>
+}
+
+/** The SMTP client of one configuration. */
+export function smtpAgent({ config, router, policies, generic, signing, checks, secrets }: Rules, parts: AgentParts): SmtpAgent {
+  const { clock, random, net, store, membership, events, contents, matching, sts, tokens, tlsReports } = parts
+  return new SmtpAgent({
     config,
     router,
     policies,
@@ -103,7 +117,7 @@ export function compileRules(
     clock,
     random,
     ...(secrets === undefined ? {} : { secrets }),
-    generic: GenericMaps.of(config, opened),
+    generic,
     signing,
     headerChecks: headerChecks(config, checks, events, matching),
     readChunk: (body, index) => store.readChunk(body, index),
@@ -112,38 +126,24 @@ export function compileRules(
     note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
     secured: (relay, { trust, reused, protocol, cipher, bits }) =>
       events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
-    tokens,
+    tokens: (name) => tokens.of(name),
     sts,
     policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
     ...(config.smtp_tlsrpt_enable ? { tlsEnded: tlsReports.count } : {}),
   })
-  return {
-    config,
-    router,
-    agent,
-    policies,
-    notices: noticeSettings(config, templates),
-    rewriting,
-    deadEnds: new DeadEnds({ config, net, clock, router, rewriting }),
-    signing,
-    policyHostCa: secrets?.tls?.policyHostCa,
-    acceptor: new Acceptor({
-      intake,
-      config,
-      clock,
-      events,
-      rewriting,
-      signing,
-      checks: arrivalChecks(config, checks, matching),
-    }),
-  }
 }
+
+/** The acceptor of one configuration. */
+export const acceptorOf = (
+  { config, rewriting, signing, checks }: Rules,
+  { intake, clock, events, matching }: Pick<AgentParts, 'clock' | 'events' | 'matching'> & { readonly intake: Intake },
+): Acceptor => new Acceptor({ intake, config, clock, events, rewriting, signing, checks: arrivalChecks(config, checks, matching) })
 
 /** Null without DKIM tables, and when no destination's mail is signed. Throws ConfigError when a key cannot be used. */
 function signingOf(
   config: Config,
   loaded: DkimKeys | undefined,
-  { clock, events, sign = signInThreadPool }: Pick<RuleParts, 'clock' | 'events' | 'sign'>,
+  { clock, events, sign = signInThreadPool }: RulePorts,
 ): MessageSigning | null {
   const keys = loaded ?? loadDkimKeys(config)
   if (!signsAnywhere(config)) return null

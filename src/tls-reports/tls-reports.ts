@@ -1,6 +1,6 @@
-/** Reports about TLS (RFC 8460): counts the results of sessions, and sends the reports of each day. */
+/** Counts the results of sessions for the reports about TLS (RFC 8460), and logs failures. */
 import type { TlsStage } from '../delivery/tls/tls-stage.ts'
-import { ReportSender, type ReportSenderDeps, type ReportSettings } from './report-sender.ts'
+import type { ReportSettings } from './report-sender.ts'
 import { ResultCounts, type ResultCountsDeps } from './result-counts.ts'
 import { stageResults, type StageResult } from './stage-results.ts'
 
@@ -11,30 +11,21 @@ export interface TlsReportSettings extends ReportSettings {
   readonly noPolicy: boolean
 }
 
-export interface TlsReportsDeps extends ResultCountsDeps, ReportSenderDeps {
-  readonly store: ResultCountsDeps['store'] & ReportSenderDeps['store']
-  readonly settings: () => TlsReportSettings
+interface TlsReportsDeps extends ResultCountsDeps {
+  readonly settings: () => Pick<TlsReportSettings, 'skipsResumed' | 'noPolicy'>
 }
 
 export class TlsReports {
   readonly #deps: TlsReportsDeps
   readonly #counts: ResultCounts
-  readonly #sender: ReportSender
 
   constructor(deps: TlsReportsDeps) {
     this.#deps = deps
     this.#counts = new ResultCounts(deps)
-    this.#sender = new ReportSender(deps)
   }
 
-  /** Begins to send reports while they are enabled; called again after a reload. */
-  start(): void {
-    this.#sender.start()
-  }
-
-  async close(): Promise<void> {
-    this.#sender.close()
-    await this.#counts.close()
+  close(): Promise<void> {
+    return this.#counts.close()
   }
 
   readonly count = (stage: TlsStage): void => {

@@ -8,7 +8,7 @@ import { operate } from '../support/operate.ts'
 
 const started = (options: ConstructorParameters<typeof MailerDaemonHarness>[0] = {}): MailerDaemonHarness => {
   const world = new MailerDaemonHarness(options)
-  world.daemon.start()
+  world.daemon.start(world)
   return world
 }
 
@@ -212,7 +212,7 @@ describe('many undeliverable messages', () => {
   test('notices are made at a bounded rate, few in parallel', async () => {
     const world = new MailerDaemonHarness({ pace: { burst: 50, perSecond: 100 } })
     for (let n = 0; n < 1_050; n++) await world.fail(await world.message([`a${n}@x.example`]))
-    world.daemon.start()
+    world.daemon.start(world)
     await world.rest()
     expect(world.sent).toHaveLength(50)
     await world.advance(SECOND)

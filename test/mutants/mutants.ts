@@ -236,13 +236,13 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a slot is never free again',
     SCHEDULER,
-    '    this.#table.finished(running, this.#deps.clock.monotonic())\n',
-    '    if (job.request.recipients.length < 3) this.#table.finished(running, this.#deps.clock.monotonic())\n',
+    '    this.#state.table.finished(running, this.#state.clock.monotonic())\n',
+    '    if (job.request.recipients.length < 3) this.#state.table.finished(running, this.#state.clock.monotonic())\n',
   ),
   mutant(
     'the loop forgets to turn',
     SCHEDULER,
-    '    this.#due.schedule(destination)\n    this.#due.admitNext()\n    this.#dispatch()\n',
+    '    this.#due.schedule(destination)\n    this.#due.admitNext()\n    this.dispatch()\n',
     '    this.#due.schedule(destination)\n    this.#due.admitNext()\n',
   ),
   mutant(

@@ -5,7 +5,7 @@ const MEMORY = 'src/store/memory/memory-store.ts'
 const NODES = 'src/store/memory/memory-node-table.ts'
 const LEASE = 'src/store/membership/node-lease.ts'
 const OBSERVATIONS = 'src/store/membership/node-observations.ts'
-const TRANSFER = 'src/queue/scheduler/shard-transfer.ts'
+const CHANGES = 'src/queue/scheduler/node-changes.ts'
 const DATABASE = 'test/simulation/nodes/database.ts'
 const BOTH_CLOCKS = 'return now.monotonic - sent.monotonic < time && now.wall - sent.wall < time'
 
@@ -13,14 +13,14 @@ export const NODE_MUTANTS: readonly Mutant[] = [
   {
     name: 'claimed mail is taken back at one node only',
     file: 'src/queue/scheduler/scheduler.ts',
-    replace: 'this.#deps.membership.recall({ messages, destination: null, ...options })',
-    by: 'this.#deps.membership.recall({ messages: [], destination: null, ...options })',
+    replace: 'this.#state.membership.recall({ messages, destination: null, ...options })',
+    by: 'this.#state.membership.recall({ messages: [], destination: null, ...options })',
   },
   {
     name: 'mail that is being claimed during an operation enters memory',
-    file: 'src/queue/scheduler/take-back.ts',
-    replace: 'const returned = requests.filter(({ message }) => this.#recalls.has(message.id))',
-    by: 'const returned = requests.filter(({ message }) => this.#recalls.has(-message.id))',
+    file: 'src/queue/scheduler/arriving-mail.ts',
+    replace: 'requests.filter(({ message }) => this.#recalls.has(message.id))',
+    by: 'requests.filter(({ message }) => this.#recalls.has(-message.id))',
   },
   {
     name: 'a suspension at another node is not awaited',
@@ -70,13 +70,13 @@ export const NODE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'saved destinations are not loaded',
-    file: TRANSFER,
+    file: CHANGES,
     replace: 'control.recall(isTaken)',
     by: "control.recall((name) => name === '' && isTaken(name))",
   },
   {
     name: 'due mail is not loaded',
-    file: TRANSFER,
+    file: CHANGES,
     replace: 'if (isTaken(destination)) due.expect',
     by: 'if (isTaken(destination) && dueAt < 0) due.expect',
   },

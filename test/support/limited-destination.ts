@@ -3,7 +3,7 @@
  * kept connections and the retry schedule as in the scheduler, round trips in place of SMTP. `AdaptiveRate` is the real one.
  */
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
-import { AdaptiveRate } from '../../src/queue/scheduler/adaptive-rate.ts'
+import { AdaptiveRate } from '../../src/queue/scheduler/rate/adaptive-rate.ts'
 import { MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'

@@ -82,7 +82,6 @@ export class MailerDaemonHarness implements NoticeEntry {
       events: this.events,
       store,
       storeHealth,
-      entry: this,
       settings: () => settings,
       roundIsOpen: (message) => this.inDelivery.has(message),
       closed: (destination) => this.closed.has(destination),
@@ -93,7 +92,7 @@ export class MailerDaemonHarness implements NoticeEntry {
   /** Crashes the process and starts it again on the same store. */
   restart(): void {
     this.daemon = this.#boot()
-    this.daemon.start()
+    this.daemon.start(this)
   }
 
   /** The store of one process. */

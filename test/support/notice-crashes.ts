@@ -11,7 +11,7 @@ export async function noticesSurviveCrashes(least: number): Promise<void> {
   const draw = seededRandom(56).stream('fate')
   for (let crashes = 0; crashes < least;) {
     const world = new MailerDaemonHarness()
-    world.daemon.start()
+    world.daemon.start(world)
     world.fate = () => FATES[Math.floor(draw() * FATES.length)] ?? 'commits'
     const expected: string[] = []
     for (let n = 0; n < 20; n++) {

@@ -166,31 +166,14 @@ test.each([
 ])('%s is the address %s', (uri, address) => expect(mailtoAddress(uri)).toBe(address))
 
 describe('counting', () => {
-  const SETTINGS = {
-    enabled: true,
-    sender: 'a@us.example',
-    organization: 'us.example',
-    hostname: 'relay',
-    allowPrivate: true,
-    noPolicy: false,
-  }
-
   function reports(clock: VirtualClock, more: { readonly skipsResumed?: boolean } = {}) {
     const { store } = openMemoryStore(emptyQueue())
     const notes: string[] = []
     const made = new TlsReports({
       store,
       clock,
-      net: new MemoryNet(clock, {
-        lookupMx: () => ({ kind: 'none', nxdomain: true }),
-        lookupAddresses: () => ({ kind: 'none', nxdomain: true }),
-        dial: () => ({ kind: 'silent' }),
-      }),
       source: 'one',
-      settings: () => ({ ...SETTINGS, skipsResumed: more.skipsResumed ?? false }),
-      owns: () => true,
-      draw: () => 0,
-      mail: async () => undefined,
+      settings: () => ({ skipsResumed: more.skipsResumed ?? false, noPolicy: false }),
       note: (text) => notes.push(text),
     })
     return { store, made, notes }

@@ -3,6 +3,7 @@
  * recipients, and commits everything in one transaction. It then passes the admitted requests to the scheduler.
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
+import type { NoticePort } from '../../bounce/notice-port.ts'
 import type { PreparedMessage } from '../../bounce/notice-writer.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import { errorMessage } from '../../system/caught-error.ts'
@@ -74,10 +75,7 @@ export interface IntakeDeps {
   readonly events: Events
   readonly recorder: EventRecorder
   readonly contents: ContentCache
-  /**
-   * Called for new mail that is not admitted to the active queue. Such mail has no attempt that would schedule its delay warning.
-   */
-  readonly waits: (message: Message) => void
+  readonly notices: Pick<NoticePort, 'waits'>
   readonly destinationOf: (address: string, sender: string) => DestinationName
   readonly policies: () => DestinationPolicies
   /** Number of bytes that must be free on the disk to accept mail: the larger of queue_minfree and 1.5 × message_size_limit. */
@@ -265,7 +263,7 @@ export class Intake {
     admission.committed(requests)
     const waiting = entry.recipients.filter((one) => !one.leased)
     if (waiting.length === 0) return
-    this.#deps.waits(entry.message)
+    this.#deps.notices.waits(entry.message)
     this.#reportDeferred(entry.message, waiting)
     const due = new Map(waiting.map((one) => [one.destination, { destination: one.destination, dueAt: one.dueAt }]))
     scheduler.workAdded([...due.values()], { expiresAt: waiting.reduce((earliest, one) => Math.min(earliest, one.expiresAt), Infinity) })

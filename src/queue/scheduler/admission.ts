@@ -3,23 +3,17 @@
  * a destination is not given away meanwhile.
  */
 import type { DeliveryRequest, DestinationName, MessageId } from '../../mail/message.ts'
-import type { Clock } from '../../system/clock.ts'
 import type { Events } from '../../telemetry/events.ts'
-import type { ActiveQueue } from './active-queue.ts'
 import type { Destination } from './destination.ts'
-import type { DestinationTable } from './destination-table.ts'
 import type { GiveBack } from './give-back.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
+import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 import type { TakeBack } from './take-back.ts'
 
-export interface AdmissionDeps {
-  readonly clock: Clock
-  readonly events: Events
-  readonly active: ActiveQueue
-  readonly table: DestinationTable
+type State = Pick<SchedulerState, 'clock' | 'events' | 'active' | 'table' | 'arriving'>
+export interface AdmissionLoops {
   readonly giveBack: GiveBack
   readonly takeBack: TakeBack
-  readonly scheduler: Pick<SchedulerPort, 'dispatch'>
+  readonly scheduler: Pick<SchedulerLoop, 'dispatch'>
 }
 
 /** Admitted mail for one destination. */
@@ -29,21 +23,23 @@ interface Admitted {
 }
 
 export class Admission {
-  readonly #deps: AdmissionDeps
   readonly #message: MessageId
+  readonly #state: State
+  readonly #loops: AdmissionLoops
   readonly #admitted = new Map<DestinationName, Admitted>()
 
-  constructor(message: MessageId, deps: AdmissionDeps) {
+  constructor(message: MessageId, state: State, loops: AdmissionLoops) {
     this.#message = message
-    this.#deps = deps
+    this.#state = state
+    this.#loops = loops
   }
 
   /** Reserves room for mail for an open destination that this node schedules; does nothing when there is not enough. */
   reserve(destination: Destination, recipients: number): void {
-    const { active, table, takeBack } = this.#deps
+    const { active, table, arriving } = this.#state
     if (table.room(destination, true) < recipients) return
     active.reserve(this.#message, recipients)
-    takeBack.beginEnter(this.#message)
+    arriving.beginEnter(this.#message)
     destination.beginCommit()
     this.#admitted.set(destination.name, { destination, recipients })
   }
@@ -60,7 +56,8 @@ export class Admission {
 
   /** Adds the requests of the admitted mail, which is committed and leased, to the active queue. Starts deliveries. */
   committed(requests: readonly DeliveryRequest[]): void {
-    const { clock, events, active, table, giveBack, takeBack, scheduler } = this.#deps
+    const { clock, events, active, table } = this.#state
+    const { giveBack, takeBack, scheduler } = this.#loops
     const activatedAt = clock.now()
     // One request of each destination was counted with its recipients.
     for (let counted = this.#admitted.size; counted < requests.length; counted++) active.reserve(this.#message, 0)
@@ -76,12 +73,12 @@ export class Admission {
 
   /** Releases the room, because the message could not be committed. */
   withdrawn(): void {
-    for (const { recipients } of this.#admitted.values()) this.#deps.active.release(this.#message, recipients)
+    for (const { recipients } of this.#admitted.values()) this.#state.active.release(this.#message, recipients)
     this.#end()
   }
 
   #end(): void {
-    if (this.hasAny) this.#deps.takeBack.endEnter(this.#message)
+    if (this.hasAny) this.#state.arriving.endEnter(this.#message)
     for (const { destination } of this.#admitted.values()) destination.endCommit()
   }
 }

@@ -2,10 +2,11 @@
  * Makes deliveries: passes each to the delivery agent, lets destination and provider learn from the result, and commits the outcome.
  * Recipients without an attempt return to the store.
  */
-import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
-import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock, QueueTime } from '../../system/clock.ts'
+import type { SchedulerState } from './scheduler-state.ts'
+import { ReadFailed, StoreUnavailable } from '../../store/queue-store.ts'
+import type { DeliveryRequest, LeasedRecipient } from '../../mail/message.ts'
+import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import { type QueueTime, type Duration, SECOND, sleep } from '../../system/clock.ts'
 import type { DestinationControl } from './destination-control.ts'
 import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
@@ -15,13 +16,9 @@ import type { Job } from './job-queue.ts'
 import { earliestDue } from './lifecycle.ts'
 import type { ProviderControl } from './provider-control.ts'
 import { NEVER_STARTED, type SettlementWriter } from './settlement-writer.ts'
-import { unreadRecipients, withoutRecipients } from './unread-content.ts'
 
-export interface DeliveriesDeps {
-  readonly store: QueueStore
-  readonly agent: DeliveryAgent
-  readonly clock: Clock
-  readonly storeHealth: StoreHealth
+type State = Pick<SchedulerState, 'store' | 'agent' | 'clock' | 'storeHealth'>
+interface Loops {
   readonly settlements: SettlementWriter
   readonly control: DestinationControl
   readonly providers: ProviderControl
@@ -30,23 +27,30 @@ export interface DeliveriesDeps {
   readonly expiry: Expiry
 }
 
-export class Deliveries {
-  readonly #deps: DeliveriesDeps
+/** Number of reads that fail with ReadFailed after which a content is unreadable, and the pause between two reads. */
+const READS = 3
+const PAUSE: Duration = SECOND
 
-  constructor(deps: DeliveriesDeps) {
-    this.#deps = deps
+export class Deliveries {
+  readonly #state: State
+  readonly #loops: Loops
+
+  constructor(state: State, loops: Loops) {
+    this.#state = state
+    this.#loops = loops
   }
 
   /** Makes a delivery that has a slot. Resolves when its outcome is committed. */
   make(running: RunningDelivery): Promise<void> {
-    const { clock, settlements } = this.#deps
+    const { settlements } = this.#loops
     const { job, destination } = running
-    const isLate = waitedTooLong(job, clock.now() - destination.settings.minimal_backoff_time)
+    const isLate = waitedTooLong(job, this.#state.clock.now() - destination.settings.minimal_backoff_time)
     return isLate ? settlements.expired(job.request, NEVER_STARTED) : this.#attempt(running)
   }
 
   async #attempt(running: RunningDelivery): Promise<void> {
-    const { agent, clock, storeHealth, settlements, control, providers, due, expiry } = this.#deps
+    const { agent, clock, storeHealth } = this.#state
+    const { settlements, control, providers, due, expiry } = this.#loops
     const { job, destination } = running
     const result = await agent.deliver(job.request, {
       keepConnection: destination.keepsConnection(clock.monotonic()),
@@ -54,7 +58,7 @@ export class Deliveries {
       admits: (provider) => providers.admits(running, provider),
     })
     if (result === 'not-begun') return this.#returnUnbegun(running)
-    const unread = await unreadRecipients(this.#deps, job.request, result)
+    const unread = await unreadRecipients(this.#state, job.request, result)
     if (unread.length === job.request.recipients.length) return this.#returnUnbegun(running)
     // Other deliveries to the destination are in progress, so it is congested, not dead. The attempt is not a step of the retry
     // schedule.
@@ -77,7 +81,7 @@ export class Deliveries {
    * node has them.
    */
   async #returnUnbegun({ job: { request }, destination }: RunningDelivery, recipients = request.recipients): Promise<void> {
-    await this.#deps.giveBack.unexpired(destination, [{ ...request, recipients }])
+    await this.#loops.giveBack.unexpired(destination, [{ ...request, recipients }])
   }
 }
 
@@ -87,3 +91,38 @@ export class Deliveries {
  */
 const waitedTooLong = ({ activatedAt, request }: Job, latest: QueueTime): boolean =>
   activatedAt < latest && request.recipients.every(({ expiresAt }) => expiresAt < latest)
+
+/**
+ * Recipients without an outcome, because the content could not be read for a while. An absence of the store is no attempt: it costs neither a
+ * step of the retry schedule nor, at the end of the lifetime, the mail. Resolves when the store commits and reads again. Empty
+ * when only this content stays unreadable: then the outcome is a deferral, whose waits grow. Rejects as retryUntilCommitted.
+ */
+async function unreadRecipients(
+  { store, clock, storeHealth }: State,
+  { message, recipients }: Pick<DeliveryRequest, 'message' | 'recipients'>,
+  { outcomes }: Pick<AttemptResult, 'outcomes'>,
+): Promise<readonly LeasedRecipient[]> {
+  const unread = recipients.filter(({ id }) => outcomes.get(id)?.unreadChunk !== undefined)
+  const [chunk] = unread.map(({ id }) => outcomes.get(id)?.unreadChunk)
+  if (chunk === undefined) return []
+  for (let failures = 0; failures < READS;) {
+    await storeHealth.retryUntilCommitted(() => store.ping())
+    try {
+      await store.readChunk(message.contentId, chunk)
+      return unread
+    } catch (error) {
+      // The next delivery reports a content that is damaged for good.
+      if (!(error instanceof StoreUnavailable)) return unread
+      if (storeHealth.abandoned.aborted) throw error
+      if (error instanceof ReadFailed) failures++
+    }
+    await sleep(clock, PAUSE, storeHealth.abandoned)
+  }
+  return []
+}
+
+/** The request without these recipients. */
+const withoutRecipients = (request: DeliveryRequest, without: readonly LeasedRecipient[]): DeliveryRequest => ({
+  ...request,
+  recipients: request.recipients.filter((recipient) => !without.includes(recipient)),
+})

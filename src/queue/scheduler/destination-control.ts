@@ -2,34 +2,26 @@
  * Changes the health of destinations after deliveries and on commands of an operator, and saves it in the store. The records of
  * dead and suspended destinations survive a restart.
  */
+import type { GiveBack } from './give-back.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { Suspension } from '../../store/destination-status.ts'
-import type { DestinationRecord, QueueStore } from '../../store/queue-store.ts'
-import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock, Duration } from '../../system/clock.ts'
+import type { DestinationRecord } from '../../store/queue-store.ts'
+import type { Duration } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
-import type { TaskSet } from '../../system/task-set.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
-import type { EventRecorder } from '../../outbox/event-recorder.ts'
-import type { Events } from '../../telemetry/events.ts'
-import { asksForLowerRate } from './adaptive-rate.ts'
+import { asksForLowerRate } from './rate/adaptive-rate.ts'
 import type { Destination } from './destination.ts'
-import type { DestinationTable, RunningDelivery } from './destination-table.ts'
+import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
+import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-export interface DestinationControlDeps {
-  readonly store: QueueStore
-  readonly clock: Clock
-  readonly events: Events
-  readonly recorder: EventRecorder
-  readonly storeHealth: StoreHealth
-  readonly table: DestinationTable
+type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'recorder' | 'storeHealth' | 'table' | 'tasks'>
+interface Loops {
   readonly due: DueQueue
-  readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting'>
+  readonly giveBack: GiveBack
+  readonly scheduler: Pick<SchedulerLoop, 'dispatch'>
 }
 
 /** A decision of an operator, with its events. */
@@ -44,25 +36,27 @@ const SUSPENSION_ENDED = 'the end of its suspension'
 export const ANOTHER_NODE = 'an operator at another node'
 
 export class DestinationControl {
-  readonly #deps: DestinationControlDeps
+  readonly #state: State
+  readonly #loops: Loops
   /** Fires at the earliest end of a suspension. */
   readonly #suspensionEnds: EarliestAlarm
 
-  constructor(deps: DestinationControlDeps) {
-    this.#deps = deps
-    this.#suspensionEnds = new EarliestAlarm(deps.clock, () => deps.tasks.add(this.#endSuspensions()))
+  constructor(state: State, loops: Loops) {
+    this.#state = state
+    this.#loops = loops
+    this.#suspensionEnds = new EarliestAlarm(state.clock, () => state.tasks.add(this.#endSuspensions()))
   }
 
   /** Loads the records that were saved before the restart, or by the last owner, of the destinations that are `wanted`. */
   async recall(wanted: (name: DestinationName) => boolean = () => true): Promise<void> {
-    const { store, table } = this.#deps
+    const { store, table } = this.#state
     for (const record of await store.destinations()) if (wanted(record.name)) table.get(record.name).recall(record)
     await this.#endSuspensions()
   }
 
   /** Applies saved orders of operators at other nodes, which may have been missed, to the destinations that are `wanted`. */
   async compare(wanted: (name: DestinationName) => boolean): Promise<void> {
-    const { store, table } = this.#deps
+    const { store, table } = this.#state
     const saved = new Map((await store.destinations()).map((record) => [record.name, record]))
     const suspended = [...table.all].filter(({ ownAccess }) => ownAccess.kind === 'suspended').map(({ name }) => name)
     for (const name of suspended)
@@ -75,7 +69,7 @@ export class DestinationControl {
 
   /** Applies the order of an operator at another node. The record may have been overwritten here, so it is saved again. */
   async received({ name, suspension }: DestinationRecord): Promise<void> {
-    const destination = this.#deps.table.get(name)
+    const destination = this.#state.table.get(name)
     if (suspension !== null) await this.suspend(name, suspension, 'recorded')
     else if (destination.ownAccess.kind === 'suspended') await this.resume(name, ANOTHER_NODE, 'recorded')
     else if (destination.ownAccess.kind === 'dead') await this.#save(destination)
@@ -87,7 +81,7 @@ export class DestinationControl {
    */
   learn(running: RunningDelivery, result: AttemptResult): void {
     const { destination, begunAs } = running
-    const { clock, events, recorder, tasks, scheduler } = this.#deps
+    const { clock, events, recorder, tasks } = this.#state
     // The next owner learns from its own deliveries.
     if (destination.isReleased) return
     const { name, inFlight, window: before } = destination
@@ -99,14 +93,14 @@ export class DestinationControl {
     if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
     if (happened !== undefined) events.emit(happened)
     if (change === 'died' && access.kind === 'dead') {
-      tasks.add(scheduler.giveBackWaiting(destination))
+      tasks.add(this.#loops.giveBack.waiting(destination))
     } else if (happened === undefined && window !== before)
       events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
   }
 
   /** The destinations of a provider share its rate. */
   #learnRate({ job, destination, provider }: RunningDelivery, { outcomes, times }: AttemptResult): void {
-    const { clock, events } = this.#deps
+    const { clock, events } = this.#state
     const now = clock.monotonic()
     const sentAt = now - Math.max(0, times.endedAt - times.transmittingAt)
     const lowered = (provider ?? destination).learnRate({ outcomes: outcomes.values(), fresh: job.request.fresh, now, sentAt })
@@ -122,11 +116,12 @@ export class DestinationControl {
    * commit fails. An order of another node is `recorded`: that node has kept its event.
    */
   async suspend(name: DestinationName, suspension: Suspension, order: 'new' | 'recorded' = 'new'): Promise<void> {
-    const { clock, due, events, recorder, scheduler } = this.#deps
+    const { clock, events, recorder } = this.#state
+    const { due, giveBack } = this.#loops
     const happened = suspended(name, suspension, clock.wall)
     const kept = order === 'new' ? recorder.of(happened) : undefined
     const destination = await this.#decide({ name, suspension, kept }, (one) => one.suspend(suspension))
-    await scheduler.giveBackWaiting(destination)
+    await giveBack.waiting(destination)
     due.schedule(destination)
     events.emit(happened)
     if (suspension.until !== null) this.#suspensionEnds.expect(suspension.until)
@@ -134,7 +129,8 @@ export class DestinationControl {
 
   /** Ends a suspension; resolves when that is committed. No mail is attempted before the commit. Rejects as `suspend` does. */
   async resume(name: DestinationName, by: string, order: 'new' | 'recorded' = 'new'): Promise<void> {
-    const { table, due, events, recorder, scheduler } = this.#deps
+    const { table, events, recorder } = this.#state
+    const { due, scheduler } = this.#loops
     if (table.known(name)?.ownAccess.kind !== 'suspended') return
     const happened = { kind: 'resumed', destination: name, by } as const
     const kept = order === 'new' ? recorder.of(happened) : undefined
@@ -146,7 +142,7 @@ export class DestinationControl {
 
   /** Resumes the destinations whose suspension has ended, and sets the alarm for the next end. */
   async #endSuspensions(): Promise<void> {
-    const { clock, table, storeHealth } = this.#deps
+    const { clock, table, storeHealth } = this.#state
     for (const { name, ownAccess: access } of table.all) {
       const until = access.kind === 'suspended' ? access.suspension.until : null
       if (until === null) continue
@@ -162,7 +158,7 @@ export class DestinationControl {
 
   /** Opens a dead destination, and ends the adaptive rate, by order of an operator. */
   revive(name: DestinationName): void {
-    const { table, events, recorder, tasks } = this.#deps
+    const { table, events, recorder, tasks } = this.#state
     const destination = table.get(name)
     destination.forgetRate()
     destination.provider?.forgetRate()
@@ -175,7 +171,7 @@ export class DestinationControl {
 
   /** Commits an operator's decision, then applies it. */
   async #decide({ name, suspension, kept }: Decision, apply: (destination: Destination) => void): Promise<Destination> {
-    const { store, table } = this.#deps
+    const { store, table } = this.#state
     const before = table.get(name).ownAccess
     await this.#committing(table.get(name), () => store.saveDestination(ordered(name, suspension), kept))
     // The destination may have been dropped from memory and created again during the commit.
@@ -189,7 +185,7 @@ export class DestinationControl {
   }
 
   async #save(destination: Destination, kept?: readonly NewEvent[]): Promise<void> {
-    const { storeHealth, store } = this.#deps
+    const { storeHealth, store } = this.#state
     await this.#committing(destination, () => storeHealth.retryUntilCommitted(() => store.saveDestination(destination.record(), kept)))
   }
 

@@ -82,6 +82,11 @@ export class DestinationTable {
     return provider === null ? null : this.provider(provider)
   }
 
+  /** True for a dead or suspended destination. */
+  isClosed(name: DestinationName): boolean {
+    return (this.known(name)?.access.kind ?? 'open') !== 'open'
+  }
+
   known(name: DestinationName): Destination | undefined {
     return this.#destinations.get(name)
   }

@@ -9,7 +9,7 @@ import type { DestinationName } from '../../mail/message.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
-import { AdaptiveRate, type LoweredRate, type RateFacts } from './adaptive-rate.ts'
+import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
 import {
   freshHealth,
   learned,

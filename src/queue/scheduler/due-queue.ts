@@ -3,32 +3,20 @@
  * is set for the earliest. A dead, suspended or saturated destination is not in the heap, so its backlog costs nothing.
  */
 import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
-import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock, Duration, QueueTime, Timer } from '../../system/clock.ts'
+import type { Duration, QueueTime, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
-import type { TaskSet } from '../../system/task-set.ts'
-import type { ActiveQueue } from './active-queue.ts'
 import type { Destination } from './destination.ts'
-import type { DestinationTable } from './destination-table.ts'
 import { DueHeap } from './due-heap.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
+import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-export interface DueQueueDeps {
-  readonly store: QueueStore
-  readonly clock: Clock
-  readonly storeHealth: StoreHealth
-  readonly active: ActiveQueue
-  readonly table: DestinationTable
-  readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'claimed' | 'claiming' | 'dispatch' | 'schedules'>
-}
+type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' | 'table' | 'shards' | 'arriving' | 'tasks'>
 
 /** Maximum number of recipients per claim. */
 const CLAIM_LIMIT = 100
 
 export class DueQueue {
-  readonly #deps: DueQueueDeps
+  readonly #state: State
+  readonly #scheduler: Pick<SchedulerLoop, 'claimed' | 'dispatch'>
   readonly #heap = new DueHeap()
   /** Destinations for which the active queue had no room. One of them is scheduled again each time a delivery ends. */
   readonly #withoutRoom = new Set<Destination>()
@@ -36,15 +24,17 @@ export class DueQueue {
   /** Ends the rest; null outside of one. */
   #rest: Timer | null = null
 
-  constructor(deps: DueQueueDeps) {
-    this.#deps = deps
-    this.#alarm = new EarliestAlarm(deps.clock, () => deps.scheduler.dispatch())
+  constructor(state: State, scheduler: Pick<SchedulerLoop, 'claimed' | 'dispatch'>) {
+    this.#state = state
+    this.#scheduler = scheduler
+    this.#alarm = new EarliestAlarm(state.clock, () => scheduler.dispatch())
   }
 
   /** Schedules a claim at `dueAt`, because mail for the destination waits in the store. Ignores destinations of other nodes. */
   expect(name: DestinationName, dueAt: QueueTime): void {
-    if (!this.#deps.scheduler.schedules(name)) return
-    const destination = this.#deps.table.get(name)
+    const { shards, table } = this.#state
+    if (!shards.schedules(name)) return
+    const destination = table.get(name)
     destination.expect(dueAt)
     this.schedule(destination)
   }
@@ -52,7 +42,7 @@ export class DueQueue {
   /** Updates the destination's time in the heap. */
   schedule(destination: Destination): void {
     if (destination.isReleased) return
-    this.#heap.set(destination.name, this.#deps.scheduler.schedules(destination.name) ? destination.wakesAt : null)
+    this.#heap.set(destination.name, this.#state.shards.schedules(destination.name) ? destination.wakesAt : null)
   }
 
   /** Ends the claims for a destination that is given to another node. */
@@ -62,7 +52,7 @@ export class DueQueue {
   }
 
   scheduleAll(): void {
-    for (const destination of this.#deps.table.all) this.schedule(destination)
+    for (const destination of this.#state.table.all) this.schedule(destination)
   }
 
   /** Schedules one destination that had no room in the active queue, because there may be room now. */
@@ -76,25 +66,24 @@ export class DueQueue {
 
   /** Makes no claims for a time. */
   rest(time: Duration): void {
-    const { clock, scheduler } = this.#deps
     this.#rest?.cancel()
-    this.#rest = clock.after(time, () => {
+    this.#rest = this.#state.clock.after(time, () => {
       this.#rest = null
-      scheduler.dispatch()
+      this.#scheduler.dispatch()
     })
   }
 
   /** Sends a claim for every destination that is due and has room. */
   claim(): void {
     if (this.#rest !== null) return
-    const { clock, active, table, tasks, scheduler } = this.#deps
+    const { clock, active, table, arriving, tasks } = this.#state
     const now = clock.now()
     for (let first = this.#heap.first(); first !== undefined && first.at <= now; first = this.#heap.first()) {
       const destination = table.get(first.name)
       const limit = this.#limit(destination)
       if (limit > 0) {
         active.promise(limit)
-        tasks.add(scheduler.claiming(this.#claim(destination, now, limit)))
+        tasks.add(arriving.claiming(this.#claim(destination, now, limit)))
       } else if (destination.isIdle) {
         this.#withoutRoom.add(destination)
       }
@@ -111,12 +100,12 @@ export class DueQueue {
     // A few times the window keeps all slots in use. More recipients would be leased too early.
     if (waitingJobs >= 2 * window) return 0
     const othersWait = this.#heap.size > 1
-    const { active, table } = this.#deps
+    const { active, table } = this.#state
     return Math.min(CLAIM_LIMIT, Math.max(10, 4 * window), table.room(destination, othersWait), active.roomForMessages)
   }
 
   async #claim(destination: Destination, now: QueueTime, limit: number): Promise<void> {
-    const { store, storeHealth, active, scheduler } = this.#deps
+    const { store, storeHealth, active } = this.#state
     const from = destination.beginClaim() ?? undefined
     let requests: readonly DeliveryRequest[] = []
     try {
@@ -137,7 +126,7 @@ export class DueQueue {
       // No delivery results from this claim, so the next destination is scheduled here and not at a delivery's end.
       this.admitNext()
     }
-    scheduler.claimed(destination, requests)
+    this.#scheduler.claimed(destination, requests)
   }
 
   /** Makes no claims and sets no alarm any more. */

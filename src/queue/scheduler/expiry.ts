@@ -4,30 +4,24 @@
  * probe. Its expiry is therefore postponed, a second at a time, for at most `minimal_backoff_time`.
  */
 import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
-import type { StoreHealth } from '../../store/store-health.ts'
-import { SECOND, type Clock, type Duration, type QueueTime } from '../../system/clock.ts'
+import { SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
-import type { TaskSet } from '../../system/task-set.ts'
 import type { Destination } from './destination.ts'
-import type { DestinationTable } from './destination-table.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
-import { NEVER_STARTED } from './settlement-writer.ts'
+import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
+import { NEVER_STARTED, type SettlementWriter } from './settlement-writer.ts'
 
-export interface ExpiryDeps {
-  readonly store: QueueStore
-  readonly clock: Clock
-  readonly storeHealth: StoreHealth
-  readonly table: DestinationTable
-  readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'claimingExpired' | 'settle' | 'giveBack'>
+type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'table' | 'arriving' | 'tasks'>
+interface Loops {
+  readonly settlements: SettlementWriter
+  readonly scheduler: Pick<SchedulerLoop, 'giveBack'>
 }
 
 /** Maximum number of recipients per claim. */
 const CLAIM_LIMIT = 100
 
 export class Expiry {
-  readonly #deps: ExpiryDeps
+  readonly #state: State
+  readonly #loops: Loops
   /** Destinations with postponed mail, each with the time of the first postponement on the monotonic clock. */
   #postponed: ReadonlyMap<DestinationName, Duration> = new Map()
   readonly #alarm: EarliestAlarm
@@ -36,9 +30,10 @@ export class Expiry {
   #wanted = false
   #stopped = false
 
-  constructor(deps: ExpiryDeps) {
-    this.#deps = deps
-    this.#alarm = new EarliestAlarm(deps.clock, () => deps.tasks.add(this.run()))
+  constructor(state: State, loops: Loops) {
+    this.#state = state
+    this.#loops = loops
+    this.#alarm = new EarliestAlarm(state.clock, () => state.tasks.add(this.run()))
   }
 
   stop(): void {
@@ -56,7 +51,7 @@ export class Expiry {
     this.#wanted = true
     if (this.#running) return
     this.#running = true
-    const { store, clock, storeHealth } = this.#deps
+    const { store, clock, storeHealth } = this.#state
     try {
       do {
         this.#wanted = false
@@ -76,14 +71,14 @@ export class Expiry {
   }
 
   async #claimAll(): Promise<void> {
-    const { store, clock, scheduler } = this.#deps
+    const { store, clock, arriving } = this.#state
     const before = this.#postponed
     const now = clock.monotonic()
     const waited = (name: DestinationName) => now - (before.get(name) ?? now)
     const postponed = new Map<DestinationName, Duration>()
     while (!this.#stopped) {
       const claim = store.claimExpired(clock.now(), CLAIM_LIMIT, [...postponed.keys()])
-      const left = await scheduler.claimingExpired(
+      const left = await arriving.claimingExpired(
         claim.then((requests) => (requests.length === 0 ? null : this.#expireOrPostpone(requests, waited))),
       )
       if (left === null) break
@@ -100,7 +95,8 @@ export class Expiry {
     requests: readonly DeliveryRequest[],
     waited: (name: DestinationName) => Duration,
   ): Promise<Iterable<Destination>> {
-    const { table, scheduler, clock } = this.#deps
+    const { table, clock } = this.#state
+    const { settlements, scheduler } = this.#loops
     const postponed = new Map<Destination, DeliveryRequest[]>()
     for (const request of requests) {
       const destination = table.get(request.destination)
@@ -109,7 +105,7 @@ export class Expiry {
       const patience = settings.minimal_backoff_time
       const late = waited(name) >= patience && request.recipients.every(({ expiresAt }) => now - expiresAt >= patience)
       if (late || !destination.mayBeTriedSoon(now)) {
-        await scheduler.settle(request, access.kind === 'dead' ? access.siteStatus : NEVER_STARTED)
+        await settlements.expired(request, access.kind === 'dead' ? access.siteStatus : NEVER_STARTED)
       } else postponed.set(destination, [...(postponed.get(destination) ?? []), request])
     }
     for (const [destination, kept] of postponed) await scheduler.giveBack(destination, kept)

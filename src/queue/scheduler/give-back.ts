@@ -1,53 +1,45 @@
 /** Returns leased mail to the store without an attempt. Due times, schedule steps and attempt counts do not change. */
-import type { DeliveryRequest, Message, MessageId } from '../../mail/message.ts'
+import { type Duration, SECOND } from '../../system/clock.ts'
+import type { DeliveryRequest, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
-import type { StoreHealth } from '../../store/store-health.ts'
-import type { Clock } from '../../system/clock.ts'
-import type { TaskSet } from '../../system/task-set.ts'
-import type { Events } from '../../telemetry/events.ts'
 import type { Destination } from './destination.ts'
-import type { DestinationTable } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Expiry } from './expiry.ts'
 import type { Job } from './job-queue.ts'
 import { idsOf } from './lifecycle.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
+import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-export interface GiveBackDeps {
-  readonly store: QueueStore
-  readonly clock: Clock
-  readonly events: Events
-  readonly storeHealth: StoreHealth
-  readonly table: DestinationTable
+type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'storeHealth' | 'table' | 'shards' | 'arriving' | 'tasks'>
+interface Loops {
   readonly due: DueQueue
   readonly expiry: Expiry
-  readonly tasks: TaskSet
-  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'schedules'>
-  /** Called before a request of the message returns to the store. */
-  readonly returning: (message: Message) => void
-  /** Called when it has returned. */
-  readonly returned: (message: Message) => void
+  readonly scheduler: Pick<SchedulerLoop, 'dispatch' | 'checkRest'>
 }
 
-export class GiveBack {
-  readonly #deps: GiveBackDeps
+/** Time without claims in which an operation can change mail that was taken back for it. */
+const REST: Duration = SECOND / 5
 
-  constructor(deps: GiveBackDeps) {
-    this.#deps = deps
+export class GiveBack {
+  readonly #state: State
+  readonly #loops: Loops
+
+  constructor(state: State, loops: Loops) {
+    this.#state = state
+    this.#loops = loops
   }
 
   /** Returns requests that expiry has ignored while they were in memory. The active queue does not count them, or no longer counts them. */
   async unexpired(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
-    const { expiry } = this.#deps
+    const { expiry } = this.#loops
     await this.requests(destination, requests)
     for (const { recipients } of requests) for (const { expiresAt } of recipients) expiry.expect(expiresAt)
   }
 
   /** Returns requests that the active queue does not count, or no longer counts. */
   async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
-    const { store, storeHealth, due, scheduler, returning, returned } = this.#deps
-    for (const { message } of requests) returning(message)
+    const { store, storeHealth, arriving } = this.#state
+    const { due, scheduler } = this.#loops
+    for (const { message } of requests) if (arriving.returning(message.id)) due.rest(REST)
     destination.beginCommit()
     try {
       for (const [owner, leased] of Map.groupBy(requests, ({ lease }) => lease.owner)) {
@@ -59,7 +51,7 @@ export class GiveBack {
     for (const { message, recipients } of requests) {
       // A flush has made the recipient due, at a time that is not known here.
       for (const { flushed, dueAt } of recipients) due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt)
-      returned(message)
+      scheduler.checkRest(message)
       due.admitNext()
     }
     due.schedule(destination)
@@ -72,7 +64,7 @@ export class GiveBack {
    */
   async waiting(destination: Destination): Promise<void> {
     const { access } = destination
-    const jobs = this.#deps.table.withdraw(destination)
+    const jobs = this.#state.table.withdraw(destination)
     if (jobs.length === 0) return
     if (destination.inFlight === 0) destination.probing(false)
     await this.unexpired(
@@ -84,12 +76,12 @@ export class GiveBack {
 
   /** Gives the jobs of messages that wait in memory back to the store. */
   async ofMessages(messages: readonly MessageId[]): Promise<void> {
-    await this.ofAny(this.#deps.table.withdrawOf(messages).map(({ request }) => request))
+    await this.ofAny(this.#state.table.withdrawOf(messages).map(({ request }) => request))
   }
 
   /** Returns requests of any destinations, before or after they were in memory. */
   async ofAny(requests: readonly DeliveryRequest[]): Promise<void> {
-    const { table } = this.#deps
+    const { table } = this.#state
     const returning = [...Map.groupBy(requests, (request) => table.get(request.destination))].map(([destination, those]) => {
       if (destination.isIdle && !destination.claiming) destination.probing(false)
       return this.unexpired(destination, those)
@@ -98,7 +90,7 @@ export class GiveBack {
   }
 
   #reportDeferred(jobs: readonly Job[], siteStatus: DeliveryStatus): void {
-    const { clock, events } = this.#deps
+    const { clock, events } = this.#state
     const at = clock.now()
     for (const { request, activatedAt } of jobs) {
       const { message, destination } = request
@@ -114,9 +106,9 @@ export class GiveBack {
   whereClosed(destination: Destination): void {
     const { access, waitingJobs, name } = destination
     if (waitingJobs === 0) return
-    const isReleased = destination.isReleased || !this.#deps.scheduler.schedules(name)
+    const isReleased = destination.isReleased || !this.#state.shards.schedules(name)
     if (access.kind === 'open' && !isReleased) return
     if (access.kind === 'dead' && !isReleased && access.probing && waitingJobs === 1) return
-    this.#deps.tasks.add(this.waiting(destination))
+    this.#state.tasks.add(this.waiting(destination))
   }
 }

@@ -2,40 +2,34 @@
  * Changes of providers: which destinations belong to them, and which reply rules apply. Both are committed, so that they survive a
  * restart. Suspensions and limits by rules end by themselves, at the latest at the next start after their end, and with their rules.
  */
-import { nameOfProvider, type ProviderDirectory } from '../../config/provider-directory.ts'
+import type { GiveBack } from './give-back.ts'
+import { nameOfProvider } from '../../config/provider-directory.ts'
 import { actionText } from '../../config/values/provider-table.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { ruleLabel, withoutSuspensions, type ProviderRecord, type RuleEffect } from '../../store/provider-state.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
-import type { StoreHealth } from '../../store/store-health.ts'
-import { MINUTE, type Clock, type Duration } from '../../system/clock.ts'
+import { MINUTE, type Duration } from '../../system/clock.ts'
 import { formatDuration } from '../../system/duration.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
-import type { TaskSet } from '../../system/task-set.ts'
-import type { Events } from '../../telemetry/events.ts'
 import type { Destination } from './destination.ts'
 import { ANOTHER_NODE } from './destination-control.ts'
-import type { DestinationTable, RunningDelivery } from './destination-table.ts'
+import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Provider } from './provider.ts'
 import { ReplyRules } from './reply-rules.ts'
-import type { SchedulerPort } from './scheduler-port.ts'
+import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 import type { ShardTransfer } from './shard-transfer.ts'
 
-export interface ProviderControlDeps {
-  readonly store: QueueStore
-  readonly clock: Clock
-  readonly events: Events
-  readonly storeHealth: StoreHealth
-  readonly directory: ProviderDirectory
-  /** False when the store fills the directory, as the store of a shared queue does. */
-  readonly fillsDirectory: boolean
-  readonly table: DestinationTable
+type State = Pick<
+  SchedulerState,
+  'store' | 'clock' | 'events' | 'storeHealth' | 'directory' | 'fillsDirectory' | 'table' | 'shards' | 'tasks'
+>
+interface Loops {
   readonly due: DueQueue
-  readonly tasks: TaskSet
-  readonly shards: Pick<ShardTransfer, 'rejoin'>
-  readonly scheduler: Pick<SchedulerPort, 'dispatch' | 'giveBackWaiting' | 'schedules'>
+  readonly giveBack: GiveBack
+  readonly transfer: ShardTransfer
+  readonly scheduler: Pick<SchedulerLoop, 'dispatch'>
 }
 
 /** Minimum time between two changes of the provider of a destination, whose MX records may have different answers in turn. */
@@ -44,7 +38,8 @@ const SETTLED: Duration = MINUTE
 const CHANGES_KEPT = 1_000
 
 export class ProviderControl {
-  readonly #deps: ProviderControlDeps
+  readonly #state: State
+  readonly #loops: Loops
   readonly #rules = new Map<Provider, ReplyRules>()
   /** Times of the last changes, on the monotonic clock. */
   readonly #changedAt = new Map<DestinationName, Duration>()
@@ -55,9 +50,10 @@ export class ProviderControl {
   /** Fires at the earliest end of an effect. */
   readonly #ends: EarliestAlarm
 
-  constructor(deps: ProviderControlDeps) {
-    this.#deps = deps
-    this.#ends = new EarliestAlarm(deps.clock, () => this.refresh())
+  constructor(state: State, loops: Loops) {
+    this.#state = state
+    this.#loops = loops
+    this.#ends = new EarliestAlarm(state.clock, () => this.refresh())
   }
 
   /**
@@ -65,7 +61,7 @@ export class ProviderControl {
    * (`refresh`) when this node schedules them.
    */
   async recall(wanted: (name: DestinationName) => boolean = () => true): Promise<void> {
-    const { store, directory, fillsDirectory, table } = this.#deps
+    const { store, directory, fillsDirectory, table } = this.#state
     if (fillsDirectory) directory.replace(await store.providerMembers())
     const saved = new Map((await store.providers()).map(({ provider, effects }) => [provider, effects]))
     for (const name of new Set([...saved.keys(), ...Array.from(table.providers, (one) => one.name)]))
@@ -83,7 +79,7 @@ export class ProviderControl {
    * provider of its destination changes, and the mail is delivered under those of the new one.
    */
   admits({ destination, provider: begunUnder }: RunningDelivery, found: string | null): boolean {
-    const { clock, tasks } = this.#deps
+    const { clock, tasks } = this.#state
     const begun = begunUnder?.name ?? null
     if (begun === found) return true
     const { name, isReleased, provider } = destination
@@ -103,9 +99,10 @@ export class ProviderControl {
   }
 
   async #change(destination: Destination, provider: string | null): Promise<void> {
-    const { store, storeHealth, directory, fillsDirectory, events, shards, scheduler } = this.#deps
+    const { store, storeHealth, directory, fillsDirectory, events } = this.#state
+    const { transfer, scheduler } = this.#loops
     const { name } = destination
-    await shards.rejoin(destination, async () => {
+    await transfer.rejoin(destination, async () => {
       await storeHealth.retryUntilCommitted(() => store.joinProvider(name, provider))
       if (fillsDirectory) directory.set(name, provider)
     })
@@ -120,7 +117,7 @@ export class ProviderControl {
   learn({ destination, provider }: RunningDelivery, { outcomes }: AttemptResult): void {
     const rules = provider?.table?.rules ?? []
     if (provider === null || rules.length === 0 || destination.isReleased) return
-    const { clock } = this.#deps
+    const { clock } = this.#state
     const replies = [...outcomes.values()].flatMap(({ outcome, status: { reply } }) =>
       outcome === 'delivered' || reply === undefined ? [] : [reply],
     )
@@ -139,18 +136,18 @@ export class ProviderControl {
    */
   async resume(provider: Provider, by: string): Promise<void> {
     if (provider.suspension === null) return
-    await this.#deps.store.saveProvider({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
+    await this.#state.store.saveProvider({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
     this.#resumed(provider, by)
   }
 
   /** Applies the order of an operator at another node to end a suspension. The record may have overwritten a newer one, so it is saved again. */
   received({ provider }: ProviderRecord): void {
-    this.#resumed(this.#deps.table.provider(provider), ANOTHER_NODE)
+    this.#resumed(this.#state.table.provider(provider), ANOTHER_NODE)
   }
 
   /** Applies such orders, which may have been missed, to the providers whose names are `wanted`. */
   async compare(wanted: (name: DestinationName) => boolean): Promise<void> {
-    const { store, table } = this.#deps
+    const { store, table } = this.#state
     const isSaved = (provider: Provider): boolean => provider.suspension !== null && !this.#saves.has(provider)
     const suspended = [...table.providers].filter((provider) => isSaved(provider) && wanted(nameOfProvider(provider.name)))
     if (suspended.length === 0) return
@@ -163,12 +160,12 @@ export class ProviderControl {
 
   #resumed(provider: Provider, by: string): void {
     if (provider.suspension !== null)
-      this.#deps.events.emit({ kind: 'note', level: 'info', text: `provider ${provider.name}: resumed by ${by}` })
+      this.#state.events.emit({ kind: 'note', level: 'info', text: `provider ${provider.name}: resumed by ${by}` })
     this.#apply(provider, withoutSuspensions(provider.effects))
   }
 
   #report({ name }: Provider, { rule, action, until, reply }: RuleEffect): void {
-    const { store, storeHealth, clock, events, tasks } = this.#deps
+    const { store, storeHealth, clock, events, tasks } = this.#state
     const at = clock.now()
     const effect = `${actionText(action)} for ${formatDuration(until - at)}`
     events.emit({ kind: 'note', level: 'warning', text: `provider ${name}: ${effect} by rule ${rule}: ${reply}` })
@@ -178,13 +175,14 @@ export class ProviderControl {
 
   /** Applies effects to the destinations in memory, and saves them. */
   #apply(provider: Provider, effects: readonly RuleEffect[]): void {
-    const { table, due, tasks, scheduler } = this.#deps
+    const { table, tasks } = this.#state
+    const { due, giveBack, scheduler } = this.#loops
     provider.apply(effects)
     tasks.add(this.#save(provider))
     for (const { until } of effects) this.#ends.expect(until)
     for (const destination of table.all) {
       if (destination.provider !== provider) continue
-      if (provider.suspension !== null) tasks.add(scheduler.giveBackWaiting(destination))
+      if (provider.suspension !== null) tasks.add(giveBack.waiting(destination))
       due.schedule(destination)
     }
     scheduler.dispatch()
@@ -192,12 +190,12 @@ export class ProviderControl {
 
   /** Saves what applies at each try, so that a repeated one overwrites no newer state. */
   async #save(provider: Provider): Promise<void> {
-    const { store, storeHealth, scheduler } = this.#deps
+    const { store, storeHealth, shards } = this.#state
     this.#saves.set(provider, (this.#saves.get(provider) ?? 0) + 1)
     try {
       await storeHealth.retryUntilCommitted(async () => {
         // The state of a provider whose shard another node has taken is that node's.
-        if (scheduler.schedules(nameOfProvider(provider.name))) await store.saveProvider(provider.record())
+        if (shards.schedules(nameOfProvider(provider.name))) await store.saveProvider(provider.record())
       })
     } finally {
       const left = (this.#saves.get(provider) ?? 0) - 1
@@ -208,10 +206,10 @@ export class ProviderControl {
 
   /** Ends the effects whose time has come or whose rule is gone, of providers that this node schedules, and sets the alarm for the next end. */
   refresh(): void {
-    const { clock, table, scheduler } = this.#deps
+    const { clock, table, shards } = this.#state
     const now = clock.now()
     for (const provider of table.providers) {
-      if (!scheduler.schedules(nameOfProvider(provider.name))) continue
+      if (!shards.schedules(nameOfProvider(provider.name))) continue
       const rules = new Set(provider.table?.rules.map(({ name }) => name))
       const left = provider.effects.filter(({ until, rule }) => until > now && rules.has(rule))
       if (left.length < provider.effects.length) this.#apply(provider, left)

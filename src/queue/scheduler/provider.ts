@@ -6,7 +6,7 @@ import type { ProviderTable, RuleAction } from '../../config/values/provider-tab
 import type { Suspension } from '../../store/destination-status.ts'
 import { ruleLabel, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/provider-state.ts'
 import { MINUTE, type Duration } from '../../system/clock.ts'
-import { AdaptiveRate, type LoweredRate, type RateFacts } from './adaptive-rate.ts'
+import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
 
 /** Limits of a provider from its table and from the effects of its rules; null for no limit. */
 export interface SharedLimits {

@@ -6,6 +6,8 @@ import { DestinationPolicies } from '../../../src/config/destination-policies.ts
 import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
 import { openMemoryStore } from '../../../src/store/memory/memory-store.ts'
+import { ActiveQueue } from '../../../src/queue/scheduler/active-queue.ts'
+import { DestinationTable } from '../../../src/queue/scheduler/destination-table.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../../src/store/membership/membership.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
@@ -16,6 +18,7 @@ import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 const { config, written } = defaultConfig('relay.example')
 const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
 const policies = new DestinationPolicies(config)
+const limits = () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots })
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 
 /** A scheduler without mail; what it remembers of destinations is on disk only when `saved` resolves. */
@@ -30,6 +33,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
           }
         : target[name].bind(target),
   })
+  const active = new ActiveQueue(limits)
   const scheduler = new Scheduler({
     recorder: idleRecorder,
     store: slow,
@@ -37,15 +41,17 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
     events: new Events(() => clock.now()),
     membership,
     storeHealth: new StoreHealth({ store: slow, clock, failed: () => undefined }),
-    agent: { deliver: () => new Promise(() => undefined), close: () => Promise.resolve() },
-    limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
+    agent: { deliver: () => new Promise(() => undefined) },
+    active,
+    table: new DestinationTable(active, limits, () => policies),
+    limits,
     policies: () => policies,
-    providers: new ProviderDirectory(),
-    fillsProviders: true,
-    notices: () => notices,
+    directory: new ProviderDirectory(),
+    fillsDirectory: true,
+    noticeSettings: () => notices,
     draw: () => 0,
-    noticeDue: () => undefined,
-    atRest: () => undefined,
+    notices: { noticeDue: () => undefined, atRest: () => undefined },
+    contents: { release: () => undefined },
   })
   await scheduler.start()
   return scheduler

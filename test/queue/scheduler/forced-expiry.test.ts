@@ -36,20 +36,18 @@ test('a force-expired queue is settled in order, fifty at a time; what has not s
   })
   const limits = () => LIMITS
   const active = new ActiveQueue(limits)
-  const expiry = new ForcedExpiry({
-    active,
-    table: new DestinationTable(active, limits, () => policies),
-    tasks,
-    scheduler: {
-      settle: async ({ message }) => {
+  const state = { active, table: new DestinationTable(active, limits, () => policies), tasks }
+  const expiry = new ForcedExpiry(state, {
+    settlements: {
+      expired: async ({ message }) => {
         const end = Promise.withResolvers<void>()
         most = Math.max(most, underWay.push(end))
         await end.promise
         settled.push(message.id)
       },
-      giveBack: async (_, requests) => void returned.push(...requests.map(({ message }) => message.id)),
-      left: ({ id }) => left.push(id),
     },
+    giveBack: { requests: async (_, requests) => void returned.push(...requests.map(({ message }) => message.id)) },
+    scheduler: { left: ({ id }) => left.push(id) },
   })
   const endOne = async () => {
     underWay.shift()?.resolve()

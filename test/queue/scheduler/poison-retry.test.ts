@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeliveryRequest } from '../../../src/mail/message.ts'
+import { ArrivingMail } from '../../../src/queue/scheduler/arriving-mail.ts'
 import { PoisonRetry } from '../../../src/queue/scheduler/poison-retry.ts'
 import { openMemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
@@ -29,21 +30,18 @@ function retryOf(...ids: readonly number[]) {
   const ends: (() => void)[] = []
   const failures: string[] = []
   const storeHealth = new StoreHealth({ store, clock, failed: (why) => failures.push(why) })
-  const retry = new PoisonRetry({
-    store,
-    clock,
-    storeHealth,
-    tasks: new TaskSet((error) => {
-      throw error
-    }),
-    scheduler: {
-      claiming: (claim) => claim,
+  const tasks = new TaskSet((error) => {
+    throw error
+  })
+  const retry = new PoisonRetry(
+    { store, clock, storeHealth, arriving: new ArrivingMail(), tasks },
+    {
       dispatchAlone: ({ message }) => {
         started.push(message.id)
         return new Promise((resolve) => ends.push(resolve))
       },
     },
-  })
+  )
   const driver = new TimeDriver(clock, {})
   return {
     retry,

@@ -9,6 +9,8 @@ import { configFrom, defaultConfig } from '../../../src/config/load.ts'
 import type { Delivery, DeliveryOptions } from '../../../src/delivery/delivery-agent.ts'
 import { recipientId, type DeliveryRequest, type MessageId } from '../../../src/mail/message.ts'
 import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
+import { ActiveQueue } from '../../../src/queue/scheduler/active-queue.ts'
+import { DestinationTable } from '../../../src/queue/scheduler/destination-table.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { NOTHING_TAKEN } from '../../../src/store/membership/taken-back.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
@@ -26,6 +28,7 @@ import { BUSY, claim, delivered, first, messagesIn, OK, queue, settleOne, T0 } f
 
 const { config, written } = defaultConfig('relay.example')
 const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
+const limits = () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots })
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 const FAR = shardOf('far.example')
 const ONE_FAR = new Map([['far.example', 1]])
@@ -65,6 +68,7 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
   const events = new Events(() => clock.now())
   events.listen((event) => seen.push(event))
   const storeHealth = new StoreHealth({ store: own.store, clock, holds: () => membership.holds, failed })
+  const active = new ActiveQueue(limits)
   const scheduler = new Scheduler({
     recorder: idleRecorder,
     store: own.store,
@@ -83,16 +87,17 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
         new Promise((resolve) =>
           deliveries.push({ request, options, end: (outcome = 'delivered') => resolve(result(request, outcome, clock)) }),
         ),
-      close: () => Promise.resolve(),
     },
-    limits: () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, transportDelay: 0, slots }),
+    active,
+    table: new DestinationTable(active, limits, () => policies),
+    limits,
     policies: () => policies,
-    providers,
-    fillsProviders: false,
-    notices: () => notices,
+    directory: providers,
+    fillsDirectory: false,
+    noticeSettings: () => notices,
     draw: () => 0,
-    noticeDue: () => undefined,
-    atRest: () => undefined,
+    notices: { noticeDue: () => undefined, atRest: () => undefined },
+    contents: { release: () => undefined },
   })
   await scheduler.start()
   const advance = (by: number) => driver.runUntil(clock.now() + by)

@@ -3,9 +3,9 @@
  * destination accepts (rate-search.ts). Complements the concurrency window, which even at one delivery at a time does not limit deliveries
  * per minute. Passive: the scheduler reports deliveries and reads the rate.
  */
-import type { RecipientOutcome } from '../../delivery/delivery-agent.ts'
-import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import { HOUR, MINUTE, type Duration } from '../../system/clock.ts'
+import type { RecipientOutcome } from '../../../delivery/delivery-agent.ts'
+import type { DeliveryStatus } from '../../../mail/smtp-reply.ts'
+import { HOUR, MINUTE, type Duration } from '../../../system/clock.ts'
 import { afterAccepted, afterRefused, busier, isOver, noticed, type Busy, paceOf, type RateSample, type RateSearch } from './rate-search.ts'
 
 const CODES: ReadonlySet<string> = new Set(['4.3.2', '4.4.5', '4.7.0', '4.7.28', '5.7.28'])

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { DeliveryStatus, Stage } from '../../../src/mail/smtp-reply.ts'
-import { AdaptiveRate, asksForLowerRate, type RateFacts } from '../../../src/queue/scheduler/adaptive-rate.ts'
-import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../../src/system/clock.ts'
-import { countPerPeriod, drain, tokenBucket, type Drained, type Limiter } from '../../support/limited-destination.ts'
+import type { DeliveryStatus, Stage } from '../../../../src/mail/smtp-reply.ts'
+import { AdaptiveRate, asksForLowerRate, type RateFacts } from '../../../../src/queue/scheduler/rate/adaptive-rate.ts'
+import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../../../src/system/clock.ts'
+import { countPerPeriod, drain, tokenBucket, type Drained, type Limiter } from '../../../support/limited-destination.ts'
 
 const statusOf = (reply: string, status: string, stage: Stage = 'rcpt'): DeliveryStatus => ({ reply, status, stage, reason: reply })
 

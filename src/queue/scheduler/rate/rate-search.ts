@@ -7,7 +7,7 @@
  * the pace that was refused, then faster. When refusals confirm a rate, the pace stays below it for a while (`HOLD`), so that a backlog meets
  * few refusals, and grows beyond it afterwards, so that a higher limit is found.
  */
-import { MINUTE, SECOND, type Duration } from '../../system/clock.ts'
+import { MINUTE, SECOND, type Duration } from '../../../system/clock.ts'
 
 /** Lowest pace, per minute. */
 const LOWEST = 1
