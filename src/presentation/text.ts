@@ -59,6 +59,9 @@ export const plural = (count: number, noun: string): string => `${grouped(count)
 export const transferText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'is' : 'are'} in transfer: delivered and bounced stand`
 
+/** The reverse of `epochSeconds`, for times of deferd's JSON. */
+export const instantOf = (seconds: number): WallTime => Math.round(seconds * 1000)
+
 /** Converts to seconds since 1970 with a fraction, the unit of times in deferd's JSON. */
 export const epochSeconds = (at: WallTime): number => at / 1000
 

@@ -1,7 +1,7 @@
 /** Queries for the history and the traffic of the queue. */
 import { departedMessageJson, type DepartedMessageJson, type HistoryPageJson } from '../resources/departed-message-json.ts'
 import { jsonLines } from '../presentation/text.ts'
-import type { FinalState, Recipient } from '../mail/message.ts'
+import type { FinalState } from '../mail/message.ts'
 import { addressPattern } from '../patterns/filter-pattern.ts'
 import { senderPattern } from '../store/message-conditions.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails } from '../store/queue-reader.ts'
@@ -37,16 +37,14 @@ const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: Queu
   since: since === undefined ? null : now - since,
 })
 
-const seenRecipients = (filter: HistoryFilter, message: MessageDetails, visible: Visible): readonly Recipient[] =>
-  departedRecipients(filter, message).filter(({ destination }) => maySee(visible, destination))
-
+/** The messages with a recipient that matches and that the client may see. */
 const entriesOf = (
   messages: readonly MessageDetails[],
   filter: HistoryFilter,
   { visible, wall }: { readonly visible: Visible; readonly wall: WallView },
 ): readonly DepartedMessageJson[] =>
   messages.flatMap((message) => {
-    const recipients = seenRecipients(filter, message, visible)
+    const recipients = departedRecipients(filter, message).filter(({ destination }) => maySee(visible, destination))
     return recipients.length === 0 ? [] : [departedMessageJson(message, recipients, wall)]
   })
 
@@ -70,18 +68,30 @@ export async function historyPage(
   return { messages, next: position === null ? null : cursorText([position], conditions), as_of: view.clock.wall.seconds(now) }
 }
 
+/** The whole history in pages of `size` messages, up to `limit`, the last one first. Ends early when `signal` aborts. */
+export async function* departures(
+  { reader, clock }: Pick<QueueView, 'reader' | 'clock'>,
+  { limit = Infinity, ...query }: HistoryQuery & { readonly limit?: number | undefined },
+  { visible, size, signal }: { readonly visible: Visible; readonly size: number; readonly signal?: AbortSignal },
+): AsyncGenerator<readonly DepartedMessageJson[]> {
+  const filter = filterOf(query, clock.now())
+  let left = limit
+  for (let before: number | null | undefined; before !== null && left > 0;) {
+    if (signal?.aborted === true) return
+    const { messages, next } = await reader.departed(filter, { before: before ?? null, limit: Math.min(size, left) })
+    left -= messages.length
+    before = next
+    yield entriesOf(messages, filter, { visible, wall: clock.wall })
+  }
+}
+
 /** The whole history as the lines of `deferd history list --json`. */
 export async function* historyLines(
   view: QueueView,
   query: HistoryQuery,
-  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+  viewer: { readonly visible: Visible; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
-  const filter = filterOf(query, view.clock.now())
-  for (let before: number | null | undefined; before !== null && !signal.aborted;) {
-    const { messages, next } = await view.reader.departed(filter, { before: before ?? null, limit: STREAM_PAGE })
-    before = next
-    yield jsonLines(entriesOf(messages, filter, { visible, wall: view.clock.wall }))
-  }
+  for await (const page of departures(view, query, { ...viewer, size: STREAM_PAGE })) yield jsonLines(page)
 }
 
 /** Spans of a series of traffic, and the length of its intervals. */

@@ -23,7 +23,7 @@ const causeShape = z.object({
 export type CauseJson = Json<typeof causeShape>
 
 /** The options of queue commands that select a cause; null when no options do. */
-export const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
+const filterOptionsOf = ({ filter }: WaitingCause): string | null =>
   filter === null ? null : `--destination ${shellWord(filter.destination ?? '')} --reply ${shellWord(filter.reply ?? '')}`
 
 export const causeJson = (cause: WaitingCause, wall: WallView): CauseJson => {

@@ -1,22 +1,14 @@
 /** `deferd history list`: mail that has left the queue, the last one first. */
 import { Option, type Command } from 'commander'
-import type { FinalState, Recipient } from '../../mail/message.ts'
-import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../../store/queue-reader.ts'
-import type { Duration, QueueTime } from '../../system/clock.ts'
-import { departedMessageJson } from '../../resources/departed-message-json.ts'
-import { addressPattern } from '../../patterns/filter-pattern.ts'
-import { senderPattern } from '../../store/message-conditions.ts'
+import type { FinalState } from '../../mail/message.ts'
+import { departures, type HistoryQuery } from '../../queries/departed-mail.ts'
 import { historyHeadings, historyLine, historyValues } from '../render/history-line.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 
-interface Options {
-  readonly sender?: string
-  readonly recipient?: string
-  readonly outcome?: FinalState
-  readonly since?: Duration
+interface Options extends HistoryQuery {
   readonly limit?: number
   readonly tsv?: true
   readonly json?: true
@@ -25,40 +17,19 @@ interface Options {
 const PAGE = 500
 const OUTCOMES: readonly FinalState[] = ['delivered', 'bounced', 'expired', 'removed']
 
-const filterOf = ({ sender, recipient, outcome, since }: Options, now: QueueTime): HistoryFilter => ({
-  sender: sender === undefined ? null : senderPattern(sender),
-  recipient: recipient === undefined ? null : addressPattern(recipient),
-  outcome: outcome ?? null,
-  since: since === undefined ? null : now - since,
-})
-
-async function* departures(reader: QueueReader, filter: HistoryFilter, limit: number): AsyncGenerator<readonly MessageDetails[]> {
-  let left = limit
-  for (let before: number | null | undefined; before !== null && left > 0;) {
-    const { messages, next } = await reader.departed(filter, { before: before ?? null, limit: Math.min(PAGE, left) })
-    left -= messages.length
-    before = next
-    yield messages
-  }
-}
-
 async function list(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const { json, tsv } = options
   const display = displayOf(shell)
   const isTable = json !== true && tsv !== true
   let count = 0
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const filter = filterOf(options, clock.now())
-    for await (const messages of departures(reader, filter, options.limit ?? Infinity)) {
+  await withReader(shell, config, async (queue) => {
+    for await (const messages of departures(queue, options, { visible: null, size: PAGE })) {
       if (isTable && count === 0 && messages.length > 0) await shell.stdout.write(`${historyHeadings(display)}\n`)
       count += messages.length
       const lines = messages.flatMap((one) => {
-        const recipients = departedRecipients(filter, one)
-        if (json === true) return [jsonLine(departedMessageJson(one, recipients, clock.wall))]
-        const line = (recipient: Recipient) =>
-          isTable ? historyLine(one, recipient, clock, display) : historyValues(one, recipient, clock.wall)
-        return recipients.map((recipient) => `${line(recipient)}\n`)
+        if (json === true) return [jsonLine(one)]
+        return one.recipients.map((to) => `${isTable ? historyLine(one, to, queue.clock, display) : historyValues(one, to)}\n`)
       })
       await shell.stdout.write(lines.join(''))
     }

@@ -3,8 +3,9 @@ import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import type { ListedNode, NodeDirectory } from '../../store/membership/node-directory.ts'
-import { SECOND, sleep, type Duration } from '../../system/clock.ts'
-import { nodeJson, nodeScreen, nodeTable, type NodeFacts } from '../render/node-list.ts'
+import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
+import { nodesJson } from '../../resources/node-json.ts'
+import { nodeScreen, nodeTable } from '../render/node-list.ts'
 import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
@@ -35,8 +36,10 @@ async function withNodes(shell: Shell, command: Command, work: (opened: Opened) 
   }
 }
 
-async function factsOf({ directory, config }: Opened, shell: Shell): Promise<NodeFacts> {
-  return { nodes: await directory.list(), lease: config.node_lease, clock: clockOf(null, shell.clock) }
+/** The nodes as stored, and in JSON. */
+async function nodesOf({ directory, config }: Opened, clock: Clock) {
+  const nodes = await directory.list()
+  return { nodes, values: nodesJson(nodes, config.node_lease, clock.wall) }
 }
 
 /** Nodes with a name or number. Throws when there is none: a new process of a node that failed has the same name. */
@@ -47,15 +50,21 @@ function named(nodes: readonly ListedNode[], asked: string): readonly ListedNode
 }
 
 async function list(shell: Shell, { json }: JsonOption, opened: Opened): Promise<void> {
-  const facts = await factsOf(opened, shell)
-  const text = json === true ? facts.nodes.map((node) => jsonLine(nodeJson(node, facts))).join('') : nodeTable(facts, displayOf(shell))
+  const clock = clockOf(null, shell.clock)
+  const { values } = await nodesOf(opened, clock)
+  const text = json === true ? values.map(jsonLine).join('') : nodeTable(values, clock, displayOf(shell))
   await shell.stdout.write(text)
 }
 
 async function show(shell: Shell, asked: string, { json }: JsonOption, opened: Opened): Promise<void> {
-  const facts = await factsOf(opened, shell)
-  const found = named(facts.nodes, asked)
-  await shell.stdout.write(found.map((node) => (json === true ? jsonLine(nodeJson(node, facts)) : nodeScreen(node, facts))).join(''))
+  const clock = clockOf(null, shell.clock)
+  const { nodes, values } = await nodesOf(opened, clock)
+  const settingsOf = new Map(named(nodes, asked).map(({ id, settings }) => [id, settings]))
+  const texts = values.flatMap((one) => {
+    const settings = settingsOf.get(one.node)
+    return settings === undefined ? [] : [json === true ? jsonLine(one) : nodeScreen(one, settings, clock)]
+  })
+  await shell.stdout.write(texts.join(''))
 }
 
 const POLL_INTERVAL: Duration = SECOND / 4

@@ -20,12 +20,12 @@ const LIMIT = 10
 async function print(shell: Shell, { destination, limit, json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async ({ reader, clock }) => {
-    const causes = await waitingCauses(reader, destination?.toLowerCase() ?? null)
-    if (json === true) return await shell.stdout.write(causes.map((cause) => jsonLine(causeJson(cause, clock.wall))).join(''))
+    const causes = (await waitingCauses(reader, destination?.toLowerCase() ?? null)).map((cause) => causeJson(cause, clock.wall))
+    if (json === true) return await shell.stdout.write(causes.map(jsonLine).join(''))
     const records = recordsByName(await reader.destinationRecords())
     const live = new Map((await shell.liveDestinations(config))?.map((one) => [one.destination, one]))
     const known = (name: string) => ({ live: live.get(name), record: records.get(name) })
-    const facts = { now: clock.now(), display: displayOf(shell), known, limit }
+    const facts = { now: clock.now(), wall: clock.wall, display: displayOf(shell), known, limit }
     await shell.stdout.write(causes.length === 0 ? 'No mail waits.\n' : causeList(causes, facts))
   })
 }

@@ -6,7 +6,8 @@ import type { Config } from '../../config/options.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
 import { jsonLine } from '../../presentation/text.ts'
 import { statusJson } from '../../resources/status-json.ts'
-import { nodeJson, nodeTable, type NodeFacts } from '../render/node-list.ts'
+import { nodesJson, type NodeJson } from '../../resources/node-json.ts'
+import { nodeTable } from '../render/node-list.ts'
 import { statusScreen } from '../render/status-screen.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -29,27 +30,23 @@ const CLEAR = '\u001b[H\u001b[2J'
 /** The status of a queue, and the nodes that share the queue; null for a queue of one daemon. */
 interface Shown {
   readonly status: QueueStatus
-  readonly nodes: NodeFacts | null
+  readonly nodes: readonly NodeJson[] | null
   readonly clock: Clock
 }
 
 function print(shell: Shell, config: Config, { status, nodes, clock }: Shown, json: boolean): string {
-  if (json)
-    return jsonLine({
-      ...statusJson(status, clock.wall),
-      ...(nodes === null ? {} : { nodes: nodes.nodes.map((node) => nodeJson(node, nodes)) }),
-    })
+  if (json) return jsonLine({ ...statusJson(status, clock.wall), ...(nodes === null ? {} : { nodes }) })
   const narrow = displayOf(shell)
   const display = { ...narrow, width: Math.max(LEAST_WIDTH, narrow.width) }
   const screen = statusScreen(status, { name: config.myhostname, clock, display })
-  return nodes === null ? screen : `${screen}\n${nodeTable(nodes, display)}`
+  return nodes === null ? screen : `${screen}\n${nodeTable(nodes, clockOf(null, shell.clock), display)}`
 }
 
-async function nodesOf(shell: Shell, config: Config): Promise<NodeFacts | null> {
+async function nodesOf(shell: Shell, config: Config): Promise<readonly NodeJson[] | null> {
   const directory = await shell.openNodes(config)
   if (directory === null) return null
   try {
-    return { nodes: await directory.list(), lease: config.node_lease, clock: clockOf(null, shell.clock) }
+    return nodesJson(await directory.list(), config.node_lease, clockOf(null, shell.clock).wall)
   } finally {
     await directory.close()
   }

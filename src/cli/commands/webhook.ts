@@ -4,14 +4,13 @@ import type { Config } from '../../config/options.ts'
 import { maskedTarget } from '../../config/values/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
-import { subscriptionJson } from '../../resources/subscription-json.ts'
-import { grouped, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
-import type { SubscriptionView } from '../../store/outbox/subscription.ts'
+import { subscriptionJson, type SubscriptionJson } from '../../resources/subscription-json.ts'
+import { grouped, instantOf, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
 import { newSubscriptionShape, replayTime, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
 import { webTarget } from '../../subscriptions/web-target.ts'
-import { DAY, type Duration, type QueueTime } from '../../system/clock.ts'
+import { DAY, type Duration, type WallTime } from '../../system/clock.ts'
 import { systemNet } from '../../system/system-net.ts'
 import { VERSION } from '../../system/version.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
@@ -143,21 +142,22 @@ async function test(shell: Shell, name: string, command: Command): Promise<void>
 }
 
 /** A subscription as one paragraph: target, progress, and last answer. */
-function linesOf(one: SubscriptionView, now: QueueTime): string {
-  const { name, owner, settings, progress, behind, oldestAt, parked, lost } = one
-  const { state, why, tries, dueAt, lastAnswer } = progress
-  const missing = lost.reduce((sum, { count }) => sum + count, 0)
+function linesOf(one: SubscriptionJson, now: WallTime): string {
+  const { name, owner, to, types, state, why, behind, oldest_time: oldest, parked, lost, tries, last_answer: answer } = one
+  const ago = (seconds: number | null): string => relative(instantOf(seconds ?? 0), now)
   const facts = [
-    `${settings.to === '' ? 'read by programs' : maskedTarget(settings.to)}${owner === 'configuration' ? ' ([events] table)' : ''}`,
-    `types ${settings.types.length === 0 ? 'all' : settings.types.join(', ')}`,
+    `${to === '' ? 'read by programs' : to}${owner === 'configuration' ? ' ([events] table)' : ''}`,
+    `types ${types.length === 0 ? 'all' : types.join(', ')}`,
     ...(state === 'disabled' ? [`disabled: ${why ?? ''}`] : []),
-    behind === 0 ? 'nothing waits' : `${grouped(behind)} wait${oldestAt === null ? '' : `, the oldest since ${span(now - oldestAt)}`}`,
+    behind === 0
+      ? 'nothing waits'
+      : `${grouped(behind)} wait${oldest === null ? '' : `, the oldest since ${span(now - instantOf(oldest))}`}`,
     ...(parked === 0 ? [] : [`${grouped(parked)} parked`]),
-    ...(missing === 0 ? [] : [`${grouped(missing)} lost`]),
+    ...(lost === 0 ? [] : [`${grouped(lost)} lost`]),
     ...(tries === 0
       ? []
-      : [`${tries} failed ${tries === 1 ? 'try' : 'tries'}${dueAt === null ? '' : `, the next ${relative(dueAt, now)}`}`]),
-    ...(lastAnswer === null ? ['no answer yet'] : [`last answer ${relative(lastAnswer.at, now)}: ${lastAnswer.text}`]),
+      : [`${tries} failed ${tries === 1 ? 'try' : 'tries'}${one.next_try_time === null ? '' : `, the next ${ago(one.next_try_time)}`}`]),
+    answer === null ? 'no answer yet' : `last answer ${ago(one.last_answer_time)}: ${answer}`,
   ]
   return `${maskControls(`${name}: ${facts.join('; ')}`)}\n`
 }
@@ -165,9 +165,11 @@ function linesOf(one: SubscriptionView, now: QueueTime): string {
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const { all, clock } = await subscriptions(shell, config)
-  await shell.stdout.write(
-    all.map((one) => (json === true ? jsonLine(subscriptionJson(one, clock.wall, true)) : linesOf(one, clock.now()))).join(''),
+  const now = clock.wall.now()
+  const lines = all.map((one) =>
+    json === true ? jsonLine(subscriptionJson(one, clock.wall, true)) : linesOf(subscriptionJson(one, clock.wall), now),
   )
+  await shell.stdout.write(lines.join(''))
 }
 
 export function addWebhook(program: Command, shell: Shell): void {

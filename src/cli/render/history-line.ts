@@ -1,12 +1,11 @@
 /** Mail that has left the queue: a line for each recipient. */
-import { queueIdOf, type Recipient } from '../../mail/message.ts'
-import type { MessageDetails } from '../../store/queue-reader.ts'
+import { instantOf, isoTime, localTime, maskControls } from '../../presentation/text.ts'
+import type { DepartedMessageJson } from '../../resources/departed-message-json.ts'
 import type { Clock } from '../../system/clock.ts'
-import type { WallView } from '../../system/wall-view.ts'
-import { shownSender } from '../../mail/envelope.ts'
 import type { Display, Role } from './style.ts'
 import { StoryTable, type Column } from './table.ts'
-import { isoTime, localTime, maskControls } from '../../presentation/text.ts'
+
+type DepartedRecipient = DepartedMessageJson['recipients'][number]
 
 const COLUMNS: readonly Column[] = [
   { heading: 'LEFT', width: 19 },
@@ -21,20 +20,20 @@ const tableFor = (display: Display): StoryTable => new StoryTable(COLUMNS, 'REPL
 export const historyHeadings = (display: Display): string => tableFor(display).heading
 
 /** The reply, which begins at its code; the reason when there was no reply. */
-const replyOf = ({ last }: Recipient): string => (last === null ? '' : (last.reply ?? last.reason))
+const replyOf = ({ reply, reason }: DepartedRecipient): string => reply ?? reason ?? ''
 
 /** A recipient as exact tab-separated values. */
-export function historyValues({ message }: MessageDetails, recipient: Recipient, wall: WallView): string {
-  const { state, settledAt = message.createdAt, address } = recipient
-  return [isoTime(wall.of(settledAt)), queueIdOf(message), state, shownSender(message.sender), address, replyOf(recipient)]
-    .map(maskControls)
-    .join('\t')
-}
+export const historyValues = ({ queue_id: id, sender }: DepartedMessageJson, recipient: DepartedRecipient): string =>
+  [isoTime(instantOf(recipient.time)), id, recipient.outcome, sender, recipient.address, replyOf(recipient)].map(maskControls).join('\t')
 
 /** A recipient in one line or, on a narrow terminal, in two. */
-export function historyLine({ message }: MessageDetails, recipient: Recipient, clock: Clock, display: Display): string {
-  const { state, settledAt = message.createdAt, address } = recipient
-  const parties = { sender: shownSender(message.sender), recipient: address, others: 0 }
-  const cells = [localTime(clock.wall.of(settledAt), clock), queueIdOf(message), [state, ROLES[state] ?? null]] as const
-  return tableFor(display).row(cells, parties, replyOf(recipient))
+export function historyLine(
+  { queue_id: id, sender }: DepartedMessageJson,
+  recipient: DepartedRecipient,
+  clock: Clock,
+  display: Display,
+): string {
+  const { time, outcome, address } = recipient
+  const cells = [localTime(instantOf(time), clock), id, [outcome, ROLES[outcome] ?? null]] as const
+  return tableFor(display).row(cells, { sender, recipient: address, others: 0 }, replyOf(recipient))
 }

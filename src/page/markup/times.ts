@@ -1,11 +1,7 @@
 /** Times, durations, counts and sizes as markup. The browser keeps relative times current; without scripts they are those of the request. */
-import { isoTime, grouped, localTime, plural, relative, span } from '../../presentation/text.ts'
-import type { WallTime } from '../../system/clock.ts'
+import { grouped, instantOf, isoTime, localTime, plural, relative, span } from '../../presentation/text.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import type { View } from './view.ts'
-
-/** Converts the times of deferd's JSON, which are seconds. */
-export const instantOf = (seconds: number): WallTime => seconds * 1000
 
 const element = (view: View, seconds: number, text: string, form: string): Html => {
   const at = instantOf(seconds)
@@ -40,4 +36,4 @@ export const rate = (perSecond: number): string => (perSecond < 9.95 ? perSecond
 
 export const messages = (value: number): string => plural(value, 'message')
 
-export { byteSize, plural, span } from '../../presentation/text.ts'
+export { byteSize, instantOf, plural, span } from '../../presentation/text.ts'

@@ -5,8 +5,8 @@ import { configOf, countArgument, subcommand } from '../../shell/config-options.
 import { withReader, type Shell } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
-import { auditEntryJson } from '../../../resources/operation-json.ts'
-import { isoTime, jsonLine, localTime, maskControls, plural } from '../../../presentation/text.ts'
+import { auditEntryJson, type AuditEntryJson } from '../../../resources/operation-json.ts'
+import { instantOf, isoTime, jsonLine, localTime, maskControls, plural } from '../../../presentation/text.ts'
 
 const PAGE = 500
 
@@ -18,7 +18,7 @@ interface Options {
 }
 
 /** State and reason of an operation that is not done. */
-function stateText({ state, error }: AuditEntry): readonly string[] {
+function stateText({ state, error }: AuditEntryJson): readonly string[] {
   switch (state) {
     case 'done':
       return []
@@ -32,8 +32,8 @@ function stateText({ state, error }: AuditEntry): readonly string[] {
   }
 }
 
-function textOf(record: AuditEntry, clock: Clock): string {
-  const { id, at, node, who, action, arguments: words, changed, undoneBy } = record
+function textOf(record: AuditEntryJson, clock: Clock): string {
+  const { id, time, node, who, action, arguments: words, changed, undone_by: undoneBy } = record
   const facts = [
     plural(changed, 'change'),
     `id ${id}`,
@@ -41,15 +41,15 @@ function textOf(record: AuditEntry, clock: Clock): string {
     ...(undoneBy === null ? [] : [`undone by ${undoneBy}`]),
     ...(node === null ? [] : [`at ${node}`]),
   ]
-  return `${[localTime(clock.wall.of(at), clock), who, `${action} ${words}`, `(${facts.join(', ')})`].map(maskControls).join('  ')}\n`
+  return [localTime(instantOf(time), clock), who, `${action} ${words}`, `(${facts.join(', ')})`].map(maskControls).join('  ')
 }
 
 /** A record as a line: JSON, tab-separated values, or text for people. */
-function lineOf(record: AuditEntry, { tsv, json }: Options, clock: Clock): string {
-  if (json === true) return jsonLine(auditEntryJson(record, clock.wall))
-  if (tsv !== true) return textOf(record, clock)
-  const { at, node, who, action, arguments: words, changed } = record
-  return `${[isoTime(clock.wall.of(at)), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
+function lineOf(record: AuditEntryJson, { tsv, json }: Options, clock: Clock): string {
+  if (json === true) return jsonLine(record)
+  if (tsv !== true) return `${textOf(record, clock)}\n`
+  const { time, node, who, action, arguments: words, changed } = record
+  return `${[isoTime(instantOf(time)), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
 }
 
 async function* oldestFirst(reader: QueueReader): AsyncGenerator<readonly AuditEntry[]> {
@@ -78,7 +78,7 @@ async function print(shell: Shell, options: Options, command: Command): Promise<
   const isWhole = options.limit === undefined && options.before === undefined
   await withReader(shell, config, async ({ reader, clock }) => {
     for await (const page of isWhole ? oldestFirst(reader) : newestFirst(reader, options))
-      await shell.stdout.write(page.map((record) => lineOf(record, options, clock)).join(''))
+      await shell.stdout.write(page.map((record) => lineOf(auditEntryJson(record, clock.wall), options, clock)).join(''))
   })
 }
 
