@@ -32,7 +32,7 @@ import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
-import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
+import { orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
 
 /** Maximum size of a form. A plan names up to 50 messages. */
 const FORM_LIMIT = 256 * 1024
@@ -94,13 +94,13 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   typed: 'The number was not the number of messages. Nothing was changed.',
 }
 
-async function planAnswer(deps: PageDeps, request: RouteRequest<undefined>, view: View): Promise<Answer> {
+async function planAnswer(deps: PageDeps, request: ShownRequest, view: View): Promise<Answer> {
   const { query } = request
   const back = placeOf(query.get('back'))
   const action = actionOf(query, deps.view.clock.now())
   if (action === null) return screenAnswer(view, nothingSelected(view, back))
   const { asked, words, selection, body } = action
-  const plan = await operationPlan(deps.view, asked, requesterOf(request))
+  const plan = await operationPlan(deps.view, asked, request.requester)
   const again = new URLSearchParams(query)
   again.delete('problem')
   const key = createHash('sha256').update(`${plan.token} ${view.now}`).digest('hex')
@@ -148,13 +148,9 @@ const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number
 
 function operationRoutes(deps: PageDeps): readonly Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/operations/new',
-      role: 'operator',
-      slots: 'operations',
-      handler: async (request) => planAnswer(deps, request, viewOf(deps, request, '/operations/new', await deps.light())),
-    }),
+    screenRoute(deps, { path: '/operations/new', role: 'operator', slots: 'operations' }, (request, view) =>
+      planAnswer(deps, request, view),
+    ),
     route({
       method: 'POST',
       path: '/operations',
@@ -163,15 +159,9 @@ function operationRoutes(deps: PageDeps): readonly Route[] {
       slots: 'operations',
       handler: (request) => start(deps, request),
     }),
-    route({
-      method: 'GET',
-      path: '/operations/:id',
-      role: 'viewer',
-      handler: async (request) => {
-        const view = viewOf(deps, request, '/operations/:id', await deps.light())
-        const operation = await operationState(deps.view, idOf(request), requesterOf(request))
-        return screenAnswer(view, operationScreen(view, { operation, back: backOf(request.query) }))
-      },
+    screenRoute(deps, { path: '/operations/:id' }, async (request, view) => {
+      const operation = await operationState(deps.view, idOf(request), request.requester)
+      return screenAnswer(view, operationScreen(view, { operation, back: backOf(request.query) }))
     }),
     route({
       method: 'POST',
@@ -208,15 +198,9 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
   const known = (request: RouteRequest<unknown>) =>
     destinationDetails(deps.view, request.parameters['name'] ?? '', requesterOf(request).destinations)
   const form = (verb: 'suspend' | 'resume'): Route =>
-    route({
-      method: 'GET',
-      path: `/destinations/:name/${verb}`,
-      role: 'operator',
-      handler: async (request) => {
-        const { destination, waiting } = await known(request)
-        const view = viewOf(deps, request, '/destinations/:name/verb', await deps.light())
-        return screenAnswer(view, (verb === 'suspend' ? suspendScreen : resumeScreen)(view, { destination, waiting }))
-      },
+    screenRoute(deps, { path: `/destinations/:name/${verb}`, role: 'operator' }, async (request, view) => {
+      const { destination, waiting } = await known(request)
+      return screenAnswer(view, (verb === 'suspend' ? suspendScreen : resumeScreen)(view, { destination, waiting }))
     })
   const back = (destination: string): Answer => ({ kind: 'redirect', location: `../${encodeURIComponent(destination)}` })
   return [
@@ -249,24 +233,13 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
 }
 
 const auditRoute = (deps: PageDeps): Route =>
-  route({
-    method: 'GET',
-    path: '/audit',
-    role: 'viewer',
-    handler: async (request) => {
-      assertUnlimited({ requester: requesterOf(request) })
-      const { query } = request
-      const asked = { who: text(query, 'who'), action: text(query, 'action') }
-      const before = text(query, 'before')
-      const page = await auditPage(deps.view, {
-        who: orUndefined(asked.who),
-        action: orUndefined(asked.action),
-        limit: RECORDS_PER_PAGE,
-        before: orUndefined(before),
-      })
-      const view = viewOf(deps, request, '/audit', await deps.light())
-      return screenAnswer(view, auditScreen(view, { page, query: asked, before }))
-    },
+  screenRoute(deps, { path: '/audit' }, async (request, view) => {
+    assertUnlimited(request)
+    const query = { who: text(request.query, 'who'), action: text(request.query, 'action') }
+    const before = text(request.query, 'before')
+    const [who, action] = [orUndefined(query.who), orUndefined(query.action)]
+    const page = await auditPage(deps.view, { who, action, limit: RECORDS_PER_PAGE, before: orUndefined(before) })
+    return screenAnswer(view, auditScreen(view, { page, query, before }))
   })
 
 export const actionRoutes = (deps: PageDeps): readonly Route[] => [...operationRoutes(deps), ...suspensionRoutes(deps), auditRoute(deps)]

@@ -1,7 +1,7 @@
 /** The senders with the most of the first messages of a filter. */
-import { messagePage, type Visible } from '../queries/messages.ts'
-import { type MessagePageJson } from '../resources/message-json.ts'
-import type { QueueView } from '../queries/queue-view.ts'
+import { messagePage } from '../queries/messages.ts'
+import type { MessagePageJson } from '../resources/message-json.ts'
+import type { QueueView, Visible } from '../queries/queue-view.ts'
 import type { MessageQuery } from '../queries/message-query.ts'
 import type { SendersValue } from './screens/senders-list.ts'
 

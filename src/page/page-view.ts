@@ -1,8 +1,8 @@
 /** The facts of a request that every screen needs, and the answer that carries a screen. */
-import type { QueueView } from '../queries/queue-view.ts'
+import type { QueueView, Visible } from '../queries/queue-view.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../http/requester.ts'
-import type { Answer, RouteRequest } from '../http/route-table.ts'
+import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { VERSION } from '../system/version.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { rootOf, type Light, type View } from './markup/view.ts'
@@ -47,6 +47,29 @@ export function viewOf(
     },
   }
 }
+
+/** A request for a screen, by a client with a login. */
+export interface ShownRequest extends RouteRequest<undefined> {
+  readonly requester: Requester
+  /** Pattern of the destinations that the client may see; null for all. */
+  readonly visible: Visible
+}
+
+export const screenRoute = (
+  deps: PageDeps,
+  { path, role = 'viewer', slots }: { readonly path: string; readonly role?: 'viewer' | 'operator'; readonly slots?: Route['slots'] },
+  make: (request: ShownRequest, view: View) => Promise<Answer>,
+): Route =>
+  route({
+    method: 'GET',
+    path,
+    role,
+    ...(slots === undefined ? {} : { slots }),
+    handler: async (request) => {
+      const requester = requesterOf(request)
+      return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.light()))
+    },
+  })
 
 export const screenAnswer = (view: View, screen: Screen, status = 200): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',

@@ -10,7 +10,7 @@ import type { Now } from '../queries/now.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
 import { conditionShape, durationText } from '../queries/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
-import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
+import type { Answer, Route } from '../http/route-table.ts'
 import { parseQueueId } from '../mail/queue-id.ts'
 import type { FinalState } from '../mail/message.ts'
 import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
@@ -28,7 +28,7 @@ import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
 import { firstSenders } from './first-senders.ts'
-import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
+import { orUndefined, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
 
 export interface ScreenDeps extends PageDeps {
   readonly now: Now
@@ -45,61 +45,38 @@ const COUNT_WITHIN: Duration = 100
 const chosen = <T extends string>(query: URLSearchParams, name: string, values: readonly [T, ...T[]]): T =>
   values.find((one) => one === query.get(name)) ?? values[0]
 
-type ScreenRequest = RouteRequest<undefined>
-
-const screen = (deps: PageDeps, path: string, make: (request: ScreenRequest, view: View) => Promise<Answer>, slots?: 'searches'): Route =>
-  route({
-    method: 'GET',
-    path,
-    role: 'viewer',
-    ...(slots === undefined ? {} : { slots }),
-    handler: async (request) => make(request, viewOf(deps, request, path, await deps.light())),
-  })
-
 const problemOf = ([first]: readonly InvalidMember[]): string =>
   first === undefined ? 'The form is invalid.' : `${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`
 
 const nowRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/', async ({ query, requester, signal }, view) => {
+  screenRoute(deps, { path: '/' }, async ({ query, visible, signal }, view) => {
     const range = chosen(query, 'range', ['1h', '6h', '24h'])
     const [now = null, series] = await Promise.all([
-      deps.now.within(FIGURES_WITHIN, requester?.destinations ?? null, signal),
+      deps.now.within(FIGURES_WITHIN, visible, signal),
       trafficSeries(deps.view, range === '1h' ? '60min' : range),
     ])
     return screenAnswer(view, nowScreen(view, { now, series: { range, interval: series.interval, counts: series.counts } }))
   })
 
 const destinationsRoute = (deps: ScreenDeps): Route =>
-  screen(
-    deps,
-    '/destinations',
-    async ({ query, requester, signal }, view) => {
-      if ((await deps.now.within(FIGURES_WITHIN, requester?.destinations ?? null, signal)) === undefined)
-        return screenAnswer(view, countingScreen('destinations', 'Destinations'))
-      const order = chosen(query, 'order', ['waiting', 'name'])
-      const [name, after] = [text(query, 'name'), text(query, 'after')]
-      const asked = { order, limit: ROWS_PER_PAGE, name: orUndefined(name), after: orUndefined(after) }
-      const { destinations, next } = await destinationPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
-      return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
-    },
-    'searches',
-  )
+  screenRoute(deps, { path: '/destinations', slots: 'searches' }, async ({ query, visible, signal }, view) => {
+    if ((await deps.now.within(FIGURES_WITHIN, visible, signal)) === undefined)
+      return screenAnswer(view, countingScreen('destinations', 'Destinations'))
+    const order = chosen(query, 'order', ['waiting', 'name'])
+    const [name, after] = [text(query, 'name'), text(query, 'after')]
+    const asked = { order, limit: ROWS_PER_PAGE, name: orUndefined(name), after: orUndefined(after) }
+    const { destinations, next } = await destinationPage(deps.view, asked, { visible, signal })
+    return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
+  })
 
-function destinationRoute(deps: ScreenDeps): Route {
-  return screen(
-    deps,
-    '/destinations/:name',
-    async ({ parameters, requester, signal }, view) => {
-      const visible = requester?.destinations ?? null
-      const name = parameters['name'] ?? ''
-      const destination = await destinationDetails(deps.view, name, visible)
-      const senders = await firstSenders(deps.view, { destination: name }, { visible })
-      const shown = (await deps.causes.within(FIGURES_WITHIN, name, { visible, signal })) ?? null
-      return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders }))
-    },
-    'searches',
-  )
-}
+const destinationRoute = (deps: ScreenDeps): Route =>
+  screenRoute(deps, { path: '/destinations/:name', slots: 'searches' }, async ({ parameters, visible, signal }, view) => {
+    const name = parameters['name'] ?? ''
+    const destination = await destinationDetails(deps.view, name, visible)
+    const senders = await firstSenders(deps.view, { destination: name }, { visible })
+    const shown = (await deps.causes.within(FIGURES_WITHIN, name, { visible, signal })) ?? null
+    return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders }))
+  })
 
 /** The first page of a filter, whose `next` is null when the page has all messages that match. */
 interface FirstPage {
@@ -116,11 +93,10 @@ const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, is
 
 const NOTHING = { messages: [], next: null } as const
 
-async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
+async function messagesAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
   const filter: FilterText = filterTextOf(query)
   const after = text(query, 'after')
   const order = chosen(query, 'order', MESSAGE_ORDERS)
-  const visible = requester?.destinations ?? null
   const checked = checkValue(conditionShape, { ...conditionsOf(filter), ...unknownIn(query, ['after', 'order']) })
   if (!checked.ok) {
     const facts = { page: NOTHING, filter, count: null, senders: null, after, order, problem: problemOf(checked.invalid) }
@@ -137,17 +113,17 @@ async function messagesAnswer(deps: ScreenDeps, { query, requester, signal }: Sc
 }
 
 const messagesRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/messages', (request, view) => messagesAnswer(deps, request, view), 'searches')
+  screenRoute(deps, { path: '/messages', slots: 'searches' }, (request, view) => messagesAnswer(deps, request, view))
 
 const messageRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/messages/:id', async (request, view) =>
-    screenAnswer(view, messageScreen(view, await messageStory(deps.view, request.parameters['id'] ?? '', requesterOf(request)))),
+  screenRoute(deps, { path: '/messages/:id' }, async (request, view) =>
+    screenAnswer(view, messageScreen(view, await messageStory(deps.view, request.parameters['id'] ?? '', request.requester))),
   )
 
 const OUTCOMES: readonly string[] = ['delivered', 'bounced', 'expired', 'removed']
 const isOutcome = (outcome: string): outcome is FinalState => OUTCOMES.includes(outcome)
 
-async function historyAnswer(deps: ScreenDeps, { query, requester, signal }: ScreenRequest, view: View): Promise<Answer> {
+async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
   const shown = {
     sender: text(query, 'sender'),
     recipient: text(query, 'recipient'),
@@ -168,12 +144,12 @@ async function historyAnswer(deps: ScreenDeps, { query, requester, signal }: Scr
     limit: ROWS_PER_PAGE,
     before: orUndefined(before),
   }
-  const page = await historyPage(deps.view, asked, { visible: requester?.destinations ?? null, signal })
+  const page = await historyPage(deps.view, asked, { visible, signal })
   return screenAnswer(view, historyScreen(view, { page, query: shown, before, problem: null }))
 }
 
 const historyRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/history', (request, view) => historyAnswer(deps, request, view), 'searches')
+  screenRoute(deps, { path: '/history', slots: 'searches' }, (request, view) => historyAnswer(deps, request, view))
 
 /** Lengths of outages for which the planner computes the extra wait, in seconds. */
 const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 7200].map((minutes) => (minutes * MINUTE) / SECOND)
@@ -181,7 +157,7 @@ const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 
 const MOST_REPLAYED = 500
 
 const plannerRoute = (deps: ScreenDeps): Route =>
-  screen(deps, '/planner', async ({ query, requester }, view) => {
+  screenRoute(deps, { path: '/planner' }, async ({ query, visible }, view) => {
     const { config } = deps.view.loaded()
     const given = (name: string, otherwise: string): string => orUndefined(text(query, name)) ?? otherwise
     const shown: PlannerQuery = {
@@ -205,7 +181,7 @@ const plannerRoute = (deps: ScreenDeps): Route =>
     try {
       const policies = [shown.policy, ...(shown.other === '' ? [] : [shown.other])]
       const { plans } = retryPlans({ policies, outages: OUTAGES, ...times }, config)
-      const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: MOST_REPLAYED }, requester?.destinations ?? null)
+      const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: MOST_REPLAYED }, visible)
       const waiting = messages.map(({ arrival_time: at }) => Math.max(0, view.now / SECOND - at))
       return screenAnswer(view, plannerScreen(view, { query: shown, plans, waiting, problem: null }))
     } catch (error) {
@@ -216,26 +192,21 @@ const plannerRoute = (deps: ScreenDeps): Route =>
 
 /** Leads from the text of the search field to a message, a destination, or the messages of an address. */
 const searchRoute = (deps: ScreenDeps): Route =>
-  screen(
-    deps,
-    '/search',
-    async ({ query, requester }) => {
-      const asked = text(query, 'q')
-      const redirect = (location: string): Answer => ({ kind: 'redirect', location })
-      if (asked === '') return redirect('messages')
-      if (parseQueueId(asked) !== undefined && (await deps.view.reader.details(asked)) !== undefined)
-        return redirect(`messages/${encodeURIComponent(asked)}`)
-      if (asked.includes('@')) {
-        const [queued] = (await messagePage(deps.view, { recipient: asked, limit: 1 }, requester?.destinations ?? null)).messages
-        if (queued !== undefined) return redirect(`messages${queryText({ recipient: asked })}`)
-        const [sent] = (await messagePage(deps.view, { sender: asked, limit: 1 }, requester?.destinations ?? null)).messages
-        if (sent !== undefined) return redirect(`messages${queryText({ sender: asked })}`)
-        return redirect(`history${queryText({ recipient: asked })}`)
-      }
-      return redirect(`destinations${queryText({ name: asked.includes('*') ? asked : `*${asked}*` })}`)
-    },
-    'searches',
-  )
+  screenRoute(deps, { path: '/search', slots: 'searches' }, async ({ query, visible }) => {
+    const asked = text(query, 'q')
+    const redirect = (location: string): Answer => ({ kind: 'redirect', location })
+    if (asked === '') return redirect('messages')
+    if (parseQueueId(asked) !== undefined && (await deps.view.reader.details(asked)) !== undefined)
+      return redirect(`messages/${encodeURIComponent(asked)}`)
+    if (asked.includes('@')) {
+      const [queued] = (await messagePage(deps.view, { recipient: asked, limit: 1 }, visible)).messages
+      if (queued !== undefined) return redirect(`messages${queryText({ recipient: asked })}`)
+      const [sent] = (await messagePage(deps.view, { sender: asked, limit: 1 }, visible)).messages
+      if (sent !== undefined) return redirect(`messages${queryText({ sender: asked })}`)
+      return redirect(`history${queryText({ recipient: asked })}`)
+    }
+    return redirect(`destinations${queryText({ name: asked.includes('*') ? asked : `*${asked}*` })}`)
+  })
 
 export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
   nowRoute(deps),

@@ -8,7 +8,7 @@ import { formBody } from '../http/request-body.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
-import { orUndefined, requesterOf, screenAnswer, text, viewOf, type PageDeps } from './page-view.ts'
+import { orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
 import { eventsScreen } from './screens/events-screen.ts'
 import { replayProblem, replayScreen, subscriptionScreen } from './screens/subscription-screen.ts'
 
@@ -18,24 +18,18 @@ const FORM_LIMIT = 4 * 1024
 /** A screen for sessions that see all destinations. */
 const screen = (
   deps: PageDeps,
-  path: string,
-  role: 'viewer' | 'operator',
-  make: (request: RouteRequest<undefined>, view: View) => Promise<Answer>,
+  place: Parameters<typeof screenRoute>[1],
+  make: (request: ShownRequest, view: View) => Promise<Answer>,
 ): Route =>
-  route({
-    method: 'GET',
-    path,
-    role,
-    handler: async (request) => {
-      assertUnlimited({ requester: requesterOf(request) })
-      return make(request, viewOf(deps, request, path, await deps.light()))
-    },
+  screenRoute(deps, place, async (request, view) => {
+    assertUnlimited(request)
+    return make(request, view)
   })
 
 const patterns = (value: string): readonly string[] => (value === '' ? [] : [value])
 
 const eventsRoute = (deps: PageDeps): Route =>
-  screen(deps, '/events', 'viewer', async (request, view) => {
+  screen(deps, { path: '/events' }, async (request, view) => {
     const { query } = request
     const type = text(query, 'type')
     const asked = {
@@ -45,7 +39,7 @@ const eventsRoute = (deps: PageDeps): Route =>
     }
     const filter = { types: patterns(asked.type), destinations: patterns(asked.destination), senders: patterns(asked.sender) }
     const [{ subscriptions, kept_types: keptTypes }, events] = await Promise.all([
-      subscriptionList(deps.view, requesterOf(request)),
+      subscriptionList(deps.view, request.requester),
       latestEvents(deps.view, filter, EVENTS_PER_PAGE),
     ])
     return screenAnswer(view, eventsScreen(view, { subscriptions, keptTypes, events, query: asked }))
@@ -54,11 +48,11 @@ const eventsRoute = (deps: PageDeps): Route =>
 const nameOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): string => parameters['name'] ?? ''
 
 const subscriptionRoute = (deps: PageDeps): Route =>
-  screen(deps, '/events/:name', 'viewer', async (request, view) => {
+  screen(deps, { path: '/events/:name' }, async (request, view) => {
     const after = text(request.query, 'after')
     const name = nameOf(request)
     const [one, parked] = await Promise.all([
-      subscription(deps.view, name, requesterOf(request)),
+      subscription(deps.view, name, request.requester),
       parkedPage(deps.view, name, { after: positionIn(orUndefined(after)), limit: EVENTS_PER_PAGE }),
     ])
     const replayed = numberIn(text(request.query, 'replayed'))
@@ -66,11 +60,11 @@ const subscriptionRoute = (deps: PageDeps): Route =>
   })
 
 const planRoute = (deps: PageDeps): Route =>
-  screen(deps, '/events/:name/replay', 'operator', async (request, view) => {
+  screen(deps, { path: '/events/:name/replay', role: 'operator' }, async (request, view) => {
     const asked = replayRequest.safeParse({ events: text(request.query, 'events'), since: orUndefined(text(request.query, 'since')) })
     if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request)), 422)
     const events = replayedBy(asked.data)
-    const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, requesterOf(request))
+    const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, request.requester)
     return screenAnswer(view, replayScreen(view, { subscription: one, events, count }))
   })
 

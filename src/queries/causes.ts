@@ -4,8 +4,7 @@ import type { DestinationName } from '../mail/message.ts'
 import { waitingCauses } from '../queue/waiting-causes.ts'
 import { seconds, withTimeout, type Duration, type Timer } from '../system/clock.ts'
 import { assertVisible } from './destinations.ts'
-import type { Visible } from './messages.ts'
-import { asOf, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView, type Viewer } from './queue-view.ts'
 
 /** Causes whose count ended longer ago are counted again. */
 const KEPT_FOR: Duration = seconds(30)
@@ -15,11 +14,6 @@ const MOST_KEPT = 64
 const COUNTS_ON_FOR: Duration = seconds(10)
 
 type CausesView = Pick<QueueView, 'reader' | 'clock'>
-
-interface Client {
-  readonly visible: Visible
-  readonly signal: AbortSignal
-}
 
 class CauseCount {
   readonly counted: Promise<CausesJson>
@@ -86,7 +80,7 @@ export class Causes {
   }
 
   /** The causes of a destination. Rejects when `signal` aborts. */
-  async of(asked: string, client: Client): Promise<CausesJson> {
+  async of(asked: string, client: Viewer): Promise<CausesJson> {
     const causes = await this.#answer(asked, client, null)
     client.signal.throwIfAborted()
     if (causes === undefined) throw new Error(`the causes of ${asked} were not counted`)
@@ -94,11 +88,11 @@ export class Causes {
   }
 
   /** As `of`; undefined when the causes are not counted within `wait`. */
-  within(wait: Duration, asked: string, client: Client): Promise<CausesJson | undefined> {
+  within(wait: Duration, asked: string, client: Viewer): Promise<CausesJson | undefined> {
     return this.#answer(asked, client, wait)
   }
 
-  async #answer(asked: string, { visible, signal }: Client, wait: Duration | null): Promise<CausesJson | undefined> {
+  async #answer(asked: string, { visible, signal }: Viewer, wait: Duration | null): Promise<CausesJson | undefined> {
     const name = asked.toLowerCase()
     assertVisible(name, visible)
     const kept = this.#kept.get(name)

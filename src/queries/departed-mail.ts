@@ -11,8 +11,7 @@ import type { WallView } from '../system/wall-view.ts'
 import type { SeriesJson } from '../resources/status-json.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { maySee } from './message-query.ts'
-import type { Visible } from './messages.ts'
-import type { QueueView } from './queue-view.ts'
+import type { QueueView, Viewer, Visible } from './queue-view.ts'
 
 export interface HistoryQuery {
   readonly sender?: string | undefined
@@ -52,7 +51,7 @@ const entriesOf = (
 export async function historyPage(
   view: QueueView,
   { limit, before, ...query }: HistoryPageQuery,
-  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+  { visible, signal }: Viewer,
 ): Promise<HistoryPageJson> {
   const now = view.clock.now()
   const filter = filterOf(query, now)
@@ -86,11 +85,7 @@ export async function* departures(
 }
 
 /** The whole history as the lines of `deferd history list --json`. */
-export async function* historyLines(
-  view: QueueView,
-  query: HistoryQuery,
-  viewer: { readonly visible: Visible; readonly signal: AbortSignal },
-): AsyncGenerator<Uint8Array> {
+export async function* historyLines(view: QueueView, query: HistoryQuery, viewer: Viewer): AsyncGenerator<Uint8Array> {
   for await (const page of departures(view, query, { ...viewer, size: STREAM_PAGE })) yield jsonLines(page)
 }
 

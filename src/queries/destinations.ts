@@ -17,8 +17,7 @@ import { maskControls } from '../mail/smtp-reply.ts'
 import { matchesPattern } from '../patterns/filter-pattern.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { maySee } from './message-query.ts'
-import type { Visible } from './messages.ts'
-import { asOf, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView, type Viewer, type Visible } from './queue-view.ts'
 
 export const UNKNOWN_DESTINATION: ProblemKind = {
   slug: 'unknown-destination',
@@ -52,7 +51,7 @@ const isShown = (name: DestinationName, pattern: string | undefined, visible: Vi
 export async function* destinationLines(
   view: QueueView,
   { name: pattern }: Pick<DestinationQuery, 'name'>,
-  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+  { visible, signal }: Viewer,
 ): AsyncGenerator<Uint8Array> {
   const nodeOf = await view.live.owners()
   for await (const row of rowsOf(view)) {
@@ -64,7 +63,7 @@ export async function* destinationLines(
 export async function destinationPage(
   view: QueueView,
   { limit, after, order, name: pattern }: DestinationQuery,
-  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+  { visible, signal }: Viewer,
 ): Promise<DestinationPageJson> {
   const conditions = ['destinations', order, pattern, visible]
   const [from = 0] = after === undefined ? [] : cursorPosition(after, conditions)

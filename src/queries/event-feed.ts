@@ -5,7 +5,7 @@ import { cursorText, readCursor, type EventSeq } from '../events/kept-event.ts'
 import { Problem } from '../http/problem-details.ts'
 import { eventJson, lostJson } from '../resources/event-json.ts'
 import { CURSOR_PROBLEM } from './cursor.ts'
-import { asOf, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView, type Viewer } from './queue-view.ts'
 import { keptTypes } from './subscriptions.ts'
 
 export interface EventQuery {
@@ -13,12 +13,6 @@ export interface EventQuery {
   readonly types: readonly string[]
   readonly destination?: string | undefined
   readonly sender?: string | undefined
-}
-
-interface Viewer {
-  /** Pattern of the destinations that the client sees; null for all. */
-  readonly visible: string | null
-  readonly signal: AbortSignal
 }
 
 /** Number of events per read of the whole listing or of a stream. */

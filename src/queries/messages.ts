@@ -23,7 +23,7 @@ import type { WallView } from '../system/wall-view.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { visibleFilter, maySee, type MessageQuery } from './message-query.ts'
-import { recordsOf, type QueueView } from './queue-view.ts'
+import { recordsOf, type QueueView, type Viewer, type Visible } from './queue-view.ts'
 
 /** Formatted between two turns of the event loop. */
 const MESSAGES_PER_TURN = 25
@@ -42,9 +42,6 @@ export const NO_CONTENT: ProblemKind = {
   title: 'Content removed',
   about: 'The message has left the queue, and its content is not stored any more.',
 }
-
-/** Pattern of the destinations that a client may see; null for all. */
-export type Visible = string | null
 
 export interface PageQuery extends MessageQuery {
   readonly limit: number
@@ -96,7 +93,7 @@ export async function messagePage(
 export async function* messageLines(
   view: QueueView,
   query: MessageQuery & { readonly limit?: number | undefined },
-  { visible, signal }: { readonly visible: Visible; readonly signal: AbortSignal },
+  { visible, signal }: Viewer,
 ): AsyncGenerator<Uint8Array> {
   const { limit = Infinity, ...conditions } = query
   const { wall } = view.clock

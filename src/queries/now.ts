@@ -12,8 +12,7 @@ import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { maySee } from './message-query.ts'
 import { MessageAges } from './message-ages.ts'
-import type { Visible } from './messages.ts'
-import { asOf, type QueueView } from './queue-view.ts'
+import { asOf, type QueueView, type Visible } from './queue-view.ts'
 
 /** Figures of this age are made again. */
 const FIGURES_AGE: Duration = SECOND

@@ -19,6 +19,15 @@ import type { SubscriptionChanges } from '../subscriptions/subscription-changes.
 import type { Clock } from '../system/clock.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
 
+/** Pattern of the destinations that a client may see; null for all. */
+export type Visible = string | null
+
+/** The client of a query; `signal` aborts when it leaves. */
+export interface Viewer {
+  readonly visible: Visible
+  readonly signal: AbortSignal
+}
+
 export interface KnownInMemory {
   readonly live: LiveDestination | undefined
   readonly recent: RecentAttempts
