@@ -1,4 +1,5 @@
-/** Opens the tables of header_checks, body_checks and smtp_header_checks, and looks up actions in them. */
+/** Opens the tables of header_checks, body_checks and their variants, and looks up actions in them. */
+import { isDeepStrictEqual } from 'node:util'
 import type { TableSource } from '../config/values/lookup-tables.ts'
 import type { Config } from '../config/options.ts'
 import { isPatterns } from '../config/values/lookup-tables.ts'
@@ -9,7 +10,7 @@ import { readText } from '../rewriting/tables.ts'
 import { ARRIVAL_VERBS, DELIVERY_VERBS, requireAction, type Part, type ActionName } from './action.ts'
 
 /** Parameters that name tables of actions. */
-export const CHECK_NAMES = ['header_checks', 'body_checks', 'smtp_header_checks'] as const
+export const CHECK_NAMES = ['header_checks', 'mime_header_checks', 'nested_header_checks', 'body_checks', 'smtp_header_checks'] as const
 export type CheckName = (typeof CHECK_NAMES)[number]
 
 /** The tables by parameter. A parameter without tables is missing. */
@@ -23,15 +24,26 @@ export interface OpenedChecks {
 
 const RULES: Readonly<Record<CheckName, { readonly part: Part; readonly verbs: ReadonlySet<ActionName> }>> = {
   header_checks: { part: 'header', verbs: ARRIVAL_VERBS },
+  mime_header_checks: { part: 'header', verbs: ARRIVAL_VERBS },
+  nested_header_checks: { part: 'header', verbs: ARRIVAL_VERBS },
   body_checks: { part: 'body', verbs: ARRIVAL_VERBS },
   smtp_header_checks: { part: 'header', verbs: DELIVERY_VERBS },
 }
+
+const OF_HEADERS: readonly CheckName[] = ['mime_header_checks', 'nested_header_checks']
 
 /** Opens the tables. Throws an Error that names parameter, path and line of the first mistake. */
 export function openChecks(config: Pick<Config, CheckName>): OpenedChecks {
   const warnings: string[] = []
   const used = CHECK_NAMES.filter((name) => config[name].length > 0)
-  return { checks: new Map(used.map((name) => [name, openCheckTable(name, config[name], readText, warnings)])), warnings }
+  const checks = new Map<CheckName, CheckTable>()
+  for (const name of used) {
+    // mime_header_checks and nested_header_checks are mostly header_checks.
+    const isSame = OF_HEADERS.includes(name) && isDeepStrictEqual(config[name], config.header_checks)
+    const known = isSame ? checks.get('header_checks') : undefined
+    checks.set(name, known ?? openCheckTable(name, config[name], readText, warnings))
+  }
+  return { checks, warnings }
 }
 
 /** Opens the tables of one parameter. Throws an Error as `openChecks` does. */

@@ -4,8 +4,8 @@ import { orcptOf, type EnvelopeRecipient } from '../mail/envelope.ts'
 import { isEnhancedStatus, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Matching } from '../patterns/matching.ts'
 import { parseAction, problemOf, redirectAddress, type Action, type Part, type ActionName } from './action.ts'
-import type { CheckTable, CheckTables } from './check-tables.ts'
-import { ContentUnits, type ContentUnit } from './content-units.ts'
+import type { CheckName, CheckTable, CheckTables } from './check-tables.ts'
+import { ContentUnits, MIME_FIELD, type ContentUnit } from './content-units.ts'
 import { fieldBytes, lineBytes } from './edited-text.ts'
 
 export interface ArrivalChecks {
@@ -58,7 +58,6 @@ export class CheckedContent {
   readonly #checks: ArrivalChecks
   readonly #sink: CheckedSink
   readonly #units: ContentUnits
-  readonly #headerTable: CheckTable | undefined
   readonly #bodyTable: CheckTable | undefined
   /** False after an action that ends the checks. */
   #examines = true
@@ -69,7 +68,6 @@ export class CheckedContent {
     this.#checks = checks
     this.#sink = sink
     this.#units = new ContentUnits(checks.fieldLimit)
-    this.#headerTable = checks.tables.get('header_checks')
     this.#bodyTable = checks.tables.get('body_checks')
   }
 
@@ -148,7 +146,7 @@ export class CheckedContent {
 
   #tableFor(unit: Examined): CheckTable | undefined {
     if (!this.#examines) return undefined
-    if (unit.kind === 'field') return this.#headerTable
+    if (unit.kind === 'field') return this.#checks.tables.get(tableName(unit))
     const { bodyLimit } = this.#checks
     return bodyLimit === 0 || unit.offset < bodyLimit ? this.#bodyTable : undefined
   }
@@ -226,9 +224,15 @@ export class CheckedContent {
   }
 
   #pass(unit: Examined, bytes: Buffer): void {
-    if (unit.kind === 'line' || unit.place === 'body') this.#sink.body(bytes)
+    if (unit.kind === 'line' || unit.place === 'part' || unit.place === 'nested') this.#sink.body(bytes)
     else this.#sink[unit.place](bytes)
   }
+}
+
+/** The parameter for a field (Postfix cleanup_header_callback). */
+function tableName({ text, place }: Extract<ContentUnit, { kind: 'field' }>): CheckName {
+  if (place === 'part' || MIME_FIELD.test(text)) return 'mime_header_checks'
+  return place === 'nested' ? 'nested_header_checks' : 'header_checks'
 }
 
 /** Text of REJECT without one (Postfix cleanup_strerror). */

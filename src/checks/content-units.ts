@@ -14,9 +14,14 @@ const NOTHING = Buffer.alloc(0)
 /** Maximum octets of a body line that are examined at once; a longer line is examined in pieces (Postfix line_length_limit). */
 const LINE_PIECE = 2048
 
+/** Fields of MIME, which have checks of their own (Postfix header_opts.c). */
+export const MIME_FIELD = /^(?:mime-version|content-(?:description|disposition|id|transfer-encoding|type)):/i
+
+export type FieldPlace = 'header' | 'part' | 'nested' | 'trace'
+
 export type ContentUnit =
-  /** A field with its lines, in the header of the message, in its body, or of this relay. */
-  | { readonly kind: 'field'; readonly bytes: Buffer; readonly text: string; readonly place: 'header' | 'body' | 'trace' }
+  /** A field with its lines, in the header of the message, of a body part, or of an attached message, or of this relay. */
+  | { readonly kind: 'field'; readonly bytes: Buffer; readonly text: string; readonly place: FieldPlace }
   /** The empty line after the header of the message. */
   | { readonly kind: 'body' }
   /** A body line, or a piece of it. `offset` counts octets from the start of the body part. */
@@ -33,7 +38,7 @@ interface Line {
 export class ContentUnits {
   readonly #fieldLimit: number
   readonly #mime = new MimeStructure()
-  #state: 'header' | 'nested header' | 'body' = 'header'
+  #state: Exclude<FieldPlace, 'trace'> | 'body' = 'header'
   #rest: Buffer = NOTHING
   /** False while a line is continued. */
   #atLineStart = true
@@ -135,7 +140,7 @@ export class ContentUnits {
     const text = this.#fieldText.slice(0, this.#fieldLimit)
     this.#field = []
     this.#mime.field(text)
-    yield { kind: 'field', bytes, text, place: this.#state === 'header' ? 'header' : 'body' }
+    yield { kind: 'field', bytes, text, place: this.#state === 'body' ? 'part' : this.#state }
   }
 
   /** Ends a header with an empty line, or with a line that is not a field. */
@@ -143,7 +148,7 @@ export class ContentUnits {
     const isPrimary = this.#state === 'header'
     this.#sawField = true
     const isEmpty = line.text === ''
-    this.#state = isEmpty && this.#mime.endHeader() ? 'nested header' : 'body'
+    this.#state = isEmpty && this.#mime.endHeader() ? 'nested' : 'body'
     this.#offset = 0
     if (isPrimary) {
       yield { kind: 'body' }
@@ -154,7 +159,7 @@ export class ContentUnits {
 
   #bodyLine({ bytes, text, isStart }: Line): ContentUnit {
     const boundary = isStart && this.#mime.isNested ? this.#mime.line(text) : 'other'
-    if (boundary === 'begins') this.#state = 'nested header'
+    if (boundary === 'begins') this.#state = 'part'
     if (boundary === 'ends') this.#offset = 0
     const offset = this.#offset
     this.#offset += text.length + 1

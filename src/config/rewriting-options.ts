@@ -62,11 +62,13 @@ export const REWRITING_OPTIONS = {
   always_bcc: option(is.text, '', 'Address that gets a copy of all mail; none when empty.'),
   sender_bcc_maps: option(tables, '', 'Lookup tables of addresses that get a copy of mail from a sender.'),
   smtp_generic_maps: option(tables, '', 'Lookup tables that map addresses of mail to next hops by SMTP, when it is sent.'),
-  header_checks: option(
+  header_checks: option(tables, '', 'Lookup tables of actions for header fields of mail that arrives, see docs/checks.md.'),
+  mime_header_checks: option(
     tables,
-    '',
-    'Lookup tables of actions for header fields of mail that arrives, those of body parts and attached messages too, see docs/checks.md.',
+    '$header_checks',
+    'The same for fields of body parts, and for MIME fields (Content-Type, Content-Disposition, …) of all headers.',
   ),
+  nested_header_checks: option(tables, '$header_checks', 'The same for the other fields of attached messages.'),
   body_checks: option(tables, '', 'Lookup tables of actions for body lines of mail that arrives, see docs/checks.md.'),
   body_checks_size_limit: option(is.size, '51200', 'Octets of each body part that body_checks examine; 0 for all.'),
   smtp_header_checks: option(tables, '', 'Lookup tables of actions for header fields of mail to next hops by SMTP, when it is sent.'),

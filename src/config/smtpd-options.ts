@@ -68,6 +68,11 @@ export const SMTPD_OPTIONS = {
     'none',
     'STARTTLS on smtpd_listen: not offered (none), offered (may), or required before MAIL (encrypt).',
   ),
+  smtpd_tls_chain_files: option(
+    is.list,
+    '',
+    'Files of keys, each followed by its certificate and chain (PEM), such as an RSA and an ECDSA key; instead of smtpd_tls_cert_file.',
+  ),
   smtpd_tls_cert_file: option(is.text, '', 'Server certificate with its chain (PEM).'),
   smtpd_tls_key_file: option(is.text, '$smtpd_tls_cert_file', 'Private key of the server certificate (PEM).'),
   smtpd_sasl_auth_enable: option(

@@ -58,14 +58,23 @@ function attempt(use: () => unknown, failure: string): void {
 /** The path of a table without its type. */
 const pathOf = (table: string): string => table.replace(/^(?:texthash|file):/, '')
 
-type PrivateFiles = Pick<Config, 'oauth' | 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtp_tls_key_file'>
+type PrivateFiles = Pick<
+  Config,
+  'oauth' | 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtpd_tls_chain_files' | 'smtp_tls_key_file'
+>
 
 /**
  * A sentence for each file with passwords or keys that every local user may read, and for each secret file of an `[oauth.NAME]` table that
  * others than its owner may read.
  */
 export function readableSecrets(config: PrivateFiles): readonly string[] {
-  const paths = [config.smtpd_sasl_users_file, pathOf(config.smtp_sasl_password_maps), config.smtpd_tls_key_file, config.smtp_tls_key_file]
+  const paths = [
+    config.smtpd_sasl_users_file,
+    pathOf(config.smtp_sasl_password_maps),
+    config.smtpd_tls_key_file,
+    ...config.smtpd_tls_chain_files,
+    config.smtp_tls_key_file,
+  ]
   const ofTables = [...config.oauth.values()].flatMap((table) => [
     table.clientSecretFile,
     table.clientCertificateFile,

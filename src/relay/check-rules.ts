@@ -8,7 +8,7 @@ import type { Events } from '../telemetry/events.ts'
 
 /** Null when no check applies to arriving mail. */
 export function arrivalChecks(config: Config, tables: CheckTables, matching: Matching): ArrivalChecks | null {
-  if (!tables.has('header_checks') && !tables.has('body_checks')) return null
+  if ([...tables.keys()].every((name) => name === 'smtp_header_checks')) return null
   return { tables, matching, fieldLimit: config.header_size_limit, bodyLimit: config.body_checks_size_limit }
 }
 

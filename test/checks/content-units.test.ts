@@ -20,7 +20,7 @@ function read(packets: readonly Buffer[], limit = 2000): Seen {
 
 function shortOf(unit: ContentUnit): string {
   if (unit.kind === 'body') return 'body'
-  return unit.kind === 'line' ? `${unit.offset} ${unit.text}` : `${unit.place === 'body' ? 'nested ' : ''}field ${unit.text}`
+  return unit.kind === 'line' ? `${unit.offset} ${unit.text}` : `${unit.place === 'header' ? '' : `${unit.place} `}field ${unit.text}`
 }
 
 const MESSAGE = [
@@ -58,8 +58,8 @@ test('header fields, those of body parts and of attached messages, and lines wit
     'body',
     '1 preamble',
     '10 --x y',
-    'nested field Content-Type: message/rfc822',
-    'nested field X-Inner: 1',
+    'part field Content-Type: message/rfc822',
+    'part field X-Inner: 1',
     '0 ',
     'nested field Subject: attached',
     'nested field Content-Type: multipart/digest; boundary=z',

@@ -88,6 +88,13 @@ export const CHECKS: Readonly<Record<string, ChecksSituation>> = {
   'groups, conditions and flags': { tables: { header_checks: GROUPS } },
   'folded header fields': { tables: { header_checks: FOLDED } },
   'header_checks of body parts': { tables: { header_checks: MIME } },
+  'mime_header_checks and nested_header_checks': {
+    tables: {
+      header_checks: ['/^(Subject|Received|Content-Type):/ WARN of the message'],
+      mime_header_checks: ['/^([A-Za-z-]+):/ WARN mime $1'],
+      nested_header_checks: ['/^([A-Za-z-]+):/ WARN nested $1'],
+    },
+  },
   body_checks: { tables: { body_checks: BODY } },
   'body_checks as pcre': { tables: { body_checks: BODY }, asPcre: true },
   'body_checks with a limit': { tables: { body_checks: BODY }, settings: { body_checks_size_limit: '60' } },

@@ -1,3 +1,5 @@
+import { defaultConfig } from '../../src/config/load.ts'
+import { readCertificate } from '../../src/config/smtpd-listeners.ts'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +11,7 @@ import { MINUTE, SECOND } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { hashPassword } from '../../src/access/users.ts'
 import { postfixLines } from '../../src/telemetry/log-records.ts'
-import { CERTIFICATE, KEY } from '../support/certificates.ts'
+import { AUTHORITY, CERTIFICATE, KEY } from '../support/certificates.ts'
 import { openSmtpd, OUTSIDER, RawClient, type SmtpdHarness } from '../support/smtpd-harness.ts'
 import { segmentations } from '../support/segments.ts'
 
@@ -353,6 +355,29 @@ describe('rate limits per client', () => {
     for (let i = 0; i < 5; i++) expect(await greeting('127.0.0.1')).toBe('220 ')
     await wait(MINUTE)
     expect(await greeting(OUTSIDER)).toBe('220 ')
+  })
+})
+
+describe('smtpd_tls_chain_files', () => {
+  const filed = async (name: string, text: string): Promise<string> => {
+    const path = join(folder, name)
+    await writeFile(path, text)
+    return path
+  }
+  const chains = (...paths: readonly string[]) => ({ ...settings, smtpd_tls_cert_file: '', smtpd_tls_chain_files: paths })
+
+  test('has keys before their certificates, in files of their own or in one', async () => {
+    const [key, cert] = [await filed('chain-key.pem', KEY), await filed('chain-cert.pem', CERTIFICATE + AUTHORITY)]
+    const both = await filed('chain.pem', `# both\n${KEY}${CERTIFICATE}`)
+    for (const config of [chains(key, cert), chains(both)])
+      expect(readCertificate({ ...defaultConfig('x').config, ...config })?.key).toHaveLength(1)
+    await expect(openSmtpd(chains(both, both))).resolves.toBeDefined()
+  })
+
+  test('a missing or early certificate is named', async () => {
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+    await expect(openSmtpd(chains(cert, key))).rejects.toThrow('a certificate is before its key; name the key first')
+    await expect(openSmtpd(chains(key))).rejects.toThrow(`smtpd_tls_chain_files: ${key}: a key, or its certificate, is missing`)
   })
 })
 

@@ -33,7 +33,6 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['smtpd_use_tls', 'write smtpd_tls_security_level = "may"'],
   ['smtpd_enforce_tls', 'write smtpd_tls_security_level = "encrypt"'],
   ['smtpd_tls_wrappermode', 'write a [[smtpd]] table with tls = "wrapper"'],
-  ['smtpd_tls_chain_files', 'write smtpd_tls_cert_file and smtpd_tls_key_file'],
   ['smtp_tls_chain_files', 'write smtp_tls_cert_file and smtp_tls_key_file'],
   ['smtpd_tls_auth_only smtpd_tls_received_header smtputf8_enable enable_long_queue_ids smtp_always_send_ehlo', BUILT_IN],
   ['smtpd_sasl_type smtpd_sasl_path smtpd_sasl_local_domain smtpd_sasl_security_options smtpd_sasl_authenticated_header', SASL_SERVER],
@@ -49,10 +48,6 @@ const REMEDIES: readonly (readonly [names: string, remedy: string])[] = [
   ['relocated_maps', 'write [transport_maps] with "user@example.com" = "error:5.1.6 User has moved to new@example.net"'],
   ['content_filter smtpd_proxy_filter smtpd_milters non_smtpd_milters milter_default_action milter_protocol', NO_FILTER],
   ['receive_override_options', NO_FILTER],
-  [
-    'mime_header_checks nested_header_checks',
-    'remove it: header_checks apply to the header fields of body parts and of attached messages too',
-  ],
   ['smtp_mime_header_checks smtp_nested_header_checks', 'remove it: smtp_header_checks apply to the header of the message only'],
   ['smtp_body_checks', 'write body_checks, which apply when mail is accepted'],
   ['lmtp_header_checks', 'write header_checks, which apply when mail is accepted'],

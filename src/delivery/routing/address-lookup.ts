@@ -96,6 +96,11 @@ export class AddressLookup {
     return this.#families.includes(isIPv6(address) ? 'ipv6' : 'ipv4')
   }
 
+  /** The address that an MX record has in place of a name; none of a family that is not enabled. */
+  literal(address: string): readonly FoundAddress[] {
+    return this.isEnabled(address) ? [{ address, secure: false, canonical: address }] : []
+  }
+
   /** The addresses of a host. When the list is empty, a failure was added to `failures`. */
   async find(name: string, failures: LookupFailures): Promise<readonly FoundAddress[]> {
     const native = this.#methods.includes('native')

@@ -146,8 +146,9 @@ export class HostFinder {
         failures.put(3, failed('4.4.3', TOO_MANY_LOOKUPS))
         break
       }
-      budget.left -= this.#lookup.queries
-      const addresses = await this.#lookup.find(name, failures)
+      const isAddress = isIP(name) !== 0
+      if (!isAddress) budget.left -= this.#lookup.queries
+      const addresses = isAddress ? this.#lookup.literal(name) : await this.#lookup.find(name, failures)
       hosts.push(...addresses.map((found) => this.#host(hop, { name, preference }, found, mxSecure)))
     }
     const best = exchangers[0]?.preference ?? 0
@@ -209,7 +210,8 @@ function usable(
   if (records.some(({ exchange }) => exchange === '' || exchange === '.')) {
     return failed('5.1.0', `Domain ${name} does not accept mail (nullMX)`, true)
   }
-  const hosts = records.filter(({ exchange }) => HOSTNAME.test(exchange) && isIP(exchange) === 0)
+  // An address in place of a name is used, as in Postfix.
+  const hosts = records.filter(({ exchange }) => HOSTNAME.test(exchange))
   if (hosts.length === 0) return failed('5.4.4', `Name service error for ${name}: invalid host or domain name in MX record`)
   const list = hosts.map(({ exchange, preference }) => ({ name: exchange.toLowerCase().replace(/\.$/, ''), preference }))
   return { only: false, secure, list: byPreference(list, ordering) }

@@ -3,7 +3,7 @@
  */
 import { parseAction, problemOf, type ActionName } from '../../checks/action.ts'
 import type { CheckTable } from '../../checks/check-tables.ts'
-import { ContentUnits, type ContentUnit } from '../../checks/content-units.ts'
+import { ContentUnits, MIME_FIELD, type ContentUnit } from '../../checks/content-units.ts'
 import { fieldBytes } from '../../checks/edited-text.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { Matching } from '../../patterns/matching.ts'
@@ -22,9 +22,6 @@ export interface HeaderChecks {
 
 const CRLF = Buffer.from('\r\n')
 const CHANGES: ReadonlySet<ActionName> = new Set<ActionName>(['ignore', 'strip', 'prepend', 'replace'])
-
-/** Fields of MIME, to which smtp_mime_header_checks of Postfix apply instead (header_opts.c). */
-const MIME_FIELD = /^(?:mime-version|content-(?:description|disposition|id|transfer-encoding|type)):/i
 
 export class CheckedHeader implements ContentSource {
   readonly #content: ContentSource
@@ -75,7 +72,8 @@ export class CheckedHeader implements ContentSource {
     if (unit.kind === 'body') {
       this.#units = null
       this.#pieces.push(CRLF)
-    } else if (unit.kind === 'line' || unit.place === 'body' || MIME_FIELD.test(unit.text)) this.#pieces.push(Buffer.from(unit.bytes))
+    } else if (unit.kind === 'line' || unit.place === 'part' || unit.place === 'nested' || MIME_FIELD.test(unit.text))
+      this.#pieces.push(Buffer.from(unit.bytes))
     else await this.#check(unit)
   }
 

@@ -183,9 +183,18 @@ describe('DNS', () => {
   })
 
   test('an invalid domain name', async () => {
-    const bad = new SmtpAgentHarness().mx('example.net', [10, 'not a name'], [20, '192.0.2.1'])
+    const bad = new SmtpAgentHarness().mx('example.net', [10, 'not a name'])
     expect((await bad.deliver({ to: ['x@example.net'] })).of()).toMatchObject({ outcome: 'bounced', status: '5.4.4' })
     expect(bad.asked).toEqual(['MX example.net'])
+  })
+
+  test('an address in place of a name is used without a lookup', async () => {
+    const world = new SmtpAgentHarness().mx('example.net', [10, '192.0.2.9'], [20, '127.0.0.1'])
+    world.host('literal', '192.0.2.9')
+    expect((await world.deliver({ to: ['x@example.net'] })).of().outcome).toBe('delivered')
+    expect(world.asked).toEqual(['MX example.net'])
+    const inside = new SmtpAgentHarness().mx('example.net', [10, '127.0.0.1'])
+    expect((await inside.deliver({ to: ['x@example.net'] })).of()).toMatchObject({ outcome: 'deferred', status: '4.4.4' })
   })
 
   test('an internationalized domain is looked up in its ASCII form', async () => {
