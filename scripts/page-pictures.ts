@@ -4,6 +4,7 @@
  * machine; all else is the same in each run. With names of screens, only their pictures are drawn: `node scripts/page-pictures.ts events`. With
  * `--check` it writes nothing, and fails when a picture has changed.
  */
+import { AccessEntries } from '../src/access/access-entries.ts'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
@@ -147,11 +148,12 @@ await world.operate('hold', [held])
 await world.suspend('closed.example')
 const { store, reader, relay, clock } = world
 const loaded = configFrom(SETTINGS, 'relay.example')
+const accessEntries = new AccessEntries({ store, reader, clock })
 const outbox = { onPublished: () => () => undefined }
 const api = queueApi({
   clock,
   loaded: () => loaded,
-  parts: () => ({ store, reader, relay, outbox, node: null, operations: null, subscriptions: null }),
+  parts: () => ({ store, reader, relay, outbox, accessEntries, node: null, operations: null, subscriptions: null }),
 })
 const page = new Page({
   view: api.view,

@@ -4,20 +4,17 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Random } from '../system/random.ts'
 import { newLocalSecret } from './secrets.ts'
-
-export const localTokenPath = (queueDirectory: string): string => join(queueDirectory, 'local.token')
 
 export class LocalToken {
   readonly #path: string
   readonly #secret: string
   readonly #warn: (text: string) => void
 
-  constructor(queueDirectory: string, random: Random, warn: (text: string) => void) {
-    this.#path = localTokenPath(queueDirectory)
+  constructor(path: string, random: Random, warn: (text: string) => void) {
+    this.#path = path
     this.#secret = newLocalSecret(random)
     this.#warn = warn
   }

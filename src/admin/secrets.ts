@@ -1,5 +1,6 @@
 /** Secrets of tokens, sessions and login codes: random texts, of which only hashes are kept. */
 import { createHash } from 'node:crypto'
+import { LOCAL_PREFIX } from '../http/command-protocol.ts'
 import { crc32 } from '../system/crc32.ts'
 import type { Random } from '../system/random.ts'
 
@@ -8,8 +9,6 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
 
 const PREFIX = 'dfd_'
-/** Prefix of the secret in local.token. It has no checksum: it is compared, never looked up. */
-const LOCAL_PREFIX = 'dfd-local_'
 /** Random characters of a token: 256 bits. */
 const TOKEN_LENGTH = 43
 const CHECKSUM_LENGTH = 6
@@ -45,10 +44,8 @@ export function isToken(text: string): boolean {
   return sum !== undefined && checksum(secret) === sum
 }
 
+/** A local token. It has no checksum, because it is compared, never looked up. */
 export const newLocalSecret = (random: Random): string => `${LOCAL_PREFIX}${randomText(random, BASE62, TOKEN_LENGTH)}`
-
-/** True for a text of the form of a local token, also one of another start. */
-export const isLocalSecret = (text: string): boolean => text.startsWith(LOCAL_PREFIX)
 
 export const newSessionId = (random: Random): string => randomText(random, BASE62, SESSION_LENGTH)
 

@@ -2,9 +2,9 @@
 import type { z } from 'zod'
 import { HTTP_PROBLEMS, PROBLEM_TYPES, type ProblemKind } from '../http/problem-details.ts'
 import { route, type Route } from '../http/route-table.ts'
-import { Api } from './api.ts'
-import { BASE, type ApiRoute } from './api-route.ts'
-import type { ClientRoutesDeps } from './client-routes.ts'
+import { Api, type ApiDeps } from './api.ts'
+import { BASE } from '../http/command-protocol.ts'
+import { type ApiRoute } from './api-route.ts'
 import { alternatives, COMMON_PROBLEMS, jsonSchema, problemsOf } from './openapi.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 
@@ -38,7 +38,7 @@ curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: message/rfc822' --data-
 `
 
 /** The routes, without a queue. They are for documentation only. */
-export const documentedRoutes = (): readonly ApiRoute[] => new Api({} as QueueView, {} as ClientRoutesDeps).routes
+export const documentedRoutes = (): readonly ApiRoute[] => new Api({} as QueueView, {} as ApiDeps).routes
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 

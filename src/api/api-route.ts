@@ -3,13 +3,12 @@
  * docs/api.md.
  */
 import { z } from 'zod'
+import { BASE, NDJSON } from '../http/command-protocol.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { shaped, type RequestBody } from '../http/request-body.ts'
 import type { Requester, Rights, Role } from '../http/requester.ts'
 import type { Answer, Route, RouteRequest } from '../http/route-table.ts'
 import { wholeNumber } from '../queries/cursor.ts'
-
-export const BASE = '/api/v1'
 
 export interface AnswerDescription {
   readonly about: string
@@ -123,8 +122,6 @@ export const json = (value: unknown, headers?: Readonly<Record<string, string>>)
   ...(headers === undefined ? {} : { headers }),
 })
 
-export const NDJSON = 'application/x-ndjson'
-
 /** True when a client prefers one value per line. */
 export const wantsLines = (request: ApiRequest<unknown, unknown>): boolean => accepts(request, NDJSON)
 
@@ -132,6 +129,9 @@ export const lines = (chunks: AsyncIterable<Uint8Array | string>): Answer => ({ 
 
 /** A text that names something, or a pattern. */
 export const nameOrPattern = z.string().min(1).max(1_000)
+
+/** In seconds. A longer time would end at an instant that the queue cannot store as an integer of milliseconds. */
+export const LONGEST_TIME = 8_000_000_000_000
 
 /** Maximum size of a body without lists. */
 export const SMALL_BODY = 64 * 1024

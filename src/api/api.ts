@@ -10,19 +10,26 @@ import { Now } from '../queries/now.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { messageRoutes } from './message-routes.ts'
+import { recordRoutes, type RecordChanges } from './record-routes.ts'
 import { settingsRoutes, statusRoutes } from './status-routes.ts'
 import { submissionRoute } from './submission-routes.ts'
 import { subscriptionRoutes } from './subscription-routes.ts'
+import { webhookRoutes, type WebhookChanges } from './webhook-routes.ts'
+
+export interface ApiDeps extends ClientRoutesDeps {
+  readonly records: () => RecordChanges
+  readonly webhooks: () => WebhookChanges
+}
 
 export class Api {
   readonly view: QueueView
   readonly now: Now
   readonly causes: Causes
-  readonly #clients: ClientRoutesDeps
+  readonly #deps: ApiDeps
 
-  constructor(view: QueueView, clients: ClientRoutesDeps) {
+  constructor(view: QueueView, deps: ApiDeps) {
     this.view = view
-    this.#clients = clients
+    this.#deps = deps
     this.now = new Now(view)
     this.causes = new Causes(view)
   }
@@ -30,7 +37,7 @@ export class Api {
   get routes(): readonly ApiRoute[] {
     const { view } = this
     const routes = [
-      ...clientRoutes(this.#clients),
+      ...clientRoutes(this.#deps),
       ...statusRoutes(view, this.now),
       ...messageRoutes(view),
       ...destinationRoutes(view, this.causes),
@@ -38,6 +45,8 @@ export class Api {
       ...settingsRoutes(view),
       ...eventRoutes(view),
       ...subscriptionRoutes(view),
+      ...webhookRoutes(this.#deps.webhooks),
+      ...recordRoutes(this.#deps.records),
       submissionRoute(view),
       ...operationRoutes(view),
       ...destinationOperations(view),

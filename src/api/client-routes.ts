@@ -9,7 +9,7 @@ import { accessTokenJson, accessTokensShape, clientShape } from '../resources/ac
 import type { TokenReader } from '../store/access-token.ts'
 import { SECOND, type Clock } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
-import { apiRoute, json, type ApiRoute } from './api-route.ts'
+import { apiRoute, json, LONGEST_TIME, type ApiRoute } from './api-route.ts'
 
 export interface ClientRoutesDeps {
   /** The tokens of the open queue. */
@@ -29,7 +29,7 @@ export const newTokenBody = z.strictObject({
   expires_in: z
     .number()
     .positive()
-    .max(3_153_600_000)
+    .max(LONGEST_TIME)
     .nullable()
     .default(null)
     .describe('seconds after which the token is refused; null for never'),

@@ -5,12 +5,13 @@ import { jsonBody } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
+import { NDJSON } from '../http/command-protocol.ts'
 import {
   apiRoute,
   json,
   lines,
+  LONGEST_TIME,
   nameOrPattern,
-  NDJSON,
   page,
   pageCursor,
   pageLimit,
@@ -84,6 +85,7 @@ export function destinationRoutes(view: QueueView, causes: Causes): readonly Api
 const suspensionShape = z.strictObject({
   reason: z.string().min(1).max(1_000).optional(),
   until: z.number().max(LATEST).optional().describe('time at which the suspension ends by itself'),
+  for: z.number().positive().max(LONGEST_TIME).optional().describe('seconds after which it ends by itself, in place of `until`'),
 })
 
 const CHANGED = { 200: { about: 'the destination after the change', shape: destinationDetailsShape } } as const
@@ -96,7 +98,8 @@ const detailsOf = (view: QueueView, request: ApiRequest<unknown, unknown>): Prom
 async function suspend(view: QueueView, request: ApiRequest<unknown, z.output<typeof suspensionShape>>): Promise<Answer> {
   const { body, requester } = request
   assertVisible(nameOf(request), requester.destinations)
-  const duration = body.until === undefined ? null : Math.round(body.until * 1_000) - view.clock.wall.now()
+  const remaining = body.until === undefined ? null : Math.round(body.until * 1_000) - view.clock.wall.now()
+  const duration = body.for === undefined ? remaining : Math.round(body.for * 1_000)
   if (duration !== null && duration <= 0) throw past()
   await view.operations().suspend(nameOf(request), { by: auditName(requester), duration, reason: body.reason ?? null })
   return json(await detailsOf(view, request))

@@ -4,13 +4,13 @@ import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
+import { NDJSON } from '../http/command-protocol.ts'
 import {
   accepts,
   apiRoute,
   json,
   lines,
   nameOrPattern,
-  NDJSON,
   pageCursor,
   pageLimit,
   viewerOf,

@@ -1,12 +1,12 @@
 /** Routes of the API for what is recorded: mail that has left the queue, and the audit log. */
 import { z } from 'zod'
 import { OPERATION_STATES } from '../store/audit-log.ts'
+import { NDJSON } from '../http/command-protocol.ts'
 import {
   apiRoute,
   assertUnlimited,
   lines,
   nameOrPattern,
-  NDJSON,
   page,
   pageCursor,
   pageLimit,

@@ -1,7 +1,8 @@
 /** Routes of the API for messages in the queue. */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
-import { apiRoute, json, lines, NDJSON, page, pageCursor, pageLimit, viewerOf, wantsLines, type ApiRoute } from './api-route.ts'
+import { NDJSON } from '../http/command-protocol.ts'
+import { apiRoute, json, lines, page, pageCursor, pageLimit, viewerOf, wantsLines, type ApiRoute } from './api-route.ts'
 import { messageStory } from '../queries/message-story.ts'
 import { contentOf, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from '../queries/messages.ts'
 import type { QueueView } from '../queries/queue-view.ts'

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, type ProblemKind } from '../http/problem-details.ts'
 import { VERSION } from '../system/version.ts'
-import { apiRoute, BASE, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
+import { BASE } from '../http/command-protocol.ts'
+import { apiRoute, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
 
 const problem = z
   .object({

@@ -1,11 +1,15 @@
 /** Routes of the API for operations on messages. */
-import { HTTP_PROBLEMS } from '../http/problem-details.ts'
+import { z } from 'zod'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
+import { auditName } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { seconds, type Duration } from '../system/clock.ts'
 import { every } from '../system/periodic-task.ts'
-import { apiRoute, BASE, json, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { BASE, NDJSON } from '../http/command-protocol.ts'
+import { apiRoute, json, wantsLines, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { operationLine, operationLines } from './operation-lines.ts'
 import {
   beginOperation,
   cancelOperation,
@@ -13,6 +17,7 @@ import {
   NOT_UNDOABLE,
   operationPlan,
   operationState,
+  permitted,
   PLAN_OUTDATED,
   undoOperation,
   UNKNOWN_OPERATION,
@@ -21,7 +26,7 @@ import {
 import type { QueueView } from '../queries/queue-view.ts'
 import { numberIn } from '../queries/cursor.ts'
 import { idempotent, KEY_REUSED, keyOf, REPLAYED } from '../queries/idempotency.ts'
-import { askedBy, operationRequestShape, type DirectRequest, type PlannedRequest } from '../queries/operation-request-shape.ts'
+import { askedBy, operationRequestShape, type Asked, type DirectRequest, type PlannedRequest } from '../queries/operation-request-shape.ts'
 import { PLAN_PROBLEM, planOfToken } from '../queries/plan-token.ts'
 import { operationPlanShape, operationShape } from '../resources/operation-json.ts'
 
@@ -46,7 +51,31 @@ const BEGUN = {
   202: { about: 'the operation, which runs; `Location` has its path', shape: operationShape },
 } as const
 
+const ACCEPT_LINES = { Accept: 'application/json, or application/x-ndjson for lines of progress' } as const
+
+const LINES = { about: 'progress, then the outcome', type: NDJSON, shape: operationLine } as const
+
 const isPlanned = (body: DirectRequest | PlannedRequest): body is PlannedRequest => 'plan' in body
+
+const WITHOUT_KEY = 'an answer by lines cannot be repeated: send no Idempotency-Key, or accept application/json'
+
+/** Carries an operation, or its dry run, out as lines. */
+async function changeLines(
+  view: QueueView,
+  request: Pick<ApiRequest<unknown, DirectRequest>, 'body' | 'requester' | 'headers'>,
+  given: Asked,
+): Promise<Answer> {
+  const { body, requester, headers } = request
+  if (keyOf(headers, requester) !== null) throw new Problem(HTTP_PROBLEMS.malformed, WITHOUT_KEY)
+  const asked = await permitted(view, given, requester)
+  const who = auditName(requester)
+  const isDry = body.dry_run === true
+  return operationLines(view.clock, isDry, async (progress) => {
+    if (isDry) return view.operations().perform({ ...asked, who, dryRun: true }, progress)
+    const started = await view.operations().jobs.start({ ...asked, who, reason: body.reason ?? null, plan: null, request: null }, progress)
+    return started.ended
+  })
+}
 
 async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequest | PlannedRequest>): Promise<Answer> {
   const { body, requester, headers } = request
@@ -56,6 +85,7 @@ async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequ
   const carried = { requester, reason, request: key, acceptsGrowth }
   if (isPlanned(body)) return begunAnswer(await beginOperation(view, planOfToken(body.plan), carried))
   const asked = askedBy(body, view.clock.now())
+  if (wantsLines(request)) return changeLines(view, { ...request, body }, asked)
   if (body.dry_run === true) return json({ operation: body.operation, dry_run: true, plan: await operationPlan(view, asked, requester) })
   return begunAnswer(await beginOperation(view, asked, carried))
 }
@@ -83,15 +113,15 @@ const runningRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'operator',
     summary: 'Change messages: flush, hold, release, requeue, expire, delete, restore',
     about:
-      'With `"dry_run": true`, nothing is changed and the answer is a plan. A request with the token of the plan carries it out on messages that existed at the dry run only. An operation of more than 2 s continues without its client. A filter has the names of the query of `GET /messages`; one without conditions needs `"all": true`.',
-    headers: KEY_HEADER,
+      'With `"dry_run": true`, nothing is changed and the answer is a plan. A request with the token of the plan carries it out on messages that existed at the dry run only. An operation of more than 2 s continues without its client. A filter has the names of the query of `GET /messages`; one without conditions needs `"all": true`. With `Accept: application/x-ndjson`, a request without a plan is answered by lines until the operation has ended; its dry run has the ids of all messages.',
+    headers: { ...KEY_HEADER, ...ACCEPT_LINES },
     body: jsonBody(operationRequestShape, LARGE_BODY),
     example: {
       operation: 'hold',
       selection: { kind: 'filter', filter: { destination: 'gmail.com', reply: 'unusual rate of mail' } },
       dry_run: true,
     },
-    answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: operationPlanShape }], 202: BEGUN[202] },
+    answers: { 200: [BEGUN[200], { about: 'the plan of a dry run', shape: operationPlanShape }, LINES], 202: BEGUN[202] },
     problems: [PLAN_OUTDATED, PLAN_PROBLEM, KEY_REUSED],
     slots: 'operations',
     handler: (request) => carryOut(view, request),
@@ -137,13 +167,20 @@ const endingRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'operator',
     summary: 'Undo an operation',
     about: 'Changes those messages back that are still as the operation has placed them: a deletion restores, a hold releases.',
-    headers: KEY_HEADER,
-    answers: BEGUN,
+    headers: { ...KEY_HEADER, ...ACCEPT_LINES },
+    query: z.strictObject({ reason: z.string().min(1).max(1_000).optional().describe('reason of the operator, for the audit log') }),
+    answers: { 200: [BEGUN[200], LINES], 202: BEGUN[202] },
     problems: [UNKNOWN_OPERATION, NOT_UNDOABLE, KEY_REUSED, HTTP_PROBLEMS.malformed],
     handler: async (request) => {
-      const { requester, headers } = request
-      const key = idempotent(keyOf(headers, requester), 'undo', idOf(request))
-      return begunAnswer(await undoOperation(view, idOf(request), { requester, reason: null, request: key }))
+      const { requester, headers, query } = request
+      const reason = query.reason ?? null
+      const undo = { operation: idOf(request), who: auditName(requester), reason }
+      if (wantsLines(request)) {
+        await operationState(view, undo.operation, requester)
+        return operationLines(view.clock, false, (progress) => view.operations().undo(undo, progress))
+      }
+      const key = idempotent(keyOf(headers, requester), 'undo', undo.operation)
+      return begunAnswer(await undoOperation(view, undo.operation, { requester, reason, request: key }))
     },
   }),
 ]

@@ -1,6 +1,6 @@
 /**
- * The daemon owns a queue and runs a relay on real ports, with the control socket, the maildrop, periodic maintenance and the
- * HTTP server. These parts are closed in reverse order of opening, also after a failed start.
+ * The daemon owns a queue and runs a relay on real ports, with the admin API, the maildrop, periodic maintenance and the HTTP
+ * server. These parts are closed in reverse order of opening, also after a failed start.
  */
 import { errorMessage } from '../system/caught-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -112,7 +112,13 @@ export class Daemon {
     this.#events = events
     this.#ports = new LastingPorts(net)
     this.queueDirectory = loaded.config.queue_directory
-    this.#admin = queueAdmin({ loaded: () => this.#loaded, clock: this.#clock, events, parts: () => this.#opening.partsIfOpen })
+    this.#admin = queueAdmin({
+      loaded: () => this.#loaded,
+      clock: this.#clock,
+      events,
+      parts: () => this.#opening.partsIfOpen,
+      readFiles: () => this.reload(this.#loaded),
+    })
     this.#opening = this.#newOpening()
     this.#sideWatch = new SideWatch({ clock: this.#clock, events, sides: () => this.#opening.sides })
     this.#monitoring = new Monitoring({
@@ -162,6 +168,8 @@ export class Daemon {
     const spare = new SpareFiles(directory)
     spare.release()
     this.#closing.push(() => spare.restore())
+    // The answers to operations follow their ends.
+    this.#closing.push(() => this.#admin.close())
     this.#closing.push(() => this.#opening.stop(GRACE))
     this.#reopen = (next) => next.open(settings)
     this.#sideWatch.start()
@@ -171,7 +179,7 @@ export class Daemon {
     await opening.listen()
     this.#closing.push(() => this.#monitoring.close())
     await this.#monitoring.apply(this.#loaded.config)
-    this.#closing.push(() => this.#admin.close())
+    this.#closing.push(() => this.#admin.refuse())
     await this.#admin.apply(this.#loaded.config)
     account?.assume()
     if (process.getuid?.() === 0) events.emit({ kind: 'note', level: 'warning', text: STAYS_ROOT })
@@ -224,14 +232,12 @@ export class Daemon {
 
   #newOpening(): Opening {
     const opening: Opening = new Opening({
-      admin: this.#admin,
       queueDirectory: this.queueDirectory,
       clock: this.#clock,
       net: this.#ports,
       events: this.#events,
       config: () => this.#loaded.config,
       openQueue: () => this.#openQueue(() => void this.#fenced(opening)),
-      readFiles: () => this.reload(this.#loaded),
     })
     return opening
   }

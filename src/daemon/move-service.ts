@@ -27,6 +27,7 @@ export class MoveService {
   readonly #deps: MoveServiceDeps
   #target: string | null = null
   readonly #stopping = new AbortController()
+  #running: Promise<unknown> = Promise.resolve()
 
   constructor(deps: MoveServiceDeps) {
     this.#deps = deps
@@ -38,15 +39,18 @@ export class MoveService {
       throw new MoveRefused(75, `the queue is being moved to ${this.#target} already: wait for the end of that move`)
     this.#target = databaseName(request.to)
     try {
-      return await this.#move(request, progress)
+      const running = this.#move(request, progress)
+      this.#running = running.catch(() => undefined)
+      return await running
     } finally {
       this.#target = null
     }
   }
 
-  /** Ends a running move after its current round. */
-  stop(): void {
+  /** Ends a running move after its current round. Resolves when it has ended. */
+  async stop(): Promise<void> {
     this.#stopping.abort()
+    await this.#running
   }
 
   async #move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {

@@ -5,7 +5,6 @@
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
 import type { MessageId } from '../mail/message.ts'
-import { removePolicy, type PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import type { Config } from '../config/options.ts'
 import { obstacleTo, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
@@ -36,11 +35,8 @@ import { sendToFile, sendToStream } from '../subscriptions/file-target.ts'
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
 import { toTarget } from '../subscriptions/target.ts'
 import { webTarget } from '../subscriptions/web-target.ts'
-import { accountRequests } from './admin/account-requests.ts'
-import type { Admin } from './admin/admin.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
 import { watchClock } from './clock-watch.ts'
-import { ControlServer } from './control-server.ts'
 import { checkIndexes } from './index-check.ts'
 import { maintain } from './maintenance.ts'
 import { memoryAnswers } from './live-queue.ts'
@@ -52,8 +48,6 @@ import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
 import { Relay } from '../relay/relay.ts'
 import type { RelaySettings } from '../relay/rules.ts'
-import { oauthRequests } from './oauth-requests.ts'
-import { subscriptionRequests } from './subscription-requests.ts'
 
 /** This process as one of the nodes that share the queue. */
 export interface SharingNode {
@@ -108,9 +102,6 @@ export interface OpeningDeps {
   readonly events: Events
   readonly config: () => Config
   readonly openQueue: () => Promise<OpenedQueue>
-  readonly admin: Pick<Admin, 'newCode' | 'url'>
-  /** Reads the files of the current configuration again. */
-  readonly readFiles: () => Promise<void>
 }
 
 export interface OpenParts extends OpenedQueue {
@@ -120,6 +111,8 @@ export interface OpenParts extends OpenedQueue {
   readonly operations: Operations | null
   /** Null until deliveries begin. */
   readonly subscriptions: SubscriptionChanges | null
+  /** Null until deliveries begin. */
+  readonly moves: MoveService | null
   readonly accessEntries: AccessEntries
 }
 
@@ -185,7 +178,7 @@ export class Opening {
     await outbox.start()
     this.#stopLater(outbox)
     this.#closing.push((grace) => relay.stop(grace))
-    this.#parts = { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null }
+    this.#parts = { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, moves: null }
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen. */
@@ -193,14 +186,14 @@ export class Opening {
     await this.parts.relay.listen((domain, who) => this.#flushDomain(domain, who))
   }
 
-  /** Starts deliveries, and opens the control socket and the maildrop. */
+  /** Starts deliveries and operations, and opens the maildrop. */
   async start(): Promise<void> {
     await this.parts.relay.start()
     const { outbox, store, reader } = this.parts
     const changed = () => outbox.refresh().then(() => this.#wakeSender())
     const subscriptions = new SubscriptionChanges({ store, reader, clock: this.#deps.clock, changed })
-    const operations = await this.#openControl(this.parts, subscriptions)
-    this.#parts = { ...this.parts, operations, subscriptions }
+    const { operations, moves } = this.#openOperations(this.parts)
+    this.#parts = { ...this.parts, operations, subscriptions, moves }
     await this.#joinNodes(this.parts, operations)
     this.#sendEvents(this.parts)
     await this.#openMaintenance(this.parts)
@@ -258,9 +251,9 @@ export class Opening {
     this.#stopLater(answerQuestions({ clock, table: node.questions, answers }))
   }
 
-  async #openControl(parts: OpenParts, subscriptions: SubscriptionChanges): Promise<Operations> {
-    const { relay, store, reader, node, accessEntries: access } = parts
-    const { clock, queueDirectory, admin, readFiles } = this.#deps
+  #openOperations(parts: OpenParts): { readonly operations: Operations; readonly moves: MoveService } {
+    const { relay, store, reader, node } = parts
+    const { clock } = this.#deps
     const events = this.#events
     const throttle = new BulkThrottle(clock, events)
     const operations = new Operations({
@@ -276,25 +269,11 @@ export class Opening {
     })
     this.#operations = operations
     const moves = this.#moveService(parts, throttle)
-    const routes = [
-      ...accountRequests({ admin, store, clock }),
-      ...subscriptionRequests(subscriptions),
-      ...oauthRequests(relay.accessTokens),
-    ]
-    const removeStsPolicy = async (removal: PolicyRemoval): Promise<boolean> => {
-      const isRemoved = await removePolicy(removal, { store, clock })
-      relay.sts?.forget(removal.domain)
-      return isRemoved
-    }
-    const status = () => relay.status.all()
-    const control = new ControlServer({ queueDirectory, operations, access, removeStsPolicy, moves, routes, status, readFiles, clock })
-    await control.start()
     this.#closing.push(() => {
       throttle.end()
-      moves.stop()
-      return Promise.all([control.stop(), operations.jobs.stop()]).then(() => undefined)
+      return Promise.all([moves.stop(), operations.jobs.stop()]).then(() => undefined)
     })
-    return operations
+    return { operations, moves }
   }
 
   #sharedScheduler({ relay, store, reader, membership }: OpenParts, peers: Peers): SchedulerControl {

@@ -31,7 +31,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import { logFileProblem } from '../telemetry/log-file.ts'
 import { Account } from './account.ts'
 import { adminCertificate } from './admin/admin.ts'
-import { controlPath } from './admin/socket-path.ts'
+import { pickupPath } from './admin/socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
 import { oauthWarnings } from './oauth-warnings.ts'
@@ -226,8 +226,8 @@ const SOCKET_ADDRESS = 107
 function examineFolder(directory: string, uid: number, steps: Steps): void {
   const problem = folderProblem(directory, uid)
   if (problem !== null) steps.refuse('queue folder', 'queue_directory', `cannot use ${directory} as the queue folder: ${problem}`)
-  const socket = controlPath(directory)
+  const socket = pickupPath(directory)
   if (Buffer.byteLength(socket) <= SOCKET_ADDRESS) return
-  const text = `the path of the control socket in ${dirname(socket)} is longer than the ${SOCKET_ADDRESS} bytes of a socket address`
+  const text = `the path of a socket in ${dirname(socket)} is longer than the ${SOCKET_ADDRESS} bytes of a socket address`
   steps.refuse('queue folder', 'queue_directory', `queue_directory: ${text}: name a shorter path`)
 }

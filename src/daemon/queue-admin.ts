@@ -8,7 +8,8 @@ import type { Events } from '../telemetry/events.ts'
 import { problemRoute } from '../api/api-pages.ts'
 import { Admin } from './admin/admin.ts'
 import type { OpenParts } from './opening.ts'
-import { queueApi } from './queue-api.ts'
+import { localRoutes } from './local-routes.ts'
+import { NOT_OPEN, queueApi } from './queue-api.ts'
 import { relayLight } from './relay-light.ts'
 
 export interface QueueAdminDeps {
@@ -17,12 +18,14 @@ export interface QueueAdminDeps {
   readonly events: Events
   /** Null while no queue is open. */
   readonly parts: () => OpenParts | null
+  /** Reads the files of the configuration in effect again. */
+  readonly readFiles: () => Promise<void>
 }
 
-export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Admin {
+export function queueAdmin({ loaded, clock, events, parts, readFiles }: QueueAdminDeps): Admin {
   const open = (): OpenParts => {
     const opened = parts()
-    if (opened === null) throw new StoreUnavailable('the queue is not open: the daemon starts, or this node joins it')
+    if (opened === null) throw new StoreUnavailable(NOT_OPEN)
     return opened
   }
   const { config } = loaded()
@@ -33,7 +36,18 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
     causes: api.causes,
     light: relayLight({ clock, parts }),
   })
-  return new Admin({
+  const commands = localRoutes({
+    clock,
+    queue: () => {
+      const { operations = null, moves = null, relay = null } = parts() ?? {}
+      if (operations === null || moves === null || relay === null) return null
+      return { destinations: () => operations.destinations(), status: () => relay.status.all(), moves }
+    },
+    newCode: (user) => admin.newCode(user),
+    url: () => admin.url,
+    readFiles,
+  })
+  const admin: Admin = new Admin({
     queueDirectory: config.queue_directory,
     config,
     clock,
@@ -43,9 +57,10 @@ export function queueAdmin({ loaded, clock, events, parts }: QueueAdminDeps): Ad
       const { reader, store } = open()
       return { clock, reader, store }
     },
-    routes: [...page.routes, ...api.routes, problemRoute(api.routes)],
+    routes: [...page.routes, ...api.routes, ...commands, problemRoute(api.routes)],
     closeRoutes: () => api.close(),
     refusalPage: page.refusal,
     loginPage: page.login,
   })
+  return admin
 }

@@ -1,5 +1,9 @@
 /** Connects the API to the open queue. Its routes stay when the queue is closed; until it is opened again, they answer 503. */
 import { Api } from '../api/api.ts'
+import type { RecordChanges } from '../api/record-routes.ts'
+import type { WebhookChanges } from '../api/webhook-routes.ts'
+import { removePolicy } from '../delivery/sts/policy-removal.ts'
+import { ANY_USER } from '../oauth/token-requests.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -20,11 +24,11 @@ export interface QueueApiDeps {
   readonly parts: () => ApiParts | null
 }
 
-export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions'> & {
+export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'accessEntries'> & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
 
-const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
+export const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
 
 /** Reply of a drained node to mail. */
 const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
@@ -93,5 +97,22 @@ export function queueApi(deps: QueueApiDeps): Api {
     onEvents: (listener) => open().onEvents(listener),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
-  return new Api(view, { tokens, random: systemRandom })
+  const records = (): RecordChanges => {
+    const { relay, store, accessEntries: access } = parts()
+    return {
+      access,
+      removePolicy: async (removal) => {
+        const isRemoved = await removePolicy(removal, { store, clock: deps.clock })
+        relay.sts?.forget(removal.domain)
+        return isRemoved
+      },
+      renewToken: (table) => relay.accessTokens.renew(table, ANY_USER),
+    }
+  }
+  const webhooks = (): WebhookChanges => {
+    const { subscriptions } = parts()
+    if (subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
+    return subscriptions
+  }
+  return new Api(view, { tokens, records, webhooks, random: systemRandom })
 }

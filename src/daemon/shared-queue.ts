@@ -30,7 +30,7 @@ import { ownsAlone } from './node/sole-node.ts'
 const LEAVE_LIMIT: Duration = seconds(2)
 
 export interface SharedQueueDeps {
-  /** Folder of the control socket, of the maildrop and of the lock of this node. */
+  /** Folder of the sockets, of the maildrop and of the lock of this node. */
   readonly directory: string
   readonly clock: QueueClock
   readonly events: Events

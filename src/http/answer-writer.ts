@@ -8,7 +8,7 @@ import { jsonLine } from '../presentation/text.ts'
 import type { Timers } from '../system/clock.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import type { EventStreams } from './event-streams.ts'
-import { failureOf } from './failure-line.ts'
+import { commandFailure } from './command-failure.ts'
 import type { Answer } from './route-table.ts'
 import { closeAfter } from './staged-close.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
@@ -54,7 +54,7 @@ export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<vo
       begin(response, 200, 'application/x-ndjson')
       await answer
         .produce((value) => void response.write(jsonLine(value)))
-        .catch((error: unknown) => response.write(jsonLine(failureOf(error))))
+        .catch((error: unknown) => response.write(jsonLine({ failed: commandFailure(error) })))
       response.end()
       return
     case 'stream':

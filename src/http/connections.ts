@@ -11,6 +11,8 @@ export class Connections {
   readonly #open = new Set<Socket>()
   /** Responses that have not been sent, by connection. */
   readonly #responses = new WeakMap<Socket, Set<ServerResponse>>()
+  /** Resolves when all connections have ended; null while the server is open. */
+  #closed: Promise<true> | null = null
 
   constructor(server: Server | TlsServer, clock: Timers) {
     this.#server = server
@@ -41,34 +43,15 @@ export class Connections {
 
   /** Closes the server. Requests have `grace` to end; then all connections are closed. */
   async close(grace: Duration): Promise<void> {
-    if (this.isClosing) return
-    const closed = this.#closeServer()
-    if (grace > 0) await this.#within(grace, closed)
+    await this.refuse(grace)
     for (const socket of this.#open) socket.destroy()
-    await closed
+    await this.#closed
   }
 
-  /**
-   * Closes a server without TLS when its requests have ended. Connections without a whole request, and those of clients that do not read the
-   * end of a response, are closed after `grace`.
-   */
-  async drain(grace: Duration): Promise<void> {
-    if (this.isClosing) return
-    const closed = this.#closeServer()
-    while (!(await this.#within(grace, closed))) {
-      for (const socket of this.#open) if (!this.responsesOf(socket).some(isUnderWay)) socket.destroy()
-    }
-  }
-
-  /** Closes the port and idle connections. Resolves when all connections have ended. */
-  #closeServer(): Promise<true> {
-    return new Promise((resolve) => void this.#server.close(() => resolve(true)))
-  }
-
-  /** Resolves with false when the server is not closed within the time. */
-  async #within(time: Duration, closed: Promise<true>): Promise<boolean> {
-    return (await withTimeout(closed, this.#clock, time)) ?? false
+  /** Closes the port and idle connections. Resolves when the requests have ended, after `grace` at the latest; they may then go on. */
+  async refuse(grace: Duration): Promise<void> {
+    if (this.#closed === null && this.isClosing) return
+    this.#closed ??= new Promise((resolve) => void this.#server.close(() => resolve(true)))
+    if (grace > 0) await withTimeout(this.#closed, this.#clock, grace)
   }
 }
-
-const isUnderWay = ({ req, writableEnded }: ServerResponse): boolean => req.complete && !writableEnded

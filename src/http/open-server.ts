@@ -1,15 +1,16 @@
-/** A server without authentication, for the control socket and http_listen. An error response is a JSON object with one sentence. */
+/** A server without authentication, for http_listen. An error response is a JSON object with one sentence. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Timers } from '../system/clock.ts'
+import { errorExitCode, errorMessage } from '../system/caught-error.ts'
 import { VERSION } from '../system/version.ts'
 import { BodyRoom } from './body-room.ts'
 import type { Connections } from './connections.ts'
 import { EventStreams } from './event-streams.ts'
-import { failureAnswer } from './failure-line.ts'
+import { SOFTWARE, VERSION_FIELD } from './command-protocol.ts'
 import type { Client } from './forwarded-client.ts'
-import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
+import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
 import { routeListener, type Admitted } from './route-listener.ts'
-import type { Route } from './route-table.ts'
+import type { Answer, Route } from './route-table.ts'
 import { newSlots } from './slots.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
@@ -23,8 +24,6 @@ export interface OpenServer {
 export interface OpenServerOptions {
   readonly clock: Timers
   readonly times: RequestTimes
-  /** False for clients that may leave an answer unread for as long as they like. */
-  readonly limitsReading?: boolean
 }
 
 /**
@@ -34,9 +33,9 @@ export interface OpenServerOptions {
 const HALF_OPEN = { httpAllowHalfOpen: true }
 
 /** Each response has the version of the daemon in the field Deferd-Version. */
-const HEADERS = { 'deferd-version': VERSION }
+const HEADERS = { [VERSION_FIELD]: VERSION }
 
-export function openServer(routes: readonly Route[], { clock, times, limitsReading = true }: OpenServerOptions): OpenServer {
+export function openServer(routes: readonly Route[], { clock, times }: OpenServerOptions): OpenServer {
   // A request without Host is refused by `admit`, with the header fields of all responses.
   const server = Object.assign(createServer({ ...timeLimits(times), requireHostHeader: false }), HALF_OPEN)
   const listener = routeListener({
@@ -45,13 +44,23 @@ export function openServer(routes: readonly Route[], { clock, times, limitsReadi
     streams: new EventStreams(clock),
     slots: newSlots(clock),
     bodies: new BodyRoom(clock),
-    unread: limitsReading ? new UnreadAnswers(clock) : null,
+    unread: new UnreadAnswers(clock),
     admit: async (request) => admitted(request),
     refusal: failureAnswer,
     headers: HEADERS,
   })
   const { connections } = new UnparsedRequests(server, { listener, refusal: failureAnswer, headers: HEADERS, clock })
   return { server, connections }
+}
+
+function failureAnswer(error: unknown): Extract<Answer, { kind: 'json' }> {
+  const { kind, headers } = problemOf(error)
+  return {
+    kind: 'json',
+    status: kind.status,
+    value: { kind: 'failed', why: errorMessage(error), exitCode: errorExitCode(error) ?? SOFTWARE },
+    headers,
+  }
 }
 
 const UNKNOWN: Client = { address: 'local', scheme: 'http', host: 'localhost', user: null }

@@ -1,7 +1,9 @@
 /** Serves a route table over node:http: admission, body, handler, response. The response of a refused request is that of `refusal`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { VERSION } from '../system/version.ts'
 import { withTimeout, type Duration, type Timers } from '../system/clock.ts'
 import { sendAnswer, type Exchange } from './answer-writer.ts'
+import { VERSION_FIELD } from './command-protocol.ts'
 import { RequestRoom, type BodyRoom } from './body-room.ts'
 import type { Client } from './forwarded-client.ts'
 import type { EventStreams } from './event-streams.ts'
@@ -16,7 +18,7 @@ import type { UnreadAnswers } from './unread-answers.ts'
 /** A request that may be answered. */
 export interface Admitted {
   readonly client: Client
-  /** Null on a route for anyone, and on the control socket. */
+  /** Null on a route for anyone. */
   readonly requester: Requester | null
   /** Resolves with false when the client has lost the right to the response, such as by a logout. */
   readonly confirm: () => Promise<boolean>
@@ -79,18 +81,22 @@ async function serve(options: ListenerOptions, exchange: Exchange, noteAdmitted:
   const match = matchRoute(options.routes, request.method ?? '', target.path)
   const admitted = await options.admit(request, target, match.kind === 'found' ? match.route.role : 'anyone')
   noteAdmitted(admitted)
+  // A command of another version says so.
+  if (admitted.requester?.role === 'local') exchange.response.setHeader(VERSION_FIELD, VERSION)
   const { route, parameters } = found(match, request.method ?? '', target.path, options.routes)
   const { requester, client } = admitted
   const { signal } = exchange
+  // A command waits for no other client, and one that was stopped (SIGTSTP) reads its answer when it continues.
+  const isLocal = requester?.role === 'local'
   const room = new RequestRoom(options.bodies, { name: requester?.name ?? '', signal })
   const made = async (): Promise<Answer> => {
     const body = route.body === undefined ? undefined : await receive(route.body, { ...exchange, room })
     const facts = { parameters, query: target.query, headers: request.headers, body, requester, client, signal }
     const handler = async (): Promise<Answer> => route.handler(facts)
-    return route.slots === undefined ? handler() : options.slots[route.slots].answer(handler, signal)
+    return route.slots === undefined || isLocal ? handler() : options.slots[route.slots].answer(handler, signal)
   }
   const answer = await made().finally(() => room.release())
-  await sendAnswer({ ...exchange, confirm: admitted.confirm }, answer)
+  await sendAnswer({ ...exchange, ...(isLocal ? { unread: null } : {}), confirm: admitted.confirm }, answer)
 }
 
 function found(match: RouteMatch, method: string, path: string, routes: readonly Route[]): Extract<RouteMatch, { kind: 'found' }> {

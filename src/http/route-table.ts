@@ -1,5 +1,5 @@
 /**
- * Routes of the HTTP servers (control socket, http_listen, admin_listen). A route maps a method and a path to a handler and to the
+ * Routes of the HTTP servers (admin.sock, admin_listen, http_listen). A route maps a method and a path to a handler and to the
  * role that the client needs. Matching is pure; route-listener.ts does the I/O.
  */
 import type { IncomingHttpHeaders } from 'node:http'
@@ -15,8 +15,8 @@ export type Answer =
   | { readonly kind: 'text'; readonly status: number; readonly contentType: string; readonly text: string; readonly headers?: Headers }
   /** Sends the client to another path, relative to that of the request, with GET (303 See Other). */
   | { readonly kind: 'redirect'; readonly location: string; readonly headers?: Headers }
-  /** One JSON value per line (NDJSON), sent as soon as it is produced. */
-  | { readonly kind: 'lines'; readonly produce: (send: (value: unknown) => void) => Promise<void> }
+  /** One JSON value per line (NDJSON), sent as soon as it is produced. `isSearch`: it is produced in a slot. */
+  | { readonly kind: 'lines'; readonly isSearch?: boolean; readonly produce: (send: (value: unknown) => void) => Promise<void> }
   /** Pieces are taken as fast as the client reads. The iterator ends when the client disconnects. */
   | {
       readonly kind: 'stream'
@@ -38,7 +38,7 @@ export interface RouteRequest<Body> {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: Body
-  /** The authenticated client; null on a route for `anyone`, and on the control socket. */
+  /** The authenticated client; null on a route for `anyone`. */
   readonly requester: Requester | null
   /** The connection, and the origin that the client sees. */
   readonly client: Client

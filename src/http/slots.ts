@@ -34,7 +34,9 @@ export class Slots {
    */
   async answer(handler: () => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
     const answer = await this.#inSlot(handler, { signal, isRefusedLate: true })
-    return answer.kind === 'stream' ? { ...answer, chunks: this.#inTurns(answer.chunks, signal) } : answer
+    if (answer.kind === 'stream') return { ...answer, chunks: this.#inTurns(answer.chunks, signal) }
+    if (answer.kind !== 'lines' || answer.isSearch !== true) return answer
+    return { ...answer, produce: (send) => this.#inSlot(() => answer.produce(send), { signal, isRefusedLate: false }) }
   }
 
   async *#inTurns<T>(chunks: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { canonicalAddress, type Networks } from '../config/values/networks.ts'
+import { LOCAL_PREFIX, LOCAL_REALM, OPERATOR_FIELD } from './command-protocol.ts'
 import { cookieName, cookieValue } from './cookies.ts'
 import type { FailureLimit } from './failure-limit.ts'
 import { clientOf, type Client } from './forwarded-client.ts'
@@ -34,15 +35,13 @@ export interface WebAdmissionDeps {
   readonly authenticate: (credential: Credential, client: Client) => Promise<Requester | null>
   /** False when the credential is no longer valid. Asked for as long as a stream is open. */
   readonly confirm: (credential: Credential) => Promise<boolean>
-  /** True for a text of the form of local tokens. */
-  readonly isLocal: (text: string) => boolean
   readonly failures: FailureLimit
 }
 
 const LOOPBACK = /^(?:127\.|::1$)/
 
 export const webAdmission =
-  ({ rules, authenticate, confirm, isLocal, failures }: WebAdmissionDeps) =>
+  ({ rules, authenticate, confirm, failures }: WebAdmissionDeps) =>
   async (request: IncomingMessage, target: RequestTarget, role: Role): Promise<Admitted> => {
     const { hosts, proxies, needsProxy } = rules()
     const { remoteAddress, localAddress } = request.socket
@@ -56,7 +55,7 @@ export const webAdmission =
         `${peer} is not one of admin_proxies, and the connection has no TLS: set admin_tls_cert_file`,
       )
     const client = clientFacts(request, { peer, host, proxies })
-    const credential = credentialOf(request, client, (text) => peer === null && isLocal(text))
+    const credential = credentialOf(request, client, peer === null)
     const reason = crossSiteReason({
       method: request.method ?? '',
       site: textField(request, 'sec-fetch-site'),
@@ -104,9 +103,6 @@ export function assertMayTry(failures: FailureLimit, { address }: Pick<Client, '
   throw new Problem(HTTP_PROBLEMS.tooManyFailures, `too many failures from ${address}: try again in ${wait} s`, { headers })
 }
 
-/** The realm tells a command that the daemon knows local tokens, and not this one. */
-export const LOCAL_REALM = 'Bearer realm="deferd local"'
-
 const unauthenticated = (detail: string, challenge = 'Bearer realm="deferd"'): Problem =>
   new Problem(HTTP_PROBLEMS.unauthenticated, detail, { headers: { 'www-authenticate': challenge } })
 
@@ -120,7 +116,7 @@ const UNKNOWN_CREDENTIAL: Readonly<Record<Credential['kind'], () => Problem>> = 
 const SINGLE = [
   'host',
   'authorization',
-  'deferd-operator',
+  OPERATOR_FIELD,
   'content-encoding',
   'content-type',
   'idempotency-key',
@@ -166,13 +162,10 @@ function clientFacts(
   return client
 }
 
-/** Field with the user of a local command, percent-encoded. */
-export const OPERATOR_FIELD = 'deferd-operator'
-
 /** The credential of a request. A token counts before a cookie. */
-function credentialOf(request: IncomingMessage, client: Client, isLocal: (text: string) => boolean): Credential | null {
+function credentialOf(request: IncomingMessage, client: Client, isSocket: boolean): Credential | null {
   const [, text] = /^Bearer +(\S+)$/i.exec(textField(request, 'authorization') ?? '') ?? []
-  if (text !== undefined && isLocal(text)) return { kind: 'local', text, user: textField(request, OPERATOR_FIELD) ?? '' }
+  if (isSocket && text?.startsWith(LOCAL_PREFIX) === true) return { kind: 'local', text, user: textField(request, OPERATOR_FIELD) ?? '' }
   if (text !== undefined) return { kind: 'token', text }
   const id = cookieValue(request.headers.cookie, cookieName(client))
   return id === null || id === '' ? null : { kind: 'session', id }

@@ -78,6 +78,11 @@ export class WebServer {
     if ('setSecureContext' in this.#server) this.#server.setSecureContext(certificate)
   }
 
+  /** Accepts no connection any more. Resolves when the requests have ended, after GRACE at the latest; they may then go on. */
+  async refuse(): Promise<void> {
+    await this.#connections.refuse(GRACE)
+  }
+
   /** Closes the server. Running requests have GRACE to end; the caller ends streams before. */
   async close(): Promise<void> {
     await this.#connections.close(GRACE)

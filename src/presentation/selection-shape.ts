@@ -1,5 +1,5 @@
 /**
- * Shapes of a selection of messages that one process sends to another: at the control socket, and in the token of a plan. The shapes are
+ * Shapes of a selection of messages in the token of a plan, which a daemon of another version may get. The shapes are
  * strict and without defaults: a request of another version is refused as a whole instead of selecting more mail.
  */
 import { z } from 'zod'

@@ -9,11 +9,11 @@ import { bodyConditionShape } from './message-query.ts'
 const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
 
 const selectionShape = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().min(1).max(30)).min(1) }),
+  z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().min(1).max(255)).min(1) }),
   z.strictObject({
     kind: z.literal('filter'),
     filter: bodyConditionShape,
-    limit: z.int().min(1).nullable().optional().describe('at most so many messages, the oldest first'),
+    limit: z.int().min(0).nullable().optional().describe('at most so many messages, the oldest first'),
     all: z.boolean().optional().describe('required for a filter without conditions'),
   }),
 ])
@@ -33,6 +33,8 @@ export const directShape = z.strictObject({
   dry_run: z.boolean().optional().describe('answer with a plan, and change nothing'),
   ...choices,
 })
+/** As a client writes it. */
+export type DirectBody = z.input<typeof directShape>
 export type DirectRequest = z.output<typeof directShape>
 
 export const plannedShape = z.strictObject({ plan: z.string().min(1).describe('token of a dry run'), ...choices })

@@ -113,7 +113,8 @@ async function limited(view: QueueView, asked: Asked, visible: string): Promise<
   return { ...asked, selection: { kind: 'ids', ids } }
 }
 
-const permitted = async (view: QueueView, asked: Asked, { destinations }: Requester): Promise<Asked> =>
+/** The operation, limited to the messages that the client may change. */
+export const permitted = async (view: QueueView, asked: Asked, { destinations }: Requester): Promise<Asked> =>
   destinations === null ? asked : limited(view, asked, destinations)
 
 /** The effect that an operation would have now. Changes nothing. */

@@ -1,4 +1,4 @@
-/** State of a destination as the scheduler holds it in memory. Commands, metrics and the control socket show it. */
+/** State of a destination as the scheduler holds it in memory. Commands, metrics and the API show it. */
 import type { DestinationName } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { LiveProvider } from './provider-state.ts'

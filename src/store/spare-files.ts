@@ -1,5 +1,5 @@
 /**
- * Empty files that reserve inodes for a running queue: write-ahead log, shared memory, lock, owner file and control socket. A
+ * Empty files that reserve inodes for a running queue: write-ahead log, shared memory, lock, owner file and sockets. A
  * local user can use up the inodes of the disk, for example through the maildrop. The reserved inodes let the queue be opened
  * even then.
  */

@@ -5,7 +5,7 @@ import { selectedTypes } from '../events/event-filter.ts'
 import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
-import type { Clock, QueueTime } from '../system/clock.ts'
+import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 
 const patterns = z.array(z.string().min(1).max(1_000)).max(100)
@@ -15,48 +15,38 @@ const typePattern = z
     (type) => selectedTypes([type]).length > 0,
     'expected a type of event such as recipient.bounced, or a pattern such as recipient.*',
   )
-const secret = z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes')
-const who = z.string()
+
+export const settingShapes = {
+  name: z.string().regex(SUBSCRIPTION_NAME, 'expected letters, digits, dots, hyphens and underscores'),
+  to: z.string().min(1).max(2_000),
+  types: z.array(typePattern).max(100),
+  destinations: patterns,
+  senders: patterns,
+  format: z.enum(['deferd', 'cloudevents']),
+  batch: z.number().int().min(1).max(1_000),
+  secret: z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes'),
+}
 
 export const newSubscriptionShape = z
-  .strictObject({
-    name: z.string().regex(SUBSCRIPTION_NAME, 'expected letters, digits, dots, hyphens and underscores'),
-    to: z.string().min(1).max(2_000),
-    types: z.array(typePattern).max(100),
-    destinations: patterns,
-    senders: patterns,
-    allowPrivate: z.boolean(),
-    format: z.enum(['deferd', 'cloudevents']),
-    batch: z.number().int().min(1).max(1_000),
-    secret,
-    who,
-  })
+  .strictObject({ ...settingShapes, allowPrivate: z.boolean(), who: z.string() })
   .refine(({ to, allowPrivate }) => /^https?:/.test(to) && isTarget(to, allowPrivate), {
     path: ['to'],
     message: 'expected https://…; http://… and private addresses need --allow-private',
   })
 export type NewSubscriptionRequest = z.infer<typeof newSubscriptionShape>
 
-export const removalShape = z.strictObject({ name: z.string(), who })
-export type SubscriptionRemoval = z.infer<typeof removalShape>
+export type SubscriptionRemoval = Pick<NewSubscriptionRequest, 'name' | 'who'>
 
 /** A new secret. The old secrets sign for `overlap` ms more. */
-export const newSecretShape = z.strictObject({ name: z.string(), secret, overlap: z.number().int().nonnegative(), who })
-export type NewSecretRequest = z.infer<typeof newSecretShape>
+export type NewSecretRequest = Pick<NewSubscriptionRequest, 'name' | 'secret' | 'who'> & { readonly overlap: Duration }
 
 const TIME = 'expected a time above 0, such as 30m, 2h or 1d'
 /** Time in ms before now from which events are sent again. */
 export const replayTime = z.number().int(TIME).positive(TIME)
 
 /** Events to send again: those that wait, those of the last `ago` ms, or the parked ones. */
-export const replayedShape = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('waiting') }),
-  z.strictObject({ kind: z.literal('since'), ago: replayTime }),
-  z.strictObject({ kind: z.literal('parked') }),
-])
-export type Replayed = z.infer<typeof replayedShape>
-export const replayShape = z.strictObject({ name: z.string(), events: replayedShape, who })
-export type ReplayRequest = z.infer<typeof replayShape>
+export type Replayed = { readonly kind: 'waiting' | 'parked' } | { readonly kind: 'since'; readonly ago: Duration }
+export type ReplayRequest = Pick<NewSubscriptionRequest, 'name' | 'who'> & { readonly events: Replayed }
 
 /** Arguments of `deferd webhook replay` for a replay. */
 export const replayArguments = (name: string, events: Replayed): readonly string[] => {
@@ -147,7 +137,7 @@ export class SubscriptionChanges {
 function replayOf(events: Replayed, now: QueueTime): Replay {
   switch (events.kind) {
     case 'waiting':
-      return events
+      return { kind: 'waiting' }
     case 'parked':
       return { kind: 'parked', at: now }
     case 'since':

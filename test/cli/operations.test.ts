@@ -1,29 +1,18 @@
-import { idleRecorder } from '../support/idle-recorder.ts'
-import { AccessEntries } from '../../src/access/access-entries.ts'
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
-import { controlPath } from '../../src/daemon/admin/socket-path.ts'
-import { ControlServer } from '../../src/daemon/control-server.ts'
-import { DestinationPolicies } from '../../src/config/destination-policies.ts'
-import { defaultConfig } from '../../src/config/load.ts'
+import { ApiConnection } from '../../src/cli/queue-client/api-connection.ts'
+import { adminSocketPath } from '../../src/daemon/admin/socket-path.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
-import { Operations } from '../../src/queue/operations.ts'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
 import { NOTHING_TAKEN } from '../../src/store/membership/taken-back.ts'
-import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-conditions.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import type { DestinationDue } from '../../src/store/queue-store.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
-import { RETENTION } from '../support/operate.ts'
 import { NOW, Operator } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
-import { NO_MOVES } from '../support/no-moves.ts'
-
-const policies = new DestinationPolicies(defaultConfig('h').config)
+import { withCommandSocket } from '../support/command-socket.ts'
 
 let operator: Operator
 let ids: readonly string[]
@@ -379,43 +368,16 @@ describe('with a daemon', () => {
     snapshot: () => [live],
   }
 
-  /** Owns the queue and listens at its control socket, as a daemon does. */
+  /** Owns the queue and listens at its socket, as a daemon does. */
   async function withDaemon(story: () => Promise<void>): Promise<readonly string[]> {
     const operated: string[] = []
     await operator.own(async (store) => {
-      const reader = openQueueReader(operator.directory)
       const events = new Events(() => NOW)
       events.listen((event) => {
         if (event.kind === 'operated') operated.push(`${event.operation} ${event.queueId} by ${event.by}`)
         if (event.kind === 'accepted') operated.push(`${queueIdOf(event.message)} to ${event.recipients.join()} was ${event.originalId}`)
       })
-      const operations = new Operations({
-        recorder: idleRecorder,
-        store,
-        reader,
-        events,
-        clock: operator.clock,
-        policies: () => policies,
-        retention: () => RETENTION,
-        scheduler,
-      })
-      const control = new ControlServer({
-        removeStsPolicy: async () => false,
-        moves: NO_MOVES,
-        readFiles: () => Promise.reject(new Error('no files')),
-        queueDirectory: operator.directory,
-        operations,
-        access: new AccessEntries({ store, reader, clock: operator.clock }),
-        status: () => Promise.reject(new Error('no relay')),
-        clock: operator.clock,
-      })
-      await control.start()
-      try {
-        await story()
-      } finally {
-        await control.stop()
-        await reader.close()
-      }
+      await withCommandSocket({ directory: operator.directory, clock: operator.clock, store, events, scheduler }, story)
     })
     return operated
   }
@@ -475,11 +437,10 @@ describe('with a daemon', () => {
   })
 
   test('a request of another version is refused as a whole, in one sentence', async () => {
-    const operation = { operation: 'delete', queues: null, purge: true, dryRun: false, who: 'operator' } as const
-    const later = { ...ANY_MESSAGE, domain: 'far.example' } as QueueFilter
     const operated = await withDaemon(async () => {
-      const client = await openDaemonClient(operator.directory)
-      const answer = client?.perform({ ...operation, selection: { kind: 'filter', filter: later, limit: null } })
+      const api = new ApiConnection(operator.directory)
+      const selection = { kind: 'filter', filter: { domain: 'far.example' } }
+      const answer = api.lines({ method: 'POST', path: '/operations', body: { operation: 'delete', selection } }, () => undefined)
       await expect(answer).rejects.toThrow(
         'request refused: unknown member "domain" of selection.filter; if this daemon is older than the command, restart it',
       )
@@ -490,75 +451,30 @@ describe('with a daemon', () => {
 
   test('its errors are reported with its text and exit code', async () => {
     await operator.own(async (store) => {
-      const reader = openQueueReader(operator.directory)
       const failing = { ...scheduler, suspend: () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 })) }
-      const events = new Events(() => NOW)
-      const operations = new Operations({
-        recorder: idleRecorder,
-        store,
-        reader,
-        events,
-        clock: operator.clock,
-        policies: () => policies,
-        retention: () => RETENTION,
-        scheduler: failing,
+      await withCommandSocket({ directory: operator.directory, clock: operator.clock, store, scheduler: failing }, async () => {
+        expect(await operator.run(['destination', 'suspend', 'x'])).toMatchObject({ code: 75, err: 'deferd: the disk is full\n' })
       })
-      const control = new ControlServer({
-        removeStsPolicy: async () => false,
-        moves: NO_MOVES,
-        readFiles: () => Promise.reject(new Error('no files')),
-        queueDirectory: operator.directory,
-        operations,
-        access: new AccessEntries({ store, reader, clock: operator.clock }),
-        status: () => Promise.reject(new Error('no relay')),
-        clock: operator.clock,
-      })
-      await control.start()
-      expect(await operator.run(['destination', 'suspend', 'x'])).toMatchObject({ code: 75, err: 'deferd: the disk is full\n' })
-      await control.stop()
-      await reader.close()
     })
   })
 
   test('what was done before an operation failed is reported', async () => {
     await operator.own(async (store) => {
-      const reader = openQueueReader(operator.directory)
       const throttle = () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 }))
-      const parts = {
-        store,
-        reader,
-        events: new Events(() => NOW),
-        clock: operator.clock,
-        policies: () => policies,
-        retention: () => RETENTION,
-        scheduler,
-      }
-      const operations = new Operations({ recorder: idleRecorder, ...parts, throttle })
-      const control = new ControlServer({
-        removeStsPolicy: async () => false,
-        moves: NO_MOVES,
-        readFiles: () => Promise.reject(new Error('no files')),
-        queueDirectory: operator.directory,
-        operations,
-        access: new AccessEntries({ store, reader, clock: operator.clock }),
-        status: () => Promise.reject(new Error('no relay')),
-        clock: operator.clock,
+      await withCommandSocket({ directory: operator.directory, clock: operator.clock, store, scheduler, throttle }, async () => {
+        const { code, err } = await operator.run(['postsuper', '-h', ids[0] ?? ''])
+        expect([code, err]).toEqual([75, `postsuper: ${ids[0]}: placed on hold\ndeferd: the disk is full\n`])
       })
-      await control.start()
-      const { code, err } = await operator.run(['postsuper', '-h', ids[0] ?? ''])
-      expect([code, err]).toEqual([75, `postsuper: ${ids[0]}: placed on hold\ndeferd: the disk is full\n`])
-      await control.stop()
-      await reader.close()
     })
   })
 
   test.each(['at once', 'on the way'])('a daemon that exits %s is reported', async (when) => {
     const dying = createServer((request, response) => {
       if (request.method === 'GET') return void response.end('[]')
-      if (when === 'on the way') response.write('{"kind":"progress","soFar":{"matched":1,"changed":1,"unknown":[],"ids":[]}}\n')
+      if (when === 'on the way') response.write('{"progress":{"matched":1,"changed":1,"ids":[]}}\n')
       setImmediate(() => request.socket.destroy())
     })
-    await new Promise<void>((resolve) => void dying.listen(controlPath(operator.directory), resolve))
+    await new Promise<void>((resolve) => void dying.listen(adminSocketPath(operator.directory), resolve))
     try {
       const { code, err } = await operator.run(['queue', 'hold', ids[0] ?? ''])
       expect(err).toBe(
@@ -575,7 +491,7 @@ describe('with a daemon', () => {
       if (request.method === 'GET') return void response.end('[]')
       setImmediate(() => request.socket.destroy())
     })
-    await new Promise<void>((resolve) => void dying.listen(controlPath(operator.directory), resolve))
+    await new Promise<void>((resolve) => void dying.listen(adminSocketPath(operator.directory), resolve))
     try {
       const { code, err } = await operator.run(['webhook', 'remove', 'app'])
       expect([code, err]).toEqual([
@@ -593,9 +509,9 @@ describe('with a daemon', () => {
   ])('%s that does not understand a command is named in one sentence', async (daemon, headers) => {
     const older = createServer((request, response) => {
       if (request.method === 'GET') return void response.end('[]')
-      response.writeHead(400, headers).end('{"kind":"failed","why":"request refused: unknown key","exitCode":70}\n')
+      response.writeHead(400, headers).end('{"detail":"request refused: unknown key","exit_code":70}\n')
     })
-    await new Promise<void>((resolve) => void older.listen(controlPath(operator.directory), resolve))
+    await new Promise<void>((resolve) => void older.listen(adminSocketPath(operator.directory), resolve))
     try {
       for (const argv of [
         ['queue', 'hold', ids[0] ?? ''],

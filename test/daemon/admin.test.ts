@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
-import { askForLoginCode, openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
-import { hashOf, newToken } from '../../src/admin/secrets.ts'
+import { askForLoginCode, openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
+import { hashOf } from '../../src/admin/secrets.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { prepareFiles } from '../../src/daemon/preparation.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
-import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { AUTHORITY, CERTIFICATE, KEY } from '../support/certificates.ts'
@@ -22,7 +21,6 @@ let home: string
 let port: number
 let daemon: Daemon | undefined
 let notes: string[]
-const random = seededRandom(7)
 
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'deferd-admin-'))
@@ -59,9 +57,8 @@ interface TokenFacts {
 }
 
 async function addToken({ name, role = 'viewer', duration }: TokenFacts): Promise<string> {
-  const text = newToken(random)
   const client = (await openDaemonClient(queue())) ?? (await openDirectClient(settings().config, systemClock))
-  await client.addToken({ name, role, content: false, destinations: null, duration: duration ?? null, hash: hashOf(text), who: 'root' })
+  const text = await client.addToken({ name, role, content: false, destinations: null, duration: duration ?? null, who: 'root' })
   await client.close()
   return text
 }
@@ -258,7 +255,7 @@ describe('logins', () => {
     return ask(socket(), { method: 'POST', target: '/login', fields, body: `code=${code}` })
   }
 
-  test('a code of the control socket begins a session, which a restart ends', async () => {
+  test('a code of a command begins a session, which a restart ends', async () => {
     await start()
     const code = await askForLoginCode(queue(), { user: 'alice', role: 'operator', content: true })
     expect(code).toEqual({ code: expect.stringMatching(/^[0-9a-z]{26}$/), lifetime: 60_000, url: null })

@@ -69,7 +69,7 @@ test.each([
   ['an unknown path', '/nothing', '{}', 404, 'no such path: /nothing; known: /echo/:name, /fails, /slow, /unavailable, /lines'],
   ['a wrong method', '/fails', '{}', 405, 'method POST not allowed for /fails; allowed: GET, HEAD'],
   ['a body that is not JSON', '/echo/x', '{', 400, /^request refused: the body is not JSON: /],
-  ['an unknown member', '/echo/x', '{"text":"","to":1}', 422, /^request refused: unknown member "to"; /],
+  ['an unknown member', '/echo/x', '{"text":"","to":1}', 422, /^invalid request: \/to: /],
   [
     'a body above the limit',
     '/echo/x',
@@ -103,5 +103,5 @@ test('a client that ends its direction after its requests is answered', async ()
 test('lines that were sent stay, and an error is the last one', async () => {
   const response = await fetch(`${base}/lines`)
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
-  expect(await response.text()).toBe('{"n":1}\n{"n":2}\n{"kind":"failed","why":"the disk is full","exitCode":75}\n')
+  expect(await response.text()).toBe('{"n":1}\n{"n":2}\n{"failed":{"detail":"the disk is full","exit_code":75}}\n')
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { describeProblem } from '../../src/http/failure-line.ts'
+import { describeProblem } from '../../src/http/command-failure.ts'
 import { checkValue } from '../../src/presentation/checked-value.ts'
 import { matchRoute, route, type Answer, type Route } from '../../src/http/route-table.ts'
 

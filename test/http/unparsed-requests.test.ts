@@ -28,11 +28,10 @@ const ROUTES = [
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'deferd-unparsed-'))
-const paths = { admin: join(folder, 'admin'), control: join(folder, 'control') }
+const paths = { admin: join(folder, 'admin') }
 const admin = new SampleServer({ routes: ROUTES, times })
 const local = new SampleServer({ routes: ROUTES, times })
 const secure = new SampleServer({ routes: ROUTES, times, certificate: { cert: Buffer.from(CERTIFICATE), key: Buffer.from(KEY) } })
-const control = openServer(ROUTES, { clock: systemClock, times })
 const open = openServer(ROUTES, { clock: systemClock, times })
 const forwarder = new SocketForwarder(paths.admin, systemClock, times)
 const ports = { forwarder: 0, open: 0 }
@@ -42,14 +41,13 @@ const listening = (server: Server, at: object) => new Promise<void>((resolve) =>
 beforeAll(async () => {
   for (const server of [admin, secure]) server.port = (await server.server.listen({ address: '127.0.0.1', port: 0 })).port
   await local.server.listenAt(paths.admin)
-  await listening(control.server, { path: paths.control })
   await listening(open.server, { port: 0, host: '127.0.0.1' })
   ports.open = (open.server.address() as AddressInfo).port
   ports.forwarder = await forwarder.listen(0)
 })
 afterAll(async () => {
   await Promise.all([admin, local, secure, forwarder].map((server) => server.close()))
-  for (const { connections } of [control, open]) await connections.close(0)
+  await open.connections.close(0)
   rmSync(folder, { recursive: true })
 })
 
@@ -59,7 +57,6 @@ const LISTENERS: Readonly<Record<string, () => Socket>> = {
   'admin.sock': () => connect(paths.admin),
   'the port of `deferd page`': () => connect(ports.forwarder, '127.0.0.1'),
   http_listen: () => connect(ports.open, '127.0.0.1'),
-  'the control socket': () => connect(paths.control),
 }
 
 const REST = 'x'.repeat(3_000_000)

@@ -4,6 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { expect, test, type TestContext } from 'vitest'
 import { openServer } from '../../src/http/open-server.ts'
+import type { Requester } from '../../src/http/requester.ts'
 import { route, type Answer, type Route } from '../../src/http/route-table.ts'
 import { routeListener } from '../../src/http/route-listener.ts'
 import { BodyRoom } from '../../src/http/body-room.ts'
@@ -50,19 +51,21 @@ function sampleRoutes() {
   return { open, routes }
 }
 
-type Kind = 'http' | 'https' | 'open' | 'control'
+const COMMAND: Requester = { name: 'ann', role: 'local', content: true, destinations: null, address: 'local' }
+
+type Kind = 'http' | 'https' | 'open' | 'local'
 
 async function serve(kind: Kind, { onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const clock = new VirtualClock()
   const { open, routes } = sampleRoutes()
-  const port = await (kind === 'http' || kind === 'https' ? webPort(kind === 'http' ? null : TLS) : openPort(kind === 'open'))
+  const port = await (kind === 'open' ? openPort() : webPort(kind === 'https' ? TLS : null))
 
   async function webPort(certificate: WebCertificate | null): Promise<number> {
     const client = { address: '127.0.0.1', scheme: 'http', host: 'localhost', user: null } as const
     const listener = routeListener({
       routes,
       clock,
-      admit: async () => ({ client, requester: null, confirm: async () => true }),
+      admit: async () => ({ client, requester: kind === 'local' ? COMMAND : null, confirm: async () => true }),
       refusal: (error) => problemAnswer(problemOf(error)),
       headers: {},
       streams: new EventStreams(clock),
@@ -75,8 +78,8 @@ async function serve(kind: Kind, { onTestFinished }: Pick<TestContext, 'onTestFi
     return (await web.listen({ address: '127.0.0.1', port: 0 })).port
   }
 
-  async function openPort(limitsReading: boolean): Promise<number> {
-    const { server, connections } = openServer(routes, { clock, times: { header: 60_000, request: 60_000 }, limitsReading })
+  async function openPort(): Promise<number> {
+    const { server, connections } = openServer(routes, { clock, times: { header: 60_000, request: 60_000 } })
     onTestFinished(() => connections.close(0))
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
     return (server.address() as AddressInfo).port
@@ -127,8 +130,8 @@ test('a client that reads slowly is served', async (context) => {
   expect(clock.monotonic()).toBeGreaterThan(seconds(60))
 })
 
-test('at the control socket, a command that was stopped reads its answer later', async (context) => {
-  const { open, clock, asked } = await serve('control', context)
+test('a local command that was stopped reads its answer later', async (context) => {
+  const { open, clock, asked } = await serve('local', context)
   await asked('/whole')
   expect(clock.pending).toBe(0)
   expect(open.size).toBe(1)

@@ -82,7 +82,7 @@ test(
   inFolder(async (folder) => {
     const daemon = folder.run(['start'])
     daemon.child.stdout?.destroy()
-    while (!existsSync(join(folder.path, 'queue/deferd.sock'))) await pause(20)
+    while (!existsSync(join(folder.path, 'queue/admin.sock'))) await pause(20)
     await pause(500)
     daemon.child.stderr?.destroy()
     expect(daemon.child.exitCode).toBeNull()
@@ -161,9 +161,11 @@ test.runIf(isRoot)(
     expect(status).toMatch(/^Uid:\s65534\s65534\s65534\s65534$/m)
     expect(status).toMatch(/^Gid:\s65534\s65534\s65534\s65534$/m)
     expect(status).toMatch(/^Groups:\s65534 ?$/m)
-    for (const name of ['', 'queue.db', 'queue.db-wal', 'lock.db', 'deferd.sock', 'maildrop']) {
+    for (const name of ['', 'queue.db', 'queue.db-wal', 'lock.db', 'admin.sock', 'local.token', 'maildrop']) {
       expect([name, statSync(join(settings.queue_directory, name)).uid]).toEqual([name, NOBODY])
     }
+    expect(statSync(join(settings.queue_directory, 'local.token')).mode & 0o777).toBe(0o600)
+    expect(await folder.run(['queue', 'hold', '--all'], settings).ended).toMatchObject({ code: 0, out: '0 messages put on hold\n' })
     daemon.child.kill('SIGTERM')
     const { code, err } = await daemon.ended
     expect({ code, err }).toMatchObject({ code: 0 })

@@ -1,9 +1,7 @@
 /** A program that uses the admin API of a daemon: at `admin.sock`, with a token. The daemon may be killed and started again meanwhile. */
 import { join } from 'node:path'
-import { hashOf, newToken } from '../../src/admin/secrets.ts'
-import { openDaemonClient } from '../../src/cli/queue-client/daemon-client.ts'
+import { openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
 import type { ClientRole } from '../../src/http/requester.ts'
-import { seededRandom } from '../../src/system/random.ts'
 import { ask, type RawResponse } from './raw-http.ts'
 
 export interface Operation {
@@ -41,10 +39,9 @@ export class ApiProgram {
 
   /** Adds a token to the queue of a running daemon. It is valid after a restart too. */
   static async of(queueDirectory: string, role: ClientRole = 'admin'): Promise<ApiProgram> {
-    const token = newToken(seededRandom(11))
     const client = await openDaemonClient(queueDirectory)
     if (client === null) throw new Error(`no daemon runs for the queue in ${queueDirectory}`)
-    await client.addToken({ name: 'ci', role, content: true, destinations: null, duration: null, hash: hashOf(token), who: 'root' })
+    const token = await client.addToken({ name: 'ci', role, content: true, destinations: null, duration: null, who: 'root' })
     await client.close()
     return new ApiProgram(join(queueDirectory, 'admin.sock'), token)
   }

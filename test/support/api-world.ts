@@ -1,4 +1,5 @@
 /** A queue in virtual time with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
+import { AccessEntries } from '../../src/access/access-entries.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
@@ -37,7 +38,11 @@ export class ApiWorld {
       throttle: (messages) => this.afterRound(messages),
     })
     const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) })
-    this.api = new ApiServer({ clock, parts: () => ({ relay, store, reader, operations, subscriptions, outbox, node: null }) })
+    const accessEntries = new AccessEntries({ store, reader, clock })
+    this.api = new ApiServer({
+      clock,
+      parts: () => ({ relay, store, reader, operations, subscriptions, outbox, accessEntries, node: null }),
+    })
   }
 
   static async open(store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> {

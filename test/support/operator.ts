@@ -13,7 +13,7 @@ import {
   askToReadFiles,
   askForStatus,
   openDaemonClient,
-} from '../../src/cli/queue-client/daemon-client.ts'
+} from '../../src/cli/queue-client/api-client.ts'
 import type { QueueAccess } from '../../src/cli/queue-client/queue-access.ts'
 import { run } from '../../src/cli/program.ts'
 import { BrokenPipe } from '../../src/cli/shell/exit.ts'

@@ -1,5 +1,5 @@
 /** A person at the page, without a browser: reads screens, follows links and sends forms, in the session of a login. */
-import { askForLoginCode } from '../../src/cli/queue-client/daemon-client.ts'
+import { askForLoginCode } from '../../src/cli/queue-client/api-client.ts'
 
 export type PageRole = 'viewer' | 'operator' | 'admin'
 

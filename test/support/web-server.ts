@@ -70,7 +70,7 @@ export class SampleServer {
     const failures = new FailureLimit(clock)
     const reader = { tokenByHash: async (hash: string) => this.tokens.get(hash) }
     const store = { tokenUsed: async (name: string, hour: number) => void this.used.push(`${name} ${hour}`) }
-    const local = { matches: (text: string) => text === 'local', write: async () => undefined }
+    const local = { matches: (text: string) => text === 'dfd-local_right', write: async () => undefined }
     const identity = { sessions: this.sessions, tokens: () => ({ clock, reader, store }), local }
     const rules: WebRules = { hosts: new Set(hosts), proxies: new Networks(proxies, 'admin_proxies'), needsProxy }
     const account = accountRoutes({
@@ -87,7 +87,6 @@ export class SampleServer {
         rules: () => rules,
         authenticate: authentication(identity),
         confirm: confirmation(identity),
-        isLocal: (text) => text === 'local',
         failures,
       }),
       refusal: webRefusal(({ kind, message }) => ({

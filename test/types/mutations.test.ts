@@ -105,7 +105,7 @@ const MUTATIONS: readonly Mutation[] = [
   keyDropped('the maildrop', 'queue/intake/maildrop-listing.ts', '  attemptsOver: () => false,\n'),
   kindDropped('the options of commands', 'cli/queue-client/filters.ts', '  count: countArgument,\n'),
   kindDropped('queries of the API', 'queries/message-query.ts', '  count: wholeNumber(0, 1_000_000_000),\n'),
-  kindDropped('the control socket and the token of a plan', 'presentation/selection-shape.ts', '  count: z.int(),\n'),
+  kindDropped('the token of a plan', 'presentation/selection-shape.ts', '  count: z.int(),\n'),
   kindDropped('the words of the audit log', 'queue/operation-words.ts', '  count: String,\n'),
   kindDropped('the filter of what was given', 'store/message-conditions.ts', '  count: (count) => count,\n'),
   {
@@ -117,12 +117,12 @@ const MUTATIONS: readonly Mutation[] = [
     report: "'forced' is missing",
   },
   {
-    name: 'a key of an operation dropped in the shape of the control socket',
-    file: 'daemon/control-operations.ts',
-    replace: '  dryRun: z.boolean(),\n',
-    by: '',
+    name: 'a key of an operation dropped in the request of a command',
+    file: 'cli/queue-client/api-client.ts',
+    replace: ', dry_run: dryRun }',
+    by: ' }',
     judge: 'tsc',
-    report: "Property 'dryRun' is missing",
+    report: "Property 'dry_run' is missing",
   },
   {
     name: 'a key of an operation dropped in a command',
@@ -135,10 +135,10 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a condition that no filter has',
     file: 'cli/postfix/postsuper.ts',
-    replace: 'filter: ANY_MESSAGE, limit',
-    by: "filter: { ...ANY_MESSAGE, domain: 'far.example' }, limit",
+    replace: 'given: {}, limit',
+    by: "given: { domain: 'far.example' }, limit",
     judge: 'tsc',
-    report: "'domain' does not exist in type 'QueueFilter'",
+    report: "'domain' does not exist in type 'GivenConditions'",
   },
   {
     name: 'the log lines of an event kind dropped',

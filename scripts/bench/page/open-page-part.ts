@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { askForLoginCode } from '../../../src/cli/queue-client/daemon-client.ts'
+import { askForLoginCode } from '../../../src/cli/queue-client/api-client.ts'
 import { freePort, resultOf, startChild, type Child } from '../child.ts'
 import { startDaemon, type BenchDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
@@ -166,13 +166,13 @@ async function logIn(queue: string, url: string): Promise<string> {
   return cookie
 }
 
-/** A code of the daemon, which opens its control socket after its SMTP port. */
+/** A code of the daemon, which opens its socket after its SMTP port. */
 async function loginCode(queue: string): Promise<string> {
   for (const deadline = performance.now() + 20_000; performance.now() < deadline; await pause(50)) {
     const made = await askForLoginCode(queue, { user: 'bench', role: 'operator', content: false })
     if (made !== null) return made.code
   }
-  throw new Error('the daemon does not open its control socket in 20 s')
+  throw new Error('the daemon does not open its socket in 20 s')
 }
 
 /** Screens whose values depend on the whole queue, or that search without a hit. */

@@ -5,7 +5,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { hostname } from 'node:os'
 import { adminSocketPath } from '../../daemon/admin/socket-path.ts'
-import type { LoginCode } from '../../daemon/admin/account-requests.ts'
+import type { LoginCode } from '../../daemon/local-routes.ts'
 import type { ClientRole } from '../../http/requester.ts'
 import { SocketForwarder } from '../../http/socket-forwarder.ts'
 import { errorCode } from '../../system/caught-error.ts'

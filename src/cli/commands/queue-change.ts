@@ -4,18 +4,16 @@
  */
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import type { OperationName, BulkOperation, Selection, OperationSummary } from '../../queue/operation-request.ts'
+import type { OperationName, OperationSummary } from '../../queue/operation-request.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
-import { filterOf, isFiltered } from '../../store/message-conditions.ts'
 import { givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
-import type { QueueClient } from '../shell/queue-client.ts'
+import type { CommandedOperation, GivenSelection, QueueClient } from '../shell/queue-client.ts'
 import { pages } from '../../queue/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
-import type { QueueTime } from '../../system/clock.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../queue/operation-rounds.ts'
 import { grouped, maskControls, jsonLine, plural, transferText } from '../../presentation/text.ts'
@@ -97,20 +95,20 @@ interface Request {
 const MOST_UNCONFIRMED = 1_000
 const MOST_LISTED = 20
 
-function selectionOf(ids: readonly string[], options: Options, now: QueueTime): Selection {
-  const filter = filterOf(givenConditions(options), now)
-  const filtered = isFiltered(filter)
+function selectionOf(ids: readonly string[], options: Options): GivenSelection {
+  const given = givenConditions(options)
+  const filtered = Object.keys(given).length > 0
   if (ids.length > 0 && (filtered || options.all === true)) throw new CommandError(EX.usage, 'give either queue ids or filters, not both')
   if (ids.length > 0) return { kind: 'ids', ids }
   if (!filtered && options.all !== true) throw new CommandError(EX.usage, 'no messages selected: give queue ids, filters, or --all')
-  return { kind: 'filter', filter, limit: options.limit ?? null }
+  return { kind: 'filter', given, limit: options.limit ?? null }
 }
 
 /** Performs the operation. On a terminal, stderr shows how many of `total` messages are done. */
 async function performed(
   { stderr, clock }: Shell,
   client: QueueClient,
-  order: BulkOperation,
+  order: CommandedOperation,
   { doing, total }: { readonly doing: string; readonly total: number | null },
 ): Promise<OperationSummary> {
   const line = new ProgressLine(stderr, clock)
@@ -122,20 +120,20 @@ async function performed(
 }
 
 /** Number of selected messages; null when it is needed neither for a question nor for the progress. */
-async function countOf(shell: Shell, client: QueueClient, order: BulkOperation, { yes }: Options): Promise<number | null> {
+async function countOf(shell: Shell, client: QueueClient, order: CommandedOperation, { yes }: Options): Promise<number | null> {
   const isAsked = yes !== true && shell.stdout.columns !== null
   if (!isAsked && shell.stderr.columns === null) return null
   return (await performed(shell, client, { ...order, dryRun: true }, { doing: 'counting', total: null })).matched
 }
 
-async function confirmed(shell: Shell, { operation }: BulkOperation, matched: number | null, { yes }: Options): Promise<boolean> {
+async function confirmed(shell: Shell, { operation }: CommandedOperation, matched: number | null, { yes }: Options): Promise<boolean> {
   if (yes === true || shell.stdout.columns === null || matched === null || matched <= MOST_UNCONFIRMED) return true
   const answer = await shell.ask(`${operation} ${plural(matched, 'message')}? [y/N] `)
   return answer === null || /^y(es)?$/i.test(answer.trim())
 }
 
 /** Counts the selected messages and prints the first ones, without changing any. */
-async function rehearse(shell: Shell, config: Config, client: QueueClient, order: BulkOperation): Promise<OperationSummary> {
+async function rehearse(shell: Shell, config: Config, client: QueueClient, order: CommandedOperation): Promise<OperationSummary> {
   const shown: string[] = []
   const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, MOST_LISTED - shown.length)))
   await withReader(shell, config, async ({ reader, clock }) => {
@@ -176,10 +174,9 @@ async function report(shell: Shell, verb: Verb, tally: OperationSummary, options
 }
 
 async function operate(shell: Shell, config: Config, verb: Verb, { ids, options }: Request): Promise<void> {
-  const now = ids.length > 0 ? 0 : await withReader(shell, config, async ({ clock }) => clock.now())
-  const selection = selectionOf(ids, options, now)
+  const selection = selectionOf(ids, options)
   const { operation } = verb
-  const order: BulkOperation = {
+  const order: CommandedOperation = {
     operation,
     selection,
     queues: null,

@@ -1,6 +1,5 @@
 /** `deferd token`: manages the tokens with which programs use the admin API. The secret of a token is printed once, and never stored. */
 import { Option, type Command } from 'commander'
-import { hashOf, newToken } from '../../admin/secrets.ts'
 import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
 import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
@@ -20,10 +19,10 @@ interface AddOptions {
   readonly expires?: Duration
 }
 
-async function withClient(shell: Shell, config: Config, work: (client: QueueClient) => Promise<void>): Promise<void> {
+async function withClient<T>(shell: Shell, config: Config, work: (client: QueueClient) => Promise<T>): Promise<T> {
   const client = await shell.openQueueClient(config)
   try {
-    await work(client)
+    return await work(client)
   } finally {
     await client.close()
   }
@@ -34,15 +33,13 @@ async function add(shell: Shell, name: string, options: AddOptions, command: Com
   if (!isTokenName(name)) throw new CommandError(EX.usage, 'invalid name of a token: use 1 to 64 letters, digits or any of ._@+-')
   if (expires !== null && expires <= 0) throw new CommandError(EX.usage, '--expires must be longer than 0')
   const { config } = await configOf(shell, command)
-  const secret = newToken(shell.random)
-  await withClient(shell, config, (client) =>
+  const secret = await withClient(shell, config, (client) =>
     client.addToken({
       name,
       role,
       content,
       destinations: destination?.toLowerCase() ?? null,
       duration: expires,
-      hash: hashOf(secret),
       who: shell.user,
     }),
   )

@@ -3,13 +3,14 @@ import type { LoadedConfig } from '../../config/load.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
-import { ANY_MESSAGE, type QueueFilter } from '../../store/message-conditions.ts'
+import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { loadShellConfig } from '../shell/config-options.ts'
 import { getopt } from './getopt.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
 import { pages } from '../../queue/list-pages.ts'
+import type { GivenSelection } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { EMPTY, footer, HEADING, showqMessage, showqSubmission } from './showq.ts'
@@ -68,12 +69,12 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
     }
   })
 
-async function flush(shell: Shell, { config }: LoadedConfig, selection: { id: string } | { filter: QueueFilter }): Promise<void> {
+async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSelection): Promise<void> {
   const client = await shell.openQueueClient(config)
   try {
     await client.perform({
       operation: 'flush',
-      selection: 'id' in selection ? { kind: 'ids', ids: [selection.id] } : { kind: 'filter', filter: selection.filter, limit: null },
+      selection,
       queues: null,
       purge: false,
       dryRun: false,
@@ -84,12 +85,13 @@ async function flush(shell: Shell, { config }: LoadedConfig, selection: { id: st
   }
 }
 
-export const flushAll = (shell: Shell, loaded: LoadedConfig): Promise<void> => flush(shell, loaded, { filter: ANY_MESSAGE })
+export const flushAll = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
+  flush(shell, loaded, { kind: 'filter', given: {}, limit: null })
 
 /** Flushes a message. An unknown queue id is not an error, as in Postfix. */
 export async function flushMessage(shell: Shell, loaded: LoadedConfig, id: string): Promise<void> {
   if (!/^\w+$/.test(id)) throw new CommandError(EX.usage, 'invalid queue id')
-  if (parseQueueId(id) !== undefined) await flush(shell, loaded, { id })
+  if (parseQueueId(id) !== undefined) await flush(shell, loaded, { kind: 'ids', ids: [id] })
 }
 
 /** Flushes the mail of a domain. Every domain is allowed, because fast_flush_domains restricts ETRN only (in Postfix, both). */
@@ -97,7 +99,7 @@ export async function flushSite(shell: Shell, loaded: LoadedConfig, site: string
   if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\w.:]+\])$/.test(site))
     throw new CommandError(EX.usage, 'invalid site: give a host name or [address]')
   const recipient = `*@${site.toLowerCase().replace(/\.$/, '')}`
-  await flush(shell, loaded, { filter: { ...ANY_MESSAGE, recipient } })
+  await flush(shell, loaded, { kind: 'filter', given: { recipient }, limit: null })
 }
 
 const USAGE = 'usage: postqueue -f | postqueue -i queue_id | postqueue -j | postqueue -p | postqueue -s site (and -c FILE, -o name=value)'

@@ -2,10 +2,9 @@
  * `postsuper` with Postfix's options and output (postsuper(1)). Actions run in the given order. They select messages by id, by
  * ids from standard input (`-`), or all messages (ALL).
  */
-import type { OperationName, BulkOperation, Selection } from '../../queue/operation-request.ts'
-import { ANY_MESSAGE } from '../../store/message-conditions.ts'
+import type { OperationName } from '../../queue/operation-request.ts'
 import { getopt } from './getopt.ts'
-import type { QueueClient } from '../shell/queue-client.ts'
+import type { CommandedOperation, GivenSelection, QueueClient } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
 import { maskControls } from '../../presentation/text.ts'
@@ -53,9 +52,9 @@ async function* lines(input: AsyncIterable<Uint8Array>): AsyncGenerator<string> 
 const IDS_AT_ONCE = 1_000
 
 /** The selections named by a queue id, `-` or ALL. */
-async function* selections(shell: Shell, id: string): AsyncGenerator<Selection> {
+async function* selections(shell: Shell, id: string): AsyncGenerator<GivenSelection> {
   if (id === 'ALL') {
-    yield { kind: 'filter', filter: ANY_MESSAGE, limit: null }
+    yield { kind: 'filter', given: {}, limit: null }
     return
   }
   if (id !== '-') {
@@ -100,7 +99,12 @@ export async function postsuper(shell: Shell, args: readonly string[]): Promise<
   for (const [summary, count] of changed) await shell.stderr.write(`postsuper: ${summary}: ${count} message${count === 1 ? '' : 's'}\n`)
 }
 
-async function act(shell: Shell, client: QueueClient, action: Action, what: Pick<BulkOperation, 'selection' | 'queues'>): Promise<number> {
+async function act(
+  shell: Shell,
+  client: QueueClient,
+  action: Action,
+  what: Pick<CommandedOperation, 'selection' | 'queues'>,
+): Promise<number> {
   if (what.queues?.length === 0) return 0
   let written = Promise.resolve()
   const operation = { ...what, operation: action.operation, purge: false, dryRun: false, who: shell.user }

@@ -3,20 +3,24 @@
  * nodes. Runs the same operations as the daemon.
  */
 import { AccessEntries } from '../../access/access-entries.ts'
+import { hashOf, newToken } from '../../admin/secrets.ts'
 import { addToken, removeToken } from '../../admin/token-changes.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { removePolicy } from '../../delivery/sts/policy-removal.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { sharedGrantsIn } from '../../oauth/shared-grant.ts'
+import type { Selection } from '../../queue/operation-request.ts'
 import { Operations } from '../../queue/operations.ts'
 import { storedScheduler, type OtherNodes } from '../../queue/stored-scheduler.ts'
+import { filterOf } from '../../store/message-conditions.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
-import type { Clock } from '../../system/clock.ts'
+import type { Clock, QueueTime } from '../../system/clock.ts'
+import { systemRandom } from '../../system/system-random.ts'
 import { Events } from '../../telemetry/events.ts'
-import type { QueueClient } from '../shell/queue-client.ts'
+import type { GivenSelection, QueueClient } from '../shell/queue-client.ts'
 
 interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
   readonly config: Config
@@ -25,6 +29,11 @@ interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
   readonly clock: Clock
   /** The nodes that deliver the mail; none when absent. */
   readonly others?: OtherNodes
+}
+
+function selectionOf(selection: GivenSelection, now: QueueTime): Selection {
+  if (selection.kind === 'ids') return selection
+  return { kind: 'filter', filter: filterOf(selection.given, now), limit: selection.limit }
 }
 
 /** Creates a client of an opened queue. `close` closes the queue. */
@@ -50,13 +59,18 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
   const records = { store, clock }
   return {
     move,
-    addToken: (token) => addToken(token, records),
+    addToken: async (rights) => {
+      const token = newToken(systemRandom)
+      await addToken({ ...rights, hash: hashOf(token) }, records)
+      return token
+    },
     removeToken: (removal) => removeToken(removal, records),
     addSubscription: (request) => subscriptions.add(request),
     removeSubscription: (removal) => subscriptions.remove(removal),
     changeSecret: (request) => subscriptions.changeSecret(request),
     replayEvents: (request) => subscriptions.replay(request),
-    perform: (order, progress) => operations.perform(order, progress),
+    perform: ({ selection, ...order }, progress) =>
+      operations.perform({ ...order, selection: selectionOf(selection, clock.now()) }, progress),
     undo: (undo, progress) => operations.undo(undo, progress),
     cancel: (operation, who) => operations.jobs.cancel(operation, who),
     suspend: (name, request) => operations.suspend(name, request),

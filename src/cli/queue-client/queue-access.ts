@@ -1,7 +1,7 @@
 /** Access of commands to the queue: an SQLite file in queue_directory, or PostgreSQL (queue_database). Modules are loaded on demand. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../../config/options.ts'
-import { controlPath } from '../../daemon/admin/socket-path.ts'
+import { adminSocketPath } from '../../daemon/admin/socket-path.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type { MachineClock } from '../../system/clock.ts'
@@ -37,12 +37,12 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
     liveDestinations: async (config) => (folderOf(config) === null ? (await shared(config)).destinations() : liveDestinations(config)),
     liveStatus: async (config) => (folderOf(config) === null ? (await shared(config)).status() : liveStatus(config)),
     newLoginCode: async (config, user) => {
-      const { askForLoginCode } = await import('./daemon-client.ts')
+      const { askForLoginCode } = await import('./api-client.ts')
       return askForLoginCode(config.queue_directory, user)
     },
     readFilesAgain: async ({ queue_directory: directory }) => {
-      if (!existsSync(controlPath(directory))) return false
-      const { askToReadFiles } = await import('./daemon-client.ts')
+      if (!existsSync(adminSocketPath(directory))) return false
+      const { askToReadFiles } = await import('./api-client.ts')
       return askToReadFiles(directory)
     },
     openNodes: async (config) => (folderOf(config) === null ? (await shared(config)).openNodes() : null),
@@ -58,7 +58,7 @@ export async function openFileReader(config: Config, machine: MachineClock): Pro
 
 /** A client of the running daemon; null when none runs. */
 async function daemonClient(config: Config): Promise<QueueClient | null> {
-  const { openDaemonClient } = await import('./daemon-client.ts')
+  const { openDaemonClient } = await import('./api-client.ts')
   return openDaemonClient(config.queue_directory)
 }
 
@@ -67,16 +67,16 @@ async function openFileClient(config: Config, clock: MachineClock): Promise<Queu
   return openDirectClient(config, clock)
 }
 
-/** The destinations of the running daemon; null when none runs. Without a control socket, the client's module (10 ms) is not loaded. */
+/** The destinations of the running daemon; null when none runs. Without a socket, the client's module (10 ms) is not loaded. */
 async function liveDestinations({ queue_directory: directory }: Config): Promise<readonly LiveDestination[] | null> {
-  if (!existsSync(controlPath(directory))) return null
-  const { askForDestinations } = await import('./daemon-client.ts')
+  if (!existsSync(adminSocketPath(directory))) return null
+  const { askForDestinations } = await import('./api-client.ts')
   return askForDestinations(directory)
 }
 
 /** Status of the running daemon; null when none runs. */
 async function liveStatus({ queue_directory: directory }: Config): Promise<LiveStatus | null> {
-  if (!existsSync(controlPath(directory))) return null
-  const { askForStatus } = await import('./daemon-client.ts')
+  if (!existsSync(adminSocketPath(directory))) return null
+  const { askForStatus } = await import('./api-client.ts')
   return askForStatus(directory)
 }

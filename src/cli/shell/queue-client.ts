@@ -9,6 +9,7 @@ import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Prog
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { AuditId } from '../../store/audit-log.ts'
 import type { AccessSubject } from '../../store/access-entry.ts'
+import type { GivenConditions } from '../../store/message-conditions.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type {
   NewSecretRequest,
@@ -17,8 +18,20 @@ import type {
   SubscriptionRemoval,
 } from '../../subscriptions/subscription-changes.ts'
 
+/** A selection of messages as an operator gives it. Ages count from the time at which the operation is performed. */
+export type GivenSelection =
+  | { readonly kind: 'ids'; readonly ids: readonly string[] }
+  | { readonly kind: 'filter'; readonly given: GivenConditions; readonly limit: number | null }
+
+export interface CommandedOperation extends Omit<BulkOperation, 'selection'> {
+  readonly selection: GivenSelection
+}
+
+/** The rights of a new token. */
+export type RequestedToken = Omit<NewToken, 'hash'>
+
 export interface QueueClient {
-  perform(order: BulkOperation, progress?: (soFar: Progress) => void): Promise<OperationSummary>
+  perform(order: CommandedOperation, progress?: (soFar: Progress) => void): Promise<OperationSummary>
   /** Undoes an operation. Rejects with the exit code 65 when it cannot be undone, or is unknown. */
   undo(undo: CommandedUndo, progress?: (soFar: Progress) => void): Promise<UndoSummary>
   /** Cancels an operation. Messages that it has changed stay changed. */
@@ -33,10 +46,10 @@ export interface QueueClient {
   /** Destinations in the scheduler's memory; null when no daemon runs. */
   destinations(): Promise<readonly LiveDestination[] | null>
   move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary>
-  /** Adds a token. Rejects with the exit code 65 when there is one of its name. */
-  addToken(token: NewToken): Promise<void>
+  /** Adds a token, and returns it. Rejects with the exit code 65 when there is one of its name. */
+  addToken(token: RequestedToken): Promise<string>
   /** Removes a token. Rejects with the exit code 65 when there is none of the name. */
-  removeToken(removal: Pick<NewToken, 'name' | 'who'>): Promise<void>
+  removeToken(removal: Pick<RequestedToken, 'name' | 'who'>): Promise<void>
   /** Adds a subscription. Rejects with the exit code 65 when the name is in use. */
   addSubscription(request: NewSubscriptionRequest): Promise<void>
   /** Removes a subscription. Rejects with the exit code 65 when no command has added one of the name. */

@@ -3,7 +3,7 @@
  * that tests can run them in the test process.
  */
 import type { PageUser } from '../../admin/sessions.ts'
-import type { LoginCode } from '../../daemon/admin/account-requests.ts'
+import type { LoginCode } from '../../daemon/local-routes.ts'
 import type { Clock, MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { LoadedConfig } from '../../config/load.ts'
@@ -73,8 +73,8 @@ export interface Shell {
    */
   openQueueClient(config: Config, options?: { readonly skipsDaemon: boolean }): Promise<QueueClient>
   /**
-   * Destination states in the memory of the running daemon, or of all nodes that answer. Empty when the user may not use the control
-   * socket or the daemon does not answer; null when no daemon runs.
+   * Destination states in the memory of the running daemon, or of all nodes that answer. Empty when the user may not use the socket
+   * or the daemon does not answer; null when no daemon runs.
    */
   liveDestinations(config: Config): Promise<readonly LiveDestination[] | null>
   /** The nodes that share the queue; null for a queue in a folder, which one daemon owns. */

@@ -7,7 +7,6 @@ import type { IncomingMessage } from 'node:http'
 import { accountRoutes, type LoginPage } from '../../admin/account-routes.ts'
 import { authentication, confirmation } from '../../admin/authentication.ts'
 import { LocalToken } from '../../admin/local-token.ts'
-import { isLocalSecret } from '../../admin/secrets.ts'
 import { Sessions, type PageUser } from '../../admin/sessions.ts'
 import type { TokenDeps } from '../../admin/tokens.ts'
 import { needsProxy } from '../../config/admin-reach.ts'
@@ -21,6 +20,7 @@ import { HttpPort } from '../../http/http-port.ts'
 import type { Problem } from '../../http/problem-details.ts'
 import { routeListener, type Listener } from '../../http/route-listener.ts'
 import type { Route } from '../../http/route-table.ts'
+import { commandProblem } from '../../http/command-failure.ts'
 import { newSlots } from '../../http/slots.ts'
 import { UnreadAnswers } from '../../http/unread-answers.ts'
 import { addressOf, webAdmission, type WebRules } from '../../http/web-admission.ts'
@@ -31,7 +31,7 @@ import { readKeyPair } from '../../config/smtpd-listeners.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { Events } from '../../telemetry/events.ts'
-import { adminSocketPath } from './socket-path.ts'
+import { adminSocketPath, localTokenPath } from './socket-path.ts'
 
 export interface AdminDeps {
   readonly queueDirectory: string
@@ -66,7 +66,7 @@ export class Admin {
     const { clock, random, config } = deps
     this.#deps = deps
     this.#sessions = new Sessions({ clock, random })
-    this.#local = new LocalToken(deps.queueDirectory, random, (text) => this.#warn(text))
+    this.#local = new LocalToken(localTokenPath(deps.queueDirectory), random, (text) => this.#warn(text))
     this.#streams = new EventStreams(clock)
     this.#rules = rulesOf(config)
     this.#listener = this.#newListener()
@@ -116,16 +116,25 @@ export class Admin {
     await this.#socket.listenAt(path)
   }
 
-  /** Ends streams, then running requests, and closes the port and the socket. */
-  async close(): Promise<void> {
+  /**
+   * Ends streams, then running requests, and closes the port and the socket. Requests at the socket that have not ended by then, such as
+   * operations of commands, go on until `close`.
+   */
+  async refuse(): Promise<void> {
     this.#streams.close()
     this.#deps.closeRoutes()
-    await Promise.all([this.#port.close(), this.#socket.close(), this.#local.remove()])
+    await Promise.all([this.#port.close(), this.#socket.refuse(), this.#local.remove()])
+  }
+
+  /** Closes the remaining connections of the socket. */
+  async close(): Promise<void> {
+    await this.#socket.close()
   }
 
   #newListener(): Listener {
     const { clock, tokens, routes, refusalPage, loginPage } = this.#deps
     const failures = new FailureLimit(clock)
+    const page = webRefusal(refusalPage)
     const known = { sessions: this.#sessions, tokens, local: this.#local }
     const account = accountRoutes({
       sessions: this.#sessions,
@@ -141,10 +150,9 @@ export class Admin {
         rules: () => this.#rules,
         authenticate: authentication(known),
         confirm: confirmation(known),
-        isLocal: isLocalSecret,
         failures,
       }),
-      refusal: webRefusal(refusalPage),
+      refusal: (error, request, requester) => (requester?.role === 'local' ? commandProblem(error) : page(error, request, requester)),
       headers: WEB_HEADERS,
       streams: this.#streams,
       slots: newSlots(clock),

@@ -1,4 +1,4 @@
-/** Paths of the sockets in a queue directory. */
+/** Paths by which commands find the daemon of a queue directory. */
 import { join, relative } from 'node:path'
 
 /** Absolute or relative path, whichever is shorter, because a Unix socket address holds only 107 bytes (unix(7)). */
@@ -8,11 +8,11 @@ function socketPath(queueDirectory: string, name: string): string {
   return fromHere.length < path.length ? fromHere : path
 }
 
-/** The socket of commands. */
-export const controlPath = (queueDirectory: string): string => socketPath(queueDirectory, 'deferd.sock')
-
-/** The socket of the admin API and the page. */
+/** The socket of the admin API, which commands use, and of the page. */
 export const adminSocketPath = (queueDirectory: string): string => socketPath(queueDirectory, 'admin.sock')
+
+/** The file by which commands prove themselves to the daemon. */
+export const localTokenPath = (queueDirectory: string): string => join(queueDirectory, 'local.token')
 
 /** The socket by which `sendmail` wakes the daemon. */
 export const pickupPath = (queueDirectory: string): string => socketPath(queueDirectory, 'pickup.sock')

@@ -1,25 +1,13 @@
 /** `deferd operation`: cancel and undo without a daemon, at a daemon, and on a queue that several nodes share. */
-import { idleRecorder } from '../../support/idle-recorder.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { AccessEntries } from '../../../src/access/access-entries.ts'
 import { queueAccess } from '../../../src/cli/queue-client/queue-access.ts'
-import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
-import { defaultConfig } from '../../../src/config/load.ts'
-import { ControlServer } from '../../../src/daemon/control-server.ts'
-import { Operations } from '../../../src/queue/operations.ts'
-import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
 import { visitQueue } from '../../../src/store/postgres/visiting-node.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
-import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { systemClock } from '../../../src/system/system-clock.ts'
-import { Events } from '../../../src/telemetry/events.ts'
 import { queue } from '../../conformance/mail.ts'
-import { RETENTION } from '../../support/operate.ts'
 import { NOW, Operator, type Ran } from '../../support/operator.ts'
-import { NO_MOVES } from '../../support/no-moves.ts'
+import { withCommandSocket } from '../../support/command-socket.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
-
-const policies = new DestinationPolicies(defaultConfig('h').config)
 
 let operator: Operator
 beforeEach(() => {
@@ -73,37 +61,8 @@ describe('with a daemon', () => {
   const besideDaemon = (afterRound: () => Promise<void>, story: () => Promise<void>): Promise<void> =>
     operator.own(async (store) => {
       await fill(store, 320)
-      const reader = openQueueReader(operator.directory)
-      const { clock, directory: queueDirectory } = operator
-      const operations = new Operations({
-        recorder: idleRecorder,
-        store,
-        reader,
-        clock,
-        events: new Events(() => clock.now()),
-        policies: () => policies,
-        retention: () => RETENTION,
-        scheduler: storedScheduler(store, reader, idleRecorder),
-        throttle: afterRound,
-      })
-      const access = new AccessEntries({ store, reader, clock })
-      const control = new ControlServer({
-        removeStsPolicy: async () => false,
-        queueDirectory,
-        operations,
-        access,
-        moves: NO_MOVES,
-        readFiles: () => Promise.reject(new Error('no files')),
-        clock,
-        status: () => Promise.reject(new Error('no relay')),
-      })
-      await control.start()
-      try {
-        await story()
-      } finally {
-        await control.stop()
-        await reader.close()
-      }
+      const { directory, clock } = operator
+      await withCommandSocket({ directory, clock, store, throttle: afterRound }, story)
     })
 
   test('an operation of the command line is cancelled while it runs, and what it has changed is undone', async () => {

@@ -1,22 +1,11 @@
 /** Progress of long work on a terminal: one line that is rewritten in place. */
-import { idleRecorder } from '../../support/idle-recorder.ts'
-import { AccessEntries } from '../../../src/access/access-entries.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { countText, ProgressLine } from '../../../src/cli/shell/progress.ts'
-import { ControlServer } from '../../../src/daemon/control-server.ts'
-import { DestinationPolicies } from '../../../src/config/destination-policies.ts'
-import { defaultConfig } from '../../../src/config/load.ts'
-import { Operations } from '../../../src/queue/operations.ts'
-import { storedScheduler } from '../../../src/queue/stored-scheduler.ts'
-import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
-import { Events } from '../../../src/telemetry/events.ts'
 import { queue } from '../../conformance/mail.ts'
-import { NO_MOVES } from '../../support/no-moves.ts'
-import { RETENTION } from '../../support/operate.ts'
+import { withCommandSocket } from '../../support/command-socket.ts'
 import { NOW, Operator } from '../../support/operator.ts'
 
 const ERASE = '\r\u001b[K'
-const policies = new DestinationPolicies(defaultConfig('h').config)
 
 let operator: Operator
 beforeEach(() => {
@@ -75,39 +64,8 @@ test('counts have the total and the percentage, also when the total has grown', 
 const besideSlowOwner = (story: () => Promise<void>): Promise<void> =>
   operator.own(async (store) => {
     await Promise.all(Array.from({ length: 320 }, () => queue(store, { at: NOW - 60_000 })))
-    const reader = openQueueReader(operator.directory)
-    const { clock, directory: queueDirectory } = operator
-    const events = new Events(() => clock.now())
     const throttle = async () => pass(200)
-    const operations = new Operations({
-      recorder: idleRecorder,
-      store,
-      reader,
-      events,
-      clock,
-      policies: () => policies,
-      retention: () => RETENTION,
-      scheduler: storedScheduler(store, reader, idleRecorder),
-      throttle,
-    })
-    const status = () => Promise.reject(new Error('no relay'))
-    const control = new ControlServer({
-      removeStsPolicy: async () => false,
-      moves: NO_MOVES,
-      readFiles: () => Promise.reject(new Error('no files')),
-      queueDirectory,
-      operations,
-      access: new AccessEntries({ store, reader, clock }),
-      status,
-      clock,
-    })
-    await control.start()
-    try {
-      await story()
-    } finally {
-      await control.stop()
-      await reader.close()
-    }
+    await withCommandSocket({ directory: operator.directory, clock: operator.clock, store, throttle }, story)
   })
 
 test.each([

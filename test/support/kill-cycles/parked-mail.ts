@@ -1,9 +1,9 @@
 /**
- * Operations on mail that the remote server always defers (`busy-…`), through the control socket of the daemon: after each
+ * Operations on mail that the remote server always defers (`busy-…`), through the API of the daemon: after each
  * kill every message is where its last operation left it, or where an interrupted one may have left it.
  */
 import { expect } from 'vitest'
-import { openDaemonClient } from '../../../src/cli/queue-client/daemon-client.ts'
+import { openDaemonClient } from '../../../src/cli/queue-client/api-client.ts'
 import type { OperationName } from '../../../src/queue/operation-request.ts'
 import { queueIdOf } from '../../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'

@@ -1,32 +1,41 @@
-/** Error responses for commands, on the control socket: a JSON object with one sentence and an exit code. */
+/** Failures of requests, for commands: one sentence and an exit code. */
 import type { InvalidMember } from '../presentation/checked-value.ts'
+import { jsonLine } from '../presentation/text.ts'
 import { errorExitCode, errorMessage } from '../system/caught-error.ts'
-import { problemOf } from './problem-details.ts'
+import { exitCodeOf, SOFTWARE } from './command-protocol.ts'
+import { Problem, problemJson, problemOf } from './problem-details.ts'
 import { OtherShape } from './request-body.ts'
 import type { Answer } from './route-table.ts'
 
-/** Body of an error response. Also the last line of an NDJSON response that failed after its start. */
-export interface Failure {
-  readonly kind: 'failed'
-  readonly why: string
-  /** Exit code for a command (sysexits(3)). */
-  readonly exitCode: number
+export interface CommandFailure {
+  readonly detail: string
+  /** As of sysexits(3). */
+  readonly exit_code: number
 }
 
-/** EX_SOFTWARE, for errors without an exit code. */
-const SOFTWARE = 70
-
-export function failureAnswer(error: unknown): Extract<Answer, { kind: 'json' }> {
-  const { kind, headers } = problemOf(error)
-  return { kind: 'json', status: kind.status, value: failureOf(error), headers }
+function exitCode(error: unknown): number {
+  const own = errorExitCode(error) ?? (error instanceof Error ? errorExitCode(error.cause) : undefined)
+  return own ?? (error instanceof Problem ? exitCodeOf(error.kind) : SOFTWARE)
 }
 
-export function failureOf(error: unknown): Failure {
-  const why =
+export const commandFailure = (error: unknown): CommandFailure => ({
+  detail:
     error instanceof Error && error.cause instanceof OtherShape
       ? `request refused: ${describeProblem(error.cause.invalid)}`
-      : errorMessage(error)
-  return { kind: 'failed', why, exitCode: errorExitCode(error) ?? SOFTWARE }
+      : errorMessage(error),
+  exit_code: exitCode(error),
+})
+
+/** The answer to a refused or failed request of a local command: problem details, with the exit code. */
+export function commandProblem(error: unknown): Extract<Answer, { kind: 'text' }> {
+  const problem = problemOf(error)
+  return {
+    kind: 'text',
+    status: problem.kind.status,
+    contentType: 'application/problem+json',
+    text: jsonLine({ ...problemJson(problem), ...commandFailure(error) }),
+    headers: problem.headers,
+  }
 }
 
 /** Describes the first problem of a body in one sentence. Unknown or missing members indicate a client of another version. */

@@ -1,0 +1,111 @@
+/** The socket of commands over the parts of a queue, as a daemon opens it, without a relay. */
+import { AccessEntries } from '../../src/access/access-entries.ts'
+import { Api } from '../../src/api/api.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
+import { DestinationPolicies } from '../../src/config/destination-policies.ts'
+import { defaultConfig } from '../../src/config/load.ts'
+import { Admin } from '../../src/daemon/admin/admin.ts'
+import { localRoutes, type LocalQueue } from '../../src/daemon/local-routes.ts'
+import { removePolicy } from '../../src/delivery/sts/policy-removal.ts'
+import { Operations } from '../../src/queue/operations.ts'
+import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
+import type { JobDeps } from '../../src/queue/operation-jobs.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
+import type { Clock } from '../../src/system/clock.ts'
+import { systemRandom } from '../../src/system/system-random.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { idleRecorder } from './idle-recorder.ts'
+import { RETENTION } from './operate.ts'
+
+export interface SocketParts extends Partial<Pick<JobDeps, 'scheduler' | 'throttle' | 'events'>> {
+  readonly directory: string
+  readonly store: QueueStore
+  readonly clock: Clock
+  readonly moves?: LocalQueue['moves']
+}
+
+const absent = (what: string) => () => {
+  throw new Error(`no ${what} is expected`)
+}
+
+/** Runs a story while the socket is open. */
+export async function withCommandSocket(parts: SocketParts, story: (admin: Admin) => Promise<void>): Promise<void> {
+  const { directory, store, clock, events = new Events(() => clock.wall.now()), moves = { perform: absent('move') } } = parts
+  const reader = openQueueReader(directory)
+  const scheduler = parts.scheduler ?? storedScheduler(store, reader, idleRecorder)
+  const loaded = defaultConfig('h')
+  const policies = new DestinationPolicies(loaded.config)
+  const shared = { store, reader, clock }
+  const operations = new Operations({
+    ...shared,
+    recorder: idleRecorder,
+    events,
+    policies: () => policies,
+    retention: () => RETENTION,
+    scheduler,
+    ...(parts.throttle === undefined ? {} : { throttle: parts.throttle }),
+  })
+  const subscriptions = new SubscriptionChanges({ ...shared, changed: () => Promise.resolve() })
+  const found = (name: string) => scheduler.snapshot().find((one) => one.destination === name)
+  const view: QueueView = {
+    ...shared,
+    loaded: () => loaded,
+    live: {
+      glance: absent('glance'),
+      destinations: async () => scheduler.snapshot(),
+      named: async (names) => names.flatMap((name) => found(name) ?? []),
+      destination: async (name) => ({ live: found(name), recent: { outcomes: [], causes: [], windows: [] } }),
+      owners: async () => () => null,
+    },
+    operations: () => operations,
+    subscriptions: () => subscriptions,
+    plan: absent('plan'),
+    submissions: absent('submission'),
+    policies: () => policies,
+    notices: absent('notice'),
+    draw: absent('draw'),
+    tally: absent('tally'),
+    attention: absent('attention'),
+    onEvents: () => () => undefined,
+  }
+  const api = new Api(view, {
+    tokens: () => shared,
+    webhooks: () => subscriptions,
+    records: () => ({
+      access: new AccessEntries(shared),
+      removePolicy: (removal) => removePolicy(removal, shared),
+      renewToken: absent('token request'),
+    }),
+    random: systemRandom,
+  })
+  const commands = localRoutes({
+    clock,
+    queue: () => ({ destinations: () => operations.destinations(), status: absent('status'), moves }),
+    newCode: absent('code'),
+    url: () => null,
+    readFiles: () => Promise.reject(new Error('no files')),
+  })
+  const admin = new Admin({
+    queueDirectory: directory,
+    config: loaded.config,
+    clock,
+    random: systemRandom,
+    events,
+    tokens: () => shared,
+    routes: [...api.routes, ...commands],
+    closeRoutes: () => api.close(),
+    refusalPage: absent('page'),
+    loginPage: absent('page'),
+  })
+  await admin.openSocket()
+  try {
+    await story(admin)
+  } finally {
+    await admin.refuse()
+    await operations.jobs.stop()
+    await admin.close()
+    await reader.close()
+  }
+}
