@@ -23,6 +23,7 @@ const LAYERS = [
   'store/outbox',
   'store/tls',
   'store',
+  'store/sql',
   'store/membership',
   'store/memory',
   'store/postgres/session',

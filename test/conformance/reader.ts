@@ -95,6 +95,7 @@ export function looking(subject: () => Subject): void {
     expect(await found({ sender: '' })).toEqual([ids.held])
     expect(await found({ destination: '*.example' })).toHaveLength(5)
     expect(await found({ destination: 'slow.example' })).toEqual([ids.deferred])
+    expect(await found({ destination: 'far.example', queue: 'active' })).toEqual([ids.active])
   })
 
   test('a filter folds letters of ASCII, and takes any number of asterisks', async () => {

@@ -88,14 +88,9 @@ const MUTATIONS: readonly Mutation[] = [
     "missing in type 'MachineClock'",
   ),
   keyDropped(
-    'the SQLite store',
-    'store/sqlite/reader-queries.ts',
-    "  attemptsOver: { on: 'recipient', sql: 'attempts > :attemptsOver', bind: (attemptsOver) => ({ attemptsOver }) },\n",
-  ),
-  keyDropped(
-    'the PostgreSQL store',
-    'store/postgres/reader-queries.ts',
-    "  attemptsOver: { on: 'recipient', sql: (limit, parameters) => `r.attempts > ${parameters.add(limit)}` },\n",
+    'the stores in SQL',
+    'store/sql/message-selection.ts',
+    "  attemptsOver: { on: 'recipient', sql: (limit, _, add) => `r.attempts > ${add(limit)}` },\n",
   ),
   keyDropped(
     'the memory store',

@@ -190,7 +190,7 @@ export const isKept = ({ recipients }: HeldMessage): boolean => recipients.some(
 export const isClosed = (record: DestinationRecord | undefined): boolean =>
   record !== undefined && (record.deadUntil !== null || record.suspension !== null)
 
-/** The queue of a message; the same definition as QUEUE_NAME of the SQLite store. */
+/** The queue of a message; the same definition as QUEUE_NAME of store/sql/message-selection.ts. */
 export function queueOf({ placement, recipients }: HeldMessage, { destinations }: MemoryQueue): QueueName | 'trash' {
   if (placement !== 'queued') return placement
   if (recipients.some((one) => one.state === 'leased')) return 'active'

@@ -1,5 +1,5 @@
 /** SQL statements of the node table: beats, the nodes, arrivals and recalls. `$1` is this node. */
-import { recipientRange } from './session/id-ranges.ts'
+import { recipientRange } from '../sql/id-ranges.ts'
 
 /**
  * Counts a beat. No row: this node was taken over. It writes no log, since `pulse` is unlogged, and so waits for no standby. A crash of

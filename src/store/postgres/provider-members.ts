@@ -15,7 +15,7 @@ import { refreshKeys } from './session/key-changes.ts'
 import type { LastingSession } from './session/lasting-session.ts'
 import type { ProviderMail } from './provider-mail.ts'
 import * as sql from './provider-queries.ts'
-import { toDestination, type DestinationRow } from './writing/rows.ts'
+import { toDestination, type DestinationRow } from '../sql/stored-rows.ts'
 
 /** SQLSTATEs of a lock that was not available within lock_timeout, and of a deadlock with a takeover. */
 const HELD: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])

@@ -1,17 +1,14 @@
 /** Writes the effects of reply rules on providers, and reads them and the destinations of providers. */
 import type { ProviderMember, ProviderRecord, RuleEffect } from '../provider-state.ts'
 import { nameOfProvider } from '../../config/provider-directory.ts'
-import type { DestinationName, OwnerId } from '../../mail/message.ts'
-import { shardUnder } from '../membership/shard-keys.ts'
+import type { OwnerId } from '../../mail/message.ts'
 import type { Shard } from '../membership/shards.ts'
-import { int2s, storableText } from './session/arrays.ts'
-import type { Member } from './provider-queries.ts'
+import { storableText } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import { isForeign } from './writing/queries.ts'
 import { sent, type Send } from './writing/write-transaction.ts'
 
 const providerOfOne = 'select provider from provider_member where destination = $1 and provider is not null'
-const shardsOfOne = `select provider, to_json(moves_from) as "movesFrom" from provider_member where destination = $1`
 const allMembers = 'select destination, provider from provider_member where provider is not null order by destination'
 
 const TOLD = `
@@ -45,12 +42,6 @@ export const providerMembers = (reading: Statements): Promise<readonly ProviderM
 
 export const providerOf = async (reading: Statements, destination: string): Promise<string | null> =>
   (await reading.query<{ provider: string }>(providerOfOne, [destination]))[0]?.provider ?? null
-
-/** Shards of the mail of a destination, as an array: a second one has mail that follows after a change of the provider. */
-export async function shardsAt(reading: Statements, destination: DestinationName): Promise<Buffer> {
-  const [member] = await reading.query<Pick<Member, 'provider' | 'movesFrom'>>(shardsOfOne, [destination])
-  return int2s([shardUnder(destination, member?.provider ?? null), ...(member?.movesFrom ?? [])])
-}
 
 export const providerRecords = async (reading: Statements): Promise<readonly ProviderRecord[]> =>
   (await reading.query<{ name: string; effects: string }>(allProviders)).map(({ name, effects }) => ({

@@ -2,13 +2,64 @@
  * Pages of all mail outside the trash. The server answers with one list per column. A text that has the separator of these lists itself makes
  * them ambiguous.
  */
-import { messageOf, type Placement, type RecipientState } from '../../mail/message.ts'
+import { messageOf, type MessageId, type Placement, type RecipientState } from '../../mail/message.ts'
 import { toListedRecipient } from './listed-rows.ts'
 import type { ListedRecipient } from '../queue-reader.ts'
-import type { Statements } from './session/database-connection.ts'
-import { listedWhole, wholeRecipients, type IdRange, type ListedForm } from './reader-queries.ts'
-import { bigintAt, bigintsIn, booleanAt, intAt, nullablesIn, textsIn } from './session/lists.ts'
+import { messageIdOf, recipientRange } from '../sql/id-ranges.ts'
+import type { ListedForm } from '../sql/message-selection.ts'
+import { rowOf, statement, type Query, type Read } from '../sql/read.ts'
+import type { IdRange } from '../sql/spelling.ts'
+import {
+  bigintAt,
+  bigintList,
+  bigintsIn,
+  booleanAt,
+  booleanList,
+  intAt,
+  intList,
+  nullableList,
+  nullablesIn,
+  textList,
+  textsIn,
+} from './session/lists.ts'
 import type { ListedRow } from './writing/rows.ts'
+
+const MESSAGE_LISTS = [
+  ...['message', 'created_at', 'arrived_at', 'size', 'content_id'].map(bigintList),
+  ...['sender', 'placement'].map(textList),
+  nullableList('message_id'),
+  booleanList('forced_expire'),
+].join(', ')
+const RECIPIENT_LISTS = [
+  ...['id', 'due_at', 'expires_at'].map(bigintList),
+  ...['steps', 'attempts'].map(intList),
+  ...['state', 'destination', 'address'].map(textList),
+  ...['orcpt', 'last'].map(nullableList),
+].join(', ')
+
+/** All messages of a range outside the trash, as lists in the order of their ids. `wholeRecipients` has their recipients. */
+export const listedWhole = ({ after, through }: IdRange, { limit, newestFirst }: ListedForm): Query =>
+  statement(
+    (add) => `
+      select ${MESSAGE_LISTS} from (
+        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from message
+        where message.id > ${add(after)} and message.id <= ${add(through)} and placement <> 'trash'
+        order by message.id${newestFirst ? ' desc' : ''} limit ${add(limit)}) rows`,
+  )
+
+/**
+ * Live recipients of the messages from one id to another, as lists in the order of their ids. A statement that finds the recipients of each
+ * message, or makes a list for each, would take two or four times as long.
+ */
+export const wholeRecipients = (first: MessageId, last: MessageId): Query =>
+  statement(
+    (add) => `
+      select ${RECIPIENT_LISTS} from (
+        select r.id, state, destination, address, orcpt, due_at, expires_at, steps, attempts, last from recipient r
+        where r.id ${recipientRange(`${add(first)}::bigint`, `${add(last)}::bigint`)} and r.settled_at is null
+          and (state <> 'parked' or (select placement from message where message.id = ${messageIdOf('r.id')}) <> 'trash')
+        order by r.id) rows`,
+  )
 
 interface MessageLists {
   readonly message: Buffer
@@ -49,15 +100,12 @@ const isSome = <Lists extends object>(lists: OrNone<Lists> | undefined, key: key
  * Reads messages, and then the recipients of these. A message that is settled between the two statements has no live recipient. Other
  * changes between them, such as arrivals, do not change which messages the page has. Null for ambiguous lists.
  */
-export async function wholePage(reading: Statements, ids: IdRange, form: ListedForm): Promise<readonly WholeRow[] | null> {
-  const { text, parameters } = listedWhole(ids, form)
-  const [lists] = await reading.query<OrNone<MessageLists>>(text, parameters)
+export function* wholePage(ids: IdRange, form: ListedForm): Read<readonly WholeRow[] | null> {
+  const lists = yield* rowOf<OrNone<MessageLists>>(listedWhole(ids, form))
   if (!isSome(lists, 'message')) return []
   const ends = [bigintAt(lists.message, 0), bigintAt(lists.message, bigintsIn(lists.message) - 1)]
-  const asked = reading.query<OrNone<RecipientLists>>(wholeRecipients, form.newestFirst ? ends.toReversed() : ends)
-  // The messages are decoded while the server reads the recipients.
+  const found = yield* rowOf<OrNone<RecipientLists>>(wholeRecipients(Math.min(...ends), Math.max(...ends)))
   const rows = messagesIn(lists)
-  const [found] = await asked
   const live = isSome(found, 'id') ? recipientsIn(found) : []
   if (rows === null || live === null) return null
   assign(form.newestFirst ? rows.toReversed() : rows, live)

@@ -1,18 +1,16 @@
 /**
- * Writes and searches the history. When a message leaves the queue, its rows are deleted and one history row is inserted, with the
+ * Writes the history. When a message leaves the queue, its rows are deleted and one history row is inserted, with the
  * message, its recipients and all attempts. Mail delivered at its first attempt therefore costs one history row.
  */
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import type { MessageId, Recipient, RecipientId } from '../../mail/message.ts'
-import { likeInJson, unquotedPattern } from '../../patterns/filter-pattern.ts'
 import type { AttemptRecord, Settled } from '../queue-store.ts'
-import { decodeHistory, encodeHistory } from '../history-record.ts'
-import { departedRecipients, type HistoryFilter, type HistoryPage, type MessageDetails } from '../queue-reader.ts'
+import { encodeHistory } from '../history-record.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
-import * as reading from './reader-queries.ts'
-import { asDeparted, toAttempt, toRecipient, type AttemptRow, type DepartingRecipientRow, type DepartingRow } from './rows.ts'
+import { asDeparted, toRecipient, type DepartingRecipientRow, type DepartingRow } from './rows.ts'
+import { toAttempt, type AttemptRow } from '../sql/stored-rows.ts'
 
 /** Outcomes and attempts of the current settlement, which are not in the rows of the message yet. */
 export interface UnsavedOutcomes {
@@ -76,52 +74,3 @@ function withOutcome(recipient: Recipient, { settled }: UnsavedOutcomes): Recipi
   const { state, at: settledAt, attempts, last } = outcome
   return { ...recipient, state, settledAt, attempts, last, deliveryStarts: 0, noticeDue: undefined }
 }
-
-/**
- * Maximum number of history rows that one page searches, which takes some milliseconds. A filter may match few of them, or none.
- */
-const SEARCHED = 10_000
-
-interface DepartureRow {
-  readonly seq: number
-  readonly message: MessageId
-  readonly leftAt: QueueTime
-  readonly record: string
-}
-
-/** Searches the history, the newest row first. */
-export class HistorySearch {
-  readonly #first
-  readonly #last
-  readonly #rows
-
-  constructor(db: Database) {
-    this.#first = db.prepare<{ since: QueueTime }, number | null>(reading.firstDeparture).pluck()
-    this.#last = db.prepare<[], number | null>(reading.lastDeparture).pluck()
-    this.#rows = db.prepare<object, DepartureRow>(reading.departures)
-  }
-
-  departed(filter: HistoryFilter, { before, limit }: { readonly before: number | null; readonly limit: number }): HistoryPage {
-    const since = filter.since ?? 0
-    const first = this.#first.get({ since }) ?? null
-    const end = before ?? (this.#last.get() ?? 0) + 1
-    if (first === null || first >= end) return { messages: [], next: null }
-    const from = Math.max(first, end - SEARCHED)
-    const found: MessageDetails[] = []
-    for (const row of this.#rows.iterate({ ...bound(filter), since, from, before: end, limit: SEARCHED })) {
-      const one = { ...decodeHistory(row.message, row.record), queue: 'gone' as const, leftAt: row.leftAt }
-      if (departedRecipients(filter, one).length === 0) continue
-      found.push(one)
-      if (found.length === limit) return { messages: found, next: row.seq > first ? row.seq : null }
-    }
-    return { messages: found, next: from > first ? from : null }
-  }
-}
-
-const bound = ({ sender, recipient, outcome }: HistoryFilter) => ({
-  sender: sender === null ? null : likeInJson(sender),
-  senderUnquoted: sender === null ? null : likeInJson(unquotedPattern(sender)),
-  recipient: recipient === null ? null : likeInJson(recipient),
-  recipientUnquoted: recipient === null ? null : likeInJson(unquotedPattern(recipient)),
-  outcome: outcome === null ? null : JSON.stringify(outcome),
-})

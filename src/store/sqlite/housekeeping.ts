@@ -15,7 +15,8 @@ import type { Operating } from './operate.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
-import { toDestination, type DestinationRow, type MessageRow } from './rows.ts'
+import type { MessageRow } from './rows.ts'
+import { destinations, toDestination, type DestinationRow } from '../sql/stored-rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 type Limits = Parameters<QueueStore['prune']>[0]
@@ -77,7 +78,7 @@ export class Housekeeping {
     this.#destinationsDue = db.prepare<[], DestinationDue>(sql.destinationsDue)
     this.#nextExpiry = db.prepare<[], QueueTime | null>(sql.nextExpiry).pluck()
     this.#nextWarning = db.prepare<[], QueueTime | null>(sql.nextWarning).pluck()
-    this.#destinations = db.prepare<[], DestinationRow>(sql.destinations)
+    this.#destinations = db.prepare<[], DestinationRow>(destinations)
     this.#save = db.prepare(sql.saveDestination)
     this.#forget = db.prepare<[DestinationName]>(sql.forgetDestination)
     this.#oldest = db.prepare<{ limit: number }, { seq: number; left_at: QueueTime }>(sql.oldestHistory)

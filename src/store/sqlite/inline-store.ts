@@ -14,7 +14,7 @@ import type { Database } from './file/database.ts'
 import { openCore } from './open-core.ts'
 import { createStoreClient, type CallTransport } from './store-client.ts'
 import type { RecoveryReport } from './recovery.ts'
-import { SqliteReader } from './sqlite-reader.ts'
+import { createSqliteReader } from './sqlite-reader.ts'
 
 export type Place = { readonly directory: string } | { readonly memory: true }
 
@@ -49,7 +49,7 @@ export async function openInlineStore(place: Place, options: StoreOptions = {}):
   const ids = new IdBuffer((count) => reserve.immediate(count))
   const store = createStoreClient({ ...gathering(db, run, afterAnswers), ids, terms })
   // The reader's connection is closed with the store.
-  const reader = { ...directReader(new SqliteReader(db)), close: async () => undefined }
+  const reader = { ...directReader(createSqliteReader(db)), close: async () => undefined }
   return { store, recovery, reader }
 }
 

@@ -7,7 +7,26 @@ import type { Database } from 'better-sqlite3'
 import { messageOf, recipientId, type DestinationName, type MessageId, type RecipientId } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { Tally, type Share } from '../queue-tally.ts'
-import * as sql from './reader-queries.ts'
+import { recipientRange } from '../sql/id-ranges.ts'
+import { closedDestinations } from '../sql/message-selection.ts'
+import { sliceEnd } from '../sql/queue-queries.ts'
+
+/** Separator of the parts of a key. No part contains it. */
+const NEXT = 'char(10)'
+
+/**
+ * Messages of a range of ids, each with its share of the tally as a text key. The key lists placement, state, tried, destination
+ * and number of recipients for each distinct kind of live recipient. A text is the cheapest form in which SQLite can return a
+ * list of rows, and equal keys are decoded once.
+ */
+export const sharesBetween = `
+  select id, arrived_at, group_concat(kind || recipients, ${NEXT})
+  from (select message.id as id, arrived_at, count(*) as recipients,
+      placement || ${NEXT} || state || ${NEXT} || (attempts > 0) || ${NEXT} || destination || ${NEXT} as kind
+    from message cross join recipient on recipient.id ${recipientRange('message.id')}
+    where message.id between :first and :last and settled_at is null
+    group by message.id, state, destination, attempts > 0)
+  group by id`
 
 /**
  * Number of recipients read per slice, which takes a few milliseconds and delays other calls. One large message may exceed it.
@@ -27,9 +46,11 @@ export class MessageShares {
   readonly #closed
 
   constructor(db: Database) {
-    this.#sliceEnd = db.prepare<{ after: RecipientId; size: number }, RecipientId | null>(sql.sliceOfRecipients).pluck()
-    this.#shares = db.prepare<{ first: MessageId; last: MessageId }, [MessageId, QueueTime, string]>(sql.sharesBetween).raw()
-    this.#closed = db.prepare<[], DestinationName>(sql.closedDestinations).pluck()
+    this.#sliceEnd = db
+      .prepare<{ after: RecipientId; size: number }, RecipientId | null>(sliceEnd('recipient', ':after', ':size - 1'))
+      .pluck()
+    this.#shares = db.prepare<{ first: MessageId; last: MessageId }, [MessageId, QueueTime, string]>(sharesBetween).raw()
+    this.#closed = db.prepare<[], DestinationName>(closedDestinations).pluck()
   }
 
   /** Records that a message may have changed. */

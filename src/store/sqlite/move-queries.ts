@@ -1,5 +1,6 @@
 /** SQL statements of moves between queues. None scans a table that grows with the queue. */
-import { chunkRange, recipientRange } from './queries.ts'
+import { recipientRange } from '../sql/id-ranges.ts'
+import { chunkRange } from './queries.ts'
 
 // --- state
 

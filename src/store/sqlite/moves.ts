@@ -39,7 +39,8 @@ import type { TokenRows } from './audit/token-rows.ts'
 import type { SubscriptionRows } from './outbox/subscription-rows.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
-import { asMessage, fromMessage, toAttempt, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+import { asMessage, fromMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
+import { toAttempt, type AttemptRow } from '../sql/stored-rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 /** Maximum number of messages that one call considers, which takes some milliseconds. */

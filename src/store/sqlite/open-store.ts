@@ -14,7 +14,7 @@ import { openInlineStore, type StoreOptions } from './inline-store.ts'
 import { movedTo } from './move-queries.ts'
 import type { RecoveryReport } from './recovery.ts'
 import { copyDatabase } from './file/restore.ts'
-import { SqliteReader } from './sqlite-reader.ts'
+import { createSqliteReader } from './sqlite-reader.ts'
 import { openWorkerReader } from './worker-reader.ts'
 import { openWorkerStore } from './worker-store.ts'
 
@@ -91,7 +91,7 @@ export interface ReadOnlyStore {
 /** Opens the queue to read it. Throws NoSuchQueue, QueueTooNew, QueueIncompatible, SchemaChanged or QueueFolderUnusable. */
 export function openStoreReadOnly(directory: string): ReadOnlyStore {
   const db = openForReading(directory)
-  const reader = directReader(new SqliteReader(db))
+  const reader = directReader(createSqliteReader(db))
   return {
     reader,
     copyTo: (path) => copyDatabase(db, path, 'delete'),

@@ -7,23 +7,14 @@
  */
 import { RECIPIENTS_PER_MESSAGE, STARTS_UNTIL_SUSPECT } from '../../mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../chunks.ts'
+import { messageIdOf, recipientRange } from '../sql/id-ranges.ts'
 import { OLDER_MINUTES, TRAFFIC_KINDS } from '../traffic.ts'
 
-// --- arithmetic of ids: the recipients of a message, and the chunks of a content, each occupy one range of ids
-
-const range = (first: string, last: string, size: number): string => `between ${first} * ${size} and ${last} * ${size} + ${size - 1}`
-
-/**
- * Right side of an SQL condition (`between … and …`) for the recipient ids of the messages from `first` to `last`, two SQL
- * expressions.
- */
-export const recipientRange = (first: string, last = first): string => range(first, last, RECIPIENTS_PER_MESSAGE)
-
-/** SQL expression for the message id of a recipient. */
-export const messageIdOf = (recipient: string): string => `${recipient} / ${RECIPIENTS_PER_MESSAGE}`
+// --- arithmetic of ids: the chunks of a content occupy one range of ids
 
 /** Right side of an SQL condition (`between … and …`) for the chunk ids of a content. */
-export const chunkRange = (content: string): string => range(content, content, CHUNKS_PER_CONTENT)
+export const chunkRange = (content: string): string =>
+  `between ${content} * ${CHUNKS_PER_CONTENT} and ${content} * ${CHUNKS_PER_CONTENT} + ${CHUNKS_PER_CONTENT - 1}`
 
 /** SQL expression for the content id of a chunk. */
 export const contentIdOf = (chunk: string): string => `${chunk} / ${CHUNKS_PER_CONTENT}`
@@ -32,7 +23,7 @@ export const contentIdOf = (chunk: string): string => `${chunk} / ${CHUNKS_PER_C
 const OF_MESSAGE = `id ${recipientRange(':message')}`
 
 /** Recipients that claimDue may lease: the condition of the index recipient_due. */
-const DUE_INDEX = `state = 'waiting' and suspect = 0`
+export const DUE_INDEX = `state = 'waiting' and suspect = 0`
 
 // --- intake
 
@@ -208,7 +199,6 @@ export const nextExpiry = `select min(expires_at) from recipient indexed by reci
 export const nextWarning = `
   select min(warn_at) from message indexed by message_warning where warn_at is not null and placement = 'queued'`
 
-export const destinations = 'select * from destination order by name'
 export const forgetDestination = 'delete from destination where name = ?'
 export const saveDestination = `
   insert or replace into destination (name, dead_until, probe_interval, suspended_by, suspended_until, suspend_reason, site_status)
@@ -280,6 +270,12 @@ export const beatHeart = `
 /** Saves one number of the record of the clock. */
 export const saveClockPart = `
   insert into meta (name, value) values (:name, :value) on conflict (name) do update set value = excluded.value`
+
+/** The record of the clock; no row in a queue without one. */
+export const clockRecord = `
+  select t.value as time, o.value as offset, u.value as uptime, b.value as boot
+  from meta t, meta o, meta u, meta b
+  where t.name = 'clock_time' and o.name = 'clock_offset' and u.name = 'clock_uptime' and b.name = 'clock_boot'`
 
 // --- traffic
 

@@ -3,8 +3,10 @@
  * the whole table when it has a million rows.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../../src/store/message-conditions.ts'
-import * as reading from '../../../src/store/postgres/reader-queries.ts'
+import { listedColumns } from '../../../src/store/postgres/message-pages.ts'
+import { messageWithAll } from '../../../src/store/postgres/postgres-reader.ts'
+import { place, POSTGRES } from '../../../src/store/postgres/spelling.ts'
+import { listedWhole, wholeRecipients } from '../../../src/store/postgres/whole-listing.ts'
 import * as membership from '../../../src/store/postgres/membership-queries.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'
 import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
@@ -15,6 +17,7 @@ import * as operating from '../../../src/store/postgres/writing/operation-querie
 import * as outbox from '../../../src/store/postgres/writing/outbox-queries.ts'
 import * as providing from '../../../src/store/postgres/provider-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
+import { FORMS, RANGE, readerStatements, withoutRows } from '../../support/reader-statements.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** Tables that grow with the backlog or with history. */
@@ -93,36 +96,20 @@ const indexesIn = (plan: Plan): readonly string[] => [
   ]),
 ]
 
-const FILTERS: readonly QueueFilter[] = [
-  ANY_MESSAGE,
-  { ...ANY_MESSAGE, sender: 'a', arrivedBefore: 1, arrivedAfter: 1 },
-  { ...ANY_MESSAGE, recipient: 'a', destination: 'b', attemptsOver: 1, status: '4.7.0', reply: 'c', queue: 'deferred' },
-  ...(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const).map((queue) => ({ ...ANY_MESSAGE, queue })),
-]
-
-const range = { after: 0, through: 1_000 }
-const FORMS = [{ newestFirst: false }, { newestFirst: true }, { newestFirst: true, recipients: 20 }].map((form) => ({
-  ...form,
-  limit: 100,
-}))
-const AT_DESTINATION = { ...ANY_MESSAGE, destination: 'far.example', sender: 'a@*' }
 const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, operating, auditing, outbox, moving, nodes, membership, providing, reading, { knownMessages, stateAfter }].flatMap((texts) =>
+  ...[writing, operating, auditing, outbox, moving, nodes, membership, providing, { knownMessages, stateAfter }].flatMap((texts) =>
     Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
   ),
-  ...FILTERS.flatMap((filter) => {
-    const name = `listed ${filter.queue ?? conditionsIn(filter).join()}`
-    return [
-      ...FORMS.map((form) => [name, reading.listedBy(filter, range, form).text] as const),
-      ...[false, true].map((destinations) => [name, reading.surveyedBy(filter, range, { queues: null, destinations }).text] as const),
-    ]
+  ['messageWithAll', messageWithAll(1).text],
+  ['wholeRecipients', wholeRecipients(1, 2).text],
+  ...FORMS.map((form) => ['listed whole', listedWhole(RANGE, form).text] as const),
+  ...readerStatements({
+    spelling: POSTGRES,
+    place: withoutRows(place('far.example')),
+    columns: ({ recipients }) => listedColumns(recipients),
   }),
-  ...FORMS.map((form) => ['listed whole', reading.listedWhole(range, form).text] as const),
-  ...FORMS.map(
-    (form) => ['listed among candidates', reading.listedBy(AT_DESTINATION, { candidates: Buffer.alloc(0) }, form).text] as const,
-  ),
 ]
 
 /** Reads of big tables without a condition on an index, in the form `TABLE by INDEX`. */

@@ -9,7 +9,7 @@ import { recipientId, type MessageId } from '../../../src/mail/message.ts'
 import { IdBuffer } from '../../../src/store/id-buffer.ts'
 import { Checkpoints } from '../../../src/store/sqlite/file/checkpoints.ts'
 import { openCore } from '../../../src/store/sqlite/open-core.ts'
-import { SqliteReader } from '../../../src/store/sqlite/sqlite-reader.ts'
+import { createSqliteReader } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { createStoreClient } from '../../../src/store/sqlite/store-client.ts'
 import type { Answers, Call, Method } from '../../../src/store/methods.ts'
 import type { Operation, QueueStore } from '../../../src/store/queue-store.ts'
@@ -41,7 +41,7 @@ function open() {
   const reserve = db.transaction((count: number) => core.run<'nextIds'>({ method: 'nextIds', args: [count] }))
   const ids = new IdBuffer((count) => reserve.immediate(count))
   const store = createStoreClient({ submit, close: async () => void db.close(), ids, terms })
-  return { store, batches, reader: new SqliteReader(db), checkpoints: new Checkpoints(db) }
+  return { store, batches, reader: createSqliteReader(db), checkpoints: new Checkpoints(db) }
 }
 
 type Queue = ReturnType<typeof open>

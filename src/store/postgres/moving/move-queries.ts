@@ -2,7 +2,7 @@
  * SQL statements of moves between queues. A message is locked with its recipients before it leaves, and its rows are replaced by one
  * row of JSON, so that no other statement finds it.
  */
-import { recipientRange } from '../session/id-ranges.ts'
+import { recipientRange } from '../../sql/id-ranges.ts'
 import { WRITTEN_ONCE, WRITTEN_ONCE_ARRAYS } from '../writing/message-columns.ts'
 
 // --- state

@@ -11,7 +11,8 @@ import type { HeldMessage } from '../writing/operation-changes.ts'
 import type { Operating } from '../writing/operate.ts'
 import { insertAttempts } from '../writing/outcomes.ts'
 import { attemptsOf } from '../writing/queries.ts'
-import { toAttempt, toMessage, toRecipient, type AttemptRow } from '../writing/rows.ts'
+import { toAttempt, type AttemptRow } from '../../sql/stored-rows.ts'
+import { toMessage, toRecipient } from '../writing/rows.ts'
 import type { Transaction } from '../writing/write-transaction.ts'
 
 /** A row of the tables moving and origin. */

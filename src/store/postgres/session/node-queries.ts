@@ -2,7 +2,7 @@
  * SQL statements about nodes. A transaction of a node takes a lock on the node's row first (`fence`) and keeps it to its end. Removing
  * the row waits for these transactions, and after it none of them can commit.
  */
-import { recipientRange } from './id-ranges.ts'
+import { recipientRange } from '../../sql/id-ranges.ts'
 
 /** Fails with a division by zero when the node was taken over or its session is over. */
 export const fence = 'select 1 / count(*) from (select 1 from node where id = $1 and session = $2 for share) fence'

@@ -6,7 +6,8 @@ import type { QueueTime } from '../../../system/clock.ts'
 import { encodeHistory, type HistoryRecord } from '../../history-record.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './queries.ts'
-import { toAttempt, toMessage, toRecipient, type AttemptRow, type MessageRow, type RecipientRow } from './rows.ts'
+import { toAttempt, type AttemptRow } from '../../sql/stored-rows.ts'
+import { toMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
 import type { Transaction } from './write-transaction.ts'
 
 /** Time when a message left: that of its last outcome. */

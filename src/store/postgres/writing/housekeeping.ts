@@ -10,7 +10,7 @@ import type { AuditWriter } from './audit-rows.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './operation-queries.ts'
 import * as intake from './queries.ts'
-import { toDestination, type DestinationRow } from './rows.ts'
+import { toDestination, type DestinationRow } from '../../sql/stored-rows.ts'
 import { foldMinutes } from './traffic-counts.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
 

@@ -14,7 +14,8 @@ import type { Claim, Claimed } from '../../queue-store.ts'
 import { int2s, int4s, int8s, texts } from '../session/arrays.ts'
 import type { OwnLeases, WholeMessage } from './own-leases.ts'
 import * as sql from './queries.ts'
-import { toAttempt, toLeased, toMessage, type LeasedRow, type MessageRow } from './rows.ts'
+import { toAttempt } from '../../sql/stored-rows.ts'
+import { toLeased, toMessage, type LeasedRow, type MessageRow } from './rows.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
 
 /** Time after which a claim covers all due mail of its destination again, whatever its caller was told. */

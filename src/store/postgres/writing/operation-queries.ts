@@ -2,7 +2,7 @@
  * SQL statements of operators, notices and housekeeping. Operations lock recipients before messages, both by id, so that two of them
  * do not wait for each other. $1 is the node in statements about shards.
  */
-import { messageIdOf, recipientRange } from '../session/id-ranges.ts'
+import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
 import { isForeign, rowsOf } from './queries.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 

@@ -5,7 +5,7 @@
  *
  * $1 is the node, in every statement about leases or shards.
  */
-import { messageIdOf, recipientRange } from '../session/id-ranges.ts'
+import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
 import { WRITTEN_ONCE, WRITTEN_ONCE_ARRAYS } from './message-columns.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 

@@ -8,10 +8,9 @@ import {
   type Recipient,
   type RecipientState,
 } from '../../../mail/message.ts'
-import type { QueuedFailure } from '../../cause-groups.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { AttemptRecord, DestinationRecord } from '../../queue-store.ts'
-import { lenient, readableStatus, toDelays, toNotify, toStatus, UNREADABLE } from '../../stored-values.ts'
+import type { AttemptRecord } from '../../queue-store.ts'
+import { lenient, readableStatus, toNotify, toStatus, UNREADABLE } from '../../stored-values.ts'
 
 /** Columns of a message, except the content. */
 export const MESSAGE_COLUMNS = `message.id as message, message.created_at, message.arrived_at, message.size, message.content_id,
@@ -79,25 +78,6 @@ export type LeasedRow = MessageRow &
     readonly content_crc?: number | null
   }
 
-export interface AttemptRow {
-  readonly recipient: number
-  readonly at: number
-  readonly relay: string | null
-  readonly outcome: AttemptRecord['outcome']
-  readonly status: string
-  readonly delays: string
-}
-
-export interface DestinationRow {
-  readonly name: string
-  readonly dead_until: number | null
-  readonly probe_interval: number | null
-  readonly suspended_by: string | null
-  readonly suspended_until: number | null
-  readonly suspend_reason: string | null
-  readonly site_status: string | null
-}
-
 export const toMessage = (row: MessageRow): Message => ({
   id: row.message,
   createdAt: row.created_at,
@@ -150,23 +130,6 @@ export const toRecipient = (row: RecipientRow): Recipient => ({
   ...(row.node_name === null || row.node_name === undefined ? {} : { node: row.node_name }),
 })
 
-export const toAttempt = ({ recipient, at, relay, outcome, status, delays }: AttemptRow): AttemptRecord => ({
-  recipient,
-  at,
-  relay,
-  outcome,
-  status: readableStatus(status) ?? UNREADABLE,
-  delays: lenient(() => toDelays(delays), [0, 0, 0, 0] as const),
-})
-
-export const toDestination = (row: DestinationRow): DestinationRecord => ({
-  name: row.name,
-  deadUntil: row.dead_until,
-  probeInterval: row.probe_interval,
-  suspension: row.suspended_by === null ? null : { by: row.suspended_by, until: row.suspended_until, reason: row.suspend_reason },
-  siteStatus: readableStatus(row.site_status),
-})
-
 // --- listings
 
 /** Columns of a message in a listing. */
@@ -174,21 +137,3 @@ export type ListedRow = Pick<
   MessageRow,
   'message' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
 >
-
-/** Row of `failuresBetween`. */
-export interface FailureRow {
-  readonly id: number
-  readonly createdAt: number
-  readonly destination: string
-  readonly address: string
-  readonly last: string | null
-  readonly lastAt: number | null
-  readonly firstAt: number | null
-  readonly firstStatus: string | null
-}
-
-export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): QueuedFailure => ({
-  ...row,
-  last: readableStatus(last),
-  first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
-})

@@ -1,9 +1,9 @@
 /** SQL for the arithmetic of ids: the recipients of a message are one range of ids. */
-import { RECIPIENTS_PER_MESSAGE } from '../../../mail/message.ts'
+import { RECIPIENTS_PER_MESSAGE } from '../../mail/message.ts'
 
 /**
  * Right side of an SQL condition (`between … and …`) for the recipient ids of the messages from `first` to `last`, two SQL
- * expressions of type bigint.
+ * expressions; in PostgreSQL of type bigint.
  */
 export const recipientRange = (first: string, last = first): string =>
   `between ${first} * ${RECIPIENTS_PER_MESSAGE} and ${last} * ${RECIPIENTS_PER_MESSAGE} + ${RECIPIENTS_PER_MESSAGE - 1}`

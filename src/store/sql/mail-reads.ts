@@ -1,0 +1,218 @@
+/** The reads of mail, destinations and the history, for readers of engines that keep the queue in SQL. */
+import { parseQueueId } from '../../mail/queue-id.ts'
+import type { DestinationName, MessageId, QueueName, RecipientId } from '../../mail/message.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
+import { decodeHistory } from '../history-record.ts'
+import type { QueueFilter } from '../message-conditions.ts'
+import {
+  departedRecipients,
+  type DestinationLoad,
+  type FoundMessage,
+  type HistoryFilter,
+  type HistoryPage,
+  type ListPage,
+  type MessageDetails,
+  type QueueReader,
+  type RecipientAge,
+} from '../queue-reader.ts'
+import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
+import { toFailure, type FailureRow } from './stored-rows.ts'
+import type { ReadingEngine } from './engine.ts'
+import { hasFew, Listing } from './listing.ts'
+import * as sql from './queue-queries.ts'
+import { each, rowOf, rowsOf, together, type Query, type Read } from './read.ts'
+import type { PlaceOf, Spelling } from './spelling.ts'
+
+/** Maximum number of rows that one statement reads. A statement takes some milliseconds. */
+const SLICE = 4_000
+/**
+ * Maximum number of history rows that one page searches, which takes some milliseconds. A filter may match few of them, or none.
+ */
+const SEARCHED = 10_000
+
+export type MailMethod =
+  | 'list'
+  | 'find'
+  | 'survey'
+  | 'expiring'
+  | 'named'
+  | 'sliceEnd'
+  | 'lastId'
+  | 'details'
+  | 'destinationLoads'
+  | 'destinationLoad'
+  | 'causes'
+  | 'departed'
+  | 'ages'
+  | 'counts'
+  | 'trashCount'
+
+export type MailArguments = { readonly [M in MailMethod]: Parameters<QueueReader[M]> }
+export type MailAnswers = { readonly [M in MailMethod]: Awaited<ReturnType<QueueReader[M]>> }
+export type MailReads = { readonly [M in MailMethod]: (...args: MailArguments[M]) => Read<MailAnswers[M]> }
+
+export function mailReads(engine: ReadingEngine): MailReads {
+  const { spelling } = engine
+  const listing = new Listing(engine)
+  return {
+    list: (filter, page) => listing.list(filter, page),
+    find: (filter, page) => found(listing, filter, page),
+    survey: (filter, page) => listing.survey(filter, page),
+    expiring: (before, most) => expiring(spelling, before, most),
+    named: (queueIds) => named(spelling, queueIds),
+    sliceEnd: (after, size) => idOf(sql.sliceOfMessages(after, size)),
+    lastId: () => lastId(),
+    details: (queueId) => together(details(engine, queueId)),
+    destinationLoads: (page) => destinationLoads(engine, page),
+    destinationLoad: (name) => destinationLoad(engine, name),
+    causes: (page) => causes(engine, page),
+    departed: (filter, page) => departed(spelling, filter, page),
+    ages: (page) => ages(spelling, page),
+    counts: () => counts(spelling),
+    trashCount: () => trashCount(spelling),
+  }
+}
+
+function* idOf(query: Query): Read<number | null> {
+  return (yield* rowOf<{ id: number | null }>(query))?.id ?? null
+}
+
+function* found(listing: Listing, filter: QueueFilter, page: ListPage): Read<readonly FoundMessage[]> {
+  return (yield* listing.list(filter, page)).map(({ message: { id, createdAt }, queue }) => ({ id, createdAt, queue }))
+}
+
+function* expiring(spelling: Spelling, before: QueueTime, most: number): Read<number> {
+  return Math.min(most, (yield* rowOf<{ found: number }>(sql.expiring(before, most, spelling)))?.found ?? 0)
+}
+
+function* named(spelling: Spelling, queueIds: readonly string[]): Read<readonly (FoundMessage | undefined)[]> {
+  const parsed = queueIds.map(parseQueueId)
+  const ids = parsed.flatMap((one) => (one === undefined ? [] : [one.row]))
+  const byId = new Map((yield* rowsOf<FoundMessage>(sql.queuesOf(ids, spelling))).map((row) => [row.id, row]))
+  return parsed.map((one) => {
+    const row = one === undefined ? undefined : byId.get(one.row)
+    return row?.createdAt === one?.createdAt ? row : undefined
+  })
+}
+
+function* lastId(): Read<MessageId> {
+  return (yield* idOf(sql.lastMessage)) ?? 0
+}
+
+function* details(engine: ReadingEngine, queueId: string): Read<MessageDetails | undefined> {
+  const id = parseQueueId(queueId)
+  if (id === undefined) return undefined
+  const queued = yield* engine.details(id.row)
+  if (queued?.message.createdAt === id.createdAt) return queued
+  const gone = yield* rowOf<Pick<DepartureRow, 'leftAt' | 'record'>>(sql.historyOf(id.row, engine.spelling))
+  const departure = gone === undefined ? undefined : toDeparture({ ...gone, message: id.row })
+  return departure?.message.createdAt === id.createdAt ? departure : undefined
+}
+
+function* destinationLoads(
+  engine: ReadingEngine,
+  { after, limit }: { readonly after: DestinationName; readonly limit: number },
+): Read<readonly DestinationLoad[]> {
+  const names = yield* rowsOf<{ destination: DestinationName }>(sql.busyDestinations(after, limit, engine.spelling))
+  return yield* each(names.map(({ destination }) => destinationLoad(engine, destination)))
+}
+
+function* destinationLoad(engine: ReadingEngine, destination: DestinationName): Read<DestinationLoad> {
+  const load = yield* rowOf<Omit<DestinationLoad, 'destination'>>(sql.loadOf(yield* engine.place(destination)))
+  return { destination, ...(load ?? { waiting: 0, leased: 0, nextDueAt: null }) }
+}
+
+function* causes({ spelling, place: placeOf }: ReadingEngine, { after, size, destination }: CausePage): Read<CauseSlice> {
+  const place = destination === null ? null : yield* placeOf(destination)
+  if (place !== null && (yield* hasFew(place))) return yield* together(causesAt(spelling, place, { after, size }))
+  return yield* together(causesAmong(spelling, { after, size, destination }))
+}
+
+/** The slice of a destination with few recipients, which are found by its index. */
+function* causesAt(spelling: Spelling, place: PlaceOf, { after, size }: Omit<CausePage, 'destination'>): Read<CauseSlice> {
+  const range = { first: after + 1, last: Number.MAX_SAFE_INTEGER, size, newestFirst: false }
+  const ids = (yield* rowsOf<{ id: RecipientId }>(sql.recipientsAt(place, range))).map(({ id }) => id)
+  return { through: ids.at(-1) ?? null, groups: grouped(yield* rowsOf(sql.failuresOf(ids, spelling))) }
+}
+
+function* causesAmong(spelling: Spelling, { after, size, destination }: CausePage): Read<CauseSlice> {
+  const through = yield* idOf(sql.sliceOfRecipients(after, size))
+  if (through === null) return { through, groups: [] }
+  return { through, groups: grouped(yield* rowsOf(sql.failuresBetween({ after, through }, destination, spelling))) }
+}
+
+function grouped(rows: readonly FailureRow[]): CauseSlice['groups'] {
+  const groups = new CauseGroups()
+  for (const row of rows) groups.count(toFailure(row))
+  return groups.all
+}
+
+interface DepartureRow {
+  readonly seq: number
+  readonly message: MessageId
+  readonly leftAt: QueueTime
+  readonly record: string
+}
+
+const toDeparture = ({ message, leftAt, record }: Omit<DepartureRow, 'seq'>): MessageDetails => ({
+  ...decodeHistory(message, record),
+  queue: 'gone',
+  leftAt,
+})
+
+function* departed(
+  spelling: Spelling,
+  filter: HistoryFilter,
+  { before, limit }: { readonly before: number | null; readonly limit: number },
+): Read<HistoryPage> {
+  type Seq = { readonly seq: number | null } | undefined
+  const [begin, last] = yield* each<[Seq, Seq]>([rowOf(sql.firstDeparture(filter.since ?? 0, spelling)), rowOf(sql.lastDeparture)])
+  const first = begin?.seq ?? null
+  const end = before ?? (last?.seq ?? 0) + 1
+  if (first === null || first >= end) return { messages: [], next: null }
+  const from = Math.max(first, end - SEARCHED)
+  const messages: MessageDetails[] = []
+  for (let to = end; to > from;) {
+    const rows = yield* rowsOf<DepartureRow>(sql.departures(filter, { from, before: to, limit: 4 * limit }, spelling))
+    for (const row of rows) {
+      const one = toDeparture(row)
+      if (departedRecipients(filter, one).length === 0) continue
+      messages.push(one)
+      if (messages.length === limit) return { messages, next: row.seq > first ? row.seq : null }
+    }
+    to = rows.length === 4 * limit ? (rows.at(-1)?.seq ?? from) : from
+  }
+  return { messages, next: from > first ? from : null }
+}
+
+function* ages(
+  spelling: Spelling,
+  { after, limit, queues }: { readonly after: RecipientId; readonly limit: number; readonly queues: readonly QueueName[] },
+): Read<readonly RecipientAge[]> {
+  const recipients: RecipientAge[] = []
+  for (let from = after; recipients.length < limit;) {
+    const through = yield* idOf(sql.sliceOfRecipients(from, SLICE))
+    if (through === null) break
+    const range = { after: from, through }
+    const page = yield* rowsOf<RecipientAge>(sql.ages(range, queues, limit - recipients.length, spelling))
+    recipients.push(...page)
+    from = recipients.length === limit ? (page.at(-1)?.cursor ?? through) : through
+  }
+  return recipients
+}
+
+function* counts(spelling: Spelling): Read<readonly QueueCount[]> {
+  const totals = new Map<QueueName, QueueCount>()
+  for (let after = 0; ;) {
+    const through = yield* idOf(sql.sliceOfMessages(after, SLICE))
+    if (through === null) return [...totals.values()]
+    for (const part of yield* rowsOf<QueueCount>(sql.countsBetween({ after, through }, spelling)))
+      totals.set(part.queue, addCounts(totals.get(part.queue), part))
+    after = through
+  }
+}
+
+function* trashCount(spelling: Spelling): Read<TrashCount> {
+  return (yield* rowOf<TrashCount>(sql.trashCount(spelling))) ?? { messages: 0, recipients: 0 }
+}

@@ -1,0 +1,55 @@
+/** Rows that both SQL engines keep in the same columns, and their conversion to values. */
+import type { QueuedFailure } from '../cause-groups.ts'
+import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
+import { lenient, readableStatus, toDelays, UNREADABLE } from '../stored-values.ts'
+
+export interface AttemptRow {
+  readonly recipient: number
+  readonly at: number
+  readonly relay: string | null
+  readonly outcome: AttemptRecord['outcome']
+  readonly status: string
+  readonly delays: string
+}
+
+export const toAttempt = ({ recipient, at, relay, outcome, status, delays }: AttemptRow): AttemptRecord => ({
+  recipient,
+  at,
+  relay,
+  outcome,
+  status: readableStatus(status) ?? UNREADABLE,
+  delays: lenient(() => toDelays(delays), [0, 0, 0, 0] as const),
+})
+
+export interface DestinationRow {
+  readonly name: string
+  readonly dead_until: number | null
+  readonly probe_interval: number | null
+  readonly suspended_by: string | null
+  readonly suspended_until: number | null
+  readonly suspend_reason: string | null
+  readonly site_status: string | null
+}
+
+export const destinations = 'select * from destination order by name'
+
+export const toDestination = (row: DestinationRow): DestinationRecord => ({
+  name: row.name,
+  deadUntil: row.dead_until,
+  probeInterval: row.probe_interval,
+  suspension: row.suspended_by === null ? null : { by: row.suspended_by, until: row.suspended_until, reason: row.suspend_reason },
+  siteStatus: readableStatus(row.site_status),
+})
+
+/** Row of `failuresBetween` (queue-queries.ts). */
+export interface FailureRow extends Omit<QueuedFailure, 'last' | 'first'> {
+  readonly last: string | null
+  readonly firstAt: number | null
+  readonly firstStatus: string | null
+}
+
+export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): QueuedFailure => ({
+  ...row,
+  last: readableStatus(last),
+  first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
+})
