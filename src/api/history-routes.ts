@@ -1,4 +1,5 @@
 /** Routes of the API for what is recorded: mail that has left the queue, and the audit log. */
+import { FINAL_STATES } from '../mail/message.ts'
 import { z } from 'zod'
 import { OPERATION_STATES } from '../store/audit-log.ts'
 import { NDJSON } from '../http/command-protocol.ts'
@@ -25,7 +26,7 @@ import { auditPageShape } from '../resources/operation-json.ts'
 const historyQuery = z.strictObject({
   sender: nameOrPattern.optional().describe('envelope sender; * matches any text, <> is the null sender'),
   recipient: nameOrPattern.optional().describe('recipient; * matches any text'),
-  outcome: z.enum(['delivered', 'bounced', 'expired', 'removed']).optional().describe('outcome of the recipient'),
+  outcome: z.enum(FINAL_STATES).optional().describe('outcome of the recipient'),
   since: durationText.optional().describe('left the queue less than this ago: 30m, 2h, 1d'),
   limit: pageLimit,
   before: pageCursor,

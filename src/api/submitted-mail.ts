@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { z } from 'zod'
-import { HTTP_PROBLEMS, Problem, type InvalidPart } from '../http/problem-details.ts'
+import { invalidPart, type InvalidPart } from '../http/problem-details.ts'
 import { isInternational } from '../mail/address.ts'
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
 import { mailboxesIn, parseMailbox } from '../mail/mailbox-list.ts'
@@ -96,9 +96,6 @@ export interface GivenEnvelope {
 const listOf = (given: string | readonly string[] | undefined): readonly string[] =>
   given === undefined ? [] : typeof given === 'string' ? [given] : given
 
-const refused = (pointer: string, detail: string): Problem =>
-  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
-
 /** Length to which an error cuts a value that it repeats. */
 const LONGEST_QUOTED = 200
 
@@ -123,10 +120,10 @@ export function queriedEnvelope(
   const sender = from ?? field
   const named = listOf(to)
   const recipients = named.length > 0 ? named : listOf(headers['x-envelope-to']).flatMap(mailboxesIn)
-  if (sender === undefined) throw refused('/from', 'name the envelope sender; empty for the null sender')
-  if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
+  if (sender === undefined) throw invalidPart('/from', 'name the envelope sender; empty for the null sender')
+  if (recipients.length === 0) throw invalidPart('/to', 'name at least one recipient')
   const parsed = wishes === undefined ? undefined : notify.safeParse(wishes === 'never' ? wishes : wishes.split(','))
-  if (parsed?.success === false) throw refused('/notify', `expected never, or a list of success, failure, delay, got ${shown(wishes)}`)
+  if (parsed?.success === false) throw invalidPart('/notify', `expected never, or a list of success, failure, delay, got ${shown(wishes)}`)
   return {
     from: { pointer: '/from', text: sender },
     to: recipients.map((text) => ({ pointer: '/to', text })),
@@ -161,11 +158,11 @@ export async function composedEnvelope({ envelope, from, to, cc, bcc }: Composit
   }
   const characters = [to, cc, bcc].flatMap(listOf).reduce((sum, { length }) => sum + length, 0)
   if (characters > MOST_CHARACTERS)
-    throw refused('/to', `expected at most ${grouped(MOST_CHARACTERS)} characters in all lists of recipients`)
+    throw invalidPart('/to', `expected at most ${grouped(MOST_CHARACTERS)} characters in all lists of recipients`)
   const recipients = [...(await addressesOf('/to', to)), ...(await addressesOf('/cc', cc)), ...(await addressesOf('/bcc', bcc))]
   const [sender] = await addressesOf('/from', from)
-  if (sender === undefined || sender.text === '<>') throw refused('/from', 'expected an address')
-  if (recipients.length === 0) throw refused('/to', 'name at least one recipient')
+  if (sender === undefined || sender.text === '<>') throw invalidPart('/from', 'expected an address')
+  if (recipients.length === 0) throw invalidPart('/to', 'name at least one recipient')
   return { from: sender, to: recipients }
 }
 
@@ -176,10 +173,10 @@ export function parsedEnvelope(
 ): { readonly envelope: Envelope; readonly rejected: readonly GivenAddress[] } {
   const bare = (text: string): string => text.trim().replace(/^<(.*)>$/, '$1')
   const sender = bare(from.text) === '' ? '' : parseMailbox(bare(from.text), origin)
-  if (sender === undefined) throw refused(from.pointer, notAnAddress(from).detail)
+  if (sender === undefined) throw invalidPart(from.pointer, notAnAddress(from).detail)
   const parsed = to.map((given) => ({ given, address: parseMailbox(bare(given.text), origin) }))
   const valid = new Map(parsed.flatMap(({ address: one }) => (one === undefined ? [] : [[one.toLowerCase(), one]])))
-  if (valid.size > most) throw refused('/to', `at most ${most} recipients (smtpd_recipient_limit)`)
+  if (valid.size > most) throw invalidPart('/to', `at most ${most} recipients (smtpd_recipient_limit)`)
   const rejected = parsed.flatMap(({ given, address: one }) => (one === undefined ? [given] : []))
   const recipients = [...valid.values()].map((one) => ({ address: one, notify: wishes }))
   const smtputf8 = [sender, ...valid.values()].some(isInternational)

@@ -106,6 +106,10 @@ export class Problem extends Error {
   }
 }
 
+/** The problem of one invalid member or parameter. */
+export const invalidPart = (pointer: string, detail: string): Problem =>
+  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
+
 /** Base of the member `type`. Section of docs/api.md and path at which the kind is described. */
 export const PROBLEM_TYPES = '/problems/'
 

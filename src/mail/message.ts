@@ -79,10 +79,13 @@ export type NoticeDue = 'failure' | 'delay' | 'success'
  * - `parked`: on hold, corrupt or in the trash, so never scheduled;
  * - all others: final.
  */
-export type RecipientState = 'waiting' | 'leased' | 'parked' | 'delivered' | 'bounced' | 'expired' | 'removed'
+export type RecipientState = LiveState | FinalState
 
-export type LiveState = Extract<RecipientState, 'waiting' | 'leased' | 'parked'>
-export type FinalState = Exclude<RecipientState, LiveState>
+export const LIVE_STATES = ['waiting', 'leased', 'parked'] as const
+export type LiveState = (typeof LIVE_STATES)[number]
+
+export const FINAL_STATES = ['delivered', 'bounced', 'expired', 'removed'] as const
+export type FinalState = (typeof FINAL_STATES)[number]
 
 /** True for a recipient that is undelivered and neither returned to the sender nor removed. */
 export const isLive = ({ state }: { readonly state: RecipientState }): boolean =>
@@ -128,7 +131,8 @@ export interface Recipient extends EnvelopeRecipient, Progress {
 export type Placement = 'queued' | 'hold' | 'corrupt' | 'trash'
 
 /** Postfix's queue names: `active` is in delivery, `incoming` was never attempted, `deferred` is other mail not on hold or corrupt. */
-export type QueueName = 'incoming' | 'active' | 'deferred' | 'hold' | 'corrupt'
+export const QUEUE_NAMES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
+export type QueueName = (typeof QUEUE_NAMES)[number]
 
 /** Identifies one opening of the queue by one process. Each opening has a higher number. */
 export type OwnerId = number

@@ -12,7 +12,7 @@ import { conditionShape, durationText } from '../queries/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
 import type { Answer, Route } from '../http/route-table.ts'
 import { parseQueueId } from '../mail/queue-id.ts'
-import type { FinalState } from '../mail/message.ts'
+import { FINAL_STATES } from '../mail/message.ts'
 import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
 import { formatDuration, parseDuration } from '../system/duration.ts'
@@ -120,9 +120,6 @@ const messageRoute = (deps: ScreenDeps): Route =>
     screenAnswer(view, messageScreen(view, await messageStory(deps.view, request.parameters['id'] ?? '', request.requester))),
   )
 
-const OUTCOMES: readonly string[] = ['delivered', 'bounced', 'expired', 'removed']
-const isOutcome = (outcome: string): outcome is FinalState => OUTCOMES.includes(outcome)
-
 async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
   const shown = {
     sender: text(query, 'sender'),
@@ -139,7 +136,7 @@ async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: Shown
   const asked = {
     sender: orUndefined(shown.sender),
     recipient: orUndefined(shown.recipient),
-    outcome: isOutcome(shown.outcome) ? shown.outcome : undefined,
+    outcome: FINAL_STATES.find((one) => one === shown.outcome),
     since: since.data,
     limit: ROWS_PER_PAGE,
     before: orUndefined(before),

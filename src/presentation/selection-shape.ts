@@ -2,12 +2,13 @@
  * Shapes of a selection of messages in the token of a plan, which a daemon of another version may get. The shapes are
  * strict and without defaults: a request of another version is refused as a whole instead of selecting more mail.
  */
+import { QUEUE_NAMES } from '../mail/message.ts'
 import { z } from 'zod'
 import type { Selection } from '../queue/operation-request.ts'
 import { CONDITION_KEYS, MESSAGE_CONDITIONS, type ConditionKind, type QueueFilter } from '../store/message-conditions.ts'
 
 /** An operation may be limited to messages in these queues. */
-export const queueShape = z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt'])
+export const queueShape = z.enum(QUEUE_NAMES)
 
 /** A text in a request has up to 1,000 characters. The normal form of an internationalized domain is longer. */
 const text = z.string().max(4_000)

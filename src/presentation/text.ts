@@ -55,6 +55,10 @@ export const grouped = (count: number): string => String(count).replaceAll(/\B(?
 
 export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
+/** `4 failed tries, the next in 5m`, of the next event of a subscription. */
+export const triesText = <Time extends QueueTime | WallTime>(tries: number, next: Time | null, now: Time): string =>
+  `${tries} failed ${tries === 1 ? 'try' : 'tries'}${next === null ? '' : `, the next ${relative(next, now)}`}`
+
 /** The number of messages in transfer after an operation that ends attempts: `3 are in transfer: delivered and bounced stand`. */
 export const transferText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'is' : 'are'} in transfer: delivered and bounced stand`

@@ -1,4 +1,5 @@
 /** Query parameters that select messages. They have the names of the options of `deferd queue list`. */
+import { QUEUE_NAMES } from '../mail/message.ts'
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { matchesPattern, STATUS_PATTERN } from '../patterns/filter-pattern.ts'
@@ -30,7 +31,7 @@ const VALUES: { readonly [Kind in ConditionKind]: z.ZodType<GivenValues[Kind]> }
   sender: text,
   address: text,
   destination: text,
-  queue: z.enum(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']),
+  queue: z.enum([...QUEUE_NAMES, 'trash']),
   age: durationText,
   count: wholeNumber(0, 1_000_000_000),
   status: text.regex(STATUS_PATTERN, 'expected a code such as 4.7.0, or a pattern such as 4.7.*'),

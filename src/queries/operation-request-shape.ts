@@ -1,12 +1,11 @@
 /** The body of a request for an operation, and its meaning. */
+import { queueShape } from '../presentation/selection-shape.ts'
 import { z } from 'zod'
-import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
+import { invalidPart } from '../http/problem-details.ts'
 import { filterOf, isFiltered } from '../store/message-conditions.ts'
 import { OPERATIONS, type BulkOperation, type Selection } from '../queue/operation-request.ts'
 import type { QueueTime } from '../system/clock.ts'
 import { bodyConditionShape } from './message-query.ts'
-
-const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
 
 const selectionShape = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('ids'), ids: z.array(z.string().min(1).max(255)).min(1) }),
@@ -27,7 +26,7 @@ const choices = {
 export const directShape = z.strictObject({
   operation: z.enum(OPERATIONS),
   selection: selectionShape,
-  queues: z.array(z.enum(QUEUES)).nullable().optional().describe('queues whose messages may be changed'),
+  queues: z.array(queueShape).nullable().optional().describe('queues whose messages may be changed'),
   purge: z.boolean().optional().describe('delete permanently, without the trash'),
   all: z.boolean().optional().describe('required for a filter without conditions'),
   dry_run: z.boolean().optional().describe('answer with a plan, and change nothing'),
@@ -48,15 +47,12 @@ export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | '
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
 export function askedBy(request: DirectRequest, now: QueueTime): Asked {
   const { operation, selection, queues = null, purge = false, all = false } = request
-  if (purge && operation !== 'delete') throw refused('/purge', 'purge is for the operation delete')
+  if (purge && operation !== 'delete') throw invalidPart('/purge', 'purge is for the operation delete')
   const rest = { operation, queues, purge }
   if (selection.kind === 'ids') return { ...rest, selection }
   const filter = filterOf(selection.filter, now)
   if (!isFiltered(filter) && !all && selection.all !== true)
-    throw refused('/selection/filter', 'an empty filter selects all mail: add a condition, or "all": true')
+    throw invalidPart('/selection/filter', 'an empty filter selects all mail: add a condition, or "all": true')
   const chosen: Selection = { kind: 'filter', filter, limit: selection.limit ?? null }
   return { ...rest, selection: chosen }
 }
-
-const refused = (pointer: string, detail: string): Problem =>
-  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })

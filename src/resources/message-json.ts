@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { differingOrcpt, shownSender } from '../mail/envelope.ts'
-import { isLive, queueIdOf } from '../mail/message.ts'
+import { FINAL_STATES, LIVE_STATES, QUEUE_NAMES, isLive, queueIdOf } from '../mail/message.ts'
 import { delayReason, nextAttemptAt, type DestinationRecords } from '../presentation/recipient-status.ts'
 import { submissionSender, type Submission } from '../queue/intake/maildrop-listing.ts'
 import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
@@ -18,7 +18,7 @@ const recipientShape = z.object({
   bounce_reason: z.string().optional(),
   delay_reason: z.string().optional(),
   destination: z.string().nullable(),
-  state: z.enum(['waiting', 'leased', 'parked', 'delivered', 'bounced', 'expired', 'removed']),
+  state: z.enum([...LIVE_STATES, ...FINAL_STATES]),
   attempts: count,
   next_attempt_time: timeOrNull,
   last_status: textOrNull,
@@ -26,7 +26,7 @@ const recipientShape = z.object({
 })
 
 export const messageShape = z.object({
-  queue_name: z.enum(['maildrop', 'incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash', 'gone']),
+  queue_name: z.enum(['maildrop', ...QUEUE_NAMES, 'trash', 'gone']),
   queue_id: z.string(),
   arrival_time: z.int(),
   message_size: count,

@@ -1,6 +1,6 @@
 /** `deferd history list`: mail that has left the queue, the last one first. */
 import { Option, type Command } from 'commander'
-import type { FinalState } from '../../mail/message.ts'
+import { FINAL_STATES } from '../../mail/message.ts'
 import { departures, type HistoryQuery } from '../../queries/departed-mail.ts'
 import { historyHeadings, historyLine, historyValues } from '../render/history-line.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
@@ -15,7 +15,6 @@ interface Options extends HistoryQuery {
 }
 
 const PAGE = 500
-const OUTCOMES: readonly FinalState[] = ['delivered', 'bounced', 'expired', 'removed']
 
 async function list(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
@@ -42,7 +41,7 @@ export function addHistory(program: Command, shell: Shell): void {
   subcommand(parent, 'list', 'list mail that has left the queue, the last one first')
     .option('--sender <address>', 'envelope sender; * stands for anything, <> for the null sender')
     .option('--recipient <address>', 'recipient; * stands for anything')
-    .addOption(new Option('--outcome <name>', 'outcome of the recipient; removed: deleted or requeued').choices(OUTCOMES))
+    .addOption(new Option('--outcome <name>', 'outcome of the recipient; removed: deleted or requeued').choices(FINAL_STATES))
     .option('--since <time>', 'left the queue less than this ago: 30m, 2h, 1d', durationArgument)
     .option('--limit <n>', 'at most so many messages', countArgument)
     .addOption(

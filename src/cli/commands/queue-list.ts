@@ -13,7 +13,7 @@ import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import type { Config } from '../../config/options.ts'
-import type { QueueName } from '../../mail/message.ts'
+import { QUEUE_NAMES, type QueueName } from '../../mail/message.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 
 /**
@@ -97,15 +97,7 @@ export async function printList(shell: Shell, command: Command, { queue, ...opti
 }
 
 export function addQueueList(parent: Command, shell: Shell): void {
-  withFilters(subcommand(parent, 'list', 'list messages, one per line'), [
-    'maildrop',
-    'incoming',
-    'active',
-    'deferred',
-    'hold',
-    'corrupt',
-    'trash',
-  ])
+  withFilters(subcommand(parent, 'list', 'list messages, one per line'), ['maildrop', ...QUEUE_NAMES, 'trash'])
     .addOption(new Option('--sort <order>', 'oldest, next due, most tried or largest first, or by address').choices(SORTS))
     .option('--count', 'print the number of messages only')
     .option('--wide', 'one line per message, with all recipients and the whole reason')

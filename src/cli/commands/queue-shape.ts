@@ -6,7 +6,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 import { addressName, domainName, Shape, type ShapeLayout } from '../render/qshape-table.ts'
 import { maskControls, jsonLine } from '../../presentation/text.ts'
-import type { QueueName } from '../../mail/message.ts'
+import { QUEUE_NAMES, type QueueName } from '../../mail/message.ts'
 
 interface ShapeOrder {
   readonly layout: ShapeLayout
@@ -20,7 +20,6 @@ interface ShapeOrder {
 }
 
 const PAGE = 2_000
-const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 
 /**
  * Parses queue names. `maildrop` is accepted as in Postfix, but no messages are counted for it. Throws CommandError (64) for
@@ -31,8 +30,9 @@ export function queuesOf(names: readonly string[], byDefault: readonly QueueName
   return names
     .filter((name) => name !== 'maildrop')
     .map((name) => {
-      const queue = QUEUES.find((known) => known === name)
-      if (queue === undefined) throw new CommandError(EX.usage, `there is no queue ${maskControls(name)}; there are ${QUEUES.join(', ')}`)
+      const queue = QUEUE_NAMES.find((known) => known === name)
+      if (queue === undefined)
+        throw new CommandError(EX.usage, `there is no queue ${maskControls(name)}; there are ${QUEUE_NAMES.join(', ')}`)
       return queue
     })
 }
@@ -99,7 +99,7 @@ first row is TOTAL.`,
       await printShape(shell, config, {
         queues: queuesOf(
           names,
-          QUEUES.filter((name) => name !== 'corrupt'),
+          QUEUE_NAMES.filter((name) => name !== 'corrupt'),
         ),
         bySender: options.senders === true,
         byAddress: options.addresses === true,

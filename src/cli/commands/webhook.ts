@@ -5,7 +5,7 @@ import { maskedTarget } from '../../config/values/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
 import { subscriptionJson, type SubscriptionJson } from '../../resources/subscription-json.ts'
-import { grouped, instantOf, isoTime, jsonLine, maskControls, plural, relative, span } from '../../presentation/text.ts'
+import { grouped, instantOf, isoTime, jsonLine, maskControls, plural, relative, span, triesText } from '../../presentation/text.ts'
 import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
 import { newSubscriptionShape, replayTime, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
@@ -143,8 +143,8 @@ async function test(shell: Shell, name: string, command: Command): Promise<void>
 
 /** A subscription as one paragraph: target, progress, and last answer. */
 function linesOf(one: SubscriptionJson, now: WallTime): string {
-  const { name, owner, to, types, state, why, behind, oldest_time: oldest, parked, lost, tries, last_answer: answer } = one
-  const ago = (seconds: number | null): string => relative(instantOf(seconds ?? 0), now)
+  const { name, owner, to, types, state, why, behind, oldest_time: oldest, parked, lost, tries } = one
+  const { next_try_time: next, last_answer: answer, last_answer_time: answered } = one
   const facts = [
     `${to === '' ? 'read by programs' : to}${owner === 'configuration' ? ' ([events] table)' : ''}`,
     `types ${types.length === 0 ? 'all' : types.join(', ')}`,
@@ -154,10 +154,8 @@ function linesOf(one: SubscriptionJson, now: WallTime): string {
       : `${grouped(behind)} wait${oldest === null ? '' : `, the oldest since ${span(now - instantOf(oldest))}`}`,
     ...(parked === 0 ? [] : [`${grouped(parked)} parked`]),
     ...(lost === 0 ? [] : [`${grouped(lost)} lost`]),
-    ...(tries === 0
-      ? []
-      : [`${tries} failed ${tries === 1 ? 'try' : 'tries'}${one.next_try_time === null ? '' : `, the next ${ago(one.next_try_time)}`}`]),
-    answer === null ? 'no answer yet' : `last answer ${ago(one.last_answer_time)}: ${answer}`,
+    ...(tries === 0 ? [] : [triesText(tries, next === null ? null : instantOf(next), now)]),
+    answer === null ? 'no answer yet' : `last answer ${relative(instantOf(answered ?? 0), now)}: ${answer}`,
   ]
   return `${maskControls(`${name}: ${facts.join('; ')}`)}\n`
 }

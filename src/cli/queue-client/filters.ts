@@ -1,4 +1,5 @@
 /** Filter options that select messages. A message must match all given filters. */
+import { QUEUE_NAMES } from '../../mail/message.ts'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import {
   CONDITION_KEYS,
@@ -13,9 +14,6 @@ import { countArgument, durationArgument } from '../shell/config-options.ts'
 export interface FilterOptions {
   readonly limit?: number
 }
-
-/** Queues that a command can name. */
-const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 
 /** In characters, as in the API. */
 const LONGEST_TEXT = 1_000
@@ -53,7 +51,7 @@ const optionsFor = (queues: readonly string[]): readonly Option[] =>
     return parse === null ? [option.choices(queues)] : [option.argParser<unknown>(parse)]
   })
 
-export function withFilters(command: Command, queues: readonly string[] = QUEUES): Command {
+export function withFilters(command: Command, queues: readonly string[] = QUEUE_NAMES): Command {
   for (const option of optionsFor(queues)) command.addOption(option)
   return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
 }

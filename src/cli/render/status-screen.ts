@@ -1,4 +1,5 @@
 /** The status of a queue as one screen. */
+import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
@@ -8,10 +9,9 @@ import { hintOf } from '../../mail/login-refusal.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
-import { clipped, grouped, localTime, maskControls, relative, span } from '../../presentation/text.ts'
+import { clipped, grouped, localTime, maskControls, relative, span, triesText } from '../../presentation/text.ts'
 import { wrapped } from './wrapping.ts'
 
-const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
 const MOST_DESTINATIONS = 10
 const NAME_WIDTH = 28
 const COUNT_WIDTH = 11
@@ -32,7 +32,7 @@ function trafficTable({ running, lastHour }: QueueStatus): readonly string[] {
 function queueTable({ queues, trash, at }: QueueStatus): readonly string[] {
   const row = (name: string, messages: number, recipients: number, oldest: string) =>
     cells(name, grouped(messages), grouped(recipients), oldest)
-  const counted = QUEUES.map((name) => {
+  const counted = QUEUE_NAMES.map((name) => {
     const count = queues.find(({ queue }) => queue === name)
     return count === undefined ? row(name, 0, 0, '-') : row(name, count.messages, count.recipients, span(at - count.oldestArrival))
   })
@@ -103,14 +103,13 @@ function subscriptionLines(
 ) {
   const { state, why, tries, dueAt, lastAnswer } = progress
   const missing = lost.reduce((sum, { count }) => sum + count, 0)
-  const retry = `${tries} failed ${tries === 1 ? 'try' : 'tries'}${dueAt === null ? '' : `, the next ${relative(dueAt, now)}`}`
   const facts = [
     ...(settings.to === '' ? ['read by programs'] : []),
     ...(state === 'disabled' ? [`disabled: ${why ?? ''}: deferd webhook replay ${name} enables it`] : []),
     ...(behind > 0 && oldestAt !== null && settings.to !== '' ? [`oldest ${span(now - oldestAt)}`] : []),
     ...(parked === 0 ? [] : [`${grouped(parked)} parked: deferd webhook replay ${name} --parked`]),
     ...(missing === 0 ? [] : [`${grouped(missing)} lost`]),
-    ...(tries === 0 || state === 'disabled' ? [] : [retry]),
+    ...(tries === 0 || state === 'disabled' ? [] : [triesText(tries, dueAt, now)]),
     ...(state === 'disabled'
       ? []
       : [lastAnswer === null ? 'no answer yet' : `last answer ${relative(lastAnswer.at, now)}: ${lastAnswer.text}`]),

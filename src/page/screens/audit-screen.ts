@@ -1,4 +1,5 @@
 /** The audit log: who changed the queue, when, how, and what can be undone. */
+import { OPERATIONS } from '../../queue/operation-request.ts'
 import type { AuditEntryJson, AuditPageJson } from '../../resources/operation-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
@@ -35,7 +36,7 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },
 ]
 
-const ACTIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore', 'suspend', 'resume']
+const ACTIONS = [...OPERATIONS, 'suspend', 'resume']
 
 const filterForm = (view: View, { who, action }: AuditFacts['query']): Html =>
   html`<form class="filter" action="${linkTo(view, 'audit')}" method="get">

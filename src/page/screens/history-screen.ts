@@ -1,4 +1,5 @@
 /** Mail that has left the queue: whether a recipient got it, when, and the reply. */
+import { FINAL_STATES } from '../../mail/message.ts'
 import type { DepartedMessageJson, HistoryPageJson } from '../../resources/departed-message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
@@ -63,13 +64,7 @@ const filterForm = (view: View, { sender, recipient, outcome, since }: HistoryQu
   html`<form class="filter" action="${linkTo(view, 'history')}" method="get">
     ${field({ name: 'recipient', label: 'Recipient', value: recipient, example: 'ann@example.com' })}
     ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
-    ${choice('Outcome', 'outcome', outcome, [
-      { value: '', text: 'any' },
-      { value: 'delivered', text: 'delivered' },
-      { value: 'bounced', text: 'bounced' },
-      { value: 'expired', text: 'expired' },
-      { value: 'removed', text: 'removed' },
-    ])}
+    ${choice('Outcome', 'outcome', outcome, [{ value: '', text: 'any' }, ...FINAL_STATES.map((state) => ({ value: state, text: state }))])}
     ${field({ name: 'since', label: 'Left within', value: since, example: '1d' })}
     <button type="submit">Show</button>
   </form>`

@@ -1,4 +1,6 @@
 /** One message: why it is in the queue, every attempt with its reply, and the attempts that are planned. */
+import type { OperationName } from '../../queue/operation-request.ts'
+import { buttonText } from './operation-screens.ts'
 import type { FutureJson } from '../../resources/future-attempts-json.ts'
 import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -27,39 +29,29 @@ const WAITS: Readonly<Record<MessageStoryJson['waits_for'], string>> = {
 }
 
 /** Operations that can change a message in its queue. */
-function verbsOf({ queue_name: queue }: MessageStoryJson): readonly (readonly [string, string])[] {
+function verbsOf({ queue_name: queue }: MessageStoryJson): readonly OperationName[] {
   switch (queue) {
     case 'hold':
-      return [
-        ['release', 'Release…'],
-        ['expire', 'Expire…'],
-        ['delete', 'Delete…'],
-      ] as const
+      return ['release', 'expire', 'delete']
     case 'corrupt':
-      return [['delete', 'Delete…']] as const
+      return ['delete']
     case 'trash':
-      return [['restore', 'Restore…']] as const
+      return ['restore']
     case 'gone':
       return []
     case 'incoming':
     case 'active':
     case 'deferred':
-      return [
-        ['flush', 'Flush…'],
-        ['hold', 'Hold…'],
-        ['requeue', 'Requeue…'],
-        ['expire', 'Expire…'],
-        ['delete', 'Delete…'],
-      ] as const
+      return ['flush', 'hold', 'requeue', 'expire', 'delete']
   }
 }
 
 const buttonsOf = (view: View, message: MessageStoryJson): Part =>
   view.requester.mayOperate
-    ? verbsOf(message).map(([verb, text]) =>
+    ? verbsOf(message).map((verb) =>
         buttonLink(
           linkTo(view, 'operations/new', { operation: verb, scope: 'ids', id: message.queue_id, back: `messages/${message.queue_id}` }),
-          text,
+          buttonText(verb),
         ),
       )
     : null

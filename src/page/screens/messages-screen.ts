@@ -1,4 +1,7 @@
 /** The messages that match a filter, with the operations on those that are checked or on all of them. */
+import { buttonText } from './operation-screens.ts'
+import { OPERATIONS, type OperationName } from '../../queue/operation-request.ts'
+import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { MessageCountJson, MessagePageJson, PageEntryJson } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
@@ -29,25 +32,15 @@ export type MessageOrder = (typeof MESSAGE_ORDERS)[number]
 /** The order as a parameter of the query; null for the default order. */
 const inQuery = (order: MessageOrder): MessageOrder | null => (order === MESSAGE_ORDERS[0] ? null : order)
 
-const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash']
-
-/** Operations on messages, in the order of their buttons. */
-export const VERBS = [
-  ['flush', 'Flush…'],
-  ['hold', 'Hold…'],
-  ['release', 'Release…'],
-  ['requeue', 'Requeue…'],
-  ['expire', 'Expire…'],
-  ['delete', 'Delete…'],
-  ['restore', 'Restore…'],
-] as const
-
 /** Fields that are always visible. The others are behind “More conditions”. */
 const ALWAYS_VISIBLE: ReadonlySet<FilterName> = new Set(['sender', 'recipient', 'destination', 'queue', 'reply'])
 
 const filterField = (filter: FilterText, { name, kind, label, example }: (typeof FILTER_FIELDS)[number]): Html =>
   kind === 'queue'
-    ? choice(label, name, filter[name], [{ value: '', text: 'any' }, ...QUEUES.map((one) => ({ value: one, text: one }))])
+    ? choice(label, name, filter[name], [
+        { value: '', text: 'any' },
+        ...[...QUEUE_NAMES, 'trash'].map((one) => ({ value: one, text: one })),
+      ])
     : field({ name, label, value: filter[name], example })
 
 const filterForm = (view: View, { filter }: MessagesFacts): Html => {
@@ -118,8 +111,8 @@ function columnsOf(view: View): readonly Column<PageEntryJson>[] {
 }
 
 /** Verbs that make sense for the queue of the filter. */
-const verbsFor = (queue: string): readonly (readonly [string, string])[] =>
-  VERBS.filter(([verb]) => {
+const verbsFor = (queue: string): readonly OperationName[] =>
+  OPERATIONS.filter((verb) => {
     if (verb === 'restore') return queue === 'trash'
     if (verb === 'release') return queue === 'hold' || queue === ''
     return queue !== 'trash' || verb === 'delete'
@@ -134,7 +127,7 @@ function actionBar({ filter, count: matching }: MessagesFacts): Html {
       <label><input type="radio" name="scope" value="filter" /> ${all}</label>
     </fieldset>
     <p class="buttons">
-      ${verbsFor(filter.queue).map(([verb, text]) => html`<button type="submit" name="operation" value="${verb}">${text}</button>`)}
+      ${verbsFor(filter.queue).map((verb) => html`<button type="submit" name="operation" value="${verb}">${buttonText(verb)}</button>`)}
     </p>
   </div>`
 }

@@ -1,4 +1,5 @@
 /** The figures of the first screen: rates, queues, and messages by age. */
+import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { NowJson, SeriesJson } from '../../resources/status-json.ts'
 import { bar, thinned } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
@@ -63,13 +64,11 @@ const rangeLinks = (view: View, chosen: ShownSeries['range']): Html =>
     )}
   </nav>`
 
-const QUEUES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
-
 /** The queues with their counts, if these are known. Each count leads to the messages behind it. */
 export function queueStrip(view: View, now: NowJson | null): Html {
   const figure = (counted: (known: NowJson) => number): number | null => (now === null ? null : counted(now))
   const entries = [
-    ...QUEUES.map(
+    ...QUEUE_NAMES.map(
       (name) =>
         [
           name,

@@ -1,4 +1,5 @@
 /** An operation in its three steps: the dry run, the progress, and the result with its undo. */
+import type { OperationName } from '../../queue/operation-request.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
 import type { Screen } from '../markup/frame.ts'
@@ -11,8 +12,6 @@ import { byteSize, clockTime, count, distance, messages, plural } from '../marku
 import { transferText } from '../../presentation/text.ts'
 import type { View } from '../markup/view.ts'
 
-export type OperationVerb = 'flush' | 'hold' | 'release' | 'requeue' | 'expire' | 'delete' | 'restore'
-
 interface Verb {
   readonly name: string
   /** Consequences of the operation, for the dry run. */
@@ -21,7 +20,7 @@ interface Verb {
   readonly past: string
 }
 
-const TEXTS: Readonly<Record<OperationVerb, Verb>> = {
+const TEXTS: Readonly<Record<OperationName, Verb>> = {
   flush: { name: 'Flush', about: 'All of them become due now. Destinations that are dead are tried again.', past: 'made due' },
   hold: {
     name: 'Hold',
@@ -47,7 +46,10 @@ const TEXTS: Readonly<Record<OperationVerb, Verb>> = {
   restore: { name: 'Restore', about: 'They return from the trash to the queue.', past: 'restored' },
 }
 
-const isVerb = (operation: string): operation is OperationVerb => operation in TEXTS
+/** Text of the button that leads to the dry run: `Flush…`. */
+export const buttonText = (operation: OperationName): string => `${TEXTS[operation].name}…`
+
+const isVerb = (operation: string): operation is OperationName => operation in TEXTS
 
 /** Texts of an operation. An operation of a later version has its name as its text. */
 const textsOf = (operation: string): Verb =>

@@ -3,7 +3,7 @@
  * labels of their own.
  */
 import { withTimeout, type Clock, type Duration } from '../../system/clock.ts'
-import type { QueueName } from '../../mail/message.ts'
+import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import type { DestinationState, LiveDestination } from '../../store/destination-status.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
@@ -34,7 +34,6 @@ export interface MetricSources {
 
 /** Number of destinations with labels: those with the most recipients waiting or in delivery. */
 const TOP = 20
-const QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold', 'corrupt']
 /**
  * A scrape waits this long for the counts. The first count of a large queue takes longer, and the gauges have no values until it has ended.
  */
@@ -60,7 +59,7 @@ function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSourc
   const count = async () => {
     const counted = await completeTally(() => tally(TOP))
     // The count has no row for an empty queue.
-    for (const gauge of [messages, recipients, oldest]) for (const queue of QUEUES) gauge.set({ queue }, 0)
+    for (const gauge of [messages, recipients, oldest]) for (const queue of QUEUE_NAMES) gauge.set({ queue }, 0)
     for (const { queue, messages: of, recipients: to, oldestArrival } of counted.queues) {
       messages.set({ queue }, of)
       recipients.set({ queue }, to)
