@@ -23,6 +23,7 @@ import type { QueueTally } from './queue-tally.ts'
 import type {
   ContentId,
   NoticeDue,
+  Placement,
   DeliveryRequest,
   DestinationName,
   FinalState,
@@ -271,6 +272,33 @@ export type Operation =
   | { readonly kind: 'delete'; readonly now: QueueTime; readonly purge: boolean }
   /** Takes the message out of the trash. A message that was on hold when an operation deleted it is on hold again. */
   | { readonly kind: 'restore' }
+
+/** Whether an operation applies to mail of a placement. Its recipients decide then whether it has an effect. */
+export function appliesAt(operation: Operation, placement: Placement): boolean {
+  switch (operation.kind) {
+    case 'flush':
+    case 'hold':
+      return placement === 'queued'
+    case 'release':
+      return placement === 'hold' || placement === 'corrupt'
+    case 'restore':
+      return placement === 'trash'
+    case 'expire':
+    case 'requeue':
+      return placement !== 'trash'
+    case 'delete':
+      return operation.purge || placement !== 'trash'
+  }
+}
+
+/** False for an operation after which no destination has to be scheduled. */
+export const makesMailDue = ({ kind }: Operation): boolean => kind !== 'hold' && kind !== 'delete'
+
+/**
+ * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
+ * next pruning purges the message.
+ */
+export const PURGE_PENDING: QueueTime = 0
 
 /** An operation with the message it applies to. */
 export interface MessageOperation {

@@ -1,8 +1,8 @@
 /** The contract of the store, without disks; on-disk.test.ts and postgres.test.ts have the others. */
 import type { OwnerId } from '../../src/mail/message.ts'
 import { SHARDS } from '../../src/store/membership/shards.ts'
-import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
-import { MemoryMoves } from '../../src/store/memory/memory-moves.ts'
+import { joinMemoryQueue } from '../support/memory-node-table.ts'
+import { MemoryMoves } from '../support/memory-moves.ts'
 import { emptyQueue, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'

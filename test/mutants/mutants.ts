@@ -162,17 +162,12 @@ export const MUTANTS: readonly Mutant[] = [
   ),
 
   // operators
-  mutant(
-    'held mail is tried',
-    OPERATING,
-    "return held.placement === 'queued' && move(held, 'hold')",
-    "return held.placement === 'queued' && ((held.placement = 'hold'), true)",
-  ),
+  mutant('held mail is tried', OPERATING, "return move(held, 'hold')", "return ((held.placement = 'hold'), true)"),
   mutant(
     'released mail stays parked',
     OPERATING,
-    "return (held.placement === 'hold' || held.placement === 'corrupt') && move(held, 'queued')",
-    "return (held.placement === 'hold' || held.placement === 'corrupt') && ((held.placement = 'queued'), true)",
+    "case 'release':\n      return move(held, 'queued')",
+    "case 'release':\n      return ((held.placement = 'queued'), true)",
   ),
   mutant('an outcome ends a hold', RECIPIENT, "one.state = placement === 'queued' ? 'waiting' : 'parked'", "one.state = 'waiting'"),
   mutant(

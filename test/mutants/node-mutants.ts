@@ -2,7 +2,7 @@
 import type { Mutant } from './mutants.ts'
 
 const MEMORY = 'src/store/memory/memory-store.ts'
-const NODES = 'src/store/memory/memory-node-table.ts'
+const NODES = 'test/support/memory-node-table.ts'
 const LEASE = 'src/store/membership/node-lease.ts'
 const OBSERVATIONS = 'src/store/membership/node-observations.ts'
 const CHANGES = 'src/queue/scheduler/node-changes.ts'

@@ -1,5 +1,5 @@
 /** An authority that rotates refresh tokens, and the nodes of a queue that ask it, in virtual time. */
-import { joinMemoryQueue } from '../../src/store/memory/memory-node-table.ts'
+import { joinMemoryQueue } from '../support/memory-node-table.ts'
 import type { MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
 import { sharedGrantsIn, type SharedGrants } from '../../src/oauth/shared-grant.ts'

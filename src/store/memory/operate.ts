@@ -6,15 +6,22 @@ import { placementBefore } from './held-operations.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
-import type { DestinationDue, MessageOperation, Operation, OperationResult } from '../queue-store.ts'
+import {
+  appliesAt,
+  makesMailDue,
+  PURGE_PENDING,
+  type DestinationDue,
+  type MessageOperation,
+  type Operation,
+  type OperationResult,
+} from '../queue-store.ts'
 
 export function applyOperation(queue: MemoryQueue, { message: id, operation, events }: MessageOperation): OperationResult {
   const held = queue.messages.get(id)
   if (held === undefined) return { changed: false, woken: [] }
   const changed = apply(queue, held, operation)
   if (changed) queue.outbox.keep(events)
-  // A hold or a deletion makes no mail due, so no destination has to be scheduled.
-  if (!changed || operation.kind === 'hold' || operation.kind === 'delete') return { changed, woken: [] }
+  if (!changed || !makesMailDue(operation)) return { changed, woken: [] }
   const entry = queue.messages.get(operation.kind === 'requeue' ? operation.newId : id)
   const destinations = entry === undefined ? [] : [...destinationsOf(entry)]
   return { changed, woken: destinations.flatMap((destination) => due(queue, destination)) }
@@ -43,24 +50,24 @@ export function depart(queue: MemoryQueue, { message, forcedExpire, warnings, re
 }
 
 function apply(queue: MemoryQueue, held: HeldMessage, operation: Operation): boolean {
+  if (!appliesAt(operation, held.placement)) return false
   switch (operation.kind) {
     case 'flush':
-      return held.placement === 'queued' && flush(held, operation.now)
+      return flush(held, operation.now)
     case 'hold':
-      return held.placement === 'queued' && move(held, 'hold')
+      return move(held, 'hold')
     case 'release':
-      return (held.placement === 'hold' || held.placement === 'corrupt') && move(held, 'queued')
+      return move(held, 'queued')
     case 'restore':
-      return held.placement === 'trash' && restore(queue, held)
+      return restore(queue, held)
     case 'expire':
-      if (held.placement === 'trash' || held.forcedExpire) return false
+      if (held.forcedExpire) return false
       held.forcedExpire = true
       return true
     case 'requeue':
-      return held.placement !== 'trash' && requeue(queue, held, operation)
+      return requeue(queue, held, operation)
     case 'delete':
-      if (operation.purge) return purge(queue, held, operation.now)
-      return held.placement !== 'trash' && discard(held, operation.now)
+      return operation.purge ? purge(queue, held, operation.now) : discard(held, operation.now)
   }
 }
 
@@ -125,7 +132,7 @@ function discard(held: HeldMessage, deletedAt: QueueTime): boolean {
 
 /** Deletes a message permanently. When a recipient is in delivery, the next pruning deletes the message instead. */
 function purge(queue: MemoryQueue, held: HeldMessage, now: QueueTime): boolean {
-  if (held.recipients.some((one) => one.state === 'leased')) return held.deletedAt !== 0 && discard(held, 0)
+  if (held.recipients.some((one) => one.state === 'leased')) return held.deletedAt !== PURGE_PENDING && discard(held, PURGE_PENDING)
   const live = held.recipients.filter(isLive)
   for (const one of live) remove(one, now)
   noteTraffic(queue, 'deleted', now, live.length)

@@ -6,7 +6,16 @@ import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import type { DestinationName, MessageId, Placement, RecipientId } from '../../mail/message.ts'
 import type { OperationRound } from '../audit-log.ts'
-import type { DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../queue-store.ts'
+import {
+  appliesAt,
+  makesMailDue,
+  PURGE_PENDING,
+  type DestinationDue,
+  type MessageOperation,
+  type Move,
+  type Operation,
+  type OperationResult,
+} from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
 import type { AuditRows, Operated } from './audit/audit-rows.ts'
 import { isSoundRecipient, recipientCrc } from './file/checksums.ts'
@@ -16,14 +25,6 @@ import type { Requeueing } from './requeueing.ts'
 import type { MessageRow, RecipientRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
-/**
- * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
- * next pruning purges the message.
- */
-const PURGE_PENDING: QueueTime = 0
-
-/** Operations that make no mail due, so that no destination has to be scheduled. */
-const ADDS_NO_DUE_MAIL: ReadonlySet<Operation['kind']> = new Set(['hold', 'delete'])
 const NO_DESTINATIONS: readonly DestinationDue[] = []
 
 type Deletion = Extract<Operation, { readonly kind: 'delete' }>
@@ -106,10 +107,11 @@ export class Operating {
 
   #one(message: MessageId, operation: Operation, operated: Operated[]): OperationResult {
     const placement = this.#placement.get(message)
-    if (placement === undefined || !this.#apply(message, placement, operation)) return { changed: false, woken: NO_DESTINATIONS }
+    if (placement === undefined || !appliesAt(operation, placement) || !this.#apply(message, operation))
+      return { changed: false, woken: NO_DESTINATIONS }
     operated.push([message, placement])
     if (operation.kind === 'requeue') operated.push([operation.newId, 'queued'])
-    if (ADDS_NO_DUE_MAIL.has(operation.kind)) return { changed: true, woken: NO_DESTINATIONS }
+    if (!makesMailDue(operation)) return { changed: true, woken: NO_DESTINATIONS }
     const entry = operation.kind === 'requeue' ? operation.newId : message
     return { changed: true, woken: this.#due(this.#destinations.all({ message: entry })) }
   }
@@ -143,20 +145,20 @@ export class Operating {
   }
 
   /** Applies an operation. Returns whether the message was changed. */
-  #apply(message: MessageId, placement: Placement, operation: Operation): boolean {
+  #apply(message: MessageId, operation: Operation): boolean {
     switch (operation.kind) {
       case 'flush':
-        return placement === 'queued' && this.#flush.run({ message, now: operation.now }).changes > 0
+        return this.#flush.run({ message, now: operation.now }).changes > 0
       case 'hold':
-        return placement === 'queued' && this.#move(message, 'hold')
+        return this.#move(message, 'hold')
       case 'release':
-        return (placement === 'hold' || placement === 'corrupt') && this.#move(message, 'queued')
+        return this.#move(message, 'queued')
       case 'restore':
-        return placement === 'trash' && this.#restore(message)
+        return this.#restore(message)
       case 'expire':
-        return placement !== 'trash' && this.#expire.run(message).changes > 0
+        return this.#expire.run(message).changes > 0
       case 'requeue':
-        return placement !== 'trash' && this.#requeueing.requeue(this.#rowOf(message), operation)
+        return this.#requeueing.requeue(this.#rowOf(message), operation)
       case 'delete':
         return this.purge(this.#rowOf(message), operation.now)
     }

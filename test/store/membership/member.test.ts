@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { MINUTE, SECOND, sleep, type Clock, type Duration } from '../../../src/system/clock.ts'
 import { NOTHING_TAKEN } from '../../../src/store/membership/taken-back.ts'
-import { joinMemoryQueue } from '../../../src/store/memory/memory-node-table.ts'
+import { joinMemoryQueue } from '../../support/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
 import { Member, type MembershipEvent } from '../../../src/store/membership/member.ts'
 import type { MembershipListener } from '../../../src/store/membership/membership.ts'

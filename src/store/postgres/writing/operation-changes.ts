@@ -4,7 +4,7 @@
  */
 import { queueIdOf, type Placement, type RecipientId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
-import type { Operation } from '../../queue-store.ts'
+import { appliesAt, PURGE_PENDING, type Operation } from '../../queue-store.ts'
 import type { MessageRow, RecipientRow } from './rows.ts'
 
 /** A message with its recipients, locked. */
@@ -14,12 +14,6 @@ export interface HeldMessage {
   /** True for a message in the trash that was on hold when an operation deleted it. */
   readonly wasHeld?: boolean
 }
-
-/**
- * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
- * next pruning purges the message.
- */
-const PURGE_PENDING: QueueTime = 0
 
 type Requeue = Extract<Operation, { kind: 'requeue' }>
 
@@ -45,24 +39,22 @@ const staysWithout = (recipients: readonly RecipientRow[]): boolean =>
 
 /** The changes of one operation; empty when it has no effect. */
 export function changesOf(held: HeldMessage, operation: Operation): readonly Change[] {
-  const { placement } = held.row
+  if (!appliesAt(operation, held.row.placement)) return []
   switch (operation.kind) {
     case 'flush':
       return flushed(held, operation.now)
     case 'hold':
-      return placement === 'queued' ? [placed(held, 'hold'), { kind: 'park', ids: idsOf(held.recipients.filter(isLive)) }] : []
+      return [placed(held, 'hold'), { kind: 'park', ids: idsOf(held.recipients.filter(isLive)) }]
     case 'release':
-      return placement === 'hold' || placement === 'corrupt' ? queued(held) : []
+      return queued(held)
     case 'restore':
-      if (placement !== 'trash') return []
       return held.wasHeld === true ? [placed(held, 'hold')] : queued(held)
     case 'expire':
-      return placement === 'trash' || held.row.forced_expire ? [] : [{ kind: 'expire', held }]
+      return held.row.forced_expire ? [] : [{ kind: 'expire', held }]
     case 'requeue':
-      return placement === 'trash' ? [] : requeued(held, operation)
+      return requeued(held, operation)
     case 'delete':
-      if (operation.purge) return purged(held, operation.now)
-      return placement === 'trash' ? [] : discarded(held, operation.now)
+      return operation.purge ? purged(held, operation.now) : discarded(held, operation.now)
   }
 }
 

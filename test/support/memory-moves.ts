@@ -2,9 +2,9 @@
  * Implements MoveStore over a queue in memory with a sole owner. A message that is out of the queue, or not yet in it, is in a map of its
  * own.
  */
-import { isLive, queueIdOf, type MessageId } from '../../mail/message.ts'
-import type { QueueTime } from '../../system/clock.ts'
-import type { MessageDetails } from '../queue-reader.ts'
+import { isLive, queueIdOf, type MessageId } from '../../src/mail/message.ts'
+import type { QueueTime } from '../../src/system/clock.ts'
+import type { MessageDetails } from '../../src/store/queue-reader.ts'
 import {
   liveRecipients,
   movedRecord,
@@ -18,11 +18,19 @@ import {
   type MoveTarget,
   type Origin,
   type QueueIdentity,
-} from '../move-store.ts'
-import type { AuditId } from '../audit-log.ts'
-import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
-import { takeEntry } from './held-operations.ts'
-import { accessId, addToken, inOrder, newMessage, noteTraffic, type HeldMessage, type MemoryQueue } from './queue-state.ts'
+} from '../../src/store/move-store.ts'
+import type { AuditId } from '../../src/store/audit-log.ts'
+import type { DestinationDue, DestinationRecord } from '../../src/store/queue-store.ts'
+import { takeEntry } from '../../src/store/memory/held-operations.ts'
+import {
+  accessId,
+  addToken,
+  inOrder,
+  newMessage,
+  noteTraffic,
+  type HeldMessage,
+  type MemoryQueue,
+} from '../../src/store/memory/queue-state.ts'
 
 export class MemoryMoves implements MoveStore {
   readonly #queue: MemoryQueue

@@ -1,8 +1,8 @@
 /** NodeTable over a queue in memory, which several nodes of one process share. */
-import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
-import type { ProviderDirectory } from '../../config/provider-directory.ts'
-import type { QueueTime } from '../../system/clock.ts'
-import type { Recall, TakenBack } from '../membership/taken-back.ts'
+import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../src/mail/message.ts'
+import type { ProviderDirectory } from '../../src/config/provider-directory.ts'
+import type { QueueTime } from '../../src/system/clock.ts'
+import type { Recall, TakenBack } from '../../src/store/membership/taken-back.ts'
 import {
   NO_ARRIVALS,
   type Arrivals,
@@ -12,14 +12,14 @@ import {
   type NodeTable,
   type RecallAnswer,
   type Takeover,
-} from '../membership/node-table.ts'
-import { shardUnder } from '../membership/shard-keys.ts'
-import { SHARDS, type Shard } from '../membership/shards.ts'
-import { Fenced, type QueueStore } from '../queue-store.ts'
-import type { QueueReader } from '../queue-reader.ts'
-import { openShared } from './memory-store.ts'
-import { membersOf, type HeldNode, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
-import { removeOwner } from './recovery.ts'
+} from '../../src/store/membership/node-table.ts'
+import { shardUnder } from '../../src/store/membership/shard-keys.ts'
+import { SHARDS, type Shard } from '../../src/store/membership/shards.ts'
+import { Fenced, type QueueStore } from '../../src/store/queue-store.ts'
+import type { QueueReader } from '../../src/store/queue-reader.ts'
+import { openShared } from '../../src/store/memory/memory-store.ts'
+import { membersOf, type HeldNode, type HeldRecipient, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
+import { removeOwner } from '../../src/store/memory/recovery.ts'
 
 export interface JoiningNode {
   readonly name: string
