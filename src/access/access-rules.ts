@@ -14,7 +14,7 @@ import { LookupFailed, type LookupTable } from '../rewriting/lookup-table.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Net } from '../system/net.ts'
 import { parseAccessResult, type AccessAction, type NamedRestrictions } from './access-action.ts'
-import { LIST_NAMES, type AccessTables, type ListName, type OpenRestriction } from './access-tables.ts'
+import { LIST_NAMES, type ListenerAccess, type ListName, type OpenRestriction } from './access-tables.ts'
 import type { AccessEntries } from './access-entries.ts'
 import { describeSubject, type AccessRequest, type Subject } from './access-request.ts'
 import { addressForms, clientForms } from './lookup-forms.ts'
@@ -39,7 +39,7 @@ export interface AccessDecision {
 
 export interface AccessRulesDeps {
   readonly config: AddressSettings & Pick<Config, 'smtpd_policy_service_default_action' | 'smtpd_restriction_classes'>
-  readonly tables: AccessTables
+  readonly tables: ListenerAccess
   /** Entries of commands, which come first in the list of their subject. */
   readonly entries: Pick<AccessEntries, 'isEmpty' | 'find'>
   readonly net: Pick<Net, 'lookupMx' | 'lookupAddresses'>

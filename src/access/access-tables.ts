@@ -1,5 +1,7 @@
 /** Opens the access tables of all lists of restrictions, and smtpd_sender_login_maps. */
-import type { Config } from '../config/options.ts'
+import type { Config, ListenerSettings } from '../config/options.ts'
+import { atListener } from '../config/smtpd-listeners.ts'
+import type { TableSource } from '../config/values/lookup-tables.ts'
 import type { AccessCheck, Restriction, RestrictionRule } from '../config/values/restrictions.ts'
 import { constantOf, type ResultText } from '../patterns/result-text.ts'
 import { openTable, type LookupTable } from '../rewriting/lookup-table.ts'
@@ -21,7 +23,8 @@ export type OpenRestriction = { readonly warnsOnly: boolean } & (
   | { readonly kind: AccessCheck; readonly table: LookupTable }
 )
 
-export interface AccessTables {
+/** Access tables of a listener. */
+export interface ListenerAccess {
   readonly lists: Readonly<Record<ListName, readonly OpenRestriction[]>>
   /** smtpd_restriction_classes by name. */
   readonly classes: ReadonlyMap<string, readonly OpenRestriction[]>
@@ -29,6 +32,11 @@ export interface AccessTables {
   readonly logins: LookupTable | null
   /** Null without relay_recipient_maps. */
   readonly relayRecipients: LookupTable | null
+}
+
+export interface AccessTables extends ListenerAccess {
+  /** Those of the `[[smtpd]]` tables, in the order of the configuration. */
+  readonly tables: readonly ListenerAccess[]
 }
 
 export interface OpenedAccess {
@@ -39,31 +47,52 @@ export interface OpenedAccess {
 
 export type AccessSettings = Pick<
   Config,
-  ListName | 'smtpd_sender_login_maps' | 'smtpd_restriction_classes' | 'relay_recipient_maps' | 'smtpd_policy_service_default_action'
+  | ListName
+  | 'smtpd_sender_login_maps'
+  | 'smtpd_restriction_classes'
+  | 'relay_recipient_maps'
+  | 'smtpd_policy_service_default_action'
+  | 'smtpd'
 >
 
 /** Opens the tables. Throws an Error that names the parameter, and the path or value of the first mistake. */
 export function openAccess(config: AccessSettings): OpenedAccess {
   const warnings: string[] = []
   const { smtpd_restriction_classes: classes } = config
-  const opened = (name: string, list: readonly Restriction[]) =>
+  const restrictionsOf = (name: string, list: readonly Restriction[]) =>
     list.map((restriction) => openRestriction(name, restriction, { classes, warnings }))
-  const lists = {
-    smtpd_client_restrictions: opened('smtpd_client_restrictions', config.smtpd_client_restrictions),
-    smtpd_sender_restrictions: opened('smtpd_sender_restrictions', config.smtpd_sender_restrictions),
-    smtpd_relay_restrictions: opened('smtpd_relay_restrictions', config.smtpd_relay_restrictions),
-    smtpd_recipient_restrictions: opened('smtpd_recipient_restrictions', config.smtpd_recipient_restrictions),
-  }
-  named('smtpd_policy_service_default_action', () => void parseAccessResult(config.smtpd_policy_service_default_action, classes))
-  const openedClasses = new Map([...classes].map(([name, list]) => [name, opened(`smtpd_restriction_classes: ${name}`, list)]))
-  const plain = (name: 'smtpd_sender_login_maps' | 'relay_recipient_maps'): LookupTable | null => {
-    if (config[name].length === 0) return null
-    const { table, warnings: others } = openTable(name, config[name], { readFile: readText, substitutes: true })
+  const tableOf = (name: 'smtpd_sender_login_maps' | 'relay_recipient_maps', sources: readonly TableSource[]): LookupTable | null => {
+    if (sources.length === 0) return null
+    const { table, warnings: others } = openTable(name, sources, { readFile: readText, substitutes: true })
     warnings.push(...others)
     return table
   }
-  const [logins, relayRecipients] = [plain('smtpd_sender_login_maps'), plain('relay_recipient_maps')]
-  return { access: { lists, classes: openedClasses, logins, relayRecipients }, warnings }
+  /** Opens the tables that the settings have; the others are those of `inherited`. */
+  const opened = (settings: ListenerSettings, inherited: Pick<ListenerAccess, 'lists' | 'logins'>) => {
+    const { smtpd_policy_service_default_action: action, smtpd_sender_login_maps: owners } = settings
+    const listOf = (name: ListName) => {
+      const list = settings[name]
+      return list === undefined ? inherited.lists[name] : restrictionsOf(name, list)
+    }
+    const lists = {
+      smtpd_client_restrictions: listOf('smtpd_client_restrictions'),
+      smtpd_sender_restrictions: listOf('smtpd_sender_restrictions'),
+      smtpd_relay_restrictions: listOf('smtpd_relay_restrictions'),
+      smtpd_recipient_restrictions: listOf('smtpd_recipient_restrictions'),
+    }
+    if (action !== undefined) named('smtpd_policy_service_default_action', () => void parseAccessResult(action, classes))
+    return { lists, logins: owners === undefined ? inherited.logins : tableOf('smtpd_sender_login_maps', owners) }
+  }
+  const own = opened(config, NOTHING)
+  const openedClasses = new Map([...classes].map(([name, list]) => [name, restrictionsOf(`smtpd_restriction_classes: ${name}`, list)]))
+  const relay = { ...own, classes: openedClasses, relayRecipients: tableOf('relay_recipient_maps', config.relay_recipient_maps) }
+  const tables = config.smtpd.map((one) => ({ ...relay, ...atListener(one, () => opened(one.settings, own)) }))
+  return { access: { ...relay, tables }, warnings }
+}
+
+const NOTHING: Pick<ListenerAccess, 'lists' | 'logins'> = {
+  lists: { smtpd_client_restrictions: [], smtpd_sender_restrictions: [], smtpd_relay_restrictions: [], smtpd_recipient_restrictions: [] },
+  logins: null,
 }
 
 /** Throws errors of `verify` with the name of the parameter. */

@@ -1,26 +1,26 @@
 /** Parameters of access control: which mail of which clients is taken. */
 import { tables } from './values/lookup-tables.ts'
-import { option } from './values/option.ts'
+import { option, perListener } from './values/option.ts'
 import { restrictionClasses, restrictions } from './values/restrictions.ts'
 import * as is from './values/values.ts'
 
 export const ACCESS_OPTIONS = {
-  smtpd_client_restrictions: option(
+  smtpd_client_restrictions: perListener(
     restrictions('check_client_access'),
     '',
     'Restrictions by client, applied at each RCPT before the other lists, see docs/access.md.',
   ),
-  smtpd_sender_restrictions: option(
+  smtpd_sender_restrictions: perListener(
     restrictions('check_sender_access'),
     '',
     'Restrictions by sender, applied at each RCPT after smtpd_client_restrictions.',
   ),
-  smtpd_relay_restrictions: option(
+  smtpd_relay_restrictions: perListener(
     restrictions('check_recipient_access'),
     'permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination',
     'Clients that may relay to any domain, applied at each RCPT after smtpd_sender_restrictions; it must refuse strangers.',
   ),
-  smtpd_recipient_restrictions: option(
+  smtpd_recipient_restrictions: perListener(
     restrictions('check_recipient_access'),
     '',
     'Restrictions by recipient, applied at each RCPT to recipients that the client may send to.',
@@ -35,13 +35,13 @@ export const ACCESS_OPTIONS = {
     '',
     'Lookup tables of all recipients in relay_domains, by address or @domain; others are refused with 550. Empty for no such list.',
   ),
-  smtpd_sender_login_maps: option(
+  smtpd_sender_login_maps: perListener(
     tables,
     '',
     'Lookup tables of the users that own a sender address, for reject_sender_login_mismatch and its variants.',
   ),
   smtpd_policy_service_timeout: option(is.duration, '100s', 'Time limit for a connection to a policy server, and for its answer.'),
-  smtpd_policy_service_default_action: option(
+  smtpd_policy_service_default_action: perListener(
     is.text,
     '451 4.3.5 Server configuration problem',
     'Action when a policy server does not answer twice.',

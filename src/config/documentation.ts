@@ -73,6 +73,14 @@ grant = "client_credentials" # or refresh_token, service_account
 client_id = "00000000-0000-0000-0000-000000000000"
 client_secret_file = "/etc/deferd/m365.secret"
 
+# listener beside those of smtpd_listen: parameters that differ there
+[[smtpd]]
+address = "0.0.0.0:587"
+tls = "encrypt" # or none (default), may, wrapper (TLS from the first byte)
+auth = "required" # or none (default), may
+upstream_proxy_protocol = "haproxy" # default: none
+smtpd_client_restrictions = ["permit_sasl_authenticated", "reject"]
+
 # recipient domain, .parent or next hop: parameters that differ there
 [destination."gmail.com"]
 destination_concurrency_limit = 5 # names lose default_
@@ -114,6 +122,12 @@ The heading of a \`[destination."…"]\` table is one of these, in lower or uppe
 Any other heading is refused. \`deferd check\` and the log of a start name a table of a next hop to which no route leads; where routes are in files, they
 cannot tell.
 
+A \`[[smtpd]]\` table may have each parameter that is marked ◆ below, under its full name, as \`-o\` of a service in Postfix’s master.cf; for this listener it
+takes the place of the parameter of the relay. Only TLS, AUTH and the PROXY protocol are not taken over from the relay: \`tls\`, \`auth\` and
+\`upstream_proxy_protocol\` are other names of \`smtpd_tls_security_level\`, \`smtpd_sasl_auth_enable\` and \`smtpd_upstream_proxy_protocol\`, with more values. What is
+counted or shared over all listeners is refused in a table: \`smtpd_process_limit\`, the limits of clients, users and senders, \`smtpd_sasl_users_file\`,
+\`smtpd_policy_service_timeout\` and \`smtpd_restriction_classes\`.
+
 `
 
 const ACCESS_TOKENS = `## Access tokens
@@ -144,6 +158,7 @@ with a \`device_url\`; \`deferd oauth list\` has the tables with their uses and 
 const PARAMETERS = `## Parameters
 
 Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.
+Those marked ◆ are also allowed in a \`[[smtpd]]\` table.
 
 | parameter | default | |
 | --- | --- | --- |
@@ -152,7 +167,7 @@ Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NA
 export function configurationPage(): string {
   const rows = Object.entries(OPTIONS).map(([name, option]) => {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
-    return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
+    return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : 'perListener' in option ? '◆ ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
   })
   return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${PARAMETERS}${rows.join('\n')}\n`
 }

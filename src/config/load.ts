@@ -10,6 +10,7 @@ import { noteUnknownOauth, readOauthTables } from './oauth-tables.ts'
 import { readProviderTable } from './provider-tables.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
+import { listenerTables, readListeners } from './smtpd-listeners.ts'
 import { semanticProblems, type Origins } from './meaning.ts'
 import { COMMAND_TABLE } from './values/oauth-table.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
@@ -134,6 +135,11 @@ export function configFrom(
 export const defaultConfig = (hostname = machineName()): LoadedConfig =>
   interpret(emptySettings(), { file: null, ignoredFile: null, hostname }, [])
 
+/** Values of the parameters; smtpd as it is written. */
+type ParameterValues = { -readonly [K in Exclude<OptionName, 'smtpd'>]: Config[K] } & {
+  readonly smtpd: readonly Readonly<Record<string, unknown>>[]
+}
+
 interface Facts extends Pick<LoadedConfig, 'file' | 'ignoredFile'> {
   readonly hostname: string
 }
@@ -147,13 +153,15 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
   })
   const maps = readTransportMaps(raw, problems)
   const transportTables = readTransportTables(raw, problems)
-  const parameters = Object.fromEntries(values) as { -readonly [K in OptionName]: Config[K] }
+  const parameters = Object.fromEntries(values) as ParameterValues
+  const listeners = listenerTables(parameters.smtpd, raw.parameters.get('smtpd'), expansion)
   const queueTimes = new QueueTimes(problems)
   // Times are compared with each other only if each of them is valid.
   const timed = TIMES.every((name) => !malformed.has(name))
   const bounces = timed ? queueTimes.check(parameters, '', (name) => raw.parameters.get(name)?.where) : 0
 
   const written = new Map(NAMES.map((name) => [name, writtenAs(name, asText(expansion.of(name).value))]))
+  written.set('smtpd', asText(listeners.map((table) => Object.fromEntries([...table].map(([key, { value }]) => [key, value])))))
   if (timed && bounces !== parameters.bounce_queue_lifetime) {
     parameters.bounce_queue_lifetime = bounces
     written.set('bounce_queue_lifetime', written.get('maximal_queue_lifetime') ?? '')
@@ -177,7 +185,8 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
     written.set('smtp_sasl_oauth', COMMAND_TABLE)
   }
   noteHeadings(raw, parameters, problems)
-  const tables = { transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events, oauth }
+  const smtpd = readListeners(listeners, raw.parameters.get('smtpd'), problems)
+  const tables = { smtpd, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events, oauth }
   const config: Config = { ...parameters, ...tables }
   noteUnknownOauth(config, raw, problems)
   throwProblems([...problems, ...semanticProblems(config, originsOf(raw, malformed))])
@@ -197,7 +206,7 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
 type Fit = (settings: DestinationSettings, inside: string, own: Parameters<typeof fitTable>[1]['own']) => DestinationSettings
 
 interface ProviderContext {
-  readonly parameters: Pick<Config, OptionName>
+  readonly parameters: ParameterValues
   readonly expansion: Expansion
   readonly fit: Fit
 }

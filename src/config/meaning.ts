@@ -14,7 +14,7 @@ import { parseDatabaseUrl } from './values/database-url.ts'
 import { assertFamily, listenAt } from './values/endpoints.ts'
 import { Networks } from './values/networks.ts'
 import type { NextHop } from './values/next-hop.ts'
-import type { Config, OptionName } from './options.ts'
+import type { Config, Listener, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
 import type { Problem } from './values/problem.ts'
 import { signedFieldsMistake, type SignedLists } from './values/signed-fields.ts'
@@ -131,7 +131,6 @@ function addressReaders(config: Config, { parameter, malformed }: Origins): Read
   const isDefault = (name: OptionName) => parameter(name) === undefined && !malformed.has(name)
   return {
     smtpd_listen: () => config.smtpd_listen.map((text) => listenAt(text, 'smtpd_listen', families)),
-    smtpd: () => config.smtpd.map(({ address }) => listenAt(address, 'smtpd', families)),
     admin_listen: () => {
       if (config.admin_listen !== '') listenAt(config.admin_listen, 'admin_listen', families)
       assertReach(config)
@@ -223,7 +222,22 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     where: origins.transportTables,
     read: () => assertTransportFamilies(parseTransport(text, config), config),
   }))
-  return [...given, ...maps, ...values, ...wrapperTrials(config, origins)]
+  return [
+    ...given,
+    ...maps,
+    ...values,
+    ...wrapperTrials(config, origins),
+    ...config.smtpd.flatMap((one) => listenerTrials(one, config, origins)),
+  ]
+}
+
+/** The address of a listener, and the values that differ there. */
+function listenerTrials({ address, settings, positions }: Listener, config: Config, origins: Origins): readonly Trial[] {
+  const values = { ...config, ...settings }
+  const readers = { ...addressReaders(values, origins), ...restrictionReaders(values) }
+  const own = Object.entries(readers).filter(([name]) => Object.hasOwn(settings, name))
+  const listens = address === '' ? [] : [['address', () => listenAt(address, 'smtpd', config.inet_protocols)] as const]
+  return [...listens, ...own].map(([name, read]) => ({ where: positions[name] ?? '', read }))
 }
 
 /** The levels of smtp_tls_wrappermode. None is checked when the relay's own level is malformed. */

@@ -18,6 +18,7 @@ import type { Option } from './values/option.ts'
 import { RETRY_OPTIONS } from './retry-options.ts'
 import { REWRITING_OPTIONS } from './rewriting-options.ts'
 import { SMTPD_OPTIONS } from './smtpd-options.ts'
+import type { ProxyProtocol } from './values/values.ts'
 
 /** All parameters, in the order of the documentation. */
 export const OPTIONS = {
@@ -42,8 +43,28 @@ type WithoutDefault<K extends string> = K extends `default_${infer Rest}` ? Rest
 /** Parameters of a `[destination."…"]` table. */
 export type DestinationSettings = { readonly [K in PerDestinationName as WithoutDefault<K>]?: ValueOf<Options[K]> | undefined }
 
+type PerListenerName = { [K in OptionName]: Options[K] extends { readonly perListener: true } ? K : never }[OptionName]
+
+/** Parameters of a `[[smtpd]]` table. */
+export type ListenerSettings = { readonly [K in PerListenerName]?: ValueOf<Options[K]> }
+
+/** A listener of the SMTP server. */
+export interface Listener {
+  readonly address: string
+  readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
+  readonly auth: 'none' | 'may' | 'required'
+  /** Protocol in which a proxy names the client of each connection; empty for none. */
+  readonly upstream_proxy_protocol: ProxyProtocol
+  /** Parameters that differ from those of the relay. */
+  readonly settings: ListenerSettings
+  /** Positions of the keys of its table, for problems that are found later. */
+  readonly positions: Readonly<Record<string, string>>
+}
+
 /** The validated configuration, with the names of the file. Times are in ms, sizes in bytes. */
-export type Config = { readonly [K in OptionName]: ValueOf<Options[K]> } & {
+export type Config = { readonly [K in Exclude<OptionName, 'smtpd'>]: ValueOf<Options[K]> } & {
+  /** Listeners of the `[[smtpd]]` tables. */
+  readonly smtpd: readonly Listener[]
   /** Recipient domain, `.parent` or `*`, mapped to `transport:nexthop`. */
   readonly transport_maps: ReadonlyMap<string, string>
   /** Lookup tables of transport_maps when it is not a TOML table. */

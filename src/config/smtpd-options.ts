@@ -1,13 +1,13 @@
 /** Parameters of receiving mail. */
-import { option } from './values/option.ts'
+import { option, perListener } from './values/option.ts'
 import * as is from './values/values.ts'
 
 export const SMTPD_OPTIONS = {
-  mynetworks: option(is.list, '127.0.0.0/8, [::1]/128', 'Networks of clients that may relay to any domain.'),
+  mynetworks: perListener(is.list, '127.0.0.0/8, [::1]/128', 'Networks of clients that may relay to any domain.'),
   relay_domains: option(is.list, '', 'Domains, with their subdomains, that all clients may send to.'),
-  message_size_limit: option(is.size, '10240000', 'Maximum size of a message, in bytes.'),
-  smtpd_recipient_limit: option(is.count(1), '1000', 'Maximum number of recipients in one SMTP transaction.'),
-  smtpd_recipient_overshoot_limit: option(
+  message_size_limit: perListener(is.size, '10240000', 'Maximum size of a message, in bytes.'),
+  smtpd_recipient_limit: perListener(is.count(1), '1000', 'Maximum number of recipients in one SMTP transaction.'),
+  smtpd_recipient_overshoot_limit: perListener(
     is.count(),
     '1000',
     'Recipients above smtpd_recipient_limit that are refused without counting as errors.',
@@ -19,85 +19,89 @@ export const SMTPD_OPTIONS = {
     'Maximum size of a header field, in bytes; the rest of a longer one is removed. Notices return at most so much of a header.',
   ),
   queue_minfree: option(is.size, '0', 'Free disk space in bytes below which mail is refused; at least 1.5 × message_size_limit.'),
-  smtpd_banner: option(is.text, '$myhostname ESMTP $mail_name', 'Text after 220 in the greeting.'),
-  smtpd_timeout: option(
+  smtpd_banner: perListener(is.text, '$myhostname ESMTP $mail_name', 'Text after 220 in the greeting.'),
+  smtpd_timeout: perListener(
     is.duration,
     '300s',
     'Time limit for one command or message of a client; received bytes extend it (smtpd_min_data_rate).',
   ),
-  smtpd_min_data_rate: option(
+  smtpd_min_data_rate: perListener(
     is.count(1),
     '500',
     'Minimum data rate in bytes per second: received bytes extend smtpd_timeout at this rate.',
   ),
-  smtpd_soft_error_limit: option(is.count(1), '10', 'Errors of a client after which each reply is delayed by smtpd_error_sleep_time.'),
-  smtpd_hard_error_limit: option(is.count(1), '20', 'Errors of a client after which it is disconnected.'),
-  smtpd_error_sleep_time: option(is.duration, '1s', 'Delay of replies above smtpd_soft_error_limit.'),
-  smtpd_junk_command_limit: option(
+  smtpd_soft_error_limit: perListener(is.count(1), '10', 'Errors of a client after which each reply is delayed by smtpd_error_sleep_time.'),
+  smtpd_hard_error_limit: perListener(is.count(1), '20', 'Errors of a client after which it is disconnected.'),
+  smtpd_error_sleep_time: perListener(is.duration, '1s', 'Delay of replies above smtpd_soft_error_limit.'),
+  smtpd_junk_command_limit: perListener(
     is.count(),
     '100',
     'Commands without mail (HELO, RSET, NOOP, VRFY, ETRN) above which each one counts as an error.',
   ),
-  smtpd_helo_required: option(is.flag, 'no', 'Refuse MAIL with 503 before HELO or EHLO.'),
-  disable_vrfy_command: option(is.flag, 'no', 'Refuse VRFY, and do not announce it.'),
-  smtpd_discard_ehlo_keywords: option(
+  smtpd_helo_required: perListener(is.flag, 'no', 'Refuse MAIL with 503 before HELO or EHLO.'),
+  disable_vrfy_command: perListener(is.flag, 'no', 'Refuse VRFY, and do not announce it.'),
+  smtpd_discard_ehlo_keywords: perListener(
     is.words(...is.EHLO_KEYWORDS),
     '',
     'Extensions that EHLO does not announce, and that are refused where a client uses them all the same.',
   ),
   fast_flush_domains: option(is.list, '$relay_domains', 'Domains, with their subdomains, whose mail clients may flush with ETRN.'),
-  smtpd_etrn_restrictions: option(
+  smtpd_etrn_restrictions: perListener(
     is.words('permit_mynetworks', 'permit_sasl_authenticated', 'permit', 'reject'),
     '',
     'Clients that may use ETRN; the first restriction that applies decides, and all clients may when none does.',
   ),
-  smtpd_forbid_bare_newline: option(
+  smtpd_forbid_bare_newline: perListener(
     is.oneOf('normalize', 'reject'),
     'normalize',
     'Lines that end in LF without CR: normalize makes them CRLF, reject refuses the message. Only CRLF.CRLF ends a message.',
   ),
-  smtpd_forbid_bare_newline_exclusions: option(is.list, '', 'Networks of clients whose LF.LF ends a message too.'),
-  smtpd_forbid_unauth_pipelining: option(
+  smtpd_forbid_bare_newline_exclusions: perListener(is.list, '', 'Networks of clients whose LF.LF ends a message too.'),
+  smtpd_forbid_unauth_pipelining: perListener(
     is.flag,
     'yes',
     'Refuse clients that send before the greeting, or pipeline where RFC 2920 does not allow it.',
   ),
   message_drop_headers: option(is.list, 'bcc, content-length, resent-bcc, return-path', 'Header fields that are removed from all mail.'),
-  smtpd_tls_security_level: option(
+  smtpd_tls_security_level: perListener(
     is.oneOf('none', 'may', 'encrypt'),
     'none',
     'STARTTLS on smtpd_listen: not offered (none), offered (may), or required before MAIL (encrypt).',
   ),
-  smtpd_tls_chain_files: option(
+  smtpd_tls_chain_files: perListener(
     is.list,
     '',
     'Files of keys, each followed by its certificate and chain (PEM), such as an RSA and an ECDSA key; instead of smtpd_tls_cert_file.',
   ),
-  smtpd_tls_cert_file: option(is.text, '', 'Server certificate with its chain (PEM).'),
-  smtpd_tls_key_file: option(is.text, '$smtpd_tls_cert_file', 'Private key of the server certificate (PEM).'),
-  smtpd_sasl_auth_enable: option(
+  smtpd_tls_cert_file: perListener(is.text, '', 'Server certificate with its chain (PEM).'),
+  smtpd_tls_key_file: perListener(is.text, '$smtpd_tls_cert_file', 'Private key of the server certificate (PEM).'),
+  smtpd_sasl_auth_enable: perListener(
     is.flag,
     'no',
     'Offer AUTH on smtpd_listen, over TLS only; authenticated clients may relay to any domain.',
   ),
   smtpd_sasl_users_file: option(is.text, '', 'File of SMTP users, as written by `deferd user`.'),
-  smtpd_upstream_proxy_protocol: option(
+  smtpd_upstream_proxy_protocol: perListener(
     is.proxyProtocol,
     '',
     'haproxy: each connection to smtpd_listen begins with a header of the PROXY protocol (1 or 2), whose client address counts.',
   ),
-  smtpd_upstream_proxy_timeout: option(is.duration, '5s', 'Time limit for the header of the PROXY protocol.'),
-  smtpd_authorized_xclient_hosts: option(
+  smtpd_upstream_proxy_timeout: perListener(is.duration, '5s', 'Time limit for the header of the PROXY protocol.'),
+  smtpd_authorized_xclient_hosts: perListener(
     is.list,
     '',
     'Networks of clients that may name the client of their mail by XCLIENT; limits of clients do not apply to them.',
   ),
-  smtpd_authorized_xforward_hosts: option(
+  smtpd_authorized_xforward_hosts: perListener(
     is.list,
     '',
     'Networks of clients that may describe the origin of their mail by XFORWARD, for the log.',
   ),
-  smtpd: option(is.listeners, '', '[[smtpd]] tables: further listeners, each with address, tls, auth and upstream_proxy_protocol.'),
+  smtpd: option(
+    is.listeners,
+    '',
+    '[[smtpd]] tables: further listeners, each with address, tls, auth, upstream_proxy_protocol, and parameters that differ there.',
+  ),
   anvil_rate_time_unit: option(is.duration, '60s', 'Period of the rate limits of clients.'),
   smtpd_client_connection_rate_limit: option(is.count(), '0', 'Maximum connections of one client in anvil_rate_time_unit; 0 for no limit.'),
   smtpd_client_message_rate_limit: option(is.count(), '0', 'Maximum messages of one client in anvil_rate_time_unit; 0 for no limit.'),
@@ -113,7 +117,11 @@ export const SMTPD_OPTIONS = {
     '$mynetworks',
     'Networks of clients without rate limits and without smtpd_client_connection_count_limit.',
   ),
-  smtpd_peername_lookup: option(is.flag, 'no', 'Look up the names of clients, in /etc/hosts and DNS, for the log and the Received line.'),
+  smtpd_peername_lookup: perListener(
+    is.flag,
+    'no',
+    'Look up the names of clients, in /etc/hosts and DNS, for the log and the Received line.',
+  ),
   smtpd_client_connection_count_limit: option(is.count(), '50', 'Maximum concurrent connections of one client; 0 for no limit.'),
   smtpd_process_limit: option(
     is.count(),

@@ -60,7 +60,13 @@ const pathOf = (table: string): string => table.replace(/^(?:texthash|file):/, '
 
 type PrivateFiles = Pick<
   Config,
-  'oauth' | 'smtpd_sasl_users_file' | 'smtp_sasl_password_maps' | 'smtpd_tls_key_file' | 'smtpd_tls_chain_files' | 'smtp_tls_key_file'
+  | 'oauth'
+  | 'smtpd'
+  | 'smtpd_sasl_users_file'
+  | 'smtp_sasl_password_maps'
+  | 'smtpd_tls_key_file'
+  | 'smtpd_tls_chain_files'
+  | 'smtp_tls_key_file'
 >
 
 /**
@@ -73,6 +79,7 @@ export function readableSecrets(config: PrivateFiles): readonly string[] {
     pathOf(config.smtp_sasl_password_maps),
     config.smtpd_tls_key_file,
     ...config.smtpd_tls_chain_files,
+    ...config.smtpd.flatMap(({ settings }) => [settings.smtpd_tls_key_file ?? '', ...(settings.smtpd_tls_chain_files ?? [])]),
     config.smtp_tls_key_file,
   ]
   const ofTables = [...config.oauth.values()].flatMap((table) => [

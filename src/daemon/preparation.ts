@@ -24,7 +24,7 @@ import { openRoutingTables } from '../delivery/routing/routing-tables.ts'
 import { openAccess } from '../access/access-tables.ts'
 import { openChecks } from '../checks/check-tables.ts'
 import { openTables } from '../rewriting/tables.ts'
-import { blocksOf, readCertificate } from '../config/smtpd-listeners.ts'
+import { listenersOf, readCertificate } from '../config/smtpd-listeners.ts'
 import { parseUsers } from '../access/users.ts'
 import { folderProblem } from '../store/queue-folder.ts'
 import { errorMessage } from '../system/caught-error.ts'
@@ -135,7 +135,9 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (loaded.ignoredFile !== null) steps.warn('configuration', ignoredFileWarning(loaded.ignoredFile))
   const notices = steps.take('notices', 'bounce_template_file', () => templatesOf(loaded))
   steps.warn('notices', ...(notices?.warnings ?? []))
-  steps.take('certificate of the server', 'smtpd_tls_cert_file', () => readCertificate(config))
+  steps.take('certificate of the server', 'smtpd_tls_cert_file', () =>
+    listenersOf(config).forEach((listener) => readCertificate(config, listener)),
+  )
   steps.take('admin port', 'admin_tls_cert_file', () => adminCertificate(config))
   const tls = steps.take('certificate of the client', 'smtp_tls_cert_file', () => readTlsFiles(config))
   const passwords = steps.take('logins', 'smtp_sasl_password_maps', () => ({ text: readPasswords(config) }))
@@ -203,7 +205,7 @@ const tablesWithoutMail = ({ config }: LoadedConfig): readonly string[] =>
 
 function readUsers({ config }: LoadedConfig, steps: Steps): void {
   const path = config.smtpd_sasl_users_file
-  const offering = blocksOf(config).filter(({ auth }) => auth !== 'none')
+  const offering = listenersOf(config).filter(({ auth }) => auth !== 'none')
   const unprotected = offering.filter(({ tls }) => tls === 'none').map(({ address }) => address)
   if (unprotected.length > 0) steps.warn('users', `AUTH is offered over TLS only, and ${unprotected.join(', ')} has no TLS: set it to may`)
   if (path !== '') {

@@ -1,6 +1,6 @@
 /** The SMTP server: listens through the Net port and creates a Connection for every client. */
-import type { Config } from '../config/options.ts'
-import type { Endpoint, Listener, Net } from '../system/net.ts'
+import type { Config, Listener } from '../config/options.ts'
+import type { Endpoint, Listener as OpenPort, Net } from '../system/net.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import type { DeadEnds } from '../delivery/routing/dead-ends.ts'
@@ -9,18 +9,17 @@ import type { Intake } from '../queue/intake/intake.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { AccessEntries } from '../access/access-entries.ts'
 import { AccessRules } from '../access/access-rules.ts'
-import type { AccessTables } from '../access/access-tables.ts'
+import type { AccessTables, ListenerAccess } from '../access/access-tables.ts'
 import { PolicyClient } from '../access/policy-client.ts'
 import { ClientLimits } from './client-limits.ts'
 import type { ServerContext } from './connection.ts'
 import { listenAt, openPort } from '../config/values/endpoints.ts'
-import type { ListenerBlock } from '../config/values/values.ts'
 import { HourlyLimits } from './hourly-limits.ts'
 import { OpenConnections } from './open-connections.ts'
-import { blocksOf, readCertificate } from '../config/smtpd-listeners.ts'
+import { listenersOf, readCertificate } from '../config/smtpd-listeners.ts'
 import type { FlushDomain } from './session.ts'
 import { peerName } from './peer-name.ts'
-import { SmtpServerAdapter, type SmtpServerAdapterDeps } from './smtp-server-adapter.ts'
+import { SmtpServerAdapter } from './smtp-server-adapter.ts'
 import { RelayPolicy } from './relay-policy.ts'
 import { Users } from '../access/users.ts'
 
@@ -59,17 +58,15 @@ export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
   const connections = new OpenConnections()
   const policies = new PolicyClient({ net, clock, timeout: () => config.smtpd_policy_service_timeout })
   const lasting = { connections, policies, hourly: new HourlyLimits(clock) }
-  let context = contextOf(deps, lasting)
-  const ports = new Ports(net, { connections, context: () => context })
-  await ports.apply(config)
+  const ports = new Ports(net, connections)
+  await ports.apply(config, contextsOf(deps, lasting))
   return {
     get listeners() {
       return ports.listeners
     },
     reload: async (changed) => {
-      await ports.apply(changed.config)
+      await ports.apply(changed.config, contextsOf({ ...deps, ...changed }, lasting))
       ;({ config } = changed)
-      context = contextOf({ ...deps, ...changed }, lasting)
     },
     close: async (grace) => {
       await ports.close()
@@ -81,19 +78,19 @@ export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
 
 /** An open port with the server of its connections, which a reload replaces. */
 interface Port {
-  readonly listener: Listener
+  readonly listener: OpenPort
   server: SmtpServerAdapter
 }
 
 /** The open ports, by address in the configuration. */
 class Ports {
   readonly #net: Net
-  readonly #shared: Pick<SmtpServerAdapterDeps, 'connections' | 'context'>
+  readonly #connections: OpenConnections
   #open: ReadonlyMap<string, Port> = new Map()
 
-  constructor(net: Net, shared: Pick<SmtpServerAdapterDeps, 'connections' | 'context'>) {
+  constructor(net: Net, connections: OpenConnections) {
     this.#net = net
-    this.#shared = shared
+    this.#connections = connections
   }
 
   get listeners(): readonly Endpoint[] {
@@ -101,23 +98,31 @@ class Ports {
   }
 
   /** Opens, keeps and closes ports as configured. Rejects without effect when a port cannot be opened. */
-  async apply(config: Config): Promise<void> {
-    const certificate = readCertificate(config)
+  async apply(config: Config, contextOf: (listener: Listener) => ServerContext): Promise<void> {
     const users = config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file)
-    const serverFor = (rules: ListenerBlock) => new SmtpServerAdapter({ ...this.#shared, rules, certificate, users })
-    const wanted = keyed(blocksOf(config))
+    const serverOf = (listener: Listener) =>
+      new SmtpServerAdapter({
+        connections: this.#connections,
+        context: contextOf(listener),
+        rules: listener,
+        certificate: readCertificate(config, listener),
+        users,
+      })
+    const wanted = new Map([...keyed(listenersOf(config))].map(([key, listener]) => [key, { listener, server: serverOf(listener) }]))
     const opened = new Map<string, Port>()
     try {
-      for (const [key, block] of wanted) if (!this.#open.has(key)) opened.set(key, await this.#openPort(block, config, serverFor(block)))
+      for (const [key, { listener, server }] of wanted) {
+        if (!this.#open.has(key)) opened.set(key, await this.#openPort(listener, config, server))
+      }
     } catch (error) {
       await closeAll(opened.values())
       throw error
     }
     const former = this.#open
     const open = new Map<string, Port>()
-    for (const [key, block] of wanted) {
+    for (const [key, { server }] of wanted) {
       const kept = former.get(key)
-      if (kept !== undefined) kept.server = serverFor(block)
+      if (kept !== undefined) kept.server = server
       const port = kept ?? opened.get(key)
       if (port !== undefined) open.set(key, port)
     }
@@ -129,9 +134,9 @@ class Ports {
     await closeAll(this.#open.values())
   }
 
-  async #openPort(block: ListenerBlock, config: Config, server: SmtpServerAdapter): Promise<Port> {
-    const at = listenAt(block.address, 'smtpd_listen', config.inet_protocols)
-    const option = config.smtpd.includes(block) ? '[[smtpd]] address' : 'smtpd_listen'
+  async #openPort(wanted: Listener, config: Config, server: SmtpServerAdapter): Promise<Port> {
+    const at = listenAt(wanted.address, 'smtpd_listen', config.inet_protocols)
+    const option = config.smtpd.includes(wanted) ? '[[smtpd]] address' : 'smtpd_listen'
     const current = { server }
     const listener = await openPort(option, at, () => this.#net.listen(at, (socket) => current.server.connect(socket)))
     return Object.assign(current, { listener })
@@ -143,13 +148,13 @@ async function closeAll(ports: Iterable<Port>): Promise<void> {
 }
 
 /** Listeners by address. A repeated address, such as two listeners on port 0, is numbered. */
-function keyed(blocks: readonly ListenerBlock[]): ReadonlyMap<string, ListenerBlock> {
+function keyed(listeners: readonly Listener[]): ReadonlyMap<string, Listener> {
   const seen = new Map<string, number>()
   return new Map(
-    blocks.map((block) => {
-      const nth = (seen.get(block.address) ?? 0) + 1
-      seen.set(block.address, nth)
-      return [`${block.address} ${nth}`, block]
+    listeners.map((listener) => {
+      const nth = (seen.get(listener.address) ?? 0) + 1
+      seen.set(listener.address, nth)
+      return [`${listener.address} ${nth}`, listener]
     }),
   )
 }
@@ -163,12 +168,17 @@ interface LastingParts {
   readonly hourly: HourlyLimits
 }
 
-function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { connections, policies, hourly }: LastingParts): ServerContext {
-  const { events, intake, flushDomain, deadEnds, access: tables, accessEntries: entries = NO_ENTRIES } = deps
+/** Returns the function that makes the context of a listener: the parts of all listeners, with the parameters that differ at this one. */
+function contextsOf(
+  { access, ...deps }: SmtpdDeps,
+  { connections, policies, hourly }: LastingParts,
+): (listener: Listener) => ServerContext {
+  const { config: relay, net, clock, acceptor, events, intake, flushDomain, deadEnds, accessEntries: entries = NO_ENTRIES } = deps
   const warn = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
+  const limits = new ClientLimits(relay, clock)
   const startedAt = clock.now().toString(36)
   let transactions = 0
-  return {
+  const contextOf = (config: Config, tables: ListenerAccess): ServerContext => ({
     settings: config,
     clock,
     acceptor,
@@ -177,7 +187,7 @@ function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { conne
       access: new RelayPolicy(config),
       deadEnds,
       events,
-      limits: new ClientLimits(config, clock),
+      limits,
       refusal: (size) => intake.refusal(size),
       flushDomain,
       restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),
@@ -187,5 +197,11 @@ function contextOf({ config, net, clock, acceptor, ...deps }: SmtpdDeps, { conne
     nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
     hasRoom: () => connections.haveRoom(config.smtpd_process_limit, clock.monotonic()),
     ended: (connection) => connections.delete(connection),
+  })
+  const shared = contextOf(relay, access)
+  return (listener) => {
+    const { settings } = listener
+    if (Object.keys(settings).length === 0) return shared
+    return contextOf({ ...relay, ...settings }, access.tables[relay.smtpd.indexOf(listener)] ?? access)
   }
 }

@@ -156,7 +156,8 @@ export class Session implements CommandHandler {
     const own = this.#forwarded?.isLocal ?? this.#identity.mayRelay
     // Members of the client that XFORWARD describes are not mixed with those of the session.
     const upstream = this.#forwarded === undefined ? undefined : upstreamOf(this.#forwarded)
-    return { envelope, declaredSize, handling, client: { ...this.client, ...session, local, own, upstream } }
+    const { message_size_limit: sizeLimit } = this.#context.settings
+    return { envelope, sizeLimit, declaredSize, handling, client: { ...this.client, ...session, local, own, upstream } }
   }
 
   /** Returns the reply to the end of the content. */

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerAuthentication, type SMTPServerAuthenticationResponse } from 'smtp-server'
 import { formatReply, type SmtpReply } from '../mail/smtp-reply.ts'
 import { peerAddress } from '../config/values/networks.ts'
-import type { ListenerBlock } from '../config/values/values.ts'
+import type { Listener } from '../config/options.ts'
 import type { ClientFailure } from '../telemetry/kinds/client-failures.ts'
 import { Connection, type ServerContext } from './connection.ts'
 import { checkSmtpServer, type AdapterSession } from './smtp-connection-adapter.ts'
@@ -19,10 +19,9 @@ import { UNKNOWN } from './peer-name.ts'
 import type { Users } from '../access/users.ts'
 
 export interface SmtpServerAdapterDeps {
-  /** Returns the current context, which a reload replaces. */
-  readonly context: () => ServerContext
+  readonly context: ServerContext
   readonly connections: { add(connection: OpenConnection): void; delete(connection: OpenConnection): void }
-  readonly rules: ListenerRules & Pick<ListenerBlock, 'upstream_proxy_protocol'>
+  readonly rules: ListenerRules & Pick<Listener, 'upstream_proxy_protocol'>
   readonly certificate: Certificate | null
   /** Null without smtpd_sasl_users_file. */
   readonly users: Users | null
@@ -37,7 +36,7 @@ export class SmtpServerAdapter extends SMTPServer {
   constructor(deps: SmtpServerAdapterDeps) {
     const wrapped = deps.rules.tls === 'wrapper'
     super({
-      name: deps.context().settings.myhostname,
+      name: deps.context.settings.myhostname,
       logger: false,
       hideENHANCEDSTATUSCODES: false,
       disableReverseLookup: true,
@@ -59,7 +58,7 @@ export class SmtpServerAdapter extends SMTPServer {
 
   #open(socket: Socket, address: string): void {
     const { context, connections, rules } = this.#deps
-    const connection = new Connection(this, socket, { context: context(), rules, id: String(++this.#count), address })
+    const connection = new Connection(this, socket, { context, rules, id: String(++this.#count), address })
     connections.add(connection)
     connection.init()
   }
@@ -67,7 +66,7 @@ export class SmtpServerAdapter extends SMTPServer {
   /** Waits for the PROXY header of a connection. Until then, the connection counts for smtpd_process_limit only. */
   #awaitHeader(socket: Socket, proxy: string): void {
     const { context, connections } = this.#deps
-    const { clock, settings, hasRoom } = context()
+    const { clock, settings, hasRoom } = context
     const handshake = new ProxyHandshake(socket, {
       clock,
       timeout: settings.smtpd_upstream_proxy_timeout,
@@ -81,7 +80,7 @@ export class SmtpServerAdapter extends SMTPServer {
     const refuse = (reply: SmtpReply, failure: ClientFailure = { what: 'rejected', reply }): void => {
       handshake.stop()
       connections.delete(handshake)
-      context().sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address: proxy }, failure })
+      context.sessions.events.emit({ kind: 'client-failure', client: { name: UNKNOWN, address: proxy }, failure })
       socket.write(`${formatReply(reply)}\r\n`)
       socket.destroySoon()
     }
@@ -113,6 +112,6 @@ export class SmtpServerAdapter extends SMTPServer {
   }
 
   #note(text: string): void {
-    this.#deps.context().sessions.events.emit({ kind: 'note', level: 'error', text: `smtpd: ${text}` })
+    this.#deps.context.sessions.events.emit({ kind: 'note', level: 'error', text: `smtpd: ${text}` })
   }
 }

@@ -107,7 +107,16 @@ const BROKEN: [name: string, broken: () => Broken, sentence: RegExp][] = [
   ['a host name with blanks', () => ({ argv: ['-o', 'myhostname=relay example com'] }), /is not a domain name/],
   ['a malformed listener', () => ({ toml: 'smtpd_listen = "localhost"' }), /smtpd_listen: expected an address and a port/],
   ['a malformed HTTP address', () => ({ toml: 'http_listen = "x:99999"' }), /http_listen: expected an address and a port/],
-  ['a malformed [[smtpd]] table', () => ({ toml: '[[smtpd]]\naddress = "[::1]:0"\ntls = "yes"' }), /smtpd: expected \[\[smtpd\]\] tables/],
+  [
+    'a malformed [[smtpd]] table',
+    () => ({ toml: '[[smtpd]]\naddress = "[::1]:0"\ntls = "yes"' }),
+    /deferd\.toml:3: \[\[smtpd\]\] tls: expected one of/,
+  ],
+  [
+    'a parameter of all listeners',
+    () => ({ toml: '[[smtpd]]\nsmtpd_process_limit = 9\naddress = "[::1]:0"' }),
+    /:2: smtpd_process_limit is a/,
+  ],
   ['a minimum above the maximum', () => ({ toml: 'minimal_backoff_time = "9h"' }), /minimal_backoff_time is above/],
   ['an unknown retry policy', () => ({ toml: 'retry_backoff = "sometimes"' }), /retry_backoff: /],
   ['a malformed time', () => ({ toml: 'smtp_connect_timeout = "soon"' }), /smtp_connect_timeout: expected a time/],
@@ -133,6 +142,18 @@ const BROKEN: [name: string, broken: () => Broken, sentence: RegExp][] = [
   ],
   ['malformed templates', () => ({ toml: `bounce_template_file = "${put('texts', 'nonsense')}"` }), /texts:1: /],
   ['TLS without a certificate', () => ({ toml: 'smtpd_tls_security_level = "may"' }), /there is no certificate$/],
+  [
+    'a missing access table of a listener',
+    () => ({
+      toml: `[[smtpd]]\naddress = "[::1]:0"\nsmtpd_client_restrictions = ["check_client_access texthash:${path('none')}"]`,
+    }),
+    /deferd\.toml:3: \[\[smtpd\]\] smtpd_client_restrictions: .*none/,
+  ],
+  [
+    'a missing certificate of a listener',
+    () => ({ toml: `[[smtpd]]\naddress = "[::1]:0"\ntls = "may"\nsmtpd_tls_cert_file = "${path('none')}"` }),
+    /deferd\.toml:4: \[\[smtpd\]\] smtpd_tls_cert_file: cannot read/,
+  ],
   ['a missing certificate', () => ({ toml: tls(path('none'), pems().key) }), /deferd\.toml:2: smtpd_tls_cert_file: cannot read/],
   ['a missing key', () => ({ toml: tls(pems().cert, path('none')) }), /deferd\.toml:3: smtpd_tls_key_file: cannot read/],
   ['a certificate that is none', () => ({ toml: tls(pems().garbage, pems().key) }), /are no certificate and its key/],

@@ -1,5 +1,5 @@
 import { defaultConfig } from '../../src/config/load.ts'
-import { readCertificate } from '../../src/config/smtpd-listeners.ts'
+import { listenersOf, readCertificate } from '../../src/config/smtpd-listeners.ts'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -162,7 +162,7 @@ describe('STARTTLS', () => {
 test('a listener may use TLS from the first byte, and may require AUTH', async () => {
   const blocks = {
     smtpd_listen: [],
-    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required', upstream_proxy_protocol: '' }],
+    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required', upstream_proxy_protocol: '', settings: {}, positions: {} }],
   } as const
   const world = await openSmtpd({ ...settings, ...blocks })
   const client = await world.connect(OUTSIDER)
@@ -178,7 +178,7 @@ test('a listener may use TLS from the first byte, and may require AUTH', async (
 test('a client of such a listener that does not start the handshake times out', async () => {
   const blocks = {
     smtpd_listen: [],
-    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: '' }],
+    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: '', settings: {}, positions: {} }],
   } as const
   const { connect, wait } = await openSmtpd({ ...settings, ...blocks })
   const client = await connect(OUTSIDER)
@@ -369,8 +369,10 @@ describe('smtpd_tls_chain_files', () => {
   test('has keys before their certificates, in files of their own or in one', async () => {
     const [key, cert] = [await filed('chain-key.pem', KEY), await filed('chain-cert.pem', CERTIFICATE + AUTHORITY)]
     const both = await filed('chain.pem', `# both\n${KEY}${CERTIFICATE}`)
-    for (const config of [chains(key, cert), chains(both)])
-      expect(readCertificate({ ...defaultConfig('x').config, ...config })?.key).toHaveLength(1)
+    for (const config of [chains(key, cert), chains(both)]) {
+      const [listener] = listenersOf({ ...defaultConfig('x').config, ...config })
+      expect(readCertificate({ ...defaultConfig('x').config, ...config }, listener!)?.key).toHaveLength(1)
+    }
     await expect(openSmtpd(chains(both, both))).resolves.toBeDefined()
   })
 

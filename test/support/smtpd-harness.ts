@@ -135,9 +135,11 @@ export interface SmtpdHarness {
   /** Domains flushed by ETRN. */
   readonly flushed: readonly string[]
   readonly smtpd: Smtpd
+  /** Applies this configuration to later connections. */
+  readonly reload: (config: Config) => Promise<void>
   readonly net: MemoryNet
-  /** Connects; `eager` is sent at once, before the greeting. */
-  readonly connect: (from?: string, eager?: string) => Promise<RawClient>
+  /** Connects to the n-th listener, counted from 0; `eager` is sent at once, before the greeting. */
+  readonly connect: (from?: string, eager?: string, listener?: number) => Promise<RawClient>
   /** Advances the clock by this time and runs all work that is due. */
   readonly wait: (time: Duration) => Promise<void>
   readonly of: <K extends QueueEvent['kind']>(kind: K) => Extract<QueueEvent, { kind: K }>[]
@@ -153,23 +155,28 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
   const seen: QueueEvent[] = []
   events.listen((event) => seen.push(event))
   const intake = new RecordingIntake(() => clock.now())
-  const acceptor = new Acceptor({ intake, config, clock, events })
   const flushed: string[] = []
   const flushDomain = (domain: string): boolean => flushed.push(domain) > 0
-  const router = new Router(config, openRoutingTables(config).tables)
+  const changing = (current: Config) => {
+    const router = new Router(current, openRoutingTables(current).tables)
+    const deadEnds = new DeadEnds({ config: current, net, clock, router, rewriting: Rewriting.of(current, openTables(current).tables) })
+    return {
+      config: current,
+      deadEnds,
+      acceptor: new Acceptor({ intake, config: current, clock, events }),
+      access: openAccess(current).access,
+    }
+  }
   const smtpd = await startSmtpd({
-    deadEnds: new DeadEnds({ config, net, clock, router, rewriting: Rewriting.of(config, openTables(config).tables) }),
-    config,
+    ...changing(config),
     net,
     clock,
     random: seededRandom(1),
-    acceptor,
     events,
     intake,
     flushDomain,
-    access: openAccess(config).access,
   })
-  return { smtpd, intake, flushed, events: seen }
+  return { smtpd, intake, flushed, events: seen, reload: (later: Config) => smtpd.reload(changing(later)) }
 }
 
 /** `dns` answers look-ups; by default every name has one address, of another machine. */
@@ -185,7 +192,7 @@ export async function openSmtpd(
     ...dns,
   })
   const driver = new TimeDriver(clock, { net })
-  const { smtpd, intake, flushed, events } = await startSmtpdOn(net, clock, settings)
+  const { smtpd, intake, flushed, events, reload } = await startSmtpdOn(net, clock, settings)
   const rest = () => driver.runUntil(clock.now())
   return {
     clock,
@@ -193,9 +200,10 @@ export async function openSmtpd(
     flushed,
     events,
     smtpd,
+    reload,
     net,
-    async connect(from = '127.0.0.1', eager) {
-      const at = smtpd.listeners[0]
+    async connect(from = '127.0.0.1', eager, listener = 0) {
+      const at = smtpd.listeners[listener]
       if (at === undefined) throw new Error('the server has no listener')
       const client = new RawClient(await net.dialFrom(from, at), rest)
       if (eager !== undefined) client.socket.write(eager)

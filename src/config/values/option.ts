@@ -8,6 +8,8 @@ export interface Option<T, Local extends boolean = boolean> {
   readonly about: string
   /** True when a `[destination."…"]` table may set the parameter; the name has no `default_` prefix there. */
   readonly perDestination: Local
+  /** True when a `[[smtpd]]` table may set the parameter for its listener. */
+  readonly perListener?: boolean
 }
 
 export const option = <T>(kind: is.Kind<T>, byDefault: string, about: string): Option<T, false> => ({
@@ -15,6 +17,12 @@ export const option = <T>(kind: is.Kind<T>, byDefault: string, about: string): O
   default: byDefault,
   about,
   perDestination: false,
+})
+
+/** A parameter of the SMTP server that a `[[smtpd]]` table may set. */
+export const perListener = <T>(kind: is.Kind<T>, byDefault: string, about: string): Option<T, false> & { readonly perListener: true } => ({
+  ...option(kind, byDefault, about),
+  perListener: true,
 })
 
 /** A parameter that a `[destination."…"]` table may set. */

@@ -14,6 +14,8 @@ export interface RawValue {
   readonly value: unknown
   /** `deferd.toml:12`, `environment`, `-o` or `default`. */
   readonly where: string
+  /** Position of a key of a list of tables. */
+  readonly inside?: (...key: readonly string[]) => string
 }
 
 /** Values by name. A later source overrides an earlier one. */
@@ -139,7 +141,7 @@ export function addTables(
   problems: Problem[],
 ): void {
   for (const [name, value] of Object.entries(tables)) {
-    if (!TABLES.has(name)) raw.parameters.set(name, { value, where: where(name) })
+    if (!TABLES.has(name)) raw.parameters.set(name, { value, where: where(name), inside: (...key) => where(name, ...key) })
     else if (name === 'transport_maps' && !isTable(value)) raw.transportTables = { value, where: where(name) }
     else if (!isTable(value)) problems.push({ where: where(name), text: `${name} must be a table: [${name}]` })
     else if (name === 'transport_maps') {

@@ -173,39 +173,8 @@ export type ProxyProtocol = '' | 'haproxy'
 
 export const proxyProtocol = read<ProxyProtocol>('haproxy, or nothing', (v) => (v === '' || v === 'haproxy' ? v : undefined))
 
-export interface ListenerBlock {
-  readonly address: string
-  readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
-  readonly auth: 'none' | 'may' | 'required'
-  /** Protocol in which a proxy names the client of each connection; empty for none. */
-  readonly upstream_proxy_protocol: ProxyProtocol
-}
-
-const LISTENER_TLS: readonly ListenerBlock['tls'][] = ['none', 'may', 'encrypt', 'wrapper']
-const LISTENER_AUTH: readonly ListenerBlock['auth'][] = ['none', 'may', 'required']
-
-function listener(given: unknown): ListenerBlock | undefined {
-  if (typeof given !== 'object' || given === null) return undefined
-  const {
-    address,
-    tls = 'none',
-    auth = 'none',
-    upstream_proxy_protocol: proxy = '',
-    ...others
-  } = given as Readonly<Record<string, unknown>>
-  const [tlsMeant, authMeant] = [LISTENER_TLS.find((word) => word === tls), LISTENER_AUTH.find((word) => word === auth)]
-  const proxyMeant = proxy === '' || proxy === 'haproxy' ? proxy : undefined
-  const isWhole = typeof address === 'string' && tlsMeant !== undefined && authMeant !== undefined && proxyMeant !== undefined
-  if (!isWhole || Object.keys(others).length > 0) return undefined
-  return { address, tls: tlsMeant, auth: authMeant, upstream_proxy_protocol: proxyMeant }
-}
-
 /** `[[smtpd]]` tables. An empty text means no tables. */
-export const listeners = kind<readonly ListenerBlock[]>(
-  '[[smtpd]] tables, each with address, tls (none, may, encrypt or wrapper), auth (none, may or required) and upstream_proxy_protocol (haproxy)',
-  (given) => {
-    if (given === '') return []
-    const blocks = Array.isArray(given) ? given.map(listener) : [undefined]
-    return blocks.every((block) => block !== undefined) ? blocks : undefined
-  },
-)
+export const listeners = kind<readonly Readonly<Record<string, unknown>>[]>('[[smtpd]] tables, each with address', (given) => {
+  if (given === '') return []
+  return Array.isArray(given) && given.every((table) => typeof table === 'object' && table !== null) ? given : undefined
+})

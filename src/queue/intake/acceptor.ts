@@ -34,6 +34,8 @@ export type { LocalUser, SmtpClient } from './received-header.ts'
 export interface Submission {
   readonly envelope: Envelope
   readonly client: SmtpClient | LocalUser
+  /** Maximum size in bytes, 0 for no limit; message_size_limit when absent. */
+  readonly sizeLimit?: number | undefined
   /** Size that the client declared, in bytes; 0 or absent for none. */
   readonly declaredSize?: number | undefined
   /** Absent for ordinary treatment. */
@@ -97,7 +99,6 @@ export class Acceptor implements MessageTaker {
     this.#receiverDeps = {
       intake,
       limits: {
-        message: config.message_size_limit,
         headerField: config.header_size_limit,
         hops: config.hopcount_limit,
         dropped: new Set(config.message_drop_headers.map((name) => name.toLowerCase())),
@@ -110,7 +111,7 @@ export class Acceptor implements MessageTaker {
   }
 
   /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
-  open({ envelope: given, client, declaredSize = 0, handling, keep }: Submission): MessageReceiver {
+  open({ envelope: given, client, sizeLimit, declaredSize = 0, handling, keep }: Submission): MessageReceiver {
     const { config } = this.#deps
     // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
     const received = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
@@ -135,6 +136,7 @@ export class Acceptor implements MessageTaker {
       identity,
       envelope,
       trace,
+      sizeLimit: sizeLimit ?? config.message_size_limit,
       declaredSize,
       additions,
       completion,

@@ -29,8 +29,6 @@ export type Acceptance =
 export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'take'>
 
 export interface ReceiverLimits {
-  /** Maximum size of the content in bytes; 0 for no limit. */
-  readonly message: number
   /** Maximum octets of a header field (header_size_limit). */
   readonly headerField: number
   readonly hops: number
@@ -49,6 +47,8 @@ export interface ReceiverFacts {
   readonly envelope: Envelope
   /** The Received field of this relay. */
   readonly trace: string
+  /** Maximum size of the content in bytes; 0 for no limit. */
+  readonly sizeLimit: number
   /** Size that the client declared (RFC 1870), in bytes; 0 for none. */
   readonly declaredSize: number
   /** Fields to add when they are missing; null when the mail is not local. */
@@ -243,8 +243,8 @@ export class MessageReceiver {
   #take(piece: Buffer): Promise<void> | undefined {
     if (this.#isOver) return undefined
     this.#received += piece.byteLength
-    const { message } = this.#deps.limits
-    if (message > 0 && this.#received > message) this.refuse(TOO_BIG)
+    const { sizeLimit } = this.#facts
+    if (sizeLimit > 0 && this.#received > sizeLimit) this.refuse(TOO_BIG)
     else if (this.#checked === null) this.#put(piece)
     else return this.#checked.write(piece)
     return undefined
