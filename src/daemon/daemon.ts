@@ -22,7 +22,8 @@ import { openFileQueue } from './file-queue.ts'
 import { Monitoring } from './monitoring.ts'
 import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
-import { Opening, type OpenedQueue } from './opening.ts'
+import type { OpenedQueue } from './node/opened-queue.ts'
+import { Closers, Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from '../relay/rules.ts'
 import type { OpenSharedQueue } from './shared-queue.ts'
@@ -86,7 +87,7 @@ export class Daemon {
   readonly #events: Events
   readonly #ports: LastingPorts
   readonly #clock: QueueClock
-  readonly #closing: (() => Promise<void> | void)[] = []
+  readonly #closers: Closers
   #loaded: LoadedConfig
   readonly #monitoring: Monitoring
   readonly #sideWatch: SideWatch
@@ -110,6 +111,7 @@ export class Daemon {
     this.#clock = clock
     this.#loaded = loaded
     this.#events = events
+    this.#closers = new Closers(events)
     this.#ports = new LastingPorts(net)
     this.queueDirectory = loaded.config.queue_directory
     this.#admin = queueAdmin({
@@ -167,19 +169,19 @@ export class Daemon {
     account?.act()
     const spare = new SpareFiles(directory)
     spare.release()
-    this.#closing.push(() => spare.restore())
+    this.#closers.add(() => spare.restore())
     // The answers to operations follow their ends.
-    this.#closing.push(() => this.#admin.close())
-    this.#closing.push(() => this.#opening.stop(GRACE))
+    this.#closers.add(() => this.#admin.close())
+    this.#closers.add((grace) => this.#opening.stop(grace))
     this.#reopen = (next) => next.open(settings)
     this.#sideWatch.start()
     const opening = await this.#firstOpening()
     this.#isNewQueue = (await opening.parts.reader.traffic(this.#clock.now())).total.accepted === 0
     account?.regain()
     await opening.listen()
-    this.#closing.push(() => this.#monitoring.close())
+    this.#closers.add(() => this.#monitoring.close())
     await this.#monitoring.apply(this.#loaded.config)
-    this.#closing.push(() => this.#admin.refuse())
+    this.#closers.add(() => this.#admin.refuse())
     await this.#admin.apply(this.#loaded.config)
     account?.assume()
     if (process.getuid?.() === 0) events.emit({ kind: 'note', level: 'warning', text: STAYS_ROOT })
@@ -355,13 +357,6 @@ export class Daemon {
 
   async #close(): Promise<void> {
     await this.#rejoining
-    for (let last = this.#closing.pop(); last !== undefined; last = this.#closing.pop()) {
-      try {
-        await last()
-      } catch (error) {
-        // The other parts must still be closed. Accepted mail is in the store, however the process ends.
-        this.#events.emit({ kind: 'note', level: 'error', text: `while stopping: ${errorMessage(error)}` })
-      }
-    }
+    await this.#closers.close(GRACE)
   }
 }

@@ -7,7 +7,7 @@ import { repairLines, type Repair } from '../store/repair-report.ts'
 import { openStore, type OwnedStore } from '../store/sqlite/open-store.ts'
 import { seconds, sleep, type Clock, type Duration } from '../system/clock.ts'
 import type { Events, QueueEvent } from '../telemetry/events.ts'
-import type { OpenedQueue } from './opening.ts'
+import type { OpenedQueue } from './node/opened-queue.ts'
 
 /** A start waits this long for a command that owns the queue. */
 const LOCK_LIMIT: Duration = seconds(5)

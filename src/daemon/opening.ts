@@ -11,17 +11,9 @@ import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import type { Membership } from '../store/membership/membership.ts'
 import type { Recall } from '../store/membership/taken-back.ts'
-import type { NodesView } from '../store/membership/node-table.ts'
-import type { QuestionTable } from '../store/membership/questions.ts'
-import type { MoveStore } from '../store/move-store.ts'
-import type { DatabaseState } from '../store/membership/database-state.ts'
-import type { QueueStore } from '../store/queue-store.ts'
 import type { StoreSides } from '../store/store-health.ts'
-import { ProviderDirectory } from '../config/provider-directory.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
@@ -41,6 +33,7 @@ import { checkIndexes } from './index-check.ts'
 import { maintain } from './maintenance.ts'
 import { memoryAnswers } from './live-queue.ts'
 import { watchAccess } from './node/access-watch.ts'
+import type { OpenedQueue } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
 import { answerQuestions } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
@@ -48,52 +41,6 @@ import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
 import { Relay } from '../relay/relay.ts'
 import type { RelaySettings } from '../relay/rules.ts'
-
-/** This process as one of the nodes that share the queue. */
-export interface SharingNode {
-  /** The nodes at the last beat; null before the first. */
-  readonly view: () => NodesView | null
-  /** True after `deferd node drain`: the node gives its shards away and refuses mail. */
-  readonly isDraining: () => boolean
-  readonly questions: QuestionTable
-  /** State of the database as last read; null before the first read. */
-  readonly database: () => DatabaseState | null
-  /** True when commits wait for a standby, and none is connected. */
-  readonly lacksStandby: () => boolean
-  readonly peers: Peers
-  /** Begins to beat and to take shards. Resolves when the node may accept mail, or its first beat has failed. */
-  start(): Promise<void>
-  /** Begins to give all shards away, before the node leaves. */
-  drain(): void
-}
-
-/** The open queue as the source of a move. */
-export interface MovableSource {
-  /** The queue, as operators name it: its directory, or its URL without the password. */
-  readonly name: string
-  readonly moves: MoveStore
-  /**
-   * Ends the scheduling of all mail. Resolves when no mail waits in memory. Rejects with MoveRefused while other nodes accept mail for
-   * the queue, or soon after `stopping` aborts.
-   */
-  giveAway(stopping: AbortSignal): Promise<void>
-  /** Schedules the mail again. Has no effect unless the queue was given away. */
-  takeBack(): Promise<void>
-}
-
-export interface OpenedQueue {
-  readonly store: QueueStore
-  readonly reader: QueueReader
-  readonly sides: StoreSides
-  /** Providers of destinations of a shared queue; null for a queue with one owner, whose scheduler reads them. */
-  readonly providers: ProviderDirectory | null
-  readonly membership: Membership
-  /** Null for a queue with one owner. */
-  readonly node: SharingNode | null
-  readonly movable: MovableSource
-  /** Closes reader and store, and gives up the ownership. */
-  readonly close: () => Promise<void>
-}
 
 export interface OpeningDeps {
   readonly queueDirectory: string
@@ -116,19 +63,51 @@ export interface OpenParts extends OpenedQueue {
   readonly accessEntries: AccessEntries
 }
 
-export class Opening {
-  readonly #deps: OpeningDeps
-  /** Events of this opening. Listeners on them end with it. */
+/** Closes a part. `grace` is the time in ms that its work in progress may take. */
+type Closer = (grace: Duration) => Promise<void> | void
+
+/** What is open, to be closed in the reverse order of its opening, also after an opening that failed. */
+export class Closers {
+  readonly #closers: Closer[] = []
   readonly #events: Events
-  readonly #closing: ((grace: Duration) => Promise<void> | void)[] = []
+
+  constructor(events: Events) {
+    this.#events = events
+  }
+
+  add(close: Closer): void {
+    this.#closers.push(close)
+  }
+
+  /** Stops a part before the parts that were added earlier. */
+  addPart(part: { readonly stop: () => Promise<void> | void }): void {
+    this.add(() => part.stop())
+  }
+
+  /**
+   * Closes everything. Errors are logged, because the other parts must still be closed: accepted mail is in the store, however the process
+   * ends.
+   */
+  async close(grace: Duration): Promise<void> {
+    for (let last = this.#closers.pop(); last !== undefined; last = this.#closers.pop()) {
+      try {
+        await last(grace)
+      } catch (error) {
+        this.#events.emit({ kind: 'note', level: 'error', text: `while stopping: ${errorMessage(error)}` })
+      }
+    }
+  }
+}
+
+export class Opening {
+  readonly #use: Use
   #parts: OpenParts | null = null
   #sides: StoreSides | null = null
-  #operations: Operations | null = null
-  #wakeSender: () => void = () => undefined
 
   constructor(deps: OpeningDeps) {
-    this.#deps = deps
-    this.#events = deps.events.branch()
+    // Listeners on the events of an opening end with it.
+    const events = deps.events.branch()
+    this.#use = { ...deps, events, closers: new Closers(events) }
   }
 
   /** The open parts. Throws before `open` and after `stop`. */
@@ -149,190 +128,195 @@ export class Opening {
 
   /** Opens the queue and makes the relay. Rejects as `openQueue` does. */
   async open(settings: RelaySettings): Promise<void> {
-    const { clock, net, config, openQueue } = this.#deps
-    const events = this.#events
-    const queue = await openQueue()
-    this.#closing.push(queue.close)
-    const { store, reader, sides, membership, node } = queue
-    this.#sides = sides
-    const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
-    this.#stopLater(watchClock({ clock, store, events }, step))
-    const isDraining = () => node?.isDraining() ?? false
-    const accessEntries = new AccessEntries({ store, reader, clock })
-    await accessEntries.load()
-    const relay = new Relay({
-      accessEntries,
-      ...settings,
-      clock,
-      random: systemRandom,
-      net,
-      store,
-      reader,
-      providers: queue.providers ?? undefined,
-      membership,
-      events,
-      isDraining,
-    })
-    const { recorder } = relay
-    const outbox = new OutboxUpkeep({ store, recorder, clock, config, events, isShared: node !== null })
-    await outbox.start()
-    this.#stopLater(outbox)
-    this.#closing.push((grace) => relay.stop(grace))
-    this.#parts = { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, moves: null }
+    const queue = await this.#use.openQueue()
+    this.#use.closers.add(queue.close)
+    this.#sides = queue.sides
+    this.#parts = await openRelay(queue, settings, this.#use)
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen. */
   async listen(): Promise<void> {
-    await this.parts.relay.listen((domain, who) => this.#flushDomain(domain, who))
+    await this.parts.relay.listen((domain, who) => flushDomain(this.#parts?.operations ?? null, { domain, who, events: this.#use.events }))
   }
 
   /** Starts deliveries and operations, and opens the maildrop. */
   async start(): Promise<void> {
-    await this.parts.relay.start()
-    const { outbox, store, reader } = this.parts
-    const changed = () => outbox.refresh().then(() => this.#wakeSender())
-    const subscriptions = new SubscriptionChanges({ store, reader, clock: this.#deps.clock, changed })
-    const { operations, moves } = this.#openOperations(this.parts)
-    this.#parts = { ...this.parts, operations, subscriptions, moves }
-    await this.#joinNodes(this.parts, operations)
-    this.#sendEvents(this.parts)
-    await this.#openMaintenance(this.parts)
+    const opened = this.parts
+    await opened.relay.start()
+    const sending = eventSender(opened, this.#use)
+    const started = openOperations(opened, sending.sender, this.#use)
+    this.#parts = { ...opened, ...started }
+    await joinNodes(opened, started.operations, this.#use)
+    sending.start()
+    await openMaintenance(opened, this.#use)
   }
 
-  /**
-   * Refuses new mail, waits up to `grace` for running deliveries and closes all parts. Errors are logged, because the other parts
-   * must still be closed: accepted mail is in the store, however the process ends.
-   */
+  /** Refuses new mail, waits up to `grace` for running deliveries and closes all parts. */
   async stop(grace: Duration): Promise<void> {
     this.#parts = null
-    for (let last = this.#closing.pop(); last !== undefined; last = this.#closing.pop()) {
-      try {
-        await last(grace)
-      } catch (error) {
-        this.#events.emit({ kind: 'note', level: 'error', text: `while stopping: ${errorMessage(error)}` })
-      }
-    }
+    await this.#use.closers.close(grace)
   }
+}
 
-  #sendEvents({ store, outbox, relay, node }: OpenParts): void {
-    const { clock, net, config } = this.#deps
-    const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
-    const sender = new EventSender({
-      store,
-      clock,
-      random: systemRandom,
-      events: this.#events,
-      send: toTarget({ web: web.send, file: sendToFile, stdout: sendToStream(writeOut) }),
-      secretsOf: (subscription) => signingSecrets(subscription, config(), clock.now()),
-      obstacle: (subscription) => obstacleTo(subscription, config()),
-      isShared: node !== null,
-    })
-    this.#wakeSender = () => sender.wake()
+/** What the steps of an opening use. */
+interface Use extends OpeningDeps {
+  readonly closers: Closers
+}
+
+async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use): Promise<OpenParts> {
+  const { store, reader, membership, node } = queue
+  const { clock, net, config, events, closers } = use
+  const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
+  closers.addPart(watchClock({ clock, store, events }, step))
+  const accessEntries = new AccessEntries({ store, reader, clock })
+  await accessEntries.load()
+  const relay = new Relay({
+    accessEntries,
+    ...settings,
+    clock,
+    random: systemRandom,
+    net,
+    store,
+    reader,
+    providers: queue.providers ?? undefined,
+    membership,
+    events,
+    isDraining: () => node?.isDraining() ?? false,
+  })
+  const outbox = new OutboxUpkeep({ store, recorder: relay.recorder, clock, config, events, isShared: node !== null })
+  await outbox.start()
+  closers.addPart(outbox)
+  closers.add((grace) => relay.stop(grace))
+  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, moves: null }
+}
+
+/** Sends events to their subscribers, from `start` on. */
+function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, config, events, closers }: Use) {
+  const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
+  const sender = new EventSender({
+    store,
+    clock,
+    random: systemRandom,
+    events,
+    send: toTarget({ web: web.send, file: sendToFile, stdout: sendToStream(writeOut) }),
+    secretsOf: (subscription) => signingSecrets(subscription, config(), clock.now()),
+    obstacle: (subscription) => obstacleTo(subscription, config()),
+    isShared: node !== null,
+  })
+  const start = (): void => {
     const ignore = outbox.onPublished((isChange) => (isChange ? sender.wake() : sender.published()))
     sender.start()
-    this.#closing.push(async () => {
+    closers.add(async () => {
       ignore()
       await sender.stop()
       web.close()
     })
   }
+  return { sender, start }
+}
 
-  /** Joins the nodes of a shared queue, and answers the questions of commands. */
-  async #joinNodes({ node, relay, accessEntries }: OpenParts, operations: Operations): Promise<void> {
-    if (node === null) return
-    const { clock } = this.#deps
-    await node.start()
-    const unread = (why: string): void =>
-      this.#events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${why}` })
-    this.#stopLater(watchAccess(clock, () => accessEntries.load(), unread))
-    // A fenced node has no shards, and no time for its deliveries.
-    this.#closing.push((grace) => (grace > 0 ? node.drain() : undefined))
-    const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay) }
-    this.#stopLater(answerQuestions({ clock, table: node.questions, answers }))
-  }
+/** Joins the nodes of a shared queue, and answers the questions of commands. */
+async function joinNodes(
+  { node, relay, accessEntries }: OpenParts,
+  operations: Operations,
+  { clock, events, closers }: Use,
+): Promise<void> {
+  if (node === null) return
+  await node.start()
+  const unread = (why: string): void => events.emit({ kind: 'note', level: 'warning', text: `cannot read the access entries: ${why}` })
+  closers.addPart(watchAccess(clock, () => accessEntries.load(), unread))
+  // A fenced node has no shards, and no time for its deliveries.
+  closers.add((grace) => (grace > 0 ? node.drain() : undefined))
+  const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay) }
+  closers.addPart(answerQuestions({ clock, table: node.questions, answers }))
+}
 
-  #openOperations(parts: OpenParts): { readonly operations: Operations; readonly moves: MoveService } {
-    const { relay, store, reader, node } = parts
-    const { clock } = this.#deps
-    const events = this.#events
-    const throttle = new BulkThrottle(clock, events)
-    const operations = new Operations({
-      recorder: relay.recorder,
-      store,
-      reader,
-      clock,
-      policies: () => relay.policies,
-      retention: () => relay.config,
-      events,
-      scheduler: node === null ? relay.schedulerControl : this.#sharedScheduler(parts, node.peers),
-      throttle: (messages) => throttle.wait(messages),
-    })
-    this.#operations = operations
-    const moves = this.#moveService(parts, throttle)
-    this.#closing.push(() => {
-      throttle.end()
-      return Promise.all([moves.stop(), operations.jobs.stop()]).then(() => undefined)
-    })
-    return { operations, moves }
-  }
+/** Makes what changes the queue by order of operators and programs. */
+function openOperations(
+  parts: OpenParts,
+  sender: EventSender,
+  use: Use,
+): { readonly operations: Operations; readonly subscriptions: SubscriptionChanges; readonly moves: MoveService } {
+  const { relay, outbox, store, reader, node } = parts
+  const { clock, events, closers } = use
+  const changed = () => outbox.refresh().then(() => sender.wake())
+  const subscriptions = new SubscriptionChanges({ store, reader, clock, changed })
+  const throttle = new BulkThrottle(clock, events)
+  const operations = new Operations({
+    recorder: relay.recorder,
+    store,
+    reader,
+    clock,
+    policies: () => relay.policies,
+    retention: () => relay.config,
+    events,
+    scheduler: node === null ? relay.schedulerControl : schedulerOfNodes(parts, node.peers),
+    throttle: (messages) => throttle.wait(messages),
+  })
+  const moves = moveService(parts, throttle, use)
+  closers.add(() => {
+    throttle.end()
+    return Promise.all([moves.stop(), operations.jobs.stop()]).then(() => undefined)
+  })
+  return { operations, subscriptions, moves }
+}
 
-  #sharedScheduler({ relay, store, reader, membership }: OpenParts, peers: Peers): SchedulerControl {
-    const others = {
-      recall: (recall: Recall) => membership.recall(recall),
-      transfers: async () => ((await peers.ask('transfers')) as (readonly MessageId[])[]).flat(),
-    }
-    return sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder, others), membership)
+function schedulerOfNodes({ relay, store, reader, membership }: OpenParts, peers: Peers): SchedulerControl {
+  const others = {
+    recall: (recall: Recall) => membership.recall(recall),
+    transfers: async () => ((await peers.ask('transfers')) as (readonly MessageId[])[]).flat(),
   }
+  return sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder, others), membership)
+}
 
-  #moveService({ relay, store, reader, node, movable }: OpenParts, throttle: BulkThrottle): MoveService {
-    const { clock, queueDirectory, config } = this.#deps
-    const ownFolder = node === null ? null : queueDirectory
-    return new MoveService({
-      name: movable.name,
-      source: { store, reader, clock, moves: movable.moves },
-      events: this.#events,
-      control: {
-        close: (stopping) => (relay.refuseMail(true), movable.giveAway(stopping)),
-        reopen: () => (relay.refuseMail(false), movable.takeBack()),
-      },
-      openTarget: (request) => openMoveTarget(request, { machine: systemClock, clock, config: config(), threads: true, ownFolder }),
-      takeBack: (messages, options) => relay.scheduler.takeBack(messages, options),
-      returned: (due) => relay.scheduler.workAdded(due),
-      throttle: (messages) => throttle.wait(messages),
-    })
-  }
+function moveService(
+  { relay, store, reader, node, movable }: OpenParts,
+  throttle: BulkThrottle,
+  { clock, queueDirectory, config, events }: Use,
+): MoveService {
+  const ownFolder = node === null ? null : queueDirectory
+  return new MoveService({
+    name: movable.name,
+    source: { store, reader, clock, moves: movable.moves },
+    events,
+    control: {
+      close: (stopping) => (relay.refuseMail(true), movable.giveAway(stopping)),
+      reopen: () => (relay.refuseMail(false), movable.takeBack()),
+    },
+    openTarget: (request) => openMoveTarget(request, { machine: systemClock, clock, config: config(), threads: true, ownFolder }),
+    takeBack: (messages, options) => relay.scheduler.takeBack(messages, options),
+    returned: (due) => relay.scheduler.workAdded(due),
+    throttle: (messages) => throttle.wait(messages),
+  })
+}
 
-  /** Flushes the mail of a domain, as `postqueue -s` does. Returns false while the daemon starts. */
-  #flushDomain(domain: string, who: string): boolean {
-    if (this.#operations === null) return false
-    const filter = { ...ANY_MESSAGE, recipient: `*@${domain}` }
-    const selection = { kind: 'filter', filter, limit: null } as const
-    const request = { operation: 'flush', selection, queues: null, purge: false, dryRun: false, who } as const
-    this.#operations.perform(request).catch((error: unknown) => {
-      this.#events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
-    })
-    return true
-  }
+/** Flushes the mail of a domain, as `postqueue -s` does. Returns false while the daemon starts. */
+function flushDomain(
+  operations: Operations | null,
+  { domain, who, events }: { readonly domain: string; readonly who: string; readonly events: Events },
+): boolean {
+  if (operations === null) return false
+  const filter = { ...ANY_MESSAGE, recipient: `*@${domain}` }
+  const selection = { kind: 'filter', filter, limit: null } as const
+  const request = { operation: 'flush', selection, queues: null, purge: false, dryRun: false, who } as const
+  operations.perform(request).catch((error: unknown) => {
+    events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
+  })
+  return true
+}
 
-  async #openMaintenance({ relay, store }: OpenParts): Promise<void> {
-    const { clock, config, queueDirectory } = this.#deps
-    const events = this.#events
-    const maildrop = relay.maildrop(queueDirectory, { lstat, mkdir, open, opendir, rename, unlink })
-    await maildrop.prepare()
-    maildrop.start()
-    this.#stopLater(maildrop)
-    const { outcomes } = maildrop
-    const pickup = new PickupSocket({ queueDirectory, wake: () => maildrop.wake(), outcomes, clock, events })
-    pickup.start()
-    this.#stopLater(pickup)
-    this.#stopLater(maintain({ config, clock, store, scheduler: relay.scheduler, events }))
-    this.#stopLater(checkIndexes(clock, store))
-  }
-
-  /** Stops a part before the parts that were started earlier. */
-  #stopLater(part: { readonly stop: () => Promise<void> | void }): void {
-    this.#closing.push(() => part.stop())
-  }
+/** Opens the maildrop, and begins the periodic tasks. */
+async function openMaintenance({ relay, store }: OpenParts, { clock, config, queueDirectory, events, closers }: Use): Promise<void> {
+  const maildrop = relay.maildrop(queueDirectory, { lstat, mkdir, open, opendir, rename, unlink })
+  await maildrop.prepare()
+  maildrop.start()
+  closers.addPart(maildrop)
+  const { outcomes } = maildrop
+  const pickup = new PickupSocket({ queueDirectory, wake: () => maildrop.wake(), outcomes, clock, events })
+  pickup.start()
+  closers.addPart(pickup)
+  closers.addPart(maintain({ config, clock, store, scheduler: relay.scheduler, events }))
+  closers.addPart(checkIndexes(clock, store))
 }
 
 /** Resolves when the system has taken the text. */
