@@ -54,9 +54,9 @@ const WALL_FOR_QUEUE = "'WallTime' is not assignable to "
 const MUTATIONS: readonly Mutation[] = [
   clockMixed(
     'a time of the queue in a listing',
-    'cli/render/history-line.ts',
-    'isoTime(wall.of(settledAt))',
-    'isoTime(settledAt)',
+    'cli/render/list-row.ts',
+    'isoTime(wall.of(arrivedAt))',
+    'isoTime(arrivedAt)',
     QUEUE_FOR_WALL,
   ),
   clockMixed(
@@ -75,9 +75,9 @@ const MUTATIONS: readonly Mutation[] = [
   ),
   clockMixed(
     'a time of the wall clock in a filter',
-    'cli/commands/history.ts',
-    'filterOf(options, clock.now())',
-    'filterOf(options, shell.clock.now())',
+    'queries/departed-mail.ts',
+    'filterOf(query, clock.now())',
+    'filterOf(query, clock.wall.now())',
     WALL_FOR_QUEUE,
   ),
   clockMixed(
@@ -110,6 +110,22 @@ const MUTATIONS: readonly Mutation[] = [
     by: "same('attempts')",
     judge: 'tsc',
     report: "'forced' is missing",
+  },
+  {
+    name: 'a member of a resource without a value',
+    file: 'resources/destination-json.ts',
+    replace: '    window: live?.window ?? null,\n',
+    by: '',
+    judge: 'tsc',
+    report: "Property 'window' is missing",
+  },
+  {
+    name: 'a value that the shape of its resource does not have',
+    file: 'resources/departed-message-json.ts',
+    replace: '    message_id: textOrNull,\n',
+    by: '',
+    judge: 'tsc',
+    report: "'message_id' does not exist in type",
   },
   {
     name: 'a key of an operation dropped in the request of a command',
