@@ -10,6 +10,8 @@ import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { loadConfig } from '../src/config/load.ts'
 import { Relay } from '../src/relay/relay.ts'
 import type { QueueStore } from '../src/store/queue-store.ts'
+import type { HeldRows } from '../src/store/records/record-table.ts'
+import { recordCall, recordsOver } from '../src/store/records/records.ts'
 import { systemClock } from '../src/system/system-clock.ts'
 import { realClock } from '../test/support/real-clock.ts'
 import { SystemNet } from '../src/system/system-net.ts'
@@ -22,29 +24,14 @@ const nothing = (): Promise<void> => Promise.resolve()
 /** A store that accepts every call and keeps nothing. */
 function keepsNothing(): QueueStore {
   let lastId = 0
+  const rows: HeldRows = new Map()
   return {
     nextId: () => ++lastId,
     nextIds: async (count) => Array.from({ length: count }, () => ++lastId),
     leaseTerms: () => ({ owner: 1, until: Infinity }),
-    setAccess: nothing,
-    keepStsPolicy: nothing,
-    noteStsPolicy: nothing,
-    forgetStsPolicy: () => Promise.resolve(false),
+    // Small records are kept in memory.
+    records: recordsOver(async (...call) => recordCall(call).held(rows, ...call[2])),
     joinProvider: nothing,
-    providerMembers: async () => [],
-    saveProvider: nothing,
-    providers: async () => [],
-    keepTlsResults: nothing,
-    tlsReportsDue: async () => [],
-    claimTlsReport: async () => false,
-    tlsResults: async () => [],
-    endTlsReport: nothing,
-    pruneTlsReports: nothing,
-    sharedGrant: async () => null,
-    claimGrant: async () => true,
-    replaceGrant: async () => true,
-    releaseGrant: nothing,
-    removeAccess: () => Promise.resolve(false),
     stage: nothing,
     unstage: nothing,
     enqueue: nothing,
@@ -87,9 +74,6 @@ function keepsNothing(): QueueStore {
     audit: async () => 0,
     beginOperation: async () => 0,
     endOperation: async () => true,
-    addToken: async () => true,
-    removeToken: async () => true,
-    tokenUsed: nothing,
     prune: async () => ({ more: false }),
     verify: async () => null,
     ping: nothing,

@@ -1,7 +1,8 @@
 /** Access entries of commands: in the queue, and in memory for the sessions. They come before the lists of the configuration. */
 import { normalizeAddress } from '../mail/address.ts'
-import type { AccessEntry, AccessEntryReader, AccessEntryStore, AccessSubject } from '../store/access-entry.ts'
-import type { AuditLog } from '../store/audit-log.ts'
+import type { AccessEntry, AccessSubject } from '../store/records/access-entry.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
@@ -18,8 +19,8 @@ export interface AccessRequestedEntry {
 }
 
 export interface AccessEntriesDeps {
-  readonly store: AccessEntryStore & Pick<AuditLog, 'audit'>
-  readonly reader: AccessEntryReader
+  readonly store: Pick<QueueStore, 'records' | 'audit'>
+  readonly reader: Pick<QueueReader, 'records'>
   readonly clock: Clock
 }
 
@@ -54,7 +55,7 @@ export class AccessEntries {
 
   /** Reads the entries, which other nodes or commands may have changed. */
   async load(): Promise<void> {
-    const entries = await this.#deps.reader.accessEntries()
+    const entries = await this.#deps.reader.records.access.all()
     this.#entries = new Map(entries.map((entry) => [idOf(entry), entry]))
   }
 
@@ -78,7 +79,14 @@ export class AccessEntries {
     const key = accessKey(subject, given)
     parseAccessAction(action)
     const now = clock.now()
-    await store.setAccess({ subject, key, action, addedAt: now, addedBy: who, expiresAt: duration === null ? null : now + duration })
+    await store.records.access.set({
+      subject,
+      key,
+      action,
+      addedAt: now,
+      addedBy: who,
+      expiresAt: duration === null ? null : now + duration,
+    })
     await this.#removeStored({ subject, key }, (stored) => stored !== key)
     const limit = duration === null ? [] : [`--for=${formatDuration(duration)}`]
     const words = [subject, key, action, ...limit].map(shellWord).join(' ')
@@ -100,10 +108,10 @@ export class AccessEntries {
   /** Removes the entries of a key. Those of earlier versions may be stored with needless quotes. */
   async #removeStored(about: Pick<AccessEntry, 'subject' | 'key'>, mayGo: (stored: string) => boolean): Promise<boolean> {
     const { store, reader } = this.#deps
-    const [id, entries] = [idOf(about), await reader.accessEntries()]
+    const [id, entries] = [idOf(about), await reader.records.access.all()]
     let isRemoved = false
     for (const entry of entries) {
-      if (idOf(entry) === id && mayGo(entry.key) && (await store.removeAccess(entry.subject, entry.key))) isRemoved = true
+      if (idOf(entry) === id && mayGo(entry.key) && (await store.records.access.remove(entry.subject, entry.key))) isRemoved = true
     }
     return isRemoved
   }

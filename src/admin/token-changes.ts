@@ -1,7 +1,6 @@
 /** Adds and removes tokens, and records it in the audit log. */
 import { z } from 'zod'
 import { CLIENT_ROLES } from '../http/requester.ts'
-import type { TokenStore } from '../store/access-token.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
 
@@ -37,7 +36,7 @@ export class TokenExists extends Error {
 }
 
 export interface TokenChangesDeps {
-  readonly store: Pick<TokenStore, 'addToken' | 'removeToken'> & Pick<QueueStore, 'audit'>
+  readonly store: Pick<QueueStore, 'records' | 'audit'>
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -48,14 +47,24 @@ export async function addToken(
 ): Promise<void> {
   const now = clock.now()
   const expiresAt = duration === null ? null : now + duration
-  const added = await store.addToken({ name, role, content, destinations, hash, addedAt: now, addedBy: who, expiresAt, lastUsedAt: null })
+  const added = await store.records.tokens.add({
+    name,
+    role,
+    content,
+    destinations,
+    hash,
+    addedAt: now,
+    addedBy: who,
+    expiresAt,
+    lastUsedAt: null,
+  })
   if (!added) throw new TokenExists(`there is a token ${name} already: remove it first, or choose another name`)
   await store.audit({ at: now, who, action: 'token add', arguments: rightsText({ name, role, content, destinations }), changed: 1 })
 }
 
 /** Removes a token, which is refused from then on. Rejects with UnknownToken when there is none of this name. */
 export async function removeToken({ name, who }: Pick<NewToken, 'name' | 'who'>, { store, clock }: TokenChangesDeps): Promise<void> {
-  if (!(await store.removeToken(name))) throw new UnknownToken(`there is no token ${name}: deferd token list shows all names`)
+  if (!(await store.records.tokens.remove(name))) throw new UnknownToken(`there is no token ${name}: deferd token list shows all names`)
   await store.audit({ at: clock.now(), who, action: 'token remove', arguments: name, changed: 1 })
 }
 

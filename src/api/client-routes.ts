@@ -6,14 +6,14 @@ import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-detail
 import { jsonBody } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import { accessTokenJson, accessTokensShape, clientShape } from '../resources/access-token-json.ts'
-import type { TokenReader } from '../store/access-token.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
 import { SECOND, type Clock } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { apiRoute, json, LONGEST_TIME, type ApiRoute } from './api-route.ts'
 
 export interface ClientRoutesDeps {
   /** The tokens of the open queue. */
-  readonly tokens: () => TokenChangesDeps & { readonly reader: Pick<TokenReader, 'tokens'>; readonly clock: Clock }
+  readonly tokens: () => TokenChangesDeps & { readonly reader: Pick<QueueReader, 'records'>; readonly clock: Clock }
   readonly random: Random
 }
 
@@ -63,7 +63,8 @@ export function clientRoutes({ tokens, random }: ClientRoutesDeps): readonly Api
       summary: 'Tokens of programs',
       about: 'The members of `deferd token list --json`, by name.',
       answers: { 200: { about: 'the tokens', shape: accessTokensShape } },
-      handler: async () => json({ tokens: (await tokens().reader.tokens()).map((one) => accessTokenJson(one, tokens().clock.wall)) }),
+      handler: async () =>
+        json({ tokens: (await tokens().reader.records.tokens.all()).map((one) => accessTokenJson(one, tokens().clock.wall)) }),
     }),
     apiRoute({
       method: 'POST',

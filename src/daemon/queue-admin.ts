@@ -55,7 +55,7 @@ export function queueAdmin({ loaded, clock, events, parts, readFiles }: QueueAdm
     events,
     tokens: () => {
       const { reader, store } = open()
-      return { clock, reader, store }
+      return { clock, reader: reader.records.tokens, store: store.records.tokens }
     },
     routes: [...page.routes, ...api.routes, ...commands, problemRoute(api.routes)],
     closeRoutes: () => api.close(),

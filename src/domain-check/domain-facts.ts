@@ -8,8 +8,8 @@ import { tlsrptName, tlsrptRecord, type TlsrptRecord } from '../delivery/tls/tls
 import { domainOf } from '../mail/address.ts'
 import type { KnownDestination } from '../presentation/destination-state.ts'
 import type { ProviderTable } from '../config/values/provider-table.ts'
-import type { RuleEffect } from '../store/provider-state.ts'
-import type { StsPolicy, StsPolicyReader } from '../store/tls/sts-policy.ts'
+import type { RuleEffect } from '../store/records/provider-state.ts'
+import type { StsPolicy } from '../store/records/sts-policy.ts'
 import type { Clock, QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { asInsecure, type MxRecord, type Net, type SecureLookup } from '../system/net.ts'
@@ -24,8 +24,8 @@ export interface DomainCheckDeps extends DeliverySettings {
   readonly net: Net
   readonly clock: Clock
   readonly random: Random
-  /** Policies stored in the queue. */
-  readonly reader: Pick<StsPolicyReader, 'stsPolicy'>
+  /** The policy of a domain that is stored in the queue. */
+  readonly policyOf: (domain: string) => Promise<StsPolicy | undefined>
   /** Provider of a destination as saved in the queue; null for none. */
   readonly providerOf: (destination: string) => Promise<string | null>
   /** Reply rules that apply to a provider. */
@@ -71,14 +71,14 @@ export interface DomainFacts {
 }
 
 const NOTHING_KEPT = {
-  keepStsPolicy: () => Promise.resolve(),
-  noteStsPolicy: () => Promise.resolve(),
-  forgetStsPolicy: () => Promise.resolve(false),
+  keep: () => Promise.resolve(),
+  note: () => Promise.resolve(),
+  forget: () => Promise.resolve(false),
 }
 
 /** `domain` is in A-labels; `from` is the sender's address, or a domain. */
 export async function gatherFacts(domain: string, from: string, deps: DomainCheckDeps): Promise<DomainFacts> {
-  const { config, clock, random, reader, secrets } = deps
+  const { config, clock, random, policyOf, secrets } = deps
   const net = new RememberingNet(deps.net)
   const fetches = new Map<string, Promise<Fetched>>()
   const terms = () => ({ ca: secrets.tls?.policyHostCa, allowPrivate: config.smtp_allow_private_addresses })
@@ -88,14 +88,13 @@ export async function gatherFacts(domain: string, from: string, deps: DomainChec
     fetches.set(name, fetching)
     return fetching
   }
-  const whole: StsPolicyReader = { stsPolicy: (name) => reader.stsPolicy(name), stsPolicies: () => Promise.resolve([]) }
   const draw = (key: string): number => random.draw(key)
   const sts = new StsPolicies({
     net,
     clock,
     terms,
     store: NOTHING_KEPT,
-    reader: whole,
+    reader: { of: policyOf, all: () => Promise.resolve([]) },
     owns: () => false,
     draw,
     note: () => undefined,
@@ -116,7 +115,7 @@ export async function gatherFacts(domain: string, from: string, deps: DomainChec
     checkedAt,
     wall: clock.wall,
     delivery,
-    exchangers: await exchangerFacts(delivery, { net, clock, reader, fetch, dnssec: config.smtp_dns_support_level === 'dnssec' }),
+    exchangers: await exchangerFacts(delivery, { net, clock, policyOf, fetch, dnssec: config.smtp_dns_support_level === 'dnssec' }),
     destination: await deps.destination(destination),
     provider: await providerFacts(delivery, deps),
     us,
@@ -134,7 +133,7 @@ async function providerFacts(
   return { name, concurrencyLimit, messageRateLimit, effects: await effectsOf(name) }
 }
 
-interface ExchangerDeps extends Pick<DomainCheckDeps, 'net' | 'clock' | 'reader'> {
+interface ExchangerDeps extends Pick<DomainCheckDeps, 'net' | 'clock' | 'policyOf'> {
   readonly fetch: (domain: string) => Promise<Fetched>
   readonly dnssec: boolean
 }
@@ -148,9 +147,9 @@ async function exchangerFacts({ hops }: RehearsedDelivery, deps: ExchangerDeps):
   return { domain, mx, sts, tlsrpt: tlsrptRecord(tlsrpt) }
 }
 
-async function stsFacts(domain: string, { net, clock, reader, fetch }: ExchangerDeps): Promise<StsFacts> {
+async function stsFacts(domain: string, { net, clock, policyOf, fetch }: ExchangerDeps): Promise<StsFacts> {
   const announced = announcementIn(await net.lookupTxt(recordName(domain)))
-  const kept = await reader.stsPolicy(domain)
+  const kept = await policyOf(domain)
   if (announced.kind !== 'id') return { announced, kept, published: undefined }
   const now = clock.now()
   return { announced, kept, published: policyFrom(await fetch(domain), { domain, id: announced.id, usedAt: now, now }) }

@@ -33,27 +33,6 @@ export interface SharedGrants {
   release(name: string, user: string): Promise<void>
 }
 
-/** The methods of SharedGrants as methods of QueueStore. */
-export interface GrantStore {
-  sharedGrant: SharedGrants['read']
-  claimGrant: SharedGrants['claim']
-  replaceGrant: SharedGrants['replace']
-  releaseGrant: SharedGrants['release']
-}
-
-/** Method of QueueReader for grants. */
-export interface GrantReader {
-  /** All grants, ordered by name and user. They have secrets: for moves of the queue, and for `deferd oauth`, which prints none. */
-  sharedGrants(): Promise<readonly KeptGrant[]>
-}
-
 /** True when a grant of another queue replaces the one that is kept here, because it continues the same chain. */
 export const isContinuedBy = (kept: SharedGrant | null, other: SharedGrant): boolean =>
   kept === null || (kept.origin === other.origin && kept.generation < other.generation)
-
-export const sharedGrantsIn = (store: GrantStore): SharedGrants => ({
-  read: (name, user) => store.sharedGrant(name, user),
-  claim: (name, user, at) => store.claimGrant(name, user, at),
-  replace: (name, user, grant) => store.replaceGrant(name, user, grant),
-  release: (name, user) => store.releaseGrant(name, user),
-})

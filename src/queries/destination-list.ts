@@ -60,7 +60,7 @@ export async function* destinationRows(reader: QueueReader, live: readonly LiveD
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
   const providers = await providersIn(reader)
-  const members = new Map((await reader.membersOfProviders()).map(({ destination, provider }) => [destination, provider]))
+  const members = new Map((await reader.records.providerMembers.all()).map(({ destination, provider }) => [destination, provider]))
   const providerFor = (name: string) => inMemory.get(name)?.provider ?? providers(members.get(name) ?? null)
   for await (const load of loads(reader)) {
     const { destination: name } = load
@@ -88,13 +88,14 @@ export async function destinationRow(
 
 /** Finds providers of destinations in memory or, for others, among the saved ones, which are read once, at the first need. */
 export function providerFinder(
-  reader: Pick<QueueReader, 'providerOf' | 'providerRecords'>,
+  reader: Pick<QueueReader, 'records'>,
 ): (name: DestinationName, live: LiveDestination | undefined) => Promise<ShownProvider | null> {
   let saved: ReturnType<typeof providersIn> | undefined
-  return async (name, live) => live?.provider ?? (await (saved ??= providersIn(reader)))(await reader.providerOf(name))
+  return async (name, live) =>
+    live?.provider ?? (await (saved ??= providersIn(reader)))(await reader.records.providerMembers.providerOf(name))
 }
 
-async function providersIn(reader: Pick<QueueReader, 'providerRecords'>): Promise<(name: string | null) => ShownProvider | null> {
-  const effects = new Map((await reader.providerRecords()).map((one) => [one.provider, one.effects]))
+async function providersIn(reader: Pick<QueueReader, 'records'>): Promise<(name: string | null) => ShownProvider | null> {
+  const effects = new Map((await reader.records.providers.all()).map((one) => [one.provider, one.effects]))
   return (name) => (name === null ? null : { name, effects: effects.get(name) ?? [] })
 }

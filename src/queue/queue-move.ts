@@ -3,7 +3,7 @@
  * daemon starts with it afterwards.
  */
 import { queueIdOf, type MessageId } from '../mail/message.ts'
-import type { AccessEntry } from '../store/access-entry.ts'
+import type { AccessEntry } from '../store/records/access-entry.ts'
 import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { AuditId } from '../store/audit-log.ts'
@@ -141,10 +141,10 @@ async function moveRecords(deps: QueueMoveDeps): Promise<void> {
   const offset = offsetBetween(source.clock, target.clock)
   const send = (records: Partial<MovedRecords>) => sendRecords(deps, records)
   await send({ destinations: await source.reader.destinationRecords() })
-  const later = (await source.reader.accessEntries()).map((entry) => laterBy(offset, entry))
+  const later = (await source.reader.records.access.all()).map((entry) => laterBy(offset, entry))
   for (let at = 0; at < later.length; at += PAGE) await send({ access: later.slice(at, at + PAGE) })
-  await send({ tokens: (await source.reader.tokens()).map((token) => laterBy(offset, token)) })
-  await send({ grants: (await source.reader.sharedGrants()).map((one) => ({ ...one, expiresAt: one.expiresAt + offset })) })
+  await send({ tokens: (await source.reader.records.tokens.all()).map((token) => laterBy(offset, token)) })
+  await send({ grants: (await source.reader.records.grants.all()).map((one) => ({ ...one, expiresAt: one.expiresAt + offset })) })
   await send({ subscriptions: await handedOver(source, offset) })
   let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
   for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {

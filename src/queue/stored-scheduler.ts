@@ -20,8 +20,8 @@ export interface OtherNodes extends Pick<Membership, 'recall'>, Pick<SchedulerCo
 const NO_NODES: OtherNodes = { recall: async () => NOTHING_TAKEN, transfers: async () => [] }
 
 export function storedScheduler(
-  store: Pick<QueueStore, 'saveDestination' | 'providers' | 'saveProvider'>,
-  reader: Pick<QueueReader, 'destinationRecords' | 'providerOf'>,
+  store: Pick<QueueStore, 'saveDestination' | 'records'>,
+  reader: Pick<QueueReader, 'destinationRecords' | 'records'>,
   recorder: EventRecorder,
   { recall, transfers }: OtherNodes = NO_NODES,
 ): SchedulerControl {
@@ -39,7 +39,7 @@ export function storedScheduler(
     takeBack: (messages, { rests }) => recall({ messages, destination: null, rests }),
     transfers,
     resume: async (name, by) => {
-      await endSavedSuspension(store, await reader.providerOf(name))
+      await endSavedSuspension(store, await reader.records.providerMembers.providerOf(name))
       await change(name, null, { kind: 'resumed', destination: name, by })
     },
     snapshot: () => [],

@@ -16,7 +16,6 @@ import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import type { Signing } from '../system/signing.ts'
 import type { Random } from '../system/random.ts'
 import { AccessTokens } from '../oauth/access-tokens.ts'
-import { sharedGrantsIn } from '../oauth/shared-grant.ts'
 import { EventRecorder } from '../outbox/event-recorder.ts'
 import { StoreTroubles } from '../outbox/store-troubles.ts'
 import { TokenReports } from '../outbox/token-reports.ts'
@@ -34,7 +33,7 @@ import { Matching } from '../patterns/matching.ts'
 import { noticeEntry } from './notice-entry.ts'
 import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
-import type { StsPolicyReader } from '../store/tls/sts-policy.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
 import { ReportSender } from '../tls-reports/report-sender.ts'
 import { TlsReports, type TlsReportSettings } from '../tls-reports/tls-reports.ts'
 import { queueReport } from './report-entry.ts'
@@ -67,7 +66,7 @@ export interface RelayDeps extends RelaySettings {
   /** Signs with the DKIM keys; in the thread pool when absent. */
   readonly sign?: Signing | undefined
   /** Reads stored MTA-STS policies. When absent, no policies are applied. */
-  readonly reader?: StsPolicyReader | undefined
+  readonly reader?: Pick<QueueReader, 'records'> | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
@@ -110,7 +109,7 @@ export class Relay {
     this.sts = this.#openStsPolicies(deps)
     this.#tokenReports = new TokenReports({ store, recorder: this.recorder, events })
     const { answered } = this.#tokenReports
-    this.accessTokens = AccessTokens.open({ net, clock, random, grants: sharedGrantsIn(store), answered }, secrets?.oauth)
+    this.accessTokens = AccessTokens.open({ net, clock, random, grants: store.records.grants, answered }, secrets?.oauth)
     this.#tlsResults = new TlsReports({
       store,
       clock,
@@ -284,8 +283,8 @@ export class Relay {
     return new StsPolicies({
       net,
       clock,
-      store,
-      reader,
+      store: store.records.stsPolicies,
+      reader: reader.records.stsPolicies,
       terms: () => ({
         ca: this.#rules.secrets?.tls?.policyHostCa,
         allowPrivate: this.#rules.config.smtp_allow_private_addresses,

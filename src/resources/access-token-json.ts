@@ -1,6 +1,6 @@
 /** Clients of the admin API in JSON: their rights, and the tokens of programs without their hashes. */
 import { z } from 'zod'
-import { TOKEN_ROLES, type AccessToken } from '../store/access-token.ts'
+import { TOKEN_ROLES, type AccessToken } from '../store/records/access-token.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { type Json } from './members.ts'
 

@@ -1,7 +1,7 @@
 /** State of a destination as the scheduler holds it in memory. Commands, metrics and the API show it. */
 import type { DestinationName } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { LiveProvider } from './provider-state.ts'
+import type { LiveProvider } from './records/provider-state.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 
 /**

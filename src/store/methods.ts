@@ -5,15 +5,21 @@
 import { messageOf, type DeliveryRequest, type MessageId } from '../mail/message.ts'
 import type { MovableStore } from './move-store.ts'
 import type { NewMessage, QueueStore } from './queue-store.ts'
+import { performed, recordCall, recordsOver, type SentRecordCall } from './records/records.ts'
+
+/** The methods of a store behind a transport. All calls of records are one. */
+interface Transported extends Omit<MovableStore, 'records'> {
+  readonly record: (...call: SentRecordCall) => Promise<unknown>
+}
 
 /** Methods that run in a transaction. The excluded methods need no transaction. */
-export type Method = Exclude<keyof MovableStore, 'nextId' | 'leaseTerms' | 'close'>
+export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'close'>
 
 /** Methods of QueueStore alone. */
-export type QueueMethod = Extract<Method, keyof QueueStore>
+export type QueueMethod = Extract<Method, keyof QueueStore | 'record'>
 
-export type Arguments = { readonly [M in Method]: Parameters<MovableStore[M]> }
-export type Answers = { readonly [M in Method]: Awaited<ReturnType<MovableStore[M]>> }
+export type Arguments = { readonly [M in Method]: Parameters<Transported[M]> }
+export type Answers = { readonly [M in Method]: Awaited<ReturnType<Transported[M]>> }
 
 /** A method call with its arguments, in the form that is sent to another thread. */
 export type Call<M extends Method = Method> = { [N in M]: { readonly method: N; readonly args: Arguments[N] } }[M]
@@ -27,7 +33,7 @@ export type Outcome<M extends Method = Method> =
 export type Handlers = { readonly [M in Method]: (...args: Arguments[M]) => Answers[M] }
 
 /** The methods of a store that is reached through a transport. */
-type Remote = { readonly [M in Method]: (...args: Arguments[M]) => Promise<Answers[M]> }
+type Remote = Omit<MovableStore, 'nextId' | 'leaseTerms' | 'close'>
 
 /**
  * Treatment of a method on a full disk:
@@ -111,9 +117,6 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   destinations: { room: 'neither', changes: nothing },
   saveDestination: { room: 'neither', changes: nothing },
   joinProvider: { room: 'neither', changes: nothing },
-  providerMembers: { room: 'neither', changes: nothing },
-  saveProvider: { room: 'neither', changes: nothing },
-  providers: { room: 'neither', changes: nothing },
   operate: {
     room: 'reserve',
     changes: ([operations]) =>
@@ -138,25 +141,8 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   audit: { room: 'reserve', changes: nothing },
   beginOperation: { room: 'reserve', changes: nothing },
   endOperation: { room: 'reserve', changes: nothing },
-  addToken: { room: 'neither', changes: nothing },
-  removeToken: { room: 'neither', changes: nothing },
-  tokenUsed: { room: 'neither', changes: nothing },
-  setAccess: { room: 'neither', changes: nothing },
-  removeAccess: { room: 'neither', changes: nothing },
-  keepStsPolicy: { room: 'neither', changes: nothing },
-  noteStsPolicy: { room: 'neither', changes: nothing },
-  forgetStsPolicy: { room: 'neither', changes: nothing },
-  keepTlsResults: { room: 'neither', changes: nothing },
-  tlsReportsDue: { room: 'neither', changes: nothing },
-  claimTlsReport: { room: 'neither', changes: nothing },
-  tlsResults: { room: 'neither', changes: nothing },
-  endTlsReport: { room: 'neither', changes: nothing },
-  pruneTlsReports: { room: 'reserve', changes: nothing },
-  sharedGrant: { room: 'neither', changes: nothing },
-  // Deliveries make room, and a refresh token that is not stored is lost.
-  claimGrant: { room: 'reserve', changes: nothing },
-  replaceGrant: { room: 'reserve', changes: nothing },
-  releaseGrant: { room: 'reserve', changes: nothing },
+  // Each call of records has its own room.
+  record: { room: 'neither', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', changes: nothing },
@@ -224,7 +210,29 @@ export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promi
     <M extends Method>(method: M) =>
     (...args: Arguments[M]): Promise<Answers[M]> =>
       submit<M>({ method, args })
-  return Object.fromEntries((Object.keys(METHODS) as Method[]).map((method) => [method, caller(method)])) as unknown as Remote
+  const methods = Object.fromEntries((Object.keys(METHODS) as Method[]).map((method) => [method, caller(method)]))
+  const { record, ...rest } = methods as unknown as Transported
+  return { ...rest, records: recordsOver(record) }
+}
+
+/** Treatment of a call on a full disk. */
+export const roomOf = (call: Call): Room =>
+  call.method === 'record' ? (recordCall(call.args).room ?? 'neither') : METHODS[call.method].room
+
+/** A store whose calls go through `around`, those of records as the method `record`. */
+export function intercepted<S extends object>(
+  store: S,
+  around: (method: QueueMethod, args: readonly unknown[], perform: () => Promise<unknown>) => Promise<unknown>,
+): S {
+  const records = recordsOver((...call) => around('record', call, () => performed(store as Pick<QueueStore, 'records'>, call)))
+  return new Proxy(store, {
+    get: (target, name: keyof S & string) => {
+      if (name === 'records') return records
+      const method = target[name] as (...args: unknown[]) => Promise<unknown>
+      if (!isMethod(name)) return method.bind(target)
+      return (...args: unknown[]) => around(name as QueueMethod, args, () => method.apply(target, args))
+    },
+  })
 }
 
 /** Applies a function to each chunk in the arguments of a call. */

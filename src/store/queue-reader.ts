@@ -6,11 +6,7 @@ import type { QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { QueueFilter } from './message-conditions.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
-import type { AccessEntryReader } from './access-entry.ts'
-import type { TokenReader } from './access-token.ts'
-import type { ProviderReader } from './provider-state.ts'
-import type { GrantReader } from '../oauth/shared-grant.ts'
-import type { StsPolicyReader } from './tls/sts-policy.ts'
+import type { RecordReader } from './records/records.ts'
 import type { AuditReader } from './audit-log.ts'
 import { addressMatcher } from '../patterns/filter-pattern.ts'
 import type { OutboxReader } from './outbox/outbox-store.ts'
@@ -142,8 +138,8 @@ export interface Survey {
  * next call, may show a later state. A listing without a filter reads the recipients of a shared queue after its messages: they may show
  * a later state than the columns of the message.
  */
-export interface QueueReader
-  extends AuditReader, TokenReader, AccessEntryReader, StsPolicyReader, ProviderReader, GrantReader, OutboxReader {
+export interface QueueReader extends AuditReader, OutboxReader {
+  readonly records: RecordReader
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
   /** The same page as `list`, with ids only. */

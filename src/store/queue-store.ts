@@ -10,12 +10,7 @@ import type { Duration, QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { AccessEntryStore } from './access-entry.ts'
-import type { ProviderStore } from './provider-state.ts'
-import type { GrantStore } from '../oauth/shared-grant.ts'
-import type { StsPolicyStore } from './tls/sts-policy.ts'
-import type { TlsReportStore } from './tls/tls-report.ts'
-import type { TokenStore } from './access-token.ts'
+import type { Records } from './records/records.ts'
 import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
 import type { Suspension } from './destination-status.ts'
 import type { OutboxStore } from './outbox/outbox-store.ts'
@@ -335,8 +330,9 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore
-  extends AuditLog, TokenStore, AccessEntryStore, StsPolicyStore, ProviderStore, TlsReportStore, GrantStore, OutboxStore {
+export interface QueueStore extends AuditLog, OutboxStore {
+  /** Small records that are not mail. */
+  readonly records: Records
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.
@@ -416,6 +412,8 @@ export interface QueueStore
   destinations(): Promise<readonly DestinationRecord[]>
   /** Saves the state of a destination, with the events of its change. Deletes the record when the state equals the default. */
   saveDestination(record: DestinationRecord, events?: readonly NewEvent[]): Promise<void>
+  /** Sets the provider of a destination; null for none. A large backlog of a shared queue follows later, and is not claimed until then. */
+  joinProvider(destination: DestinationName, provider: string | null): Promise<void>
 
   /**
    * Applies operations to messages in one commit and returns one result per operation, in order. A recipient in delivery is not

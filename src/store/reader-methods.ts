@@ -3,11 +3,17 @@
  * that runs it in another.
  */
 import type { QueueReader } from './queue-reader.ts'
+import { recordsOver, type SentRecordCall } from './records/records.ts'
 
-export type ReaderMethod = Exclude<keyof QueueReader, 'close'>
+/** The methods of a reader behind a transport. All calls of records are one. */
+interface Transported extends Omit<QueueReader, 'records' | 'close'> {
+  readonly record: (...call: SentRecordCall) => Promise<unknown>
+}
 
-type Arguments = { readonly [M in ReaderMethod]: Parameters<QueueReader[M]> }
-type Answers = { readonly [M in ReaderMethod]: Awaited<ReturnType<QueueReader[M]>> }
+export type ReaderMethod = keyof Transported
+
+type Arguments = { readonly [M in ReaderMethod]: Parameters<Transported[M]> }
+type Answers = { readonly [M in ReaderMethod]: Awaited<ReturnType<Transported[M]>> }
 
 /** A method call with its arguments, in the form that is sent to another thread. */
 export type ReaderCall<M extends ReaderMethod = ReaderMethod> = { [N in M]: { readonly method: N; readonly args: Arguments[N] } }[M]
@@ -39,15 +45,6 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   operationsOn: true,
   placedBy: true,
   keptRequest: true,
-  tokens: true,
-  tokenByHash: true,
-  accessEntries: true,
-  stsPolicy: true,
-  stsPolicies: true,
-  providerOf: true,
-  membersOfProviders: true,
-  providerRecords: true,
-  sharedGrants: true,
   allSubscriptions: true,
   parkedEvents: true,
   eventsAfter: true,
@@ -57,6 +54,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   departed: true,
   trashCount: true,
   traffic: true,
+  record: true,
 }
 
 /** Runs a call on an engine. */
@@ -71,7 +69,8 @@ export function createReader(submit: <M extends ReaderMethod>(call: ReaderCall<M
     (...args: Arguments[M]): Promise<Answers[M]> =>
       submit<M>({ method, args })
   const methods = Object.fromEntries((Object.keys(METHODS) as ReaderMethod[]).map((method) => [method, caller(method)]))
-  return { ...(methods as unknown as Omit<QueueReader, 'close'>), close } satisfies QueueReader
+  const { record, ...rest } = methods as unknown as Transported
+  return { ...rest, records: recordsOver(record), close } satisfies QueueReader
 }
 
 /** Creates a reader over an engine in the same thread. It answers in the same turn of the event loop. */

@@ -8,6 +8,7 @@ import type { Listener, Net } from '../system/net.ts'
 import type { Duration, MachineClock, Timer, WallTime } from '../system/clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import type { QueueStore } from '../store/queue-store.ts'
+import { intercepted } from '../store/methods.ts'
 import { Events, type Listen } from '../telemetry/events.ts'
 
 export interface IncarnationDeps {
@@ -108,14 +109,7 @@ export class Incarnation {
   }
 
   #mortalStore(store: QueueStore): QueueStore {
-    return new Proxy(store, {
-      get: (target, name: keyof QueueStore) => {
-        // These methods are synchronous, so their result is not wrapped in a promise.
-        if (name === 'nextId' || name === 'leaseTerms') return target[name].bind(target)
-        const method = target[name] as (...args: unknown[]) => Promise<unknown>
-        return (...args: unknown[]) => this.#whileAlive(() => method.apply(target, args))
-      },
-    })
+    return intercepted(store, (_method, _args, perform) => this.#whileAlive(perform))
   }
 
   async #whileAlive<T>(call: () => Promise<T>, receive: (answer: T) => T = (answer) => answer): Promise<T> {

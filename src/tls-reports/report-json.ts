@@ -1,7 +1,7 @@
 /** The report of a day and a domain as JSON (RFC 8460 §4.4), compressed. Pure. */
 import { gzipSync } from 'node:zlib'
 import { isoInstant } from '../mail/mail-date.ts'
-import type { TlsResult } from '../store/tls/tls-report.ts'
+import type { TlsResult } from '../store/records/tls-report.ts'
 import { DAY, SECOND, type WallTime } from '../system/clock.ts'
 
 export interface ReportFacts {

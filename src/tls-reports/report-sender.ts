@@ -7,7 +7,8 @@ import { errorMessage } from '../system/caught-error.ts'
 import { DAY, HOUR, MINUTE, type Clock, type Duration, type WallTime } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
-import type { Day, ReportEnd, TlsReportStore } from '../store/tls/tls-report.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { Day, ReportEnd } from '../store/records/tls-report.ts'
 import { compressed, type ReportFacts } from './report-json.ts'
 import { mailtoAddress } from './report-mail.ts'
 import { postReport } from './report-post.ts'
@@ -23,7 +24,7 @@ export interface ReportSettings {
 }
 
 export interface ReportSenderDeps {
-  readonly store: Omit<TlsReportStore, 'keepTlsResults'>
+  readonly store: Pick<QueueStore, 'records'>
   readonly net: Net
   readonly clock: Clock
   readonly settings: () => ReportSettings
@@ -76,9 +77,9 @@ export class ReportSender {
     if (!this.#isSending) return
     const midnight = midnightOf(clock.wall.now())
     const day = dayOf(midnight - DAY)
-    if (this.#pruned !== day) await store.pruneTlsReports(dayOf(midnight - KEPT_DAYS * DAY))
+    if (this.#pruned !== day) await store.records.tlsReports.prune(dayOf(midnight - KEPT_DAYS * DAY))
     this.#pruned = day
-    const domains = (await store.tlsReportsDue(day)).values()
+    const domains = (await store.records.tlsReports.due(day)).values()
     const sendNext = async (): Promise<void> => {
       for (const domain of domains) await this.#sendIfDue(day, domain, midnight)
     }
@@ -91,7 +92,7 @@ export class ReportSender {
     const dueAt = midnight + SETTLED + draw(`TLSRPT ${day} ${domain}`) * SPREAD
     const at = clock.now()
     if (!this.#isSending || clock.wall.of(at) < dueAt || !owns(domain)) return
-    if (await store.claimTlsReport({ day, domain, at, until: at + RETRY_INTERVAL })) await this.#send(day, domain, midnight - DAY)
+    if (await store.records.tlsReports.claim({ day, domain, at, until: at + RETRY_INTERVAL })) await this.#send(day, domain, midnight - DAY)
   }
 
   get #isSending(): boolean {
@@ -100,13 +101,13 @@ export class ReportSender {
 
   async #send(day: Day, domain: string, from: WallTime): Promise<void> {
     const { store, net, note, settings } = this.#deps
-    const end = (how: ReportEnd): Promise<void> => store.endTlsReport({ day, domain, end: how })
+    const end = (how: ReportEnd): Promise<void> => store.records.tlsReports.end({ day, domain, end: how })
     const record = tlsrptRecord(await net.lookupTxt(tlsrptName(domain)))
     if (record.kind === 'failed') return
     if (record.kind !== 'found') return end('unwanted')
     const { organization, sender, hostname } = settings()
     const id = `${day}.${domain}.tlsrpt@${hostname}`
-    const facts = { domain, from, results: await store.tlsResults(day, domain), organization, contact: sender, id }
+    const facts = { domain, from, results: await store.records.tlsResults.of(day, domain), organization, contact: sender, id }
     const ends = await Promise.all(record.rua.map(async (uri) => ({ uri, failure: await this.#sendTo(uri, facts) })))
     for (const { uri, failure } of ends)
       if (failure !== undefined) note(`TLSRPT: the report of ${day} for ${domain} cannot be sent to ${uri}: ${failure}`, 'warning')

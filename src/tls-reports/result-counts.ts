@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto'
 import { errorMessage } from '../system/caught-error.ts'
 import { DAY, MINUTE, type Clock, type Duration, type WallTime, type Timer } from '../system/clock.ts'
 import { isoInstant } from '../mail/mail-date.ts'
-import type { CountedResult, Day, TlsReportStore } from '../store/tls/tls-report.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { CountedResult, Day } from '../store/records/tls-report.ts'
 import type { StageResult } from './stage-results.ts'
 
 export interface ResultCountsDeps {
-  readonly store: Pick<TlsReportStore, 'keepTlsResults'>
+  readonly store: Pick<QueueStore, 'records'>
   readonly clock: Clock
   /** Unique for this process. */
   readonly source: string
@@ -91,7 +92,7 @@ export class ResultCounts {
     const changed = [...this.#counts.values()].filter(({ isKept }) => !isKept)
     for (const count of changed) count.isKept = true
     try {
-      if (changed.length > 0) await store.keepTlsResults(source, changed.map(countedOf))
+      if (changed.length > 0) await store.records.tlsResults.keep(source, changed.map(countedOf))
       for (const [id, { day, isKept }] of this.#counts) if (isKept && day !== this.#day) this.#counts.delete(id)
     } catch (error) {
       for (const count of changed) count.isKept = false

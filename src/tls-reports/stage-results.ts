@@ -2,8 +2,8 @@
 import { tlsaText } from '../delivery/dane/tlsa.ts'
 import { unmetReason } from '../delivery/tls/policy-failure.ts'
 import type { TlsStage } from '../delivery/tls/tls-stage.ts'
-import type { StsPolicy } from '../store/tls/sts-policy.ts'
-import type { TlsResult } from '../store/tls/tls-report.ts'
+import type { StsPolicy } from '../store/records/sts-policy.ts'
+import type { TlsResult } from '../store/records/tls-report.ts'
 
 /** Types of failures (RFC 8460 §4.3, IANA “STARTTLS Validation Result Types”). */
 export const FAILURE_TYPES = [

@@ -25,7 +25,7 @@ test.each(['boss@us.example', '"boss"@US.example', String.raw`"bo\ss"@us.example
     for (const path of ['Boss@us.example', '"boss"@us.example', String.raw`"bo\ss"`, '"boss+x"@us.example'])
       expect(isRefused(path)).toBe(true)
     expect(isRefused('bos@us.example')).toBe(false)
-    expect((await reader.accessEntries()).map((entry) => entry.key)).toEqual(['boss@us.example'])
+    expect((await reader.records.access.all()).map((entry) => entry.key)).toEqual(['boss@us.example'])
   },
 )
 
@@ -39,12 +39,12 @@ test('an entry for an address that needs quotes has them', async () => {
 test('an entry that an earlier version stored with quotes concerns the address, is replaced and is removed', async () => {
   const { store, reader, entries, isRefused, add } = await open()
   const stored = { subject: 'sender', key: '"boss"@us.example', action: 'REJECT', addedAt: 0, addedBy: 'root', expiresAt: null } as const
-  await store.setAccess(stored)
+  await store.records.access.set(stored)
   await entries.load()
   expect(isRefused('boss@us.example')).toBe(true)
   await add('boss@us.example')
-  expect((await reader.accessEntries()).map(({ key }) => key)).toEqual(['boss@us.example'])
-  await store.setAccess(stored)
+  expect((await reader.records.access.all()).map(({ key }) => key)).toEqual(['boss@us.example'])
+  await store.records.access.set(stored)
   expect(await entries.remove('sender', 'boss@us.example', 'root')).toBe(true)
   expect(isRefused('boss@us.example')).toBe(false)
   expect(await entries.remove('sender', 'boss@us.example', 'root')).toBe(false)

@@ -259,7 +259,7 @@ test('GET /now has the state of the queue', async () => {
 test('GET /destinations does not read the saved states of providers for each destination', async () => {
   const { world: queue, api } = await filled()
   const { reader } = queue
-  const read = vi.spyOn(reader, 'providerRecords')
+  const read = vi.spyOn(reader.records.providers, 'all')
   expect((await api.get('/destinations')).json.destinations).toHaveLength(4)
   // For the names, and for the providers of the page.
   expect(read).toHaveBeenCalledTimes(2)

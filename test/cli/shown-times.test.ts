@@ -29,11 +29,17 @@ beforeEach(async () => {
     await store.saveDestination({ ...closed, name: 'held.example', deadUntil: null, suspension })
     await store.audit({ at: NOW - MINUTE, who: 'root', action: 'hold', arguments: '', changed: 1 })
     const entry = { subject: 'sender', key: 'app@us.example', action: 'REJECT no', addedBy: 'root' } as const
-    await store.setAccess({ ...entry, addedAt: NOW - HOUR, expiresAt: NOW + HOUR })
+    await store.records.access.set({ ...entry, addedAt: NOW - HOUR, expiresAt: NOW + HOUR })
     const token = { name: 'ci', role: 'viewer', content: false, destinations: null, hash: 'x', addedBy: 'root' } as const
-    await store.addToken({ ...token, addedAt: NOW - HOUR, expiresAt: NOW + DAY, lastUsedAt: NOW - HOUR })
+    await store.records.tokens.add({ ...token, addedAt: NOW - HOUR, expiresAt: NOW + DAY, lastUsedAt: NOW - HOUR })
     const policy = { domain: 'sts.example', id: '1', mode: 'enforce', mx: ['mx.sts.example'], text: '', failure: 'it timed out' } as const
-    await store.keepStsPolicy({ ...policy, fetchedAt: NOW - HOUR, expiresAt: NOW + DAY, usedAt: NOW - MINUTE, failedAt: NOW - MINUTE })
+    await store.records.stsPolicies.keep({
+      ...policy,
+      fetchedAt: NOW - HOUR,
+      expiresAt: NOW + DAY,
+      usedAt: NOW - MINUTE,
+      failedAt: NOW - MINUTE,
+    })
     await store.subscribe({
       name: 'app',
       settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' },

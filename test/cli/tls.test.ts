@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
-import type { StsPolicy } from '../../src/store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../src/store/records/sts-policy.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { Operator } from '../support/operator.ts'
 
@@ -25,8 +25,14 @@ beforeEach(async () => {
   operator = new Operator()
   operator.clock.step(NOW - operator.clock.now())
   await operator.own(async (store) => {
-    await store.keepStsPolicy(POLICY)
-    await store.keepStsPolicy({ ...POLICY, domain: 'other.example', mode: 'testing', failedAt: NOW, failure: 'status 404\u001b[31m' })
+    await store.records.stsPolicies.keep(POLICY)
+    await store.records.stsPolicies.keep({
+      ...POLICY,
+      domain: 'other.example',
+      mode: 'testing',
+      failedAt: NOW,
+      failure: 'status 404\u001b[31m',
+    })
   })
 })
 afterEach(() => operator.leave())

@@ -1,12 +1,12 @@
 /** Contract of the store: audit log, operations as durable records, requests and access tokens. */
 import { expect, test } from 'vitest'
-import type { AccessEntry } from '../../src/store/access-entry.ts'
-import type { AccessToken } from '../../src/store/access-token.ts'
+import type { AccessEntry } from '../../src/store/records/access-entry.ts'
+import type { AccessToken } from '../../src/store/records/access-token.ts'
 import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/audit-log.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { Operation } from '../../src/store/queue-store.ts'
 import { claim, mail, MIN, queue, T0, type Subject } from './mail.ts'
-import type { StsPolicy } from '../../src/store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../src/store/records/sts-policy.ts'
 import { DAY } from '../../src/system/clock.ts'
 
 /** An operation that begins. */
@@ -206,18 +206,18 @@ export function auditing(subject: () => Subject): void {
   test('access entries are kept by subject and key until they are removed or have expired', async () => {
     const { store, reader } = subject()
     const entry: AccessEntry = { subject: 'sender', key: 'a@b.example', action: 'REJECT', addedAt: T0, addedBy: 'ann', expiresAt: T0 + MIN }
-    await store.setAccess(entry)
-    await store.setAccess({ ...entry, subject: 'client', key: '192.0.2', expiresAt: null })
-    await store.setAccess({ ...entry, action: 'HOLD “ü”', addedBy: 'bob' })
-    expect(await reader.accessEntries()).toEqual([
+    await store.records.access.set(entry)
+    await store.records.access.set({ ...entry, subject: 'client', key: '192.0.2', expiresAt: null })
+    await store.records.access.set({ ...entry, action: 'HOLD “ü”', addedBy: 'bob' })
+    expect(await reader.records.access.all()).toEqual([
       { ...entry, subject: 'client', key: '192.0.2', expiresAt: null },
       { ...entry, action: 'HOLD “ü”', addedBy: 'bob' },
     ])
-    expect(await store.removeAccess('sender', '192.0.2')).toBe(false)
-    expect(await store.removeAccess('client', '192.0.2')).toBe(true)
-    expect(await store.removeAccess('client', '192.0.2')).toBe(false)
-    await store.setAccess({ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null })
-    expect(await reader.accessEntries()).toEqual([{ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null }])
+    expect(await store.records.access.remove('sender', '192.0.2')).toBe(false)
+    expect(await store.records.access.remove('client', '192.0.2')).toBe(true)
+    expect(await store.records.access.remove('client', '192.0.2')).toBe(false)
+    await store.records.access.set({ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null })
+    expect(await reader.records.access.all()).toEqual([{ ...entry, key: 'late', addedAt: T0 + MIN + 1, expiresAt: null }])
   })
 
   test('providers of destinations, and the effects of their rules, are kept', async () => {
@@ -228,26 +228,29 @@ export function auditing(subject: () => Subject): void {
     await store.joinProvider('c.example', 'big')
     await store.joinProvider('c.example', null)
     const members = ['a.example', 'b.example'].map((destination) => ({ destination, provider: 'big' }))
-    expect(await store.providerMembers()).toEqual(members)
-    expect(await reader.membersOfProviders()).toEqual(members)
-    expect(await Promise.all(['a.example', 'c.example'].map((name) => reader.providerOf(name)))).toEqual(['big', null])
+    expect(await store.records.providerMembers.all()).toEqual(members)
+    expect(await reader.records.providerMembers.all()).toEqual(members)
+    expect(await Promise.all(['a.example', 'c.example'].map((name) => reader.records.providerMembers.providerOf(name)))).toEqual([
+      'big',
+      null,
+    ])
     const limit = { rule: '1', action: { kind: 'rate', perMinute: 10 }, until: T0 + DAY, reply: '451 “ü” \u0000 later' } as const
-    await store.saveProvider({ provider: 'small', effects: [limit] })
-    await store.saveProvider({ provider: 'big', effects: [limit] })
-    expect((await store.providers()).map(({ provider }) => provider)).toEqual(['big', 'small'])
+    await store.records.providers.save({ provider: 'small', effects: [limit] })
+    await store.records.providers.save({ provider: 'big', effects: [limit] })
+    expect((await store.records.providers.all()).map(({ provider }) => provider)).toEqual(['big', 'small'])
     expect(await reader.destinationRecords()).toEqual([])
     const suspension = { rule: 'tss', action: { kind: 'suspend' }, until: T0 + MIN, reply: '421 [TSS04]' } as const
     const own = { name: 'a.example', deadUntil: null, probeInterval: null, siteStatus: null }
     await store.saveDestination({ ...own, suspension: { by: 'root', until: null, reason: null } })
-    await store.saveProvider({ provider: 'big', effects: [limit, suspension] })
-    expect((await reader.providerRecords())[0]?.effects[1]).toEqual(suspension)
+    await store.records.providers.save({ provider: 'big', effects: [limit, suspension] })
+    expect((await reader.records.providers.all())[0]?.effects[1]).toEqual(suspension)
     // A suspension of the provider is shown at its destinations, where an operator has not suspended them.
     expect((await reader.destinationRecords()).map(({ name, suspension: one }) => [name, one?.by, one?.until])).toEqual([
       ['a.example', 'root', null],
       ['b.example', 'rule:big.tss', T0 + MIN],
     ])
-    for (const provider of ['big', 'small']) await store.saveProvider({ provider, effects: [] })
-    expect(await store.providers()).toEqual([])
+    for (const provider of ['big', 'small']) await store.records.providers.save({ provider, effects: [] })
+    expect(await store.records.providers.all()).toEqual([])
   })
 
   test('MTA-STS policies are kept by domain until they are removed, the one fetched last', async () => {
@@ -264,49 +267,49 @@ export function auditing(subject: () => Subject): void {
       failedAt: null,
       failure: null,
     }
-    await store.keepStsPolicy(policy)
-    await store.keepStsPolicy({ ...policy, domain: 'a.example', mode: 'none', mx: [] })
-    expect(await reader.stsPolicies()).toEqual([{ ...policy, domain: 'a.example', mode: 'none', mx: [] }, policy])
-    expect(await reader.stsPolicy('b.example')).toEqual(policy)
-    expect(await reader.stsPolicy('c.example')).toBeUndefined()
-    await store.noteStsPolicy({ domain: 'b.example', usedAt: T0 + 2 * DAY })
-    await store.noteStsPolicy({ domain: 'b.example', usedAt: T0 + MIN })
-    await store.noteStsPolicy({ domain: 'b.example', failedAt: T0 + MIN, failure: 'status 404' })
-    await store.noteStsPolicy({ domain: 'c.example', usedAt: T0 })
+    await store.records.stsPolicies.keep(policy)
+    await store.records.stsPolicies.keep({ ...policy, domain: 'a.example', mode: 'none', mx: [] })
+    expect(await reader.records.stsPolicies.all()).toEqual([{ ...policy, domain: 'a.example', mode: 'none', mx: [] }, policy])
+    expect(await reader.records.stsPolicies.of('b.example')).toEqual(policy)
+    expect(await reader.records.stsPolicies.of('c.example')).toBeUndefined()
+    await store.records.stsPolicies.note({ domain: 'b.example', usedAt: T0 + 2 * DAY })
+    await store.records.stsPolicies.note({ domain: 'b.example', usedAt: T0 + MIN })
+    await store.records.stsPolicies.note({ domain: 'b.example', failedAt: T0 + MIN, failure: 'status 404' })
+    await store.records.stsPolicies.note({ domain: 'c.example', usedAt: T0 })
     const noted = { ...policy, usedAt: T0 + 2 * DAY, failedAt: T0 + MIN, failure: 'status 404' }
-    expect(await reader.stsPolicy('b.example')).toEqual(noted)
-    await store.keepStsPolicy({ ...policy, id: 'old', fetchedAt: T0 - 1 })
-    expect(await reader.stsPolicy('b.example')).toEqual(noted)
-    await store.keepStsPolicy({ ...policy, id: 'new', mode: 'testing', fetchedAt: T0 + MIN })
-    expect(await reader.stsPolicy('b.example')).toEqual({
+    expect(await reader.records.stsPolicies.of('b.example')).toEqual(noted)
+    await store.records.stsPolicies.keep({ ...policy, id: 'old', fetchedAt: T0 - 1 })
+    expect(await reader.records.stsPolicies.of('b.example')).toEqual(noted)
+    await store.records.stsPolicies.keep({ ...policy, id: 'new', mode: 'testing', fetchedAt: T0 + MIN })
+    expect(await reader.records.stsPolicies.of('b.example')).toEqual({
       ...policy,
       id: 'new',
       mode: 'testing',
       fetchedAt: T0 + MIN,
       usedAt: T0 + 2 * DAY,
     })
-    expect(await store.forgetStsPolicy('c.example')).toBe(false)
-    expect(await store.forgetStsPolicy('b.example')).toBe(true)
-    expect((await reader.stsPolicies()).map(({ domain }) => domain)).toEqual(['a.example'])
+    expect(await store.records.stsPolicies.forget('c.example')).toBe(false)
+    expect(await store.records.stsPolicies.forget('b.example')).toBe(true)
+    expect((await reader.records.stsPolicies.all()).map(({ domain }) => domain)).toEqual(['a.example'])
   })
 
   test('tokens are found by hash until they are removed', async () => {
     const { store, reader } = subject()
-    expect(await store.addToken(TOKEN)).toBe(true)
-    expect(await store.addToken({ ...TOKEN, hash: 'e'.repeat(64) })).toBe(false)
-    expect(await store.addToken({ ...TOKEN, name: 'other' })).toBe(false)
+    expect(await store.records.tokens.add(TOKEN)).toBe(true)
+    expect(await store.records.tokens.add({ ...TOKEN, hash: 'e'.repeat(64) })).toBe(false)
+    expect(await store.records.tokens.add({ ...TOKEN, name: 'other' })).toBe(false)
     const second: AccessToken = { ...TOKEN, name: 'app', content: true, destinations: null, expiresAt: null, hash: 'f'.repeat(64) }
-    expect(await store.addToken(second)).toBe(true)
-    expect(await reader.tokens()).toEqual([second, TOKEN])
-    expect(await reader.tokenByHash(TOKEN.hash)).toEqual(TOKEN)
-    expect(await reader.tokenByHash('0'.repeat(64))).toBeUndefined()
-    await store.tokenUsed('ci', T0 + MIN)
-    await store.tokenUsed('ci', T0)
-    await store.tokenUsed('nobody', T0)
-    expect(await reader.tokenByHash(TOKEN.hash)).toEqual({ ...TOKEN, lastUsedAt: T0 + MIN })
-    expect(await store.removeToken('ci')).toBe(true)
-    expect(await store.removeToken('ci')).toBe(false)
-    expect(await reader.tokens()).toEqual([second])
+    expect(await store.records.tokens.add(second)).toBe(true)
+    expect(await reader.records.tokens.all()).toEqual([second, TOKEN])
+    expect(await reader.records.tokens.byHash(TOKEN.hash)).toEqual(TOKEN)
+    expect(await reader.records.tokens.byHash('0'.repeat(64))).toBeUndefined()
+    await store.records.tokens.used('ci', T0 + MIN)
+    await store.records.tokens.used('ci', T0)
+    await store.records.tokens.used('nobody', T0)
+    expect(await reader.records.tokens.byHash(TOKEN.hash)).toEqual({ ...TOKEN, lastUsedAt: T0 + MIN })
+    expect(await store.records.tokens.remove('ci')).toBe(true)
+    expect(await store.records.tokens.remove('ci')).toBe(false)
+    expect(await reader.records.tokens.all()).toEqual([second])
   })
 }
 

@@ -387,16 +387,16 @@ export function movable(subject: () => Subject): void {
     const entry = { subject: 'sender' as const, key: 'a@b.test', action: 'HOLD', addedAt: T0, addedBy: 'op', expiresAt: null }
     const unset = { content: false, destinations: null, expiresAt: null, lastUsedAt: null }
     const token = { ...unset, name: 'ci', role: 'viewer' as const, hash: 'aa', addedAt: T0, addedBy: 'op' }
-    await store.setAccess(entry)
-    await store.addToken(token)
+    await store.records.access.set(entry)
+    await store.records.tokens.add(token)
     const moved = { ...entry, key: 'b.test', action: 'REJECT', expiresAt: T0 + 1000 }
     const other = { ...token, name: 'cd', hash: 'bb', content: true, destinations: '*.test', lastUsedAt: T0 }
     const access = [{ ...entry, action: 'REJECT' }, moved]
     const tokens = [{ ...token, hash: 'cc' }, { ...token, name: 'ce' }, other]
     for (let repeated = 0; repeated < 2; repeated++)
       await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens, grants: [], subscriptions: [] })
-    expect(await reader.accessEntries()).toEqual([entry, moved])
-    expect(await reader.tokens()).toEqual([other, token])
+    expect(await reader.records.access.all()).toEqual([entry, moved])
+    expect(await reader.records.tokens.all()).toEqual([other, token])
   })
 
   test('refresh tokens of another queue are added, or continue the same chain', async () => {
@@ -405,13 +405,13 @@ export function movable(subject: () => Subject): void {
     const take = async (...grants: readonly KeptGrant[]) =>
       moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants, subscriptions: [] })
     const other = { name: 'google', user: 'ann', ...grant(4) }
-    await store.claimGrant('m365', '', { now: T0, until: T0 + MIN })
+    await store.records.grants.claim('m365', '', { now: T0, until: T0 + MIN })
     await take(other, { ...key, ...grant(7) })
-    expect(await reader.sharedGrants()).toEqual([other, { ...key, ...grant(7) }])
+    expect(await reader.records.grants.all()).toEqual([other, { ...key, ...grant(7) }])
     await take({ ...key, ...grant(6) }, { ...key, ...grant(9, { origin: 'another' }) })
-    expect(await store.sharedGrant('m365', '')).toEqual(grant(7))
+    expect(await store.records.grants.read('m365', '')).toEqual(grant(7))
     for (let repeated = 0; repeated < 2; repeated++) await take({ ...key, ...grant(9) })
-    expect(await store.sharedGrant('m365', '')).toEqual(grant(9))
+    expect(await store.records.grants.read('m365', '')).toEqual(grant(9))
   })
 }
 

@@ -2,7 +2,7 @@
  * Compares the tally of a store with its listing after every call of every other test of the suite.
  */
 import { expect } from 'vitest'
-import { isMethod } from '../../src/store/methods.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import type { QueueTally } from '../../src/store/queue-tally.ts'
 import { tallyOf, tallyOfListing } from '../support/tally.ts'
 import type { SharedNode, Subject } from './mail.ts'
@@ -25,22 +25,17 @@ export function withTallyChecked(subject: Subject): Subject {
     expect(tally).toEqual(expected)
     expect(queuedBy(tally)).toBe(countedIn(tally))
   }
-  const observed = <T extends object>(one: T, after: () => Promise<void>): T =>
-    new Proxy(one, {
-      get: (target, name: keyof T & string) => {
-        const method = target[name] as (...given: unknown[]) => unknown
-        if (!isMethod(name) || name === 'tally') return method.bind(target)
-        return async (...args: unknown[]) => {
-          begun++
-          running++
-          try {
-            return await method.apply(target, args)
-          } finally {
-            running--
-            await after()
-          }
-        }
-      },
+  const observed = <S extends object>(one: S, after: () => Promise<void>): S =>
+    intercepted(one, async (method, _, perform) => {
+      if (method === 'tally') return perform()
+      begun++
+      running++
+      try {
+        return await perform()
+      } finally {
+        running--
+        await after()
+      }
     })
   const { shared } = subject
   const join = async (): Promise<SharedNode> => {

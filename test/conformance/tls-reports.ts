@@ -1,6 +1,6 @@
 /** Contract of the store: results of TLS sessions, and the reports about them. */
 import { expect, test } from 'vitest'
-import type { CountedResult, TlsResult } from '../../src/store/tls/tls-report.ts'
+import type { CountedResult, TlsResult } from '../../src/store/records/tls-report.ts'
 import { MIN, T0, type Subject } from './mail.ts'
 
 const DAY = '2026-11-23'
@@ -29,49 +29,49 @@ export function tlsReporting(subject: () => Subject): void {
   test('counts of several processes are summed, and repeated or older ones of one process change nothing', async () => {
     const { store } = subject()
     const [one, two] = [result('k1', 3), result('k2', 1, { type: 'success', mx: '', receivingIp: '', sendingIp: '', reason: '' })]
-    await store.keepTlsResults('p1', [two, one])
-    await store.keepTlsResults('p1', [one])
-    await store.keepTlsResults('p1', [result('k1', 2)])
-    await store.keepTlsResults('p2', [result('k1', 5)])
-    await store.keepTlsResults('p2', [])
-    expect(await store.tlsResults(DAY, 'b.example')).toEqual([summed(one, 8), summed(two, 1)])
-    await store.keepTlsResults('p1', [result('k1', 4)])
-    expect((await store.tlsResults(DAY, 'b.example')).map(({ sessions }) => sessions)).toEqual([9, 1])
-    expect(await store.tlsResults(DAY, 'a.example')).toEqual([])
-    expect(await store.tlsResults(NEXT, 'b.example')).toEqual([])
+    await store.records.tlsResults.keep('p1', [two, one])
+    await store.records.tlsResults.keep('p1', [one])
+    await store.records.tlsResults.keep('p1', [result('k1', 2)])
+    await store.records.tlsResults.keep('p2', [result('k1', 5)])
+    await store.records.tlsResults.keep('p2', [])
+    expect(await store.records.tlsResults.of(DAY, 'b.example')).toEqual([summed(one, 8), summed(two, 1)])
+    await store.records.tlsResults.keep('p1', [result('k1', 4)])
+    expect((await store.records.tlsResults.of(DAY, 'b.example')).map(({ sessions }) => sessions)).toEqual([9, 1])
+    expect(await store.records.tlsResults.of(DAY, 'a.example')).toEqual([])
+    expect(await store.records.tlsResults.of(NEXT, 'b.example')).toEqual([])
   })
 
   test('a report is due until it ends, and one caller has it at a time', async () => {
     const { store } = subject()
-    await store.keepTlsResults('p1', [
+    await store.records.tlsResults.keep('p1', [
       result('k1', 1),
       result('k1', 1, { domain: 'a.example' }),
       result('k1', 1, { day: NEXT, domain: 'c.example' }),
     ])
-    expect(await store.tlsReportsDue(DAY)).toEqual(['a.example', 'b.example'])
+    expect(await store.records.tlsReports.due(DAY)).toEqual(['a.example', 'b.example'])
     const claim = { day: DAY, domain: 'a.example', at: T0, until: T0 + MIN }
-    expect(await store.claimTlsReport(claim)).toBe(true)
-    expect(await store.claimTlsReport({ ...claim, at: T0 + MIN - 1, until: T0 + 2 * MIN })).toBe(false)
-    expect(await store.claimTlsReport({ ...claim, day: NEXT })).toBe(true)
-    expect(await store.tlsReportsDue(DAY)).toEqual(['a.example', 'b.example'])
-    expect(await store.claimTlsReport({ ...claim, at: T0 + MIN, until: T0 + 2 * MIN })).toBe(true)
-    await store.endTlsReport({ day: DAY, domain: 'a.example', end: 'sent' })
-    await store.endTlsReport({ day: DAY, domain: 'a.example', end: 'unwanted' })
-    await store.endTlsReport({ day: DAY, domain: 'b.example', end: 'unwanted' })
-    expect(await store.tlsReportsDue(DAY)).toEqual([])
-    expect(await store.tlsReportsDue(NEXT)).toEqual(['c.example'])
-    expect(await store.claimTlsReport({ ...claim, at: T0 + 9 * MIN, until: T0 + 10 * MIN })).toBe(false)
+    expect(await store.records.tlsReports.claim(claim)).toBe(true)
+    expect(await store.records.tlsReports.claim({ ...claim, at: T0 + MIN - 1, until: T0 + 2 * MIN })).toBe(false)
+    expect(await store.records.tlsReports.claim({ ...claim, day: NEXT })).toBe(true)
+    expect(await store.records.tlsReports.due(DAY)).toEqual(['a.example', 'b.example'])
+    expect(await store.records.tlsReports.claim({ ...claim, at: T0 + MIN, until: T0 + 2 * MIN })).toBe(true)
+    await store.records.tlsReports.end({ day: DAY, domain: 'a.example', end: 'sent' })
+    await store.records.tlsReports.end({ day: DAY, domain: 'a.example', end: 'unwanted' })
+    await store.records.tlsReports.end({ day: DAY, domain: 'b.example', end: 'unwanted' })
+    expect(await store.records.tlsReports.due(DAY)).toEqual([])
+    expect(await store.records.tlsReports.due(NEXT)).toEqual(['c.example'])
+    expect(await store.records.tlsReports.claim({ ...claim, at: T0 + 9 * MIN, until: T0 + 10 * MIN })).toBe(false)
   })
 
   test('old days are deleted', async () => {
     const { store } = subject()
-    await store.keepTlsResults('p1', [result('k1', 1), result('k1', 1, { day: NEXT })])
-    await store.endTlsReport({ day: DAY, domain: 'b.example', end: 'sent' })
-    await store.pruneTlsReports(NEXT)
-    expect(await store.tlsResults(DAY, 'b.example')).toEqual([])
-    expect(await store.tlsReportsDue(NEXT)).toEqual(['b.example'])
+    await store.records.tlsResults.keep('p1', [result('k1', 1), result('k1', 1, { day: NEXT })])
+    await store.records.tlsReports.end({ day: DAY, domain: 'b.example', end: 'sent' })
+    await store.records.tlsReports.prune(NEXT)
+    expect(await store.records.tlsResults.of(DAY, 'b.example')).toEqual([])
+    expect(await store.records.tlsReports.due(NEXT)).toEqual(['b.example'])
     // Nothing of the former report is left.
-    await store.keepTlsResults('p1', [result('k1', 1)])
-    expect(await store.tlsReportsDue(DAY)).toEqual(['b.example'])
+    await store.records.tlsResults.keep('p1', [result('k1', 1)])
+    expect(await store.records.tlsReports.due(DAY)).toEqual(['b.example'])
   })
 }

@@ -148,7 +148,7 @@ export function twoOwners(subject: () => Subject): void {
     const { a, b } = await both()
     const names = Array.from({ length: 20 }, (_, n) => `d${n}.example`)
     await Promise.all(names.map((name, n) => (n % 2 === 0 ? a : b).store.joinProvider(name, `p${n % 3}`)))
-    const members = new Map((await a.store.providerMembers()).map(({ destination, provider }) => [destination, provider]))
+    const members = new Map((await a.store.records.providerMembers.all()).map(({ destination, provider }) => [destination, provider]))
     expect(names.map((name) => members.get(name))).toEqual(names.map((_, n) => `p${n % 3}`))
   })
 
@@ -189,14 +189,14 @@ export function twoOwners(subject: () => Subject): void {
     const [a, b, c] = [nodeA(), await join(), await join()]
     for (let generation = 1; generation <= 5; generation++) {
       const at = { now: T0, until: T0 + MIN }
-      const claims = await Promise.all([a, b, c].map(({ store }) => store.claimGrant('m365', '', at)))
+      const claims = await Promise.all([a, b, c].map(({ store }) => store.records.grants.claim('m365', '', at)))
       expect(claims.filter(Boolean)).toEqual([true])
       const stored = await Promise.all(
-        [a, b, c].map(({ store }, n) => store.replaceGrant('m365', '', grant(generation, { accessToken: `${n}` }))),
+        [a, b, c].map(({ store }, n) => store.records.grants.replace('m365', '', grant(generation, { accessToken: `${n}` }))),
       )
       expect(stored.filter(Boolean)).toEqual([true])
       const expected = grant(generation, { accessToken: `${stored.indexOf(true)}` })
-      for (const { store } of [a, b, c]) expect(await store.sharedGrant('m365', '')).toEqual(expected)
+      for (const { store } of [a, b, c]) expect(await store.records.grants.read('m365', '')).toEqual(expected)
     }
   })
 
@@ -376,9 +376,9 @@ export function twoOwners(subject: () => Subject): void {
     const { a, b } = await both()
     const effects = [{ rule: '1', action: { kind: 'rate', perMinute: 6 }, until: T0 + MIN, reply: '450 slow' } as const]
     const record = { provider: PROVIDER_OF_B, effects }
-    await a.store.saveProvider(record)
-    await b.store.saveProvider({ ...record, effects: [] })
-    await a.store.saveProvider({ ...record, effects: [] })
+    await a.store.records.providers.save(record)
+    await b.store.records.providers.save({ ...record, effects: [] })
+    await a.store.records.providers.save({ ...record, effects: [] })
     expect(await b.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, providers: [record, { ...record, effects: [] }] })
     expect(await a.nodes.arrivals()).toEqual(NO_ARRIVALS)
   })

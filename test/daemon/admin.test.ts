@@ -242,7 +242,12 @@ describe('the API', () => {
   async function changesOf(): Promise<unknown> {
     const reader = openQueueReader(queue())
     try {
-      return [await reader.counts(), await reader.audit({ after: 0, limit: 100 }), await reader.tokens(), await reader.destinationRecords()]
+      return [
+        await reader.counts(),
+        await reader.audit({ after: 0, limit: 100 }),
+        await reader.records.tokens.all(),
+        await reader.destinationRecords(),
+      ]
     } finally {
       await reader.close()
     }

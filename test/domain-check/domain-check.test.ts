@@ -202,9 +202,9 @@ async function check(domain: string): Promise<DomainReport> {
     net: world.net,
     clock: world.clock,
     random: seededRandom(7),
-    reader: world.reader,
-    providerOf: (name) => world.reader.providerOf(name),
-    effectsOf: async (provider) => (await world.reader.providerRecords()).find((one) => one.provider === provider)?.effects ?? [],
+    policyOf: (name) => world.reader.records.stsPolicies.of(name),
+    providerOf: (name) => world.reader.records.providerMembers.providerOf(name),
+    effectsOf: async (provider) => (await world.reader.records.providers.all()).find((one) => one.provider === provider)?.effects ?? [],
     destination: async (name) => ({ live: live.find(({ destination }) => destination === name), record: undefined }),
   }).finally(() => (progress.done = true))
   while (!progress.done) await world.advance(1)

@@ -54,7 +54,7 @@ test.runIf(portion('rotating-tokens/renewals').isIncluded)(
     }
     expect(uses).toBeGreaterThan(KILLS)
     const { store } = await openInlineStore({ directory })
-    const lost = authority.requests.length - ((await store.sharedGrant('m365', ''))?.generation ?? 0)
+    const lost = authority.requests.length - ((await store.records.grants.read('m365', ''))?.generation ?? 0)
     await store.close()
     printFigures('processes killed while they renew a token', { answers: authority.requests.length, 'of them lost': lost, uses })
     expect(lost).toBeGreaterThan(5)

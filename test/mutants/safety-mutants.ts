@@ -432,7 +432,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'a restart forgets the providers',
     'queue/scheduler/provider-control.ts',
-    'if (fillsDirectory) directory.replace(await store.providerMembers())',
+    'if (fillsDirectory) directory.replace(await store.records.providerMembers.all())',
     'if (fillsDirectory) directory.replace([])',
     'stories/providers',
   ),
@@ -563,7 +563,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'a repeated call loses counts',
-    'store/sqlite/audit/tls-report-rows.ts',
+    'store/sqlite/records/tls-report-rows.ts',
     'max(sessions, excluded.sessions)',
     'excluded.sessions',
     CONFORMANCE,

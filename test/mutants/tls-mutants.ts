@@ -67,7 +67,7 @@ export const TLS_MUTANTS: readonly SafetyMutant[] = [
   mutant(
     'kept policies are not read',
     'sts/sts-policies.ts',
-    'const kept = await reader.stsPolicy(domain)',
-    "const kept = await reader.stsPolicy(domain === '' ? domain : '')",
+    'const kept = await reader.records.stsPolicies.of(domain)',
+    "const kept = await reader.records.stsPolicies.of(domain === '' ? domain : '')",
   ),
 ]

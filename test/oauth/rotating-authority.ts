@@ -2,7 +2,7 @@
 import { joinMemoryQueue } from '../support/memory-node-table.ts'
 import type { MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
-import { sharedGrantsIn, type SharedGrants } from '../../src/oauth/shared-grant.ts'
+import { type SharedGrants } from '../../src/oauth/shared-grant.ts'
 import type { TokenAnswer } from '../../src/oauth/token-answer.ts'
 import { MINUTE, sleep, type Clock, type Duration } from '../../src/system/clock.ts'
 import { eventLoopTurn } from '../../src/system/event-loop.ts'
@@ -72,7 +72,7 @@ export class Node {
     this.renewal = new SharedGrantRenewal({
       name: 'm365',
       user: '',
-      grants: this.#mortal(sharedGrantsIn(store)),
+      grants: this.#mortal(store.records.grants),
       clock,
       fileToken: () => this.file,
       request: this.#step(authority.request),

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { sharedGrantsIn } from '../../src/oauth/shared-grant.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
@@ -17,7 +16,7 @@ function setUp() {
   const node = (token: string | null = file) => new Node(queue, clock, authority, token)
   const ask = async (one: Node, unlike: string | null = null) => driven(clock, one.renewal.token(unlike))
   const { store } = openMemoryStore(queue)
-  const row = () => store.sharedGrant('m365', '')
+  const row = () => store.records.grants.read('m365', '')
   /** The access token, which the authority must accept, and which must be stored. */
   const tokenOf = async (one: Node, unlike: string | null = null): Promise<string> => {
     const answer = await ask(one, unlike)
@@ -196,7 +195,7 @@ test('while the store fails, a token is not used; its answer is stored when the 
   const authority = new RotatingAuthority(clock)
   authority.revokes = true
   const { store } = openMemoryStore(emptyQueue())
-  const grants = sharedGrantsIn(store)
+  const grants = store.records.grants
   let isFull = true
   const renewal = new SharedGrantRenewal({
     name: 'm365',

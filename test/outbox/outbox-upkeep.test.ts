@@ -7,6 +7,7 @@ import { EventRecorder } from '../../src/outbox/event-recorder.ts'
 import { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { MINUTE, type Clock } from '../../src/system/clock.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
@@ -112,12 +113,9 @@ test('a queue that cannot be written does not keep a relay from its start', asyn
   const { outbox, recorder, notes, advance } = upkeepOf({
     events: { app: {} },
     store: (store) =>
-      new Proxy(store, {
-        get: (target, name: keyof QueueStore) =>
-          name === 'configureSubscriptions' && isFull
-            ? () => Promise.reject(new StoreUnavailable('the disk is full'))
-            : target[name].bind(target),
-      }),
+      intercepted(store, (method, _, perform) =>
+        method === 'configureSubscriptions' && isFull ? Promise.reject(new StoreUnavailable('the disk is full')) : perform(),
+      ),
   })
   await outbox.start()
   expect(notes).toEqual([expect.stringContaining('have no effect yet: the disk is full')])

@@ -12,7 +12,7 @@ import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
 import { RequestRepeated } from '../../src/store/audit-log.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import type { QueueStore } from '../../src/store/queue-store.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { DAY, MINUTE } from '../../src/system/clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -214,11 +214,9 @@ test('a repeated request has no second effect', async () => {
 
 test('an operation is done when the answer to its end was lost and the call is repeated', async () => {
   const { store, deps } = world
-  const twice = new Proxy(store, {
-    get: (target, name: keyof QueueStore) =>
-      name === 'endOperation'
-        ? async (...args: Parameters<QueueStore['endOperation']>) => (await target.endOperation(...args)) && target.endOperation(...args)
-        : target[name].bind(target),
+  const twice = intercepted(store, async (method, _, perform) => {
+    const answer = await perform()
+    return method === 'endOperation' ? perform() : answer
   })
   const { ended } = await new Operations({ ...deps, store: twice }).jobs.start(order('hold'))
   expect(await ended).toMatchObject({ changed: MESSAGES })

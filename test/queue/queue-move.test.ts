@@ -110,7 +110,7 @@ test('access entries stay until the final move, which converts their ends and ke
   expect(await accessIn(target)).toEqual({ entries: [], tokens: [], grants: [] })
   const { store } = await target.open()
   const own = { subject: 'sender' as const, key: 'b@us.example', action: 'OK', addedAt: T0, addedBy: 'op', expiresAt: null }
-  await store.setAccess(own)
+  await store.records.access.set(own)
   await move(source, target, { offset, isFinal: true })
   const ended = (before?.expiresAt ?? 0) + offset
   expect((await accessIn(target)).entries).toMatchObject([{ key: 'a@us.example', expiresAt: ended }, own])

@@ -45,9 +45,9 @@ test('without a scheduler, the end of a suspension ends that of its provider by 
   const rate = { ...of, rule: 'slow', action: { kind: 'rate', perMinute: 6 } } as const
   await store.joinProvider('far.example', 'big')
   for (const provider of ['big', 'small'])
-    await store.saveProvider({ provider, effects: [{ ...of, rule: 'busy', action: { kind: 'suspend' } }, rate] })
+    await store.records.providers.save({ provider, effects: [{ ...of, rule: 'busy', action: { kind: 'suspend' } }, rate] })
   await storedScheduler(store, reader, idleRecorder).resume('far.example', 'root')
-  expect((await store.providers()).map(({ provider, effects }) => [provider, effects.length])).toEqual([
+  expect((await store.records.providers.all()).map(({ provider, effects }) => [provider, effects.length])).toEqual([
     ['big', 1],
     ['small', 2],
   ])

@@ -6,7 +6,8 @@ import type { AttemptResult, Delivery, DeliveryAgent } from '../../src/delivery/
 import { sleep, type Duration } from '../../src/system/clock.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import type { DeliveryRequest } from '../../src/mail/message.ts'
-import { isMethod, type QueueMethod } from '../../src/store/methods.ts'
+import { recordCall } from '../../src/store/records/records.ts'
+import { intercepted, type Arguments, type QueueMethod } from '../../src/store/methods.ts'
 import { StoreUnavailable, type NewMessage, type QueueStore } from '../../src/store/queue-store.ts'
 import type { Interceptors } from '../../src/testkit/world-options.ts'
 import type { World } from '../../src/testkit/index.ts'
@@ -14,7 +15,7 @@ import type { CommitCrash, Scenario } from './scenario.ts'
 import type { CommittedClaim, Commit, CommitOf, NoticeEntry } from './record.ts'
 
 /** Methods that are neither counted nor recorded: reads, and the record of the clock, whose age must have no effect. */
-export const READS: ReadonlySet<string> = new Set([
+const READS: ReadonlySet<string> = new Set([
   'readChunk',
   'freeSpace',
   'messagesWithNoticesDue',
@@ -23,8 +24,6 @@ export const READS: ReadonlySet<string> = new Set([
   'destinationsDue',
   'nextDeadlines',
   'destinations',
-  'providerMembers',
-  'providers',
   'saveClock',
   // The begin of a scenario with a receiver, and calls of the sender of events that only read.
   'subscribe',
@@ -36,6 +35,16 @@ export const READS: ReadonlySet<string> = new Set([
   // Only after a full disk, so that the commits of a scenario keep their numbers.
   'recordEvents',
 ])
+
+export const isRead = (method: QueueMethod, args: readonly unknown[]): boolean =>
+  READS.has(method) || (method === 'record' && recordCall(args as Arguments['record']).kind === 'read')
+
+interface AskedCall {
+  readonly method: QueueMethod
+  readonly args: readonly unknown[]
+  /** Time of the call. */
+  readonly asked: number
+}
 
 /** Records the attempts of the delivery agents of a scenario, with numbers. */
 export class AttemptRecorder {
@@ -100,24 +109,18 @@ export class Recorder {
         last = result.catch(() => undefined)
         return result
       }
-      return new Proxy(store, {
-        get: (target, name: keyof QueueStore) => {
-          if (!isMethod(name) || name === 'readChunk' || name === 'nextIds') return target[name].bind(target)
-          return async (...args: unknown[]) => {
-            const asked = life.clock.now()
-            if (this.#scenario.commitTakes > 0 && this.world !== undefined) await sleep(life.clock, this.#scenario.commitTakes)
-            return inTurn(() => (life.alive ? this.#call(target, name, args, asked) : never()))
-          }
-        },
+      return intercepted(store, async (method, args, perform) => {
+        if (method === 'readChunk' || method === 'nextIds') return perform()
+        const asked = life.clock.now()
+        if (this.#scenario.commitTakes > 0 && this.world !== undefined) await sleep(life.clock, this.#scenario.commitTakes)
+        return inTurn(() => (life.alive ? this.#call({ method, args, asked }, perform) : never()))
       })
     },
     agent: (agent, life) => this.#attempts.recorded(agent, () => life.alive),
   }
 
-  async #call(store: QueueStore, method: QueueMethod, args: readonly unknown[], asked: number): Promise<unknown> {
-    // Calls the method with its own arguments; TypeScript cannot check this through a Proxy.
-    const perform = () => (store[method] as (...given: unknown[]) => Promise<unknown>).apply(store, [...args])
-    if (READS.has(method)) return perform()
+  async #call({ method, args, asked }: AskedCall, perform: () => Promise<unknown>): Promise<unknown> {
+    if (isRead(method, args)) return perform()
     if ((this.world?.clock.monotonic() ?? Infinity) < this.fullUntil) throw new StoreUnavailable(`the disk is full: no ${method}`)
     if (method === 'ping') return perform()
     const number = ++this.#commits
@@ -165,10 +168,9 @@ const endOf = (result: Delivery, of: Readonly<Record<string, unknown>>): [string
 
 /** Record of a commit. A content is replaced by the notice that it contains. */
 export function digest(method: QueueMethod, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {
-  const call = <M extends QueueMethod>(): Parameters<QueueStore[M]> => args as unknown as Parameters<QueueStore[M]>
   switch (method) {
     case 'enqueue': {
-      const [entry] = call<'enqueue'>()
+      const [entry] = args as Arguments['enqueue']
       return { method, ...entryFacts(entry) }
     }
     case 'claimDue':
@@ -178,15 +180,15 @@ export function digest(method: QueueMethod, args: readonly unknown[], answer: un
     case 'claimSuspect':
       return { method, requests: answer === undefined ? [] : [requestFacts(answer as DeliveryRequest)] }
     case 'giveBack':
-      return { method, recipients: call<'giveBack'>()[0] }
+      return { method, recipients: (args as Arguments['giveBack'])[0] }
     case 'settle':
-      return { method, settlement: withoutEvents(call<'settle'>()[0]), removed: (answer as CommitOf<'settle'>).removed }
+      return { method, settlement: withoutEvents((args as Arguments['settle'])[0]), removed: (answer as CommitOf<'settle'>).removed }
     case 'quarantine':
-      return { method, message: call<'quarantine'>()[0] }
+      return { method, message: (args as Arguments['quarantine'])[0] }
     case 'markDelayNoticeDue':
-      return { method, message: call<'markDelayNoticeDue'>()[0], recipients: call<'markDelayNoticeDue'>()[1] }
+      return { method, message: (args as Arguments['markDelayNoticeDue'])[0], recipients: (args as Arguments['markDelayNoticeDue'])[1] }
     case 'report': {
-      const [{ notices, ...report }] = [withoutEvents(call<'report'>()[0])]
+      const [{ notices, ...report }] = [withoutEvents((args as Arguments['report'])[0])]
       const { entered } = answer as Awaited<ReturnType<QueueStore['report']>>
       return { method, ...report, notices: notices.map(noticeFacts), entered }
     }
@@ -194,15 +196,13 @@ export function digest(method: QueueMethod, args: readonly unknown[], answer: un
       const results = answer as Awaited<ReturnType<QueueStore['operate']>>
       return {
         method,
-        operations: call<'operate'>()[0]
-          .filter((_, n) => results?.[n]?.changed === true)
-          .map(withoutEvents),
+        operations: (args as Arguments['operate'])[0].filter((_, n) => results?.[n]?.changed === true).map(withoutEvents),
       }
     }
     case 'saveDestination':
-      return { method, record: call<'saveDestination'>()[0] }
+      return { method, record: (args as Arguments['saveDestination'])[0] }
     case 'joinProvider':
-      return { method, destination: call<'joinProvider'>()[0], provider: call<'joinProvider'>()[1] }
+      return { method, destination: (args as Arguments['joinProvider'])[0], provider: (args as Arguments['joinProvider'])[1] }
     default:
       return { method }
   }

@@ -3,7 +3,8 @@
  */
 import { describe, expect, test } from 'vitest'
 import { days, hours, minutes, seconds } from '../../src/system/clock.ts'
-import { StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
+import { StoreUnavailable } from '../../src/store/queue-store.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { type Behaviour, type ModelledDelivery } from '../support/modelled-remote.ts'
 import { QueueWorld } from '../support/queue-world.ts'
@@ -180,14 +181,10 @@ test('while the notice cannot be queued it stays due; finally there is one notic
   const { store, reader } = openMemoryStore()
   let full = true
   const tried: unknown[] = []
-  const failing = new Proxy(store, {
-    get(target, name: keyof QueueStore) {
-      if (name !== 'report') return target[name].bind(target)
-      return (...args: Parameters<QueueStore['report']>) => {
-        tried.push(args)
-        return full ? Promise.reject(new StoreUnavailable('database or disk is full')) : target.report(...args)
-      }
-    },
+  const failing = intercepted(store, (method, args, perform) => {
+    if (method !== 'report') return perform()
+    tried.push(args)
+    return full ? Promise.reject(new StoreUnavailable('database or disk is full')) : perform()
   })
   const world = await QueueWorld.create({
     remote: far(() => ({ kind: 'replies', reply: '550 5.1.1 no such user' })),

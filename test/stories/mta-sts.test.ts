@@ -237,7 +237,7 @@ describe('without a policy mail is sent at once or after 10 s at most', () => {
     await far.send(ANN)
     await far.world.settle()
     expect(far.requests).toBe(2)
-    expect(await far.world.reader.stsPolicies()).toMatchObject([{ domain: 'far.example', id: 'one' }])
+    expect(await far.world.reader.records.stsPolicies.all()).toMatchObject([{ domain: 'far.example', id: 'one' }])
   })
 })
 
@@ -247,7 +247,7 @@ test('policies in use are refreshed in the background once a day, and unused one
   await far.send(ANN)
   await far.world.settle()
   await far.world.advance('10d')
-  const [kept] = await far.world.reader.stsPolicies()
+  const [kept] = await far.world.reader.records.stsPolicies.all()
   expect(far.requests).toBeGreaterThanOrEqual(8)
   expect(far.requests).toBeLessThanOrEqual(14)
   expect(far.world.now() - (kept?.fetchedAt ?? 0)).toBeLessThan(31 * 3_600_000)
@@ -255,7 +255,7 @@ test('policies in use are refreshed in the background once a day, and unused one
   const { requests } = far
   await far.world.advance('150d')
   expect(far.requests).toBe(requests)
-  expect(await far.world.reader.stsPolicies()).toEqual([])
+  expect(await far.world.reader.records.stsPolicies.all()).toEqual([])
 })
 
 test('a policy is of a recipient domain, also where several have one exchanger', async () => {

@@ -78,7 +78,7 @@ describe('a shared concurrency limit', () => {
     await world.advance(MINUTE)
     expect(world.arrivals()).toHaveLength(20)
     expect(remote.most()).toBe(2)
-    expect(await world.reader.providerOf('customer3.example')).toBe('big')
+    expect(await world.reader.records.providerMembers.providerOf('customer3.example')).toBe('big')
     expect(world.happened('note').filter(({ text }) => text.includes('belongs to provider big'))).toHaveLength(10)
   })
 
@@ -93,7 +93,7 @@ describe('a shared concurrency limit', () => {
     await world.advance(MINUTE)
     expect(world.arrivals()).toHaveLength(5)
     expect(remote.most()).toBeGreaterThan(1)
-    expect(await world.reader.providerOf('customer0.example')).toBeNull()
+    expect(await world.reader.records.providerMembers.providerOf('customer0.example')).toBeNull()
   })
 
   test('mail exchangers that alternate between two answers do not hold up mail', async () => {
@@ -198,23 +198,23 @@ describe('reply rules', () => {
     const world = await worldOf(refusingUntil(MINUTE), rule({ action: 'suspend' }))
     await world.accept(['ann@customer0.example'])
     await world.advance(2 * MINUTE)
-    expect(await world.reader.providerRecords()).toHaveLength(1)
+    expect(await world.reader.records.providers.all()).toHaveLength(1)
     await world.relay.reload(settings(table))
     await world.advance(10 * MINUTE)
     expect(world.arrivals()).toHaveLength(1)
-    expect([await world.reader.providerRecords(), await world.reader.destinationRecords()]).toEqual([[], []])
+    expect([await world.reader.records.providers.all(), await world.reader.destinationRecords()]).toEqual([[], []])
   })
 
   test('what a rule did that is gone at a restart ends', async () => {
     const world = await worldOf(refusingUntil(0), rule({ action: 'suspend' }))
     const gone = { rule: 'gone', action: { kind: 'suspend' }, until: BEGINNING + 9 * HOUR, reply: TSS } as const
     await world.store.joinProvider('customer0.example', 'big')
-    for (const provider of ['big', 'former']) await world.store.saveProvider({ provider, effects: [gone] })
+    for (const provider of ['big', 'former']) await world.store.records.providers.save({ provider, effects: [gone] })
     await world.restart()
     await world.accept(['ann@customer0.example'])
     await world.advance(MINUTE)
     expect(world.arrivals()).toHaveLength(1)
-    expect(await world.reader.providerRecords()).toEqual([])
+    expect(await world.reader.records.providers.all()).toEqual([])
   })
 
   test('a rule waits for the number of its replies', async () => {

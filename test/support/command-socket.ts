@@ -93,7 +93,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     clock,
     random: systemRandom,
     events,
-    tokens: () => shared,
+    tokens: () => ({ clock, reader: shared.reader.records.tokens, store: shared.store.records.tokens }),
     routes: [...api.routes, ...commands],
     closeRoutes: () => api.close(),
     refusalPage: absent('page'),

@@ -57,7 +57,7 @@ export async function killedRenewals({ kills, seed }: { readonly kills: number; 
   // The queue has the tokens of the last answer, as documented: the search would find them elsewhere.
   expect(leaks(filesIn(site.queueDirectory), site.authority.secrets()).length).toBeGreaterThan(0)
   const queue = openStoreReadOnly(site.queueDirectory)
-  const [kept] = await queue.reader.sharedGrants()
+  const [kept] = await queue.reader.records.grants.all()
   await queue.close()
   const corrupt = sent.filter((to) => !site.arrived.has(to)).length
   return { answers: requests.length, lost: requests.length - (kept?.generation ?? 0), corrupt }

@@ -22,15 +22,10 @@ import {
 import type { AuditId } from '../../src/store/audit-log.ts'
 import type { DestinationDue, DestinationRecord } from '../../src/store/queue-store.ts'
 import { takeEntry } from '../../src/store/memory/held-operations.ts'
-import {
-  accessId,
-  addToken,
-  inOrder,
-  newMessage,
-  noteTraffic,
-  type HeldMessage,
-  type MemoryQueue,
-} from '../../src/store/memory/queue-state.ts'
+import { takeAccess } from '../../src/store/records/access-entry.ts'
+import { ACCESS_TOKENS } from '../../src/store/records/access-token.ts'
+import { takeGrant } from '../../src/store/records/kept-grant.ts'
+import { inOrder, newMessage, noteTraffic, type HeldMessage, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 
 export class MemoryMoves implements MoveStore {
   readonly #queue: MemoryQueue
@@ -163,10 +158,10 @@ export class MemoryMoves implements MoveStore {
       taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
-    const { accessEntries } = this.#queue
-    for (const entry of access) if (!accessEntries.has(accessId(entry))) accessEntries.set(accessId(entry), entry)
-    for (const token of tokens) addToken(this.#queue, token)
-    for (const grant of grants) this.#queue.grants.take(grant)
+    const { records } = this.#queue
+    for (const entry of access) takeAccess.held(records, entry)
+    for (const token of tokens) ACCESS_TOKENS.add.held(records, token)
+    for (const grant of grants) takeGrant.held(records, grant)
     for (const one of subscriptions) this.#queue.outbox.take(one)
     this.#queue.recordsTaken.set(source, taken)
   }

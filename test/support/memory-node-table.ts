@@ -18,7 +18,8 @@ import { SHARDS, type Shard } from '../../src/store/membership/shards.ts'
 import { Fenced, type QueueStore } from '../../src/store/queue-store.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import { openShared } from '../../src/store/memory/memory-store.ts'
-import { membersOf, type HeldNode, type HeldRecipient, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
+import { PROVIDER_MEMBERS } from '../../src/store/records/provider-state.ts'
+import type { HeldNode, HeldRecipient, MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { removeOwner } from '../../src/store/memory/recovery.ts'
 
 export interface JoiningNode {
@@ -39,7 +40,7 @@ export function joinMemoryQueue(
 ): { readonly store: QueueStore; readonly reader: QueueReader; readonly nodes: NodeTable } {
   const id = ++queue.openings
   queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, beatAt: now(), joinedAt: now(), hint: () => undefined })
-  const shared = openShared(queue, id, () => providers?.replace(membersOf(queue)))
+  const shared = openShared(queue, id, () => providers?.replace(PROVIDER_MEMBERS.all.held(queue.records)))
   return { ...shared, nodes: new MemoryNodeTable(queue, id, { now, providers }) }
 }
 
@@ -90,7 +91,7 @@ class MemoryNodeTable implements NodeTable {
 
   async arrivals(): Promise<Arrivals> {
     const { id } = this.#own()
-    this.#providers?.replace(membersOf(this.#queue))
+    this.#providers?.replace(PROVIDER_MEMBERS.all.held(this.#queue.records))
     const isMine = ({ shard }: { readonly shard: Shard }) => this.#queue.shards[shard] === id
     const mine = this.#queue.arrivals.filter(isMine)
     const recalls = this.#queue.recalls.filter(({ node, answer }) => node === id && answer === null)
@@ -189,7 +190,7 @@ class MemoryNodeTable implements NodeTable {
 
   /** Tells the owner of the shard of a waiting recipient. One without an owner is read anew by the node that takes it. */
   #tellOwner({ state, destination, dueAt }: HeldRecipient): void {
-    const shard = shardUnder(destination, this.#queue.providerMembers.get(destination) ?? null)
+    const shard = shardUnder(destination, PROVIDER_MEMBERS.providerOf.held(this.#queue.records, destination))
     const owner = this.#queue.shards[shard] ?? null
     if (state !== 'waiting' || owner === null) return
     this.#queue.arrivals = [...this.#queue.arrivals, { shard, kind: 'due', of: { destination, dueAt, revive: false } }]

@@ -181,10 +181,17 @@ export async function fill(place: Place): Promise<void> {
   const failed = await queue(store, { leased: true })
   await settleOne(store, failed, bounced(first(failed), T0 + 4), T0 + 4)
   const suspension = { by: 'op', until: null, reason: null }
-  await store.setAccess({ subject: 'sender', key: 'a@us.example', action: 'HOLD', addedAt: T0, addedBy: 'op', expiresAt: T0 + 90 * MIN })
+  await store.records.access.set({
+    subject: 'sender',
+    key: 'a@us.example',
+    action: 'HOLD',
+    addedAt: T0,
+    addedBy: 'op',
+    expiresAt: T0 + 90 * MIN,
+  })
   const unset = { content: false, destinations: null, expiresAt: null, lastUsedAt: null }
-  await store.addToken({ ...unset, name: 'ci', role: 'viewer', hash: 'aa', addedAt: T0, addedBy: 'op' })
-  await store.replaceGrant('m365', '', grant(1))
+  await store.records.tokens.add({ ...unset, name: 'ci', role: 'viewer', hash: 'aa', addedAt: T0, addedBy: 'op' })
+  await store.records.grants.replace('m365', '', grant(1))
   await store.saveDestination({ name: 'slow.example', deadUntil: null, probeInterval: null, suspension, siteStatus: null })
   await close()
 }
@@ -214,7 +221,11 @@ export async function seen(place: Place): Promise<Seen> {
 /** Access entries, tokens of programs, and refresh tokens. */
 export async function accessIn(place: Place) {
   const { reader, close } = await place.open()
-  const found = { entries: await reader.accessEntries(), tokens: await reader.tokens(), grants: await reader.sharedGrants() }
+  const found = {
+    entries: await reader.records.access.all(),
+    tokens: await reader.records.tokens.all(),
+    grants: await reader.records.grants.all(),
+  }
   await close()
   return found
 }

@@ -8,6 +8,7 @@ import { Relay } from '../../src/relay/relay.ts'
 import { takeOwnership } from '../../src/store/owner-lock.ts'
 import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { realClock } from './real-clock.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
@@ -33,18 +34,13 @@ const die = (): void => {
 /** A store that kills its process at the failpoint. */
 function deadly(store: QueueStore, failpoint: Failpoint): QueueStore {
   let calls = 0
-  return new Proxy(store, {
-    get(target, name: keyof QueueStore) {
-      const method = (...args: unknown[]): unknown => Reflect.apply(target[name], target, args)
-      if (name !== failpoint.method) return method
-      return async (...args: unknown[]) => {
-        const now = ++calls === failpoint.nth
-        if (now && failpoint.moment === 'before') die()
-        const result: unknown = await method(...args)
-        if (now && failpoint.moment === 'after') die()
-        return result
-      }
-    },
+  return intercepted(store, async (method, _, perform) => {
+    if (method !== failpoint.method) return perform()
+    const now = ++calls === failpoint.nth
+    if (now && failpoint.moment === 'before') die()
+    const result = await perform()
+    if (now && failpoint.moment === 'after') die()
+    return result
   })
 }
 

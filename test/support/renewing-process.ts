@@ -1,6 +1,5 @@
 /** A process that renews a rotating refresh token in a queue on disk as fast as it can. Its parent is the authority. */
 import { realClock } from './real-clock.ts'
-import { sharedGrantsIn } from '../../src/oauth/shared-grant.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
 import type { TokenAnswer } from '../../src/oauth/token-answer.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
@@ -21,7 +20,7 @@ const { store } = await openInlineStore({ directory })
 const renewal = new SharedGrantRenewal({
   name: 'm365',
   user: '',
-  grants: sharedGrantsIn(store),
+  grants: store.records.grants,
   clock,
   fileToken: () => file,
   request: (refreshToken) =>

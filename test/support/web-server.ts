@@ -17,7 +17,7 @@ import { WEB_HEADERS } from '../../src/http/web-headers.ts'
 import { webRefusal } from '../../src/http/web-refusal.ts'
 import type { RequestTimes } from '../../src/http/unparsed-requests.ts'
 import { WebServer, type WebCertificate } from '../../src/http/web-server.ts'
-import type { AccessToken } from '../../src/store/access-token.ts'
+import type { AccessToken } from '../../src/store/records/access-token.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { realClock } from './real-clock.ts'
@@ -68,8 +68,8 @@ export class SampleServer {
     this.sessions = new Sessions({ clock, random: this.#random })
     this.streams = new EventStreams(clock)
     const failures = new FailureLimit(clock)
-    const reader = { tokenByHash: async (hash: string) => this.tokens.get(hash) }
-    const store = { tokenUsed: async (name: string, hour: number) => void this.used.push(`${name} ${hour}`) }
+    const reader = { byHash: async (hash: string) => this.tokens.get(hash) }
+    const store = { used: async (name: string, hour: number) => void this.used.push(`${name} ${hour}`) }
     const local = { matches: (text: string) => text === 'dfd-local_right', write: async () => undefined }
     const identity = { sessions: this.sessions, tokens: () => ({ clock, reader, store }), local }
     const rules: WebRules = { hosts: new Set(hosts), proxies: new Networks(proxies, 'admin_proxies'), needsProxy }

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { TlsStage } from '../../src/delivery/tls/tls-stage.ts'
 import type { SessionFailure } from '../../src/delivery/transcript.ts'
 import type { TlsFacts } from '../../src/mail/tls-facts.ts'
-import type { StsPolicy } from '../../src/store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../src/store/records/sts-policy.ts'
 import { certificateFailure, stageResults } from '../../src/tls-reports/stage-results.ts'
 import { mailtoAddress } from '../../src/tls-reports/report-mail.ts'
 import { ReportSender } from '../../src/tls-reports/report-sender.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
 import { TlsReports } from '../../src/tls-reports/tls-reports.ts'
-import type { CountedResult } from '../../src/store/tls/tls-report.ts'
+import type { CountedResult } from '../../src/store/records/tls-report.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
 import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
@@ -179,7 +179,7 @@ describe('counting', () => {
     return { store, made, notes }
   }
   const sessions = async (store: ReturnType<typeof reports>['store'], day: string) =>
-    (await store.tlsResults(day, 'far.example')).map((result) => result.sessions)
+    (await store.records.tlsResults.of(day, 'far.example')).map((result) => result.sessions)
 
   test('resumed handshakes are left out when asked', async () => {
     for (const [skipsResumed, expected] of [
@@ -210,12 +210,12 @@ describe('counting', () => {
 
   test('counts that cannot be stored are stored later', async () => {
     const { store, made, notes } = reports(new VirtualClock())
-    const keep = store.keepTlsResults.bind(store)
+    const keep = store.records.tlsResults.keep.bind(store)
     const kept: CountedResult[] = []
-    store.keepTlsResults = () => Promise.reject(new Error('full disk'))
+    store.records.tlsResults.keep = () => Promise.reject(new Error('full disk'))
     made.count(stage({ sts: STS }))
     await made.close()
-    store.keepTlsResults = (source, results) => {
+    store.records.tlsResults.keep = (source, results) => {
       kept.push(...results)
       return keep(source, results)
     }
@@ -227,9 +227,9 @@ describe('counting', () => {
   test('counts of a day that cannot be stored at its end are stored later, by themselves and once', async () => {
     const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 1, 23, 59, 59, 999) })
     const { store, made } = reports(clock)
-    const keep = store.keepTlsResults.bind(store)
+    const keep = store.records.tlsResults.keep.bind(store)
     const kept: string[] = []
-    store.keepTlsResults = async (source, results) => {
+    store.records.tlsResults.keep = async (source, results) => {
       if (clock.now() < Date.UTC(2026, 0, 2, 0, 3)) throw new Error('full disk')
       kept.push(...results.map((result) => `${result.day} ${result.sessions}`))
       return keep(source, results)
@@ -249,13 +249,13 @@ describe('counting', () => {
   test('different results are limited, while those of the day before wait for the store', async () => {
     const clock = new VirtualClock({ startsAt: Date.UTC(2026, 0, 1, 23, 59, 59, 999) })
     const { store, made, notes } = reports(clock)
-    const keep = store.keepTlsResults.bind(store)
-    store.keepTlsResults = () => Promise.reject(new Error('full disk'))
+    const keep = store.records.tlsResults.keep.bind(store)
+    store.records.tlsResults.keep = () => Promise.reject(new Error('full disk'))
     const from = (host: number) => stage({ sts: STS, named: false, host: { name: 'mx.far.example', address: `host ${host}` } })
     for (let host = 0; host < 10_001; host++) made.count(from(host))
     clock.step(1)
     made.count(from(0))
-    store.keepTlsResults = keep
+    store.records.tlsResults.keep = keep
     await made.close()
     made.count(from(0))
     await made.close()
@@ -288,7 +288,7 @@ describe('sending', () => {
       reason: '',
       sessions: 4,
     }))
-    await store.keepTlsResults('p', counts)
+    await store.records.tlsResults.keep('p', counts)
     const net = new MemoryNet(clock, {
       lookupMx: () => ({ kind: 'none', nxdomain: true }),
       lookupAddresses: () => ({ kind: 'found', records: ['192.0.2.1'] }),
@@ -324,7 +324,7 @@ describe('sending', () => {
     expect(sent).toMatchObject([{ node: 'n1', sessions: 4 }])
     await wait(5 * HOUR)
     expect(sent).toMatchObject([{ node: 'n1' }, { node: 'n2', sessions: 4 }])
-    expect(await store.tlsReportsDue('2026-01-01')).toEqual([])
+    expect(await store.records.tlsReports.due('2026-01-01')).toEqual([])
   })
 
   test('servers that do not answer delay no other domain, and of many addresses five are used', async () => {

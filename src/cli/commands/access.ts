@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander'
 import { parseAccessAction } from '../../access/access-action.ts'
 import { accessKey } from '../../access/access-entries.ts'
 import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
-import { ACCESS_SUBJECTS, type AccessEntry, type AccessSubject } from '../../store/access-entry.ts'
+import { ACCESS_SUBJECTS, type AccessEntry, type AccessSubject } from '../../store/records/access-entry.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
@@ -61,7 +61,7 @@ async function list(shell: Shell, options: { readonly json?: true }, command: Co
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async ({ reader, clock }) => {
     const now = clock.now()
-    const entries = (await reader.accessEntries()).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    const entries = (await reader.records.access.all()).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
     if (options.json === true) return await shell.stdout.write(entries.map((entry) => jsonLine(entryJson(entry, clock.wall))).join(''))
     await shell.stdout.write(entryTable(entries, now, displayOf(shell)))
   })

@@ -17,7 +17,7 @@ async function show(shell: Shell, id: string, options: { readonly json?: true },
     const story = await storyOf(reader, id)
     const live = options.json === true ? null : await shell.liveDestinations(config)
     const providers = new ProviderDirectory()
-    const members = config.provider.size === 0 ? [] : await reader.membersOfProviders()
+    const members = config.provider.size === 0 ? [] : await reader.records.providerMembers.all()
     for (const { destination, provider } of members) providers.set(destination, provider)
     const policies = new DestinationPolicies(config, providers)
     const facts = { story, records: recordsByName(await reader.destinationRecords()), live, policies, clock, wall: clock.wall }

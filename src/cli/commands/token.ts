@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander'
 import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
 import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
-import type { AccessToken } from '../../store/access-token.ts'
+import type { AccessToken } from '../../store/records/access-token.ts'
 import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import { accessTokenJson } from '../../resources/access-token-json.ts'
 import { jsonLine, localTime, maskControls } from '../../presentation/text.ts'
@@ -69,7 +69,7 @@ function lineOf({ name, role, content, destinations, addedAt, addedBy, expiresAt
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async ({ reader, clock }) => {
-    const tokens = await reader.tokens()
+    const tokens = await reader.records.tokens.all()
     await shell.stdout.write(
       tokens.map((token) => (json === true ? jsonLine(accessTokenJson(token, clock.wall)) : lineOf(token, clock))).join(''),
     )

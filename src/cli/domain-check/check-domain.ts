@@ -39,7 +39,7 @@ async function openedReader(shell: Shell, loaded: LoadedConfig): Promise<OpenedR
 
 function settingsOf(
   loaded: LoadedConfig,
-): Omit<DomainCheckDeps, 'net' | 'clock' | 'random' | 'reader' | 'destination' | 'providerOf' | 'effectsOf'> {
+): Omit<DomainCheckDeps, 'net' | 'clock' | 'random' | 'policyOf' | 'destination' | 'providerOf' | 'effectsOf'> {
   const { config } = loaded
   const preparation = prepare(loaded, null)
   if (preparation.kind === 'refused') throw new CommandError(EX.config, preparation.problems.map(problemLine).join('\n'))
@@ -73,9 +73,9 @@ async function check(shell: Shell, given: string, { from, json }: DomainOptions,
       net: new SystemNet({ dnsServers: config.dns_servers }),
       clock,
       random: shell.random,
-      reader: reader ?? { stsPolicy: () => Promise.resolve(undefined) },
-      providerOf: async (name) => (await reader?.providerOf(name)) ?? null,
-      effectsOf: async (provider) => (await reader?.providerRecords())?.find((one) => one.provider === provider)?.effects ?? [],
+      policyOf: async (name) => reader?.records.stsPolicies.of(name),
+      providerOf: async (name) => (await reader?.records.providerMembers.providerOf(name)) ?? null,
+      effectsOf: async (provider) => (await reader?.records.providers.all())?.find((one) => one.provider === provider)?.effects ?? [],
       destination: (name) => stateOf(shell, loaded, reader, name),
     })
     const report = domainReport(facts, config)

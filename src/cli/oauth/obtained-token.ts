@@ -55,7 +55,7 @@ async function openedQueue({ shell, config }: TokenDeps): Promise<QueueClient | 
 export async function keptGrant(name: string, { shell, config }: Pick<TokenDeps, 'shell' | 'config'>): Promise<KeptGrant | null> {
   try {
     return await withReader(shell, config, async ({ reader, clock }) => {
-      const grant = (await reader.sharedGrants()).find((one) => one.name === name && one.user === ANY_USER)
+      const grant = (await reader.records.grants.all()).find((one) => one.name === name && one.user === ANY_USER)
       return grant === undefined ? null : { grant, clock }
     })
   } catch (error) {

@@ -9,7 +9,6 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { removePolicy } from '../../delivery/sts/policy-removal.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
-import { sharedGrantsIn } from '../../oauth/shared-grant.ts'
 import type { Selection } from '../../queue/operation-request.ts'
 import { Operations } from '../../queue/operations.ts'
 import { storedScheduler, type OtherNodes } from '../../queue/stored-scheduler.ts'
@@ -80,7 +79,7 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     removeStsPolicy: (removal) => removePolicy(removal, records),
     renewGrant: async (client) => {
       const { renewGrant } = await import('./grant-renewal.ts')
-      return renewGrant(client, { grants: sharedGrantsIn(store), clock, config })
+      return renewGrant(client, { grants: store.records.grants, clock, config })
     },
     destinations: () => Promise.resolve(null),
     close,

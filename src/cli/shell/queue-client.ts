@@ -8,7 +8,7 @@ import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { AuditId } from '../../store/audit-log.ts'
-import type { AccessSubject } from '../../store/access-entry.ts'
+import type { AccessSubject } from '../../store/records/access-entry.ts'
 import type { GivenConditions } from '../../store/message-conditions.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import type {

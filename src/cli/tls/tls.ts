@@ -7,7 +7,7 @@ import { fetchPolicy } from '../../delivery/sts/policy-fetch.ts'
 import { policyFrom } from '../../delivery/sts/sts-policies.ts'
 import { announcementIn, asciiName, recordName } from '../../delivery/sts/sts-record.ts'
 import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
-import type { StsPolicy } from '../../store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../store/records/sts-policy.ts'
 import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
@@ -28,7 +28,7 @@ function domainArgument(given: string): string {
 }
 
 const keptPolicy = (shell: Shell, config: Config, domain: string) =>
-  withReader(shell, config, async ({ reader, clock }) => ({ kept: await reader.stsPolicy(domain), clock }))
+  withReader(shell, config, async ({ reader, clock }) => ({ kept: await reader.records.stsPolicies.of(domain), clock }))
 
 /** The policy that the domain publishes now, or why there is none. */
 async function publishedPolicy(config: Config, domain: string, clock: Clock): Promise<StsPolicy | { readonly reason: string }> {
@@ -113,7 +113,7 @@ function policyTable(policies: readonly StsPolicy[], now: QueueTime, display: Di
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async ({ reader, clock }) => {
-    const policies = await reader.stsPolicies()
+    const policies = await reader.records.stsPolicies.all()
     if (json === true) await shell.stdout.write(policies.map((policy) => jsonLine(policyJson(policy, clock.wall))).join(''))
     else await shell.stdout.write(policyTable(policies, clock.now(), displayOf(shell)))
   })

@@ -1,6 +1,5 @@
 /** Removes the kept MTA-STS policy of a domain by order of an operator, with a record in the audit log. */
-import type { AuditLog } from '../../store/audit-log.ts'
-import type { StsPolicyStore } from '../../store/tls/sts-policy.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
 import type { Clock } from '../../system/clock.ts'
 
 export interface PolicyRemoval {
@@ -11,12 +10,9 @@ export interface PolicyRemoval {
 /** Returns false when no policy of the domain is kept. */
 export async function removePolicy(
   { domain, who }: PolicyRemoval,
-  {
-    store,
-    clock,
-  }: { readonly store: Pick<StsPolicyStore, 'forgetStsPolicy'> & Pick<AuditLog, 'audit'>; readonly clock: Pick<Clock, 'now'> },
+  { store, clock }: { readonly store: Pick<QueueStore, 'records' | 'audit'>; readonly clock: Pick<Clock, 'now'> },
 ): Promise<boolean> {
-  const isRemoved = await store.forgetStsPolicy(domain)
+  const isRemoved = await store.records.stsPolicies.forget(domain)
   if (isRemoved) await store.audit({ at: clock.now(), who, action: 'tls-forget', arguments: domain, changed: 1 })
   return isRemoved
 }

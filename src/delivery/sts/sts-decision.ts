@@ -1,6 +1,6 @@
 /** Decides which MTA-STS policy applies to a domain, and what is fetched (RFC 8461 §3.3, §5.1). Pure. */
 import { DAY, HOUR, MINUTE, type Duration, type QueueTime } from '../../system/clock.ts'
-import type { StsPolicy } from '../../store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../store/records/sts-policy.ts'
 import type { StsAnnouncement } from './sts-record.ts'
 
 /** Time after a failed fetch before the next one (RFC 8461 §3.3). */

@@ -5,7 +5,7 @@
 import { errorMessage } from '../../system/caught-error.ts'
 import { DAY, HOUR, MINUTE, SECOND, sleep, withTimeout, type Duration, type QueueTime } from '../../system/clock.ts'
 import { every, type PeriodicTask } from '../../system/periodic-task.ts'
-import type { StsPolicy, StsPolicyReader, StsPolicyStore } from '../../store/tls/sts-policy.ts'
+import type { StsPolicy, StsRecords } from '../../store/records/sts-policy.ts'
 import { fetchPolicy, type FetchDeps, type Fetched } from './policy-fetch.ts'
 import type { UnfetchedPolicy } from '../tls/tls-stage.ts'
 import { decideSts, isExpired, refreshOf } from './sts-decision.ts'
@@ -14,8 +14,8 @@ import { announcementIn, InvalidPolicy, parsePolicy, recordName, type StsAnnounc
 export interface StsDeps extends Pick<FetchDeps, 'net' | 'clock'> {
   /** Terms of fetches, as of the last reload. */
   readonly terms: () => Pick<FetchDeps, 'ca' | 'allowPrivate'>
-  readonly store: StsPolicyStore
-  readonly reader: StsPolicyReader
+  readonly store: Pick<StsRecords, 'keep' | 'note' | 'forget'>
+  readonly reader: Pick<StsRecords, 'of' | 'all'>
   /** True when this node refreshes the policy of the domain. */
   readonly owns: (domain: string) => boolean
   /** Returns a number in [0, 1) that depends only on the name; see Random.draw. */
@@ -66,7 +66,7 @@ export class StsPolicies {
 
   /** Begins to refresh the kept policies. Without any, the first one that is kept begins it. */
   async start(): Promise<void> {
-    if ((await this.#deps.reader.stsPolicies()).length > 0) this.#arm()
+    if ((await this.#deps.reader.all()).length > 0) this.#arm()
   }
 
   close(): void {
@@ -119,7 +119,7 @@ export class StsPolicies {
   /** Reads the kept policy, and looks the record up. Rejects when the queue cannot be read. */
   async #askAnew(domain: string, endBy: Duration): Promise<Known> {
     const { reader, clock } = this.#deps
-    const kept = await reader.stsPolicy(domain)
+    const kept = await reader.of(domain)
     const announced = (await this.#waitFor(this.#announced(domain), endBy)) ?? { kind: 'failed', reason: 'no answer in time' }
     const known = { kept, announced, askedAt: clock.monotonic() }
     this.#known.delete(domain)
@@ -154,7 +154,7 @@ export class StsPolicies {
     this.#failures.delete(domain)
     const known = this.#known.get(domain)
     if (known !== undefined) known.kept = policy
-    await this.#tryToStore(domain, (store) => store.keepStsPolicy(policy))
+    await this.#tryToStore(domain, (store) => store.keep(policy))
     this.#arm()
     return policy
   }
@@ -167,7 +167,7 @@ export class StsPolicies {
     const [oldest] = this.#failures.keys()
     if (this.#failures.size > MOST_DOMAINS && oldest !== undefined) this.#failures.delete(oldest)
     note(`MTA-STS policy of ${domain} (id ${id}) cannot be fetched: ${reason}`, 'warning')
-    await this.#tryToStore(domain, (store) => store.noteStsPolicy({ domain, failedAt, failure: reason }))
+    await this.#tryToStore(domain, (store) => store.note({ domain, failedAt, failure: reason }))
   }
 
   /** Records a use once a day. */
@@ -176,11 +176,11 @@ export class StsPolicies {
     const known = this.#known.get(domain)
     if (now - usedAt < DAY || known?.kept === undefined || now - known.kept.usedAt < DAY) return
     known.kept = { ...known.kept, usedAt: now }
-    await this.#tryToStore(domain, (store) => store.noteStsPolicy({ domain, usedAt: now }))
+    await this.#tryToStore(domain, (store) => store.note({ domain, usedAt: now }))
   }
 
   /** A policy that cannot be stored applies until the process ends. */
-  async #tryToStore(domain: string, change: (store: StsPolicyStore) => Promise<void>): Promise<void> {
+  async #tryToStore(domain: string, change: (store: StsDeps['store']) => Promise<void>): Promise<void> {
     try {
       await change(this.#deps.store)
     } catch (error) {
@@ -197,11 +197,11 @@ export class StsPolicies {
   /** Fetches and drops kept policies, at most one per second. */
   async #refreshAll(): Promise<void> {
     const { reader, store, clock, draw, owns } = this.#deps
-    for (const policy of await reader.stsPolicies()) {
+    for (const policy of await reader.all()) {
       if (this.#closed || !owns(policy.domain)) continue
       const action = refreshOf(policy, clock.now(), draw(`MTA-STS ${policy.domain} ${policy.fetchedAt}`))
       if (action === 'keep') continue
-      if (action === 'drop') await store.forgetStsPolicy(policy.domain)
+      if (action === 'drop') await store.forget(policy.domain)
       else {
         const announced = await this.#announced(policy.domain)
         await this.#fetch(policy.domain, announced.kind === 'id' ? announced.id : policy.id, policy.usedAt)

@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url'
 import { SECOND, type Duration } from '../../system/clock.ts'
 import type { Lookup } from '../../system/net.ts'
-import type { StsPolicy } from '../../store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../store/records/sts-policy.ts'
 
 /** Id that a domain publishes, or why there is none. A record that is `invalid` counts as none. */
 export type StsAnnouncement =

@@ -9,7 +9,7 @@ import { checkServerIdentity, type ConnectionOptions, type PeerCertificate, type
 import type { Config } from '../../config/options.ts'
 import { lookupKeys } from '../../mail/address.ts'
 import type { TlsFacts } from '../../mail/tls-facts.ts'
-import type { StsPolicy } from '../../store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../store/records/sts-policy.ts'
 import type { DaneDecision } from '../dane/dane-decision.ts'
 import { verifyByTlsa, type DaneVerification } from '../dane/dane-verification.ts'
 import { tlsaText } from '../dane/tlsa.ts'

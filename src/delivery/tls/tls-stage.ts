@@ -1,7 +1,7 @@
 /** End of the TLS stage of a session with a host, for reports to domains (RFC 8460). */
 import type { TlsFacts } from '../../mail/tls-facts.ts'
 import type { Message } from '../../mail/message.ts'
-import type { StsPolicy } from '../../store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../store/records/sts-policy.ts'
 import type { TlsaRecord } from '../../system/net.ts'
 import type { SessionFailure } from '../transcript.ts'
 import type { TlsConnection } from './tls-connection.ts'

@@ -7,7 +7,7 @@ import { nameOfProvider } from '../../config/provider-directory.ts'
 import { actionText } from '../../config/values/provider-table.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
-import { ruleLabel, withoutSuspensions, type ProviderRecord, type RuleEffect } from '../../store/provider-state.ts'
+import { ruleLabel, withoutSuspensions, type ProviderRecord, type RuleEffect } from '../../store/records/provider-state.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { MINUTE, type Duration } from '../../system/clock.ts'
 import { formatDuration } from '../../system/duration.ts'
@@ -62,8 +62,8 @@ export class ProviderControl {
    */
   async recall(wanted: (name: DestinationName) => boolean = () => true): Promise<void> {
     const { store, directory, fillsDirectory, table } = this.#state
-    if (fillsDirectory) directory.replace(await store.providerMembers())
-    const saved = new Map((await store.providers()).map(({ provider, effects }) => [provider, effects]))
+    if (fillsDirectory) directory.replace(await store.records.providerMembers.all())
+    const saved = new Map((await store.records.providers.all()).map(({ provider, effects }) => [provider, effects]))
     for (const name of new Set([...saved.keys(), ...Array.from(table.providers, (one) => one.name)]))
       if (wanted(nameOfProvider(name))) table.provider(name).apply(saved.get(name) ?? [])
   }
@@ -136,7 +136,7 @@ export class ProviderControl {
    */
   async resume(provider: Provider, by: string): Promise<void> {
     if (provider.suspension === null) return
-    await this.#state.store.saveProvider({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
+    await this.#state.store.records.providers.save({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
     this.#resumed(provider, by)
   }
 
@@ -151,7 +151,7 @@ export class ProviderControl {
     const isSaved = (provider: Provider): boolean => provider.suspension !== null && !this.#saves.has(provider)
     const suspended = [...table.providers].filter((provider) => isSaved(provider) && wanted(nameOfProvider(provider.name)))
     if (suspended.length === 0) return
-    const saved = new Map((await store.providers()).map(({ provider, effects }) => [provider, effects]))
+    const saved = new Map((await store.records.providers.all()).map(({ provider, effects }) => [provider, effects]))
     for (const provider of suspended) {
       const effects = saved.get(provider.name) ?? []
       if (withoutSuspensions(effects).length === effects.length) this.#resumed(provider, ANOTHER_NODE)
@@ -195,7 +195,7 @@ export class ProviderControl {
     try {
       await storeHealth.retryUntilCommitted(async () => {
         // The state of a provider whose shard another node has taken is that node's.
-        if (shards.schedules(nameOfProvider(provider.name))) await store.saveProvider(provider.record())
+        if (shards.schedules(nameOfProvider(provider.name))) await store.records.providers.save(provider.record())
       })
     } finally {
       const left = (this.#saves.get(provider) ?? 0) - 1
@@ -222,9 +222,9 @@ export class ProviderControl {
  * Ends the suspension of a provider that another process schedules, or none; null for no provider. The store tells its scheduler, or
  * the next one loads it.
  */
-export async function endSavedSuspension(store: Pick<QueueStore, 'providers' | 'saveProvider'>, provider: string | null): Promise<void> {
+export async function endSavedSuspension(store: Pick<QueueStore, 'records'>, provider: string | null): Promise<void> {
   if (provider === null) return
-  const effects = (await store.providers()).find((one) => one.provider === provider)?.effects ?? []
+  const effects = (await store.records.providers.all()).find((one) => one.provider === provider)?.effects ?? []
   const left = withoutSuspensions(effects)
-  if (left.length < effects.length) await store.saveProvider({ provider, effects: left })
+  if (left.length < effects.length) await store.records.providers.save({ provider, effects: left })
 }

@@ -4,7 +4,7 @@
 import type { DestinationSettings } from '../../config/options.ts'
 import type { ProviderTable, RuleAction } from '../../config/values/provider-table.ts'
 import type { Suspension } from '../../store/destination-status.ts'
-import { ruleLabel, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/provider-state.ts'
+import { ruleLabel, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/records/provider-state.ts'
 import { MINUTE, type Duration } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
 

@@ -3,7 +3,7 @@
  * deferd itself words must not begin or prolong a rule. Counts of matches are in memory; the caller saves the rules that apply.
  */
 import type { ReplyRule } from '../../config/values/provider-table.ts'
-import type { RuleEffect } from '../../store/provider-state.ts'
+import type { RuleEffect } from '../../store/records/provider-state.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 
 /** Bytes of a reply that are searched. A longer reply is cut. */

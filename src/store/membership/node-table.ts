@@ -8,7 +8,7 @@
  */
 import type { MessageId, OwnerId } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
-import type { ProviderRecord } from '../provider-state.ts'
+import type { ProviderRecord } from '../records/provider-state.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import type { Recall, TakenBack } from './taken-back.ts'
 import type { Shard } from './shards.ts'

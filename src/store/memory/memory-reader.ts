@@ -8,18 +8,16 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
 import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
-import type { AccessEntry } from '../access-entry.ts'
-import type { AccessToken } from '../access-token.ts'
-import { withSuspendedProviders, type ProviderMember, type ProviderRecord } from '../provider-state.ts'
-import type { KeptGrant } from '../../oauth/shared-grant.ts'
-import type { StsPolicy } from '../tls/sts-policy.ts'
 import type { EventPage, OutboxReader } from '../outbox/outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
 import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
 import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
 import type { ReaderEngine } from '../reader-methods.ts'
 import { countsOf, trashOf } from './memory-tally.ts'
-import { compare, inOrder, membersOf, providersOf, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
+import { PROVIDER_MEMBERS, PROVIDERS, withSuspendedProviders } from '../records/provider-state.ts'
+import { compare } from '../records/record-table.ts'
+import { recordCall, type SentRecordCall } from '../records/records.ts'
+import { inOrder, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 import {
   isLive,
   messageOf,
@@ -180,8 +178,8 @@ export class MemoryReader implements ReaderEngine {
   }
 
   destinationRecords() {
-    return withSuspendedProviders([...this.#queue.destinations.values()], this.providerRecords(), {
-      members: () => this.membersOfProviders(),
+    return withSuspendedProviders([...this.#queue.destinations.values()], PROVIDERS.all.held(this.#queue.records), {
+      members: () => PROVIDER_MEMBERS.all.held(this.#queue.records),
       fresh: freshRecord,
     })
   }
@@ -214,40 +212,8 @@ export class MemoryReader implements ReaderEngine {
     return this.#queue.requests.get(key)
   }
 
-  tokens(): AccessToken[] {
-    return [...this.#queue.tokens.values()].toSorted((a, b) => compare(a.name, b.name))
-  }
-
-  accessEntries(): AccessEntry[] {
-    return [...this.#queue.accessEntries.values()].toSorted((a, b) => compare(a.subject, b.subject) || compare(a.key, b.key))
-  }
-
-  sharedGrants(): KeptGrant[] {
-    return this.#queue.grants.all()
-  }
-
-  stsPolicy(domain: string): StsPolicy | undefined {
-    return this.#queue.stsPolicies.get(domain)
-  }
-
-  stsPolicies(): StsPolicy[] {
-    return [...this.#queue.stsPolicies.values()].toSorted((a, b) => compare(a.domain, b.domain))
-  }
-
-  providerOf(destination: DestinationName): string | null {
-    return this.#queue.providerMembers.get(destination) ?? null
-  }
-
-  membersOfProviders(): ProviderMember[] {
-    return membersOf(this.#queue)
-  }
-
-  providerRecords(): ProviderRecord[] {
-    return providersOf(this.#queue)
-  }
-
-  tokenByHash(hash: string): AccessToken | undefined {
-    return [...this.#queue.tokens.values()].find((token) => token.hash === hash)
+  record(...call: SentRecordCall): unknown {
+    return recordCall(call).held(this.#queue.records, ...call[2])
   }
 
   ages({ after, limit, queues }: { after: number; limit: number; queues: readonly QueueName[] }) {

@@ -17,9 +17,10 @@ import {
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
-import { keepRequest, noteOperated, pruneOperations } from './held-operations.ts'
-import type { OperationRound } from '../audit-log.ts'
-import { isMethod } from '../methods.ts'
+import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
+import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
+import type { ClockRecord } from '../../system/queue-clock.ts'
+import { intercepted } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
 import { enter, lease, settleOne } from './recipient-states.ts'
 import { setAside, recover, type RecoveryReport } from './recovery.ts'
@@ -37,7 +38,9 @@ import {
   type RecipientId,
 } from '../../mail/message.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
-import { MemoryRecords } from './memory-records.ts'
+import { MemoryEvents } from './memory-events.ts'
+import { joinProvider, type ProviderRecord } from '../records/provider-state.ts'
+import { recordCall, recordsOver, type SentRecordCall } from '../records/records.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
@@ -85,20 +88,16 @@ function openFor(queue: MemoryQueue, owner: QueueOwner): { readonly store: Queue
 
 /** The store, whose transactions reject once the queue was taken from its owner. */
 function fenced(store: QueueStore, owner: QueueOwner): QueueStore {
-  return new Proxy(store, {
-    get: (target, name: keyof QueueStore) => {
-      if (!isMethod(name)) return target[name].bind(target)
-      const method = target[name] as (...args: unknown[]) => Promise<unknown>
-      return (...args: unknown[]) =>
-        owner.isFenced ? Promise.reject(new Fenced(`node ${owner.id} was taken over`)) : method.apply(target, args)
-    },
-  })
+  return intercepted(store, (_method, _args, perform) =>
+    owner.isFenced ? Promise.reject(new Fenced(`node ${owner.id} was taken over`)) : perform(),
+  )
 }
 
-class MemoryStore extends MemoryRecords implements QueueStore {
+class MemoryStore extends MemoryEvents implements QueueStore {
   readonly #queue: MemoryQueue
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
+  readonly records = recordsOver(async (...call) => this.#record(call))
 
   constructor(queue: MemoryQueue, owner: QueueOwner) {
     super(queue, owner)
@@ -117,6 +116,43 @@ class MemoryStore extends MemoryRecords implements QueueStore {
 
   leaseTerms(): LeaseTerms {
     return this.#terms
+  }
+
+  // --- records
+
+  async saveClock(record: ClockRecord): Promise<void> {
+    this.#queue.clock = record
+  }
+
+  async audit(record: AuditRecord): Promise<AuditId> {
+    return recordAction(this.#queue, this.#owner.id, record)
+  }
+
+  async beginOperation(operation: NewOperation): Promise<AuditId> {
+    return beginOperation(this.#queue, this.#owner.id, operation)
+  }
+
+  async endOperation(id: AuditId, end: OperationEnd): Promise<boolean> {
+    return endOperation(this.#queue, id, end)
+  }
+
+  async joinProvider(destination: DestinationName, provider: string | null): Promise<void> {
+    joinProvider.held(this.#queue.records, destination, provider)
+    // The mail may be that of another owner now.
+    const waiting = [...this.#queue.messages.values()].flatMap(({ recipients }) =>
+      recipients.filter((one) => one.destination === destination && one.state === 'waiting').map(({ dueAt }) => dueAt),
+    )
+    if (waiting.length > 0) this.#owner.due({ destination, dueAt: Math.min(...waiting), revive: false })
+    const record = this.#queue.destinations.get(destination)
+    if (record !== undefined) this.#owner.destination(record)
+    this.#owner.joined()
+  }
+
+  #record(sent: SentRecordCall): unknown {
+    const call = recordCall(sent)
+    const answer = call.held(this.#queue.records, ...sent[2])
+    if (call.tells !== undefined) this.#owner.provider(sent[2][0] as ProviderRecord)
+    return answer
   }
 
   // --- intake

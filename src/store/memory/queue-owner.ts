@@ -4,7 +4,7 @@ import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { DueArrival } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
-import type { ProviderRecord } from '../provider-state.ts'
+import { PROVIDER_MEMBERS, type ProviderRecord } from '../records/provider-state.ts'
 import type { DestinationRecord, RecipientsElsewhere } from '../queue-store.ts'
 import { isLive } from '../../mail/message.ts'
 import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
@@ -38,7 +38,7 @@ export class QueueOwner {
   }
 
   shardOf(destination: DestinationName): Shard {
-    return shardUnder(destination, this.#queue.providerMembers.get(destination) ?? null)
+    return shardUnder(destination, PROVIDER_MEMBERS.providerOf.held(this.#queue.records, destination))
   }
 
   ownsShard(shard: Shard): boolean {

@@ -1,5 +1,4 @@
 /** State of a queue in memory, in plain maps. The store writes it and the reader reads it. */
-import type { ProviderMember, ProviderRecord } from '../provider-state.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import {
@@ -15,12 +14,8 @@ import {
 } from '../../mail/message.ts'
 import type { MessageDetails } from '../queue-reader.ts'
 import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
-import type { AccessEntry } from '../access-entry.ts'
-import type { AccessToken } from '../access-token.ts'
-import type { StsPolicy } from '../tls/sts-policy.ts'
 import type { AuditEntry, KeptRequest } from '../audit-log.ts'
-import { MemoryGrants } from './memory-grants.ts'
-import { MemoryTlsReports } from './memory-tls-reports.ts'
+import type { HeldRows } from '../records/record-table.ts'
 import { MemoryOutbox } from './memory-outbox.ts'
 import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
 import type { Arrivals, AskedRecall, NodeState, RecallAnswer } from '../membership/node-table.ts'
@@ -93,18 +88,8 @@ export interface MemoryQueue {
   readonly audit: HeldOperation[]
   /** Requests that were carried out, by key. */
   readonly requests: Map<string, KeptRequest>
-  /** Access tokens by name. */
-  readonly tokens: Map<string, AccessToken>
-  /** Access entries by subject and key. */
-  readonly accessEntries: Map<string, AccessEntry>
-  /** MTA-STS policies by domain. */
-  readonly stsPolicies: Map<string, StsPolicy>
-  /** Providers of destinations. */
-  readonly providerMembers: Map<DestinationName, string>
-  /** Effects of reply rules by provider. */
-  readonly providers: Map<string, ProviderRecord>
-  readonly tlsReports: MemoryTlsReports
-  readonly grants: MemoryGrants
+  /** Small records. */
+  readonly records: HeldRows
   readonly outbox: MemoryOutbox
   readonly identity: QueueIdentity
   movedTo: string | null
@@ -152,13 +137,7 @@ export const emptyQueue = (): MemoryQueue => ({
   traffic: new Map(),
   audit: [],
   requests: new Map(),
-  tokens: new Map(),
-  providerMembers: new Map(),
-  providers: new Map(),
-  accessEntries: new Map(),
-  stsPolicies: new Map(),
-  tlsReports: new MemoryTlsReports(),
-  grants: new MemoryGrants(),
+  records: new Map(),
   outbox: new MemoryOutbox(),
   identity: `memory ${++queues}`,
   movedTo: null,
@@ -212,26 +191,3 @@ export function newMessage(message: Message, recipients: HeldRecipient[], placem
   const home = shardOf(recipients[0]?.destination ?? '')
   return { message, home, placement, deletedAt: null, forcedExpire: false, warnings: 0, warnAt: null, recipients, history: [] }
 }
-
-/** Key of an access entry in its map. */
-export const accessId = ({ subject, key }: Pick<AccessEntry, 'subject' | 'key'>): string => `${subject} ${key}`
-
-/** Adds a token. Returns false when its name or its hash is in use. */
-export function addToken({ tokens }: MemoryQueue, token: AccessToken): boolean {
-  if ([...tokens.values()].some(({ name, hash }) => name === token.name || hash === token.hash)) return false
-  tokens.set(token.name, token)
-  return true
-}
-
-/** Order of texts by their octets in UTF-8, as in the other engines. */
-export const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
-
-/** Destinations with a provider, by name. */
-export const membersOf = ({ providerMembers }: MemoryQueue): ProviderMember[] =>
-  [...providerMembers]
-    .map(([destination, provider]) => ({ destination, provider }))
-    .toSorted((a, b) => compare(a.destination, b.destination))
-
-/** Providers with effects, by name. */
-export const providersOf = ({ providers }: MemoryQueue): ProviderRecord[] =>
-  [...providers.values()].toSorted((a, b) => compare(a.provider, b.provider))

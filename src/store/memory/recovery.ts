@@ -2,6 +2,7 @@
  * Ends the work of owners that have left a queue in memory: ends their leases and operations, quarantines mail that was in delivery during too many
  * crashes, and deletes contents that belong to no message.
  */
+import { endClaims } from '../records/kept-grant.ts'
 import { endAbandoned } from './held-operations.ts'
 import { type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 import { isLive, queueIdOf, STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
@@ -16,7 +17,7 @@ export interface RecoveryReport {
 export function recover(queue: MemoryQueue): RecoveryReport {
   const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, isLeased, STARTS_UNTIL_CORRUPT))
   endAbandoned(queue, () => true)
-  queue.grants.endClaims()
+  endClaims.held(queue.records)
   return { quarantined, swept: sweep(queue, () => true) }
 }
 

@@ -3,7 +3,8 @@ import type { DestinationName, OwnerId } from '../../mail/message.ts'
 import { sleep, type Clock, type Duration } from '../../system/clock.ts'
 import type { Takeover } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
-import { providerMembers } from './provider-rows.ts'
+import { PROVIDER_MEMBERS } from '../records/provider-state.ts'
+import { runRecord } from './session/record-calls.ts'
 import type { AuditRecord } from '../audit-log.ts'
 import { int8s } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
@@ -32,7 +33,9 @@ export class PostgresNodeDirectory implements NodeDirectory {
 
   async owners(): Promise<(destination: DestinationName) => string | null> {
     const [row] = await this.#connection.query<{ names: readonly (string | null)[] }>(sql.shardOwners)
-    const members = new Map((await providerMembers(this.#connection)).map(({ destination, provider }) => [destination, provider]))
+    const members = new Map(
+      (await runRecord(this.#connection, PROVIDER_MEMBERS.all)).map(({ destination, provider }) => [destination, provider]),
+    )
     return (destination) => row?.names[shardUnder(destination, members.get(destination) ?? null)] ?? null
   }
 

@@ -2,7 +2,6 @@
 import type { MessageId, QueueName } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { recipientRange } from '../sql/id-ranges.ts'
-import { withSuspendedProviders } from '../provider-state.ts'
 import { freshRecord, type DestinationRecord } from '../queue-store.ts'
 import type { MessageDetails, QueueReader } from '../queue-reader.ts'
 import { mailReads, type MailAnswers, type MailArguments, type MailMethod } from '../sql/mail-reads.ts'
@@ -10,12 +9,14 @@ import { QUEUE_NAME, THEIRS } from '../sql/message-selection.ts'
 import { rowOf, statement, type Query, type Read, type Step } from '../sql/read.ts'
 import { destinations, toAttempt, toDestination, type AttemptRow, type DestinationRow } from '../sql/stored-rows.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
+import { PROVIDER_MEMBERS, PROVIDERS, withSuspendedProviders } from '../records/provider-state.ts'
+import { recordCall, recordsOver } from '../records/records.ts'
 import { auditReader } from './audit-reader.ts'
+import { runRecord } from './session/record-calls.ts'
 import { messagePage } from './message-pages.ts'
 import { outboxReader } from './outbox-reader.ts'
 import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
-import { providerMembers, providerRecords } from './provider-rows.ts'
 import { place, POSTGRES } from './spelling.ts'
 import { MESSAGE_COLUMNS, toMessage, toRecipient, type MessageRow, type RecipientRow } from './writing/rows.ts'
 import { trafficSince, trafficTotal } from './writing/traffic-counts.ts'
@@ -48,6 +49,7 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     destinationRecords: () => destinationRecords(reading),
     clockRecord: async () => null,
     ...auditReader(reading),
+    records: recordsOver((...call) => runRecord(reading, recordCall(call), ...call[2])),
     ...outboxReader(reading),
     traffic: (since) => traffic(reading, since),
     close,
@@ -98,8 +100,8 @@ function* details(message: MessageId): Read<MessageDetails | undefined> {
 }
 
 async function destinationRecords(reading: Statements): Promise<readonly DestinationRecord[]> {
-  const [rows, providers] = [await reading.query<DestinationRow>(destinations), await providerRecords(reading)]
-  const members = providers.length === 0 ? [] : await providerMembers(reading)
+  const [rows, providers] = [await reading.query<DestinationRow>(destinations), await runRecord(reading, PROVIDERS.all)]
+  const members = providers.length === 0 ? [] : await runRecord(reading, PROVIDER_MEMBERS.all)
   return withSuspendedProviders(rows.map(toDestination), providers, { members: () => members, fresh: freshRecord })
 }
 

@@ -12,10 +12,9 @@ import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { ProviderMembers } from './provider-members.ts'
-import { providerMembers, providerRecords, providerWriter } from './provider-rows.ts'
-import { claimGrant, releaseGrant, replaceGrant, sharedGrant } from './writing/grant-rows.ts'
-import { claimTlsReport, endTlsReport, keepTlsResults, pruneTlsReports, tlsReportsDue, tlsResults } from './tls-report-rows.ts'
-import { forgetStsPolicy, keepStsPolicy, noteStsPolicy } from './sts-rows.ts'
+import { recordCall, recordsOver } from '../records/records.ts'
+import { runRecord } from './session/record-calls.ts'
+import { recordWriter } from './writing/record-writer.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
 import { assertEntry, Intake } from './writing/enqueue.ts'
 import { IncomingMoves, recordsTaken } from './moving/incoming-moves.ts'
@@ -94,7 +93,18 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   }
   const reserve = (count: number) => write({ method: 'nextIds', args: [count] })
   const ids = new IdBuffer(reserve, deps.queuesMail ? await reserve(ID_BLOCK) : [])
-  const store = { ...remoteMethods(submit), ...readers, nextId: () => ids.next(), leaseTerms: () => terms, close: () => writer.close() }
+  const records = recordsOver((...sent) => {
+    const call = recordCall(sent)
+    return call.kind === 'read' ? runRecord(deps.reading, call, ...sent[2]) : write({ method: 'record', args: sent })
+  })
+  const store = {
+    ...remoteMethods(submit),
+    ...readers,
+    records,
+    nextId: () => ids.next(),
+    leaseTerms: () => terms,
+    close: () => writer.close(),
+  }
   return { store, side: writer, destroy: () => writer.destroy() }
 }
 
@@ -123,26 +133,13 @@ function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, le
     outcomes: new Outcomes(node, leases),
     noticesDue: new NoticesDue(node, intake),
     housekeeping: new Housekeeping({ terms, name, operating, audit }),
-    saveProvider: providerWriter(node),
+    records: { record: recordWriter(node) },
   }
 }
 
 type Parts = ReturnType<typeof partsOf>
 
-const writersOf = ({ saveProvider, ...parts }: Parts): Writers => ({
-  ...methodsOf(...Object.values(parts)),
-  saveProvider,
-  keepStsPolicy,
-  noteStsPolicy,
-  forgetStsPolicy,
-  keepTlsResults,
-  claimTlsReport,
-  endTlsReport,
-  pruneTlsReports,
-  claimGrant,
-  replaceGrant,
-  releaseGrant,
-})
+const writersOf = (parts: Parts): Writers => methodsOf(...Object.values(parts))
 
 /** Readers with a state. */
 interface Kept {
@@ -165,8 +162,6 @@ const readersOf = (
   nextDeadlines: () => housekeeping.nextDeadlines(reading),
   destinations: () => housekeeping.destinations(reading),
   joinProvider: (destination, provider) => members.join(destination, provider),
-  providerMembers: () => providerMembers(reading),
-  providers: () => providerRecords(reading),
   tally: (largest) => tally.tally(reading, largest),
   // The nodes follow the clock of the database.
   saveClock: async () => undefined,
@@ -178,8 +173,5 @@ const readersOf = (
   subscriptions: () => ownSubscriptions(reading, node),
   wantedTypes: () => wanted.read(reading),
   pullEvents: (name, limit) => pullEvents(reading, name, limit),
-  tlsReportsDue: (day) => tlsReportsDue(reading, day),
-  tlsResults: (day, domain) => tlsResults(reading, day, domain),
-  sharedGrant: (name, user) => sharedGrant(reading, name, user),
   parkedDue: (name, limit) => parkedDue(reading, name, limit),
 })

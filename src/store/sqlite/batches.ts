@@ -6,7 +6,7 @@
 import Database from 'better-sqlite3'
 import { ContentUnreadable } from '../errors.ts'
 import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
-import { contentBytes, METHODS, type Call, type Outcome } from '../methods.ts'
+import { contentBytes, roomOf, type Call, type Outcome } from '../methods.ts'
 import type { FileGuard } from '../file-guard.ts'
 import { Checkpoints, DUE_FROM } from './file/checkpoints.ts'
 import { PAGE, type Room } from './file/room.ts'
@@ -169,8 +169,8 @@ export class Batches {
   }
 
   /** Error with which a call is refused, untried, because the disk is full; null when the call may be tried. */
-  #refusal({ method }: Call): StoreUnavailable | null {
-    const { room } = METHODS[method]
+  #refusal(call: Call): StoreUnavailable | null {
+    const room = roomOf(call)
     if (room === 'needs' && this.#room.isReserveReleased)
       return new StoreUnavailable('the disk of the queue is full: new mail is refused until there is free space')
     if (room === 'lease' && !this.#room.fitsOutcomes())
@@ -187,7 +187,7 @@ export class Batches {
    * room. Returns whether the call can be tried again; only a call that records outcomes may use the space of the reserve.
    */
   #makeRoom(call: Call): boolean {
-    const { room } = METHODS[call.method]
+    const room = roomOf(call)
     const isOutcome = room === 'reserve' || room === 'lease'
     const isMoved = this.#checkpoints.run()
     if (!isOutcome && this.#core.housekeeping.trashIsEmpty()) return isMoved

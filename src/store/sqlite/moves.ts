@@ -27,15 +27,16 @@ import {
   type QueueIdentity,
   type RecordsTaken,
 } from '../move-store.ts'
+import { takeAccess } from '../records/access-entry.ts'
+import { ACCESS_TOKENS } from '../records/access-token.ts'
+import { takeGrant } from '../records/kept-grant.ts'
+import type { RecordCalls } from './records/record-calls.ts'
 import { takenEntry, type AuditId } from '../audit-log.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { Intake } from './enqueue.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
-import type { AccessRows } from './audit/access-rows.ts'
-import * as auditing from './audit/audit-queries.ts'
-import type { GrantRows } from './audit/grant-rows.ts'
-import type { TokenRows } from './audit/token-rows.ts'
+import * as auditing from './records/audit-queries.ts'
 import type { SubscriptionRows } from './outbox/subscription-rows.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
@@ -63,9 +64,7 @@ type Synchronous = {
 
 export class Moves implements Synchronous {
   readonly #intake: Intake
-  readonly #access: AccessRows
-  readonly #tokens: TokenRows
-  readonly #grants: GrantRows
+  readonly #records: RecordCalls
   readonly #subscriptions: SubscriptionRows
   readonly #traffic: TrafficRows
   readonly #run
@@ -75,16 +74,12 @@ export class Moves implements Synchronous {
     parts: {
       readonly intake: Intake
       readonly traffic: TrafficRows
-      readonly access: AccessRows
-      readonly tokens: TokenRows
-      readonly grants: GrantRows
+      readonly records: RecordCalls
       readonly subscriptions: SubscriptionRows
     },
   ) {
     this.#subscriptions = parts.subscriptions
-    this.#access = parts.access
-    this.#tokens = parts.tokens
-    this.#grants = parts.grants
+    this.#records = parts.records
     this.#intake = parts.intake
     this.#traffic = parts.traffic
     this.#run = statements(db)
@@ -246,9 +241,9 @@ export class Moves implements Synchronous {
       taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
-    for (const entry of access) this.#access.takeAccess(entry)
-    for (const token of tokens) this.#tokens.addToken(token)
-    for (const grant of grants) this.#grants.takeGrant(grant)
+    for (const entry of access) this.#records.run(takeAccess, entry)
+    for (const token of tokens) this.#records.run(ACCESS_TOKENS.add, token)
+    for (const grant of grants) this.#records.run(takeGrant, grant)
     for (const one of subscriptions) this.#subscriptions.take(one)
     this.#run.saveRecordsTaken.run({ source, ...taken })
   }

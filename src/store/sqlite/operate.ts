@@ -17,7 +17,7 @@ import {
   type OperationResult,
 } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
-import type { AuditRows, Operated } from './audit/audit-rows.ts'
+import type { AuditRows, Operated } from './records/audit-rows.ts'
 import { isSoundRecipient, recipientCrc } from './file/checksums.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'

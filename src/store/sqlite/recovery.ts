@@ -4,8 +4,9 @@
  */
 import type { Database } from 'better-sqlite3'
 import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
-import { endAbandoned } from './audit/audit-rows.ts'
-import { endClaims } from './audit/grant-rows.ts'
+import { endAbandoned } from './records/audit-rows.ts'
+import { endClaims } from '../records/kept-grant.ts'
+import { RecordCalls } from './records/record-calls.ts'
 import { Checkpoints } from './file/checkpoints.ts'
 import type { Repair } from '../repair-report.ts'
 import { changeRows, type Corrupt, type Quarantined } from './quarantine.ts'
@@ -37,7 +38,7 @@ export function recover(
     endLeases(db, corrupt)
     events.write()
     endAbandoned(db)
-    endClaims(db)
+    new RecordCalls(db).run(endClaims)
     skipUsedIds(db)
   }).immediate()
   return { quarantined: corrupt.takeQuarantined(), swept: sweep(db) }

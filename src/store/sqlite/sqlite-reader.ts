@@ -7,11 +7,6 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { MessageId, QueueName } from '../../mail/message.ts'
 import type { MessageDetails, QueueReader } from '../queue-reader.ts'
-import { accessEntries } from './audit/access-rows.ts'
-import { sharedGrants } from './audit/grant-rows.ts'
-import { providerMembers, providerOf, providerRecords } from './audit/provider-rows.ts'
-import { withSuspendedProviders } from '../provider-state.ts'
-import { stsPolicies, stsPolicy } from './audit/sts-rows.ts'
 import { freshRecord } from '../queue-store.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { directReader, type ReaderEngine } from '../reader-methods.ts'
@@ -20,9 +15,10 @@ import { QUEUE_NAME } from '../sql/message-selection.ts'
 import { rowOf, statement, type Query, type Read, type Step } from '../sql/read.ts'
 import { destinations, toAttempt, toDestination, type AttemptRow, type DestinationRow } from '../sql/stored-rows.ts'
 import { openForReading, type Database } from './file/database.ts'
-import { AuditSearch } from './audit/audit-rows.ts'
-import { findRequest } from './audit/request-rows.ts'
-import { TokenSearch } from './audit/token-rows.ts'
+import { PROVIDER_MEMBERS, PROVIDERS, withSuspendedProviders } from '../records/provider-state.ts'
+import { AuditSearch } from './records/audit-rows.ts'
+import { RecordCalls } from './records/record-calls.ts'
+import { findRequest } from './records/request-rows.ts'
 import { Contents } from './enqueue.ts'
 import { messagePage } from './message-pages.ts'
 import { OutboxSearch } from './outbox/outbox-search.ts'
@@ -59,9 +55,9 @@ export function createSqliteReader(db: Database): ReaderEngine {
     <M extends MailMethod>(method: M) =>
     (...args: MailArguments[M]): MailAnswers[M] =>
       runner.run(reads[method](...args))
-  const [contents, audit, tokens, outbox] = [new Contents(db), new AuditSearch(db), new TokenSearch(db), new OutboxSearch(db)]
+  const [contents, audit, records, outbox] = [new Contents(db), new AuditSearch(db), new RecordCalls(db), new OutboxSearch(db)]
   const destinationRows = db.prepare<[], DestinationRow>(destinations)
-  const suspensions = { members: () => providerMembers(db), fresh: freshRecord }
+  const suspensions = { members: () => records.run(PROVIDER_MEMBERS.all), fresh: freshRecord }
   return {
     list: mail('list'),
     find: mail('find'),
@@ -79,7 +75,7 @@ export function createSqliteReader(db: Database): ReaderEngine {
     counts: mail('counts'),
     trashCount: mail('trashCount'),
     readChunk: ({ contentId }, index) => contents.readChunk(contentId, index),
-    destinationRecords: () => withSuspendedProviders(destinationRows.all().map(toDestination), providerRecords(db), suspensions),
+    destinationRecords: () => withSuspendedProviders(destinationRows.all().map(toDestination), records.run(PROVIDERS.all), suspensions),
     clockRecord: () => db.prepare<[], ClockRecord>(sql.clockRecord).get() ?? null,
     audit: (page) => audit.audit(page),
     auditBefore: (...wanted) => audit.auditBefore(...wanted),
@@ -87,18 +83,10 @@ export function createSqliteReader(db: Database): ReaderEngine {
     operationsOn: (message) => audit.operationsOn(message),
     placedBy: (...wanted) => audit.placedBy(...wanted),
     keptRequest: (key) => findRequest(db, key),
-    tokens: () => tokens.tokens(),
-    tokenByHash: (hash) => tokens.tokenByHash(hash),
+    record: (...call) => records.record(...call),
     allSubscriptions: () => outbox.allSubscriptions(),
     parkedEvents: (...wanted) => outbox.parkedEvents(...wanted),
     eventsAfter: (page) => outbox.eventsAfter(page),
-    accessEntries: () => accessEntries(db),
-    sharedGrants: () => sharedGrants(db),
-    stsPolicy: (domain) => stsPolicy(db, domain),
-    stsPolicies: () => stsPolicies(db),
-    providerOf: (destination) => providerOf(db, destination),
-    membersOfProviders: () => providerMembers(db),
-    providerRecords: () => providerRecords(db),
     traffic: db.transaction((since: QueueTime) => ({
       total: db.prepare<[], Traffic>(sql.trafficTotal).get() ?? NO_TRAFFIC,
       minutes: db.prepare<{ since: QueueTime }, TrafficMinute>(sql.trafficSince).all({ since }),

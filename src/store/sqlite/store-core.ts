@@ -3,16 +3,11 @@
  */
 import type { Database } from 'better-sqlite3'
 import type { NewEvent } from '../../events/kept-event.ts'
-import type { LeaseTerms, MessageId } from '../../mail/message.ts'
+import type { DestinationName, LeaseTerms, MessageId } from '../../mail/message.ts'
+import { joinProvider } from '../records/provider-state.ts'
 import { dispatch, methodsOf, type Answers, type Call, type Handlers, type Method } from '../methods.ts'
-import { AuditRows } from './audit/audit-rows.ts'
-import { RequestRows } from './audit/request-rows.ts'
-import { AccessRows } from './audit/access-rows.ts'
-import { GrantRows } from './audit/grant-rows.ts'
-import { ProviderRows } from './audit/provider-rows.ts'
-import { StsRows } from './audit/sts-rows.ts'
-import { TlsReportRows } from './audit/tls-report-rows.ts'
-import { TokenRows } from './audit/token-rows.ts'
+import { AuditRows } from './records/audit-rows.ts'
+import { RequestRows } from './records/request-rows.ts'
 import { Contents, Intake } from './enqueue.ts'
 import { HistoryWriter } from './history.ts'
 import { Housekeeping } from './housekeeping.ts'
@@ -24,6 +19,7 @@ import { Moves } from './moves.ts'
 import { NoticesDue } from './notices-due.ts'
 import { Operating } from './operate.ts'
 import { Corrupt } from './quarantine.ts'
+import { RecordCalls } from './records/record-calls.ts'
 import { Requeueing } from './requeueing.ts'
 import { Outcomes } from './settlements.ts'
 import { TrafficRows } from './traffic-rows.ts'
@@ -65,8 +61,7 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
   const requests = new RequestRows(db)
   const intake = new Intake(db, { traffic, requests, events })
   const audit = new AuditRows(db, requests)
-  const [tokens, access, subscriptions] = [new TokenRows(db), new AccessRows(db), new SubscriptionRows(db, events)]
-  const grants = new GrantRows(db)
+  const [records, subscriptions] = [new RecordCalls(db), new SubscriptionRows(db, events)]
   const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit, events })
   const housekeeping = new Housekeeping(db, { operating, traffic, audit, requests, events, changed })
   const handlers = {
@@ -78,19 +73,15 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
       events,
       subscriptions,
       audit,
-      tokens,
-      access,
-      grants,
-      new StsRows(db),
-      new ProviderRows(db),
-      new TlsReportRows(db),
+      records,
       new Contents(db),
       new Leases(db, { corrupt, events, terms }),
       new Outcomes(db, { departures, traffic, events, owner: terms.owner }),
       new NoticesDue(db, { corrupt, departures, intake, events }),
-      new Moves(db, { intake, traffic, access, tokens, grants, subscriptions }),
+      new Moves(db, { intake, traffic, records, subscriptions }),
     ),
     recordEvents: (happened: readonly NewEvent[]) => events.keep(happened),
+    joinProvider: (destination: DestinationName, provider: string | null) => records.run(joinProvider, destination, provider),
     // Events are numbered when they are written.
     numberEvents: () => false,
     tally: (largest: number) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { decideSts, refreshOf } from '../../../src/delivery/sts/sts-decision.ts'
 import type { StsAnnouncement } from '../../../src/delivery/sts/sts-record.ts'
-import type { StsPolicy } from '../../../src/store/tls/sts-policy.ts'
+import type { StsPolicy } from '../../../src/store/records/sts-policy.ts'
 import { DAY, HOUR, MINUTE } from '../../../src/system/clock.ts'
 
 const NOW = Date.UTC(2026, 10, 20)

@@ -12,6 +12,7 @@ import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../../src/store/membership/membership.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
+import { intercepted } from '../../../src/store/methods.ts'
 import { Events } from '../../../src/telemetry/events.ts'
 import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
@@ -24,14 +25,9 @@ const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 /** A scheduler without mail; what it remembers of destinations is on disk only when `saved` resolves. */
 async function schedulerOver(store: QueueStore, saved: Promise<void>, membership = SOLE_MEMBERSHIP): Promise<Scheduler> {
   const clock = new VirtualClock()
-  const slow: QueueStore = new Proxy(store, {
-    get: (target, name: keyof QueueStore) =>
-      name === 'saveDestination'
-        ? async (...args: Parameters<QueueStore['saveDestination']>) => {
-            await saved
-            return target.saveDestination(...args)
-          }
-        : target[name].bind(target),
+  const slow = intercepted(store, async (method, _, perform) => {
+    if (method === 'saveDestination') await saved
+    return perform()
   })
   const active = new ActiveQueue(limits)
   const scheduler = new Scheduler({

@@ -17,7 +17,7 @@ import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../../support/memory-node-table.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
-import type { RuleEffect } from '../../../src/store/provider-state.ts'
+import type { RuleEffect } from '../../../src/store/records/provider-state.ts'
 import { Fenced, StoreUnavailable, type DestinationRecord } from '../../../src/store/queue-store.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
 import { HOUR, MINUTE, SECOND } from '../../../src/system/clock.ts'
@@ -392,8 +392,8 @@ const effect = (name: 'busy' | 'slow', until = T0 + HOUR): RuleEffect => ({
 async function withProvider(effects: readonly RuleEffect[], more: Setting = {}) {
   const nodes = await twoNodes({ providers: RULES, ...more })
   nodes.providers.set('far.example', BIG)
-  await nodes.other.store.saveProvider({ provider: BIG, effects })
-  const saved = async () => (await nodes.other.store.providers()).flatMap((one) => one.effects.map((of) => of.rule))
+  await nodes.other.store.records.providers.save({ provider: BIG, effects })
+  const saved = async () => (await nodes.other.store.records.providers.all()).flatMap((one) => one.effects.map((of) => of.rule))
   const isClosed = () => nodes.scheduler.destinations.isClosed('far.example')
   return { ...nodes, saved, isClosed }
 }
@@ -413,14 +413,14 @@ test('the effects of rules are those that the last owner has saved', async () =>
   expect(isClosed()).toBe(true)
   release()
   await advance(SECOND)
-  await other.store.saveProvider({ provider: BIG, effects: [] })
+  await other.store.records.providers.save({ provider: BIG, effects: [] })
   await take()
   expect(isClosed()).toBe(false)
 })
 
 test('a shard that is taken changes no effects of other shards', async () => {
   const { other, store, scheduler, take, deliveries, advance, isClosed } = await withProvider([effect('slow')])
-  store.saveProvider = () => new Promise(() => undefined)
+  store.records.providers.save = () => new Promise(() => undefined)
   await queue(other.store)
   await take()
   deliveries[0]?.end('deferred')
@@ -441,9 +441,9 @@ test('effects that are over, and those of rules that are gone, leave the record 
 
 test('an effect whose save is repeated does not overwrite a newer one', async () => {
   const { other, store, take, deliveries, advance, saved } = await withProvider([], { failed: () => undefined })
-  const save = store.saveProvider.bind(store)
+  const save = store.records.providers.save.bind(store)
   let tries = 0
-  store.saveProvider = (record) => (tries++ === 0 ? Promise.reject(new StoreUnavailable('full')) : save(record))
+  store.records.providers.save = (record) => (tries++ === 0 ? Promise.reject(new StoreUnavailable('full')) : save(record))
   for (let n = 0; n < 2; n++) await queue(other.store)
   await take()
   for (const delivery of deliveries) delivery.end('deferred')
@@ -457,11 +457,11 @@ test('an order that ends a suspension by a rule is answered after its commit, an
   const { store, other, scheduler, take, isClosed, saved } = await withProvider([effect('busy'), effect('slow')])
   await queue(other.store)
   await take()
-  const save = store.saveProvider.bind(store)
-  store.saveProvider = () => Promise.reject(new StoreUnavailable('full'))
+  const save = store.records.providers.save.bind(store)
+  store.records.providers.save = () => Promise.reject(new StoreUnavailable('full'))
   await expect(scheduler.destinations.resume('far.example', 'root')).rejects.toThrow('full')
   expect([isClosed(), await saved()]).toEqual([true, ['busy', 'slow']])
-  store.saveProvider = save
+  store.records.providers.save = save
   await scheduler.destinations.resume('far.example', 'root')
   expect([isClosed(), await saved()]).toEqual([false, ['slow']])
 })

@@ -9,7 +9,7 @@ import { Operations } from '../../../src/queue/operations.ts'
 import type { OperationName } from '../../../src/queue/operation-request.ts'
 import { directReader } from '../../../src/store/reader-methods.ts'
 import { MemoryReader } from '../../../src/store/memory/memory-reader.ts'
-import { isMethod } from '../../../src/store/methods.ts'
+import { intercepted } from '../../../src/store/methods.ts'
 import type { NodeTable } from '../../../src/store/membership/node-table.ts'
 import type { LiveDestination } from '../../../src/store/destination-status.ts'
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
@@ -30,7 +30,7 @@ import { BEGINNING, VirtualClock } from '../../../src/testkit/virtual/virtual-cl
 import { History, type TracedEvent } from '../../../src/testkit/world-history.ts'
 import type { WorldConfig } from '../../../src/testkit/world-options.ts'
 import { Dice } from '../generator.ts'
-import { AttemptRecorder, digest, READS } from '../recorder.ts'
+import { AttemptRecorder, digest, isRead } from '../recorder.ts'
 import { Database } from './database.ts'
 import { SimulatedNode } from './node.ts'
 import type { CommitFault } from './node-scenario.ts'
@@ -116,18 +116,13 @@ export class Cluster {
 
   /** Commits, as the database makes them, whether or not the node gets the answer. */
   #recorded(store: QueueStore, node: OwnerId): QueueStore {
-    return new Proxy(store, {
-      get: (target, name: keyof QueueStore) => {
-        if (!isMethod(name) || name === 'readChunk' || name === 'nextIds' || name === 'ping' || READS.has(name))
-          return target[name].bind(target)
-        return async (...args: unknown[]) => {
-          const answer = await (target[name] as (...given: unknown[]) => Promise<unknown>).apply(target, args)
-          const asked = BEGINNING + this.clock.monotonic()
-          this.note('committed', { number: ++this.#commits, asked, node, ...digest(name, args, answer) })
-          this.#strike(this.#commits, node)
-          return answer
-        }
-      },
+    return intercepted(store, async (method, args, perform) => {
+      const answer = await perform()
+      if (method === 'readChunk' || method === 'nextIds' || method === 'ping' || isRead(method, args)) return answer
+      const asked = BEGINNING + this.clock.monotonic()
+      this.note('committed', { number: ++this.#commits, asked, node, ...digest(method, args, answer) })
+      this.#strike(this.#commits, node)
+      return answer
     })
   }
 

@@ -6,12 +6,12 @@
 import { SECOND, type Duration } from '../../../src/system/clock.ts'
 import type { RecipientId } from '../../../src/mail/message.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
-import { isMethod, type QueueMethod } from '../../../src/store/methods.ts'
+import { intercepted, type QueueMethod } from '../../../src/store/methods.ts'
 import type { NodeTable } from '../../../src/store/membership/node-table.ts'
 import { Fenced, StoreUnavailable, type NewMessage, type QueueStore, type Report } from '../../../src/store/queue-store.ts'
 import type { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 import type { Dice } from '../generator.ts'
-import { READS } from '../recorder.ts'
+import { isRead } from '../recorder.ts'
 
 /** The answer to a request is lost; the request may have been carried out. */
 class InDoubt extends Error {}
@@ -254,16 +254,12 @@ export class StoreOver {
     this.#database = database
     this.#connection = connection
     connection.onReconnect = () => this.#reconcile()
-    this.store = new Proxy(inner, {
-      get: (target, name: keyof QueueStore) => {
-        if (!isMethod(name) || name === 'freeSpace' || name === 'tally') return target[name].bind(target)
-        return (...args: unknown[]) => this.#call(name, args)
-      },
-    })
+    this.store = intercepted(inner, (method, args, perform) =>
+      method === 'freeSpace' || method === 'tally' ? perform() : this.#call(method, args, perform),
+    )
   }
 
-  async #call(method: QueueMethod, args: readonly unknown[]): Promise<unknown> {
-    const perform = () => (this.#inner[method] as (...given: unknown[]) => Promise<unknown>).apply(this.#inner, [...args])
+  async #call(method: QueueMethod, args: readonly unknown[], perform: () => Promise<unknown>): Promise<unknown> {
     const requested = leasesRequested(method, args)
     for (const id of requested) this.#known.add(id)
     try {
@@ -280,7 +276,7 @@ export class StoreOver {
     await this.#connection.ready(PATIENCE)
     for (;;) {
       try {
-        return await this.#connection.exchange(perform, ONCE.has(method), !READS.has(method))
+        return await this.#connection.exchange(perform, ONCE.has(method), !isRead(method, args))
       } catch (error) {
         if (!(error instanceof InDoubt)) throw error
         if (CLAIMS.has(method)) this.#claimsInDoubt++

@@ -55,7 +55,7 @@ describe('a queue of another version', () => {
     const upgraded = await openInlineStore({ directory })
     expect((await upgraded.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).map(({ message }) => message.id)).toEqual([id])
     expect(await upgraded.store.moveState()).toMatchObject({ leaving: 0, arriving: 0, movedTo: null })
-    expect(await upgraded.reader.sharedGrants()).toEqual([])
+    expect(await upgraded.reader.records.grants.all()).toEqual([])
     await upgraded.store.close()
   })
 

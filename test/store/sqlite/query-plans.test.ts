@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
 import * as moving from '../../../src/store/sqlite/move-queries.ts'
-import * as auditing from '../../../src/store/sqlite/audit/audit-queries.ts'
+import * as auditing from '../../../src/store/sqlite/records/audit-queries.ts'
 import * as outbox from '../../../src/store/sqlite/outbox/outbox-queries.ts'
 import * as writing from '../../../src/store/sqlite/queries.ts'
 import { firstLiveOf, liveBetween, liveCountsOf, liveOf } from '../../../src/store/sqlite/message-pages.ts'

@@ -201,11 +201,11 @@ test('messages that a move has taken out of the queue, or sent to it, survive a 
 test('the last generation of a refresh token survives a repair', async () => {
   const directory = folder()
   const { store } = await openInlineStore({ directory })
-  for (const generation of [1, 2, 3]) await store.replaceGrant('m365', '', grant(generation))
+  for (const generation of [1, 2, 3]) await store.records.grants.replace('m365', '', grant(generation))
   await store.close()
   repairQueue(directory, 'a test')
   const { store: repaired } = await openInlineStore({ directory })
-  expect(await repaired.sharedGrant('m365', '')).toEqual(grant(3))
+  expect(await repaired.records.grants.read('m365', '')).toEqual(grant(3))
   await repaired.close()
 })
 

@@ -3,7 +3,7 @@
  * of its own, by which it is recognized.
  */
 import { recipientId, type DeliveryRequest, type MessageId } from '../../../src/mail/message.ts'
-import type { AccessToken } from '../../../src/store/access-token.ts'
+import type { AccessToken } from '../../../src/store/records/access-token.ts'
 import { decodeHistory } from '../../../src/store/history-record.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
 import type { NewMessage, QueueStore } from '../../../src/store/queue-store.ts'
@@ -159,11 +159,11 @@ export async function tell(store: QueueStore): Promise<readonly (readonly [name:
   await told('purge', () => operate(store, fromFile.message.id, { kind: 'delete', now: T0, purge: true }))
   const record = { at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 }
   await told('audit', async () => void (await store.audit(record)))
-  await told('add a token', () => store.addToken(TOKEN))
-  await told('use a token', () => store.tokenUsed('ci', T0))
-  await told('remove a token', () => store.removeToken('ci'))
-  await told('add access', () => store.setAccess(ENTRY))
-  await told('remove access', () => store.removeAccess('sender', 'spam.example'))
+  await told('add a token', () => store.records.tokens.add(TOKEN))
+  await told('use a token', () => store.records.tokens.used('ci', T0))
+  await told('remove a token', () => store.records.tokens.remove('ci'))
+  await told('add access', () => store.records.access.set(ENTRY))
+  await told('remove access', () => store.records.access.remove('sender', 'spam.example'))
   await told('prune', () => store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN, requestsBefore: 0 }))
   return answers
 }

@@ -2,8 +2,6 @@
 import { takeSubscriptions } from '../writing/subscription-writer.ts'
 import { queueIdOf, type Message, type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
-import type { AccessEntry } from '../../access-entry.ts'
-import type { AccessToken } from '../../access-token.ts'
 import { takenEntry } from '../../audit-log.ts'
 import { encodeHistory } from '../../history-record.ts'
 import { ID_BLOCK } from '../../id-buffer.ts'
@@ -22,10 +20,11 @@ import type { DestinationRecord } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
 import { int4s, int8s, storableText, texts } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
-import * as auditing from '../writing/audit-queries.ts'
-import { tokenParameters } from '../writing/audit-rows.ts'
+import { takeAccess } from '../../records/access-entry.ts'
+import { ACCESS_TOKENS } from '../../records/access-token.ts'
+import { takeGrant } from '../../records/kept-grant.ts'
+import { runRecord } from '../session/record-calls.ts'
 import type { Intake } from '../writing/enqueue.ts'
-import { takeGrants } from '../writing/grant-rows.ts'
 import type { MoveClaims } from './move-claims.ts'
 import * as sql from './move-queries.ts'
 import { decoded, dueOf, encoded, enterMoved, type RecordRow } from './moved-messages.ts'
@@ -120,9 +119,9 @@ export class IncomingMoves {
     const audited = entries.map(takenEntry)
     await Promise.all([
       addDestinations(tx, destinations),
-      takeAccess(tx, access),
-      takeTokens(tx, tokens),
-      takeGrants(tx, grants),
+      ...access.map((entry) => runRecord(tx, takeAccess, entry)),
+      ...tokens.map((token) => runRecord(tx, ACCESS_TOKENS.add, token)),
+      ...grants.map((grant) => runRecord(tx, takeGrant, grant)),
       takeSubscriptions(tx, subscriptions),
       tx.query(sql.insertHistory, [
         this.#deps.node,
@@ -148,16 +147,6 @@ export class IncomingMoves {
     ])
   }
 }
-
-const takeAccess = (tx: Transaction, entries: readonly AccessEntry[]): Promise<unknown> =>
-  Promise.all(
-    entries.map(({ subject, key, action, addedAt, addedBy, expiresAt }) =>
-      tx.query(auditing.takeAccess, [subject, storableText(key), storableText(action), addedAt, storableText(addedBy), expiresAt]),
-    ),
-  )
-
-const takeTokens = (tx: Transaction, tokens: readonly AccessToken[]): Promise<unknown> =>
-  Promise.all(tokens.map((token) => tx.query(auditing.insertToken, tokenParameters(token))))
 
 export async function recordsTaken(statements: Statements, source: QueueIdentity): Promise<RecordsTaken> {
   const [row] = await statements.query<RecordsTaken>(sql.recordsTaken, [source])

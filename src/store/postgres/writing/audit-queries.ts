@@ -1,4 +1,4 @@
-/** SQL statements of the audit log, of requests and of access tokens. */
+/** SQL statements of the audit log and of requests. */
 import { matches } from '../session/patterns.ts'
 
 // --- writing
@@ -45,16 +45,6 @@ export const insertRequests = `
 export const forgetRequests = `
   delete from kept_request where key = any (array(select key from kept_request where at < $1 order by at limit $2)) returning key`
 
-const TOKEN = `name, role, content, destinations, hash, added_at as "addedAt", added_by as "addedBy", expires_at as "expiresAt",
-    last_used_at as "lastUsedAt"`
-/** One row when the token is stored, also when an earlier call with a lost answer has stored it. */
-export const insertToken = `
-  with added as (insert into access_token (name, role, content, destinations, hash, added_at, added_by, expires_at, last_used_at)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning name)
-  select name from added union select name from access_token where name = $1 and hash = $5`
-export const deleteToken = 'delete from access_token where name = $1 returning name'
-export const noteTokenUse = 'update access_token set last_used_at = $2 where name = $1 and (last_used_at is null or last_used_at < $2)'
-
 // --- reading
 
 const ENTRY = `select id, node, at, last_at as "lastAt", who, action, arguments, changed, matched, in_transfer as "inTransfer", unknown, expected, state, reason, error,
@@ -80,17 +70,3 @@ export const placedBy = `
   from operated where operation = $1 and message > $2 order by message limit $3`
 
 export const keptRequest = 'select key, digest, at, answer from kept_request where key = $1'
-export const tokens = `select ${TOKEN} from access_token order by name`
-export const tokenByHash = `select ${TOKEN} from access_token where hash = $1`
-
-export const forgetExpiredAccess = 'delete from access_entry where expires_at < $1'
-export const setAccess = `
-  insert into access_entry (subject, key, action, added_at, added_by, expires_at) values ($1, $2, $3, $4, $5, $6)
-  on conflict (subject, key) do update
-  set action = excluded.action, added_at = excluded.added_at, added_by = excluded.added_by, expires_at = excluded.expires_at`
-export const takeAccess = `
-  insert into access_entry (subject, key, action, added_at, added_by, expires_at) values ($1, $2, $3, $4, $5, $6) on conflict do nothing`
-export const deleteAccess = 'delete from access_entry where subject = $1 and key = $2 returning key'
-export const accessEntries = `
-  select subject, key, action, added_at as "addedAt", added_by as "addedBy", expires_at as "expiresAt"
-  from access_entry order by subject, key`

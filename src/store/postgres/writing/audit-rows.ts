@@ -1,11 +1,10 @@
-/** Writes the audit log, the messages that operations have changed, requests that were carried out, and access tokens. */
-import type { AccessToken } from '../../access-token.ts'
+/** Writes the audit log, the messages that operations have changed, and requests that were carried out. */
 import type { MessageId, OwnerId, Placement } from '../../../mail/message.ts'
 import type { IdempotentRequest, NewOperation, OperationRound } from '../../audit-log.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './audit-queries.ts'
-import { sent, sentOnce, type Send, type Transaction } from './write-transaction.ts'
+import { sent, type Send, type Transaction } from './write-transaction.ts'
 
 /** Maximum number of rows that one call forgets, which takes some milliseconds. */
 const FORGOTTEN = 1_000
@@ -52,37 +51,6 @@ export class AuditWriter {
       Promise.all(
         calls.map(async ([id, { state, at, matched = null, inTransfer = 0, unknown = null, error }]) => {
           return (await tx.query(sql.endOperation, [id, state, at, matched, unknown, orNull(error), inTransfer])).length > 0
-        }),
-      ),
-    )
-
-  addToken: Send<'addToken'> = (tx, calls) =>
-    sentOnce(tx, Promise.all(calls.map(async ([token]) => (await tx.query(sql.insertToken, tokenParameters(token))).length > 0)))
-
-  removeToken: Send<'removeToken'> = (tx, calls) =>
-    sentOnce(tx, Promise.all(calls.map(async ([name]) => (await tx.query(sql.deleteToken, [name])).length > 0)))
-
-  setAccess: Send<'setAccess'> = (tx, calls) =>
-    sent(
-      Promise.all(
-        calls.map(async ([{ subject, key, action, addedAt, addedBy, expiresAt }]) => {
-          await tx.query(sql.forgetExpiredAccess, [addedAt])
-          await tx.query(sql.setAccess, [subject, storableText(key), storableText(action), addedAt, storableText(addedBy), expiresAt])
-        }),
-      ),
-    )
-
-  removeAccess: Send<'removeAccess'> = (tx, calls) =>
-    sentOnce(
-      tx,
-      Promise.all(calls.map(async ([subject, key]) => (await tx.query(sql.deleteAccess, [subject, storableText(key)])).length > 0)),
-    )
-
-  tokenUsed: Send<'tokenUsed'> = (tx, calls) =>
-    sent(
-      Promise.all(
-        calls.map(async ([name, hour]) => {
-          await tx.query(sql.noteTokenUse, [name, hour])
         }),
       ),
     )
@@ -146,10 +114,4 @@ export class AuditWriter {
     if (request !== null) await this.keep(tx, [{ ...request, at, answer: String(id) }])
     return id
   }
-}
-
-/** Parameters of insertToken. */
-export const tokenParameters = (token: AccessToken): (string | number | boolean | null)[] => {
-  const { name, role, content, destinations, hash, addedAt, addedBy, expiresAt, lastUsedAt } = token
-  return [name, role, content, destinations, hash, addedAt, storableText(addedBy), expiresAt, lastUsedAt]
 }

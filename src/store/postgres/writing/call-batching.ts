@@ -1,6 +1,7 @@
 /** The table of the methods by how their calls are sent, one row per method. */
 import { messageOf } from '../../../mail/message.ts'
 import type { Arguments, Call, Method } from '../../methods.ts'
+import { recordCall } from '../../records/records.ts'
 
 /** Messages, contents, destinations and other names of a call, which no other call of the batch may have. */
 type Keys<M extends Method> = (args: Arguments[M]) => readonly string[]
@@ -39,9 +40,6 @@ const SENDING = {
   destinations: 'read',
   saveDestination: ([{ name }]) => [`n${name}`],
   joinProvider: 'read',
-  providerMembers: 'read',
-  saveProvider: ([{ provider }]) => [`h${provider}`],
-  providers: 'read',
   operate: 'alone',
   move: 'alone',
   tally: 'read',
@@ -62,24 +60,7 @@ const SENDING = {
   audit: 'batched',
   beginOperation: ([{ at, who }]) => [`b${at} ${who}`],
   endOperation: 'batched',
-  addToken: ([{ name }]) => [`t${name}`],
-  removeToken: ([name]) => [`t${name}`],
-  tokenUsed: ([name]) => [`t${name}`],
-  setAccess: ([{ subject, key }]) => [`a${subject} ${key}`],
-  removeAccess: ([subject, key]) => [`a${subject} ${key}`],
-  keepStsPolicy: ([{ domain }]) => [`p${domain}`],
-  noteStsPolicy: ([{ domain }]) => [`p${domain}`],
-  forgetStsPolicy: ([domain]) => [`p${domain}`],
-  keepTlsResults: () => ['tls results'],
-  tlsReportsDue: 'read',
-  claimTlsReport: ([{ day, domain }]) => [`r${day} ${domain}`],
-  tlsResults: 'read',
-  endTlsReport: ([{ day, domain }]) => [`r${day} ${domain}`],
-  pruneTlsReports: () => ['tls results'],
-  sharedGrant: 'read',
-  claimGrant: ([name, user]) => [`o${name} ${user}`],
-  replaceGrant: ([name, user]) => [`o${name} ${user}`],
-  releaseGrant: ([name, user]) => [`o${name} ${user}`],
+  record: (call) => [recordCall(call).key(...call[2])],
   saveClock: 'read',
   prune: 'alone',
   verify: 'read',

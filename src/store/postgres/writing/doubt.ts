@@ -4,6 +4,7 @@
  */
 import type { MessageId, OwnerId } from '../../../mail/message.ts'
 import type { AuditId } from '../../audit-log.ts'
+import { recordCall } from '../../records/records.ts'
 import { int8s, storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { recipientRange } from '../../sql/id-ranges.ts'
@@ -91,10 +92,13 @@ export async function answersAfterCommit(
     if (call.method === 'settle') {
       const state = due.get(call.args[0].message)
       answers.set(n, { removed: state === undefined, noticeDue: state ?? false })
-    } else if (ANSWERED_BY_NOTHING.has(call.method)) answers.set(n, undefined)
+    } else if (isAnsweredByNothing(call)) answers.set(n, undefined)
   }
   return answers
 }
+
+const isAnsweredByNothing = (call: WriteCall): boolean =>
+  call.method === 'record' ? recordCall(call.args).kind === 'write' : ANSWERED_BY_NOTHING.has(call.method)
 
 const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall['method']>([
   'enqueue',
@@ -105,15 +109,6 @@ const ANSWERED_BY_NOTHING: ReadonlySet<WriteCall['method']> = new Set<WriteCall[
   'markDelayNoticeDue',
   'saveDestination',
   'forgetMaildropFiles',
-  'tokenUsed',
-  'setAccess',
-  'keepStsPolicy',
-  'noteStsPolicy',
-  'saveProvider',
   'recordEvents',
-  'keepTlsResults',
-  'endTlsReport',
-  'releaseGrant',
-  'pruneTlsReports',
   'ping',
 ])

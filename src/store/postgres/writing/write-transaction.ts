@@ -26,9 +26,13 @@ export const sent = <A>(answers: Promise<readonly A[]>): Sent<A> => ({ answers, 
  * The answers of calls that tell whether they had an effect, which a repetition has not. They arrive before the commit is sent, and a
  * transaction with an effect is marked, so that they are known when the answer of the commit is lost.
  */
-export const sentOnce = (tx: Transaction, answers: Promise<readonly boolean[]>): Sent<boolean> => ({
+export const sentOnce = <A>(
+  tx: Transaction,
+  answers: Promise<readonly A[]>,
+  hadEffect = (all: readonly unknown[]): boolean => all.includes(true),
+): Sent<A> => ({
   answers: answers.then((all) => {
-    if (all.includes(true)) tx.events.requireMark()
+    if (hadEffect(all)) tx.events.requireMark()
     return all
   }),
   isLast: false,

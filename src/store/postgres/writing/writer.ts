@@ -286,7 +286,7 @@ export class Writer implements StoreSide {
       const one = batch[n]
       if (one === undefined) continue
       this.#deps.recent.committed(one.call, value)
-      one.settle({ ok: true, value } as Outcome)
+      one.settle({ ok: true, value })
     }
   }
 

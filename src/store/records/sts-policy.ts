@@ -1,5 +1,6 @@
 /** MTA-STS policies of recipient domains (RFC 8461), as the queue keeps them for all its nodes. They outlive restarts and failed look-ups. */
 import type { QueueTime } from '../../system/clock.ts'
+import { RecordTable, silent, type MethodsOf } from './record-table.ts'
 
 export interface StsPolicy {
   /** Recipient domain in lower case, as A-labels. */
@@ -27,19 +28,39 @@ export type StsNote =
   | { readonly domain: string; readonly usedAt: QueueTime }
   | { readonly domain: string; readonly failedAt: QueueTime; readonly failure: string }
 
-/** Methods of QueueStore for MTA-STS policies. */
-export interface StsPolicyStore {
-  /** Keeps a policy in place of the one of its domain, unless that was fetched later. */
-  keepStsPolicy(policy: StsPolicy): Promise<void>
+const table = new RecordTable<StsPolicy, 'domain'>(
+  'sts_policy',
+  {
+    domain: 'text',
+    id: 'text',
+    mode: 'text',
+    mx: 'json',
+    text: 'text',
+    fetchedAt: 'number',
+    expiresAt: 'number',
+    usedAt: 'number',
+    failedAt: 'number',
+    failure: 'text',
+  },
+  { key: ['domain'] },
+)
+
+export const STS_POLICIES = {
+  /** Keeps a policy in place of the one of its domain, unless another process fetched that one later. */
+  keep: silent(
+    table.put({
+      greatest: ['usedAt'],
+      when: { sql: 'kept.fetched_at <= excluded.fetched_at', held: (kept, { fetchedAt }) => kept.fetchedAt <= fetchedAt },
+    }),
+  ),
   /** Adds a note to the policy of a domain, if there is one. */
-  noteStsPolicy(note: StsNote): Promise<void>
+  note: silent(table.change<StsNote>({ greatest: ['usedAt'] })),
   /** Removes the policy of a domain. Returns false when there is none. */
-  forgetStsPolicy(domain: string): Promise<boolean>
+  forget: table.remove(),
+  /** The policy of a domain; undefined when there is none. */
+  of: table.find('domain'),
+  /** All policies, ordered by domain. */
+  all: table.all(),
 }
 
-/** Methods of QueueReader for MTA-STS policies. */
-export interface StsPolicyReader {
-  stsPolicy(domain: string): Promise<StsPolicy | undefined>
-  /** All policies, ordered by domain. */
-  stsPolicies(): Promise<readonly StsPolicy[]>
-}
+export type StsRecords = MethodsOf<typeof STS_POLICIES>

@@ -1,7 +1,8 @@
 /** Providers of destinations, and the effects of reply rules on them, as the queue keeps them. They survive restarts. */
-import type { RuleAction } from '../config/values/provider-table.ts'
-import type { DestinationName } from '../mail/message.ts'
-import type { QueueTime } from '../system/clock.ts'
+import type { RuleAction } from '../../config/values/provider-table.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import { answered, RecordTable, type MethodsOf } from './record-table.ts'
 
 /** A destination whose mail exchangers belong to a provider. */
 export interface ProviderMember {
@@ -36,30 +37,68 @@ export interface LiveProvider {
   readonly effects: readonly RuleEffect[]
 }
 
-/** Methods of QueueStore for providers. */
-export interface ProviderStore {
-  /** Sets the provider of a destination; null for none. A large backlog of a shared queue follows later, and is not claimed until then. */
-  joinProvider(destination: DestinationName, provider: string | null): Promise<void>
+const memberTable = new RecordTable<ProviderMember, 'destination'>(
+  'provider_member',
+  { destination: 'text', provider: 'text' },
+  { key: ['destination'] },
+)
+
+/** The provider of a destination is set by QueueStore.joinProvider. */
+export const PROVIDER_MEMBERS = {
   /** All destinations with a provider, by name. */
-  providerMembers(): Promise<readonly ProviderMember[]>
+  all: memberTable.all({ sql: 'provider is not null', held: () => true }),
+  /** The provider of a destination; null for none. */
+  providerOf: memberTable.read<[destination: DestinationName], string | null>({
+    statements: (destination) => [
+      { text: 'select provider from provider_member where destination = :destination', values: { destination } },
+    ],
+    answer: (rows) => (rows as readonly Partial<ProviderMember>[])[0]?.provider ?? null,
+    held: (rows, destination) => memberTable.heldIn(rows).get(memberTable.idOf({ destination }))?.provider ?? null,
+  }),
+}
+
+const [joinMember, leaveMember] = [memberTable.put(), memberTable.remove()]
+
+/** QueueStore.joinProvider, on a queue without nodes. */
+export const joinProvider = memberTable.write<[destination: DestinationName, provider: string | null]>({
+  statements: (destination, provider) =>
+    provider === null ? leaveMember.statements(destination) : joinMember.statements({ destination, provider }),
+  held: (rows, destination, provider) => {
+    if (provider === null) leaveMember.held(rows, destination)
+    else joinMember.held(rows, { destination, provider })
+  },
+})
+
+const states = new RecordTable<{ readonly name: string; readonly effects: readonly RuleEffect[] }, 'name'>(
+  'provider',
+  { name: 'text', effects: 'json' },
+  { key: ['name'] },
+)
+const [putState, removeState] = [states.put(), states.remove()]
+
+export const PROVIDERS = {
   /**
    * Saves the effects of rules on a provider. Deletes the record when there are none. The owner of the provider is told of the record that
    * another node saved.
    */
-  saveProvider(record: ProviderRecord): Promise<void>
+  save: {
+    ...states.write<[record: ProviderRecord]>({
+      statements: ({ provider: name, effects }) =>
+        effects.length === 0 ? removeState.statements(name) : putState.statements({ name, effects }),
+      held: (rows, { provider: name, effects }) => {
+        if (effects.length === 0) removeState.held(rows, name)
+        else putState.held(rows, { name, effects })
+      },
+    }),
+    key: ({ provider }: ProviderRecord) => `provider ${provider}`,
+    tells: 'providers' as const,
+  },
   /** All saved states, by name. */
-  providers(): Promise<readonly ProviderRecord[]>
+  all: answered(states.all(), (all): readonly ProviderRecord[] => all.map(({ name, effects }) => ({ provider: name, effects }))),
 }
 
-/** Methods of QueueReader for providers. */
-export interface ProviderReader {
-  /** The provider of a destination; null for none. */
-  providerOf(destination: DestinationName): Promise<string | null>
-  /** All destinations with a provider, by name. */
-  membersOfProviders(): Promise<readonly ProviderMember[]>
-  /** All saved states, by name. */
-  providerRecords(): Promise<readonly ProviderRecord[]>
-}
+export type ProviderRecords = MethodsOf<typeof PROVIDERS>
+export type ProviderMemberRecords = MethodsOf<typeof PROVIDER_MEMBERS>
 
 /** Name under which a suspension by a rule is shown. */
 export const ruleLabel = (provider: string, rule: string): string => `rule:${provider}.${rule}`

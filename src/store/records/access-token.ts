@@ -1,5 +1,6 @@
 /** Tokens by which programs use the HTTP interface, as the queue keeps them. */
-import type { QueueTime } from '../system/clock.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import { given, RecordTable, silent, type MethodsOf } from './record-table.ts'
 
 /** Role of a token: what it may do. */
 export type TokenRole = 'viewer' | 'operator' | 'sender' | 'admin'
@@ -24,20 +25,43 @@ export interface AccessToken {
   readonly lastUsedAt: QueueTime | null
 }
 
-/** Methods of QueueStore for tokens. */
-export interface TokenStore {
+const table = new RecordTable<AccessToken, 'name'>(
+  'access_token',
+  {
+    name: 'text',
+    role: 'text',
+    content: 'flag',
+    destinations: 'text',
+    hash: 'text',
+    addedAt: 'number',
+    addedBy: 'text',
+    expiresAt: 'number',
+    lastUsedAt: 'number',
+  },
+  { key: ['name'], unique: ['hash'] },
+)
+
+export const ACCESS_TOKENS = {
   /** Adds a token. Returns false, without effect, when the name or the hash is in use. */
-  addToken(token: AccessToken): Promise<boolean>
-  /** Removes a token. Returns false when there is none of the name. */
-  removeToken(name: string): Promise<boolean>
+  add: table.add(),
+  /** Removes the token of a name. Returns false when there is none. */
+  remove: table.remove(),
   /** Records a use. `hour` is the begin of an hour; an earlier one than the recorded has no effect. */
-  tokenUsed(name: string, hour: QueueTime): Promise<void>
+  used: given(
+    (name: string, hour: QueueTime) => ({ name, lastUsedAt: hour }),
+    silent(
+      table.change<{ readonly lastUsedAt: QueueTime }>({
+        when: {
+          sql: '(last_used_at is null or last_used_at < :lastUsedAt)',
+          held: (kept, { lastUsedAt }) => kept.lastUsedAt === null || kept.lastUsedAt < lastUsedAt,
+        },
+      }),
+    ),
+  ),
+  /** All tokens, ordered by name. */
+  all: table.all(),
+  /** The token with a hash; undefined when there is none. */
+  byHash: table.find('hash'),
 }
 
-/** Methods of QueueReader for tokens. */
-export interface TokenReader {
-  /** All tokens, ordered by name. */
-  tokens(): Promise<readonly AccessToken[]>
-  /** The token with this hash; undefined when there is none. */
-  tokenByHash(hash: string): Promise<AccessToken | undefined>
-}
+export type TokenRecords = MethodsOf<typeof ACCESS_TOKENS>

@@ -1,4 +1,4 @@
-/** SQL statements of the audit log, of tokens and of requests. None scans a table that grows with the queue. */
+/** SQL statements of the audit log and of requests. None scans a table that grows with the queue. */
 
 // --- writing
 
@@ -57,33 +57,10 @@ export const placedBy = `
   from operated left join message on message.id = operated.message
   where operated.operation = :operation and operated.message > :after order by operated.message limit :limit`
 
-// --- requests and tokens
+// --- requests
 
 export const insertRequest = 'insert or ignore into kept_request (key, digest, at, answer) values (?, ?, ?, ?)'
 export const keptRequest = 'select key, digest, at, answer from kept_request where key = ?'
 export const forgetRequests = `
   delete from kept_request where key in (
     select key from kept_request indexed by kept_request_at where at < :before order by at limit :limit)`
-
-const TOKEN =
-  'name, role, content, destinations, hash, added_at as addedAt, added_by as addedBy, expires_at as expiresAt, last_used_at as lastUsedAt'
-export const insertToken = `
-  insert or ignore into access_token (name, role, content, destinations, hash, added_at, added_by, expires_at, last_used_at)
-  values (:name, :role, :content, :destinations, :hash, :addedAt, :addedBy, :expiresAt, :lastUsedAt)`
-export const deleteToken = 'delete from access_token where name = ?'
-export const noteTokenUse =
-  'update access_token set last_used_at = :hour where name = :name and (last_used_at is null or last_used_at < :hour)'
-export const tokens = `select ${TOKEN} from access_token order by name`
-export const tokenByHash = `select ${TOKEN} from access_token where hash = ?`
-
-export const forgetExpiredAccess = 'delete from access_entry where expires_at < ?'
-export const setAccess = `
-  insert or replace into access_entry (subject, key, action, added_at, added_by, expires_at)
-  values (:subject, :key, :action, :addedAt, :addedBy, :expiresAt)`
-export const takeAccess = `
-  insert or ignore into access_entry (subject, key, action, added_at, added_by, expires_at)
-  values (:subject, :key, :action, :addedAt, :addedBy, :expiresAt)`
-export const deleteAccess = 'delete from access_entry where subject = ? and key = ?'
-export const accessEntries = `
-  select subject, key, action, added_at as addedAt, added_by as addedBy, expires_at as expiresAt
-  from access_entry order by subject, key`
