@@ -54,6 +54,11 @@ export const REWRITING_OPTIONS = {
     '1000',
     'Maximum bytes of an address of an alias; above it mail is refused with 451.',
   ),
+  alias_domains: option(
+    is.list,
+    '$myorigin, $myhostname, localhost',
+    'Domains whose local parts alias_maps has (in Postfix, those of mydestination).',
+  ),
   enable_original_recipient: option(
     is.flag,
     'yes',

@@ -21,6 +21,7 @@ export type RewritingSettings = AddressSettings &
   Pick<
     Config,
     | 'propagate_unmatched_extensions'
+    | 'alias_domains'
     | 'canonical_classes'
     | 'sender_canonical_classes'
     | 'recipient_canonical_classes'
@@ -111,11 +112,14 @@ class Maps {
   readonly #config: RewritingSettings
   readonly #tables: Tables
   readonly #rules: AddressRules
+  readonly #aliasRules: AddressRules
 
   constructor(config: RewritingSettings, tables: Tables) {
     this.#config = config
     this.#tables = tables
     this.#rules = addressRules(config)
+    const localDomains = new Set(config.alias_domains.map((domain) => domain.toLowerCase()))
+    this.#aliasRules = { ...this.#rules, localDomains }
   }
 
   classes(): Readonly<Record<AddressClass, ClassMaps>> {
@@ -142,7 +146,7 @@ class Maps {
   ofRecipients(): RecipientMaps {
     return {
       aliases: this.#map('virtual_alias_maps', 'virtual'),
-      localAliases: this.#map('alias_maps', 'alias'),
+      localAliases: this.#map('alias_maps', 'alias', this.#aliasRules),
       senderBcc: this.#map('sender_bcc_maps'),
       recipientBcc: this.#map('recipient_bcc_maps'),
     }
@@ -153,9 +157,9 @@ class Maps {
   }
 
   /** `lookups` is the word of propagate_unmatched_extensions; absent when extensions are never added. */
-  #map(name: TableName, lookups?: 'canonical' | 'virtual' | 'alias'): AddressMap | null {
+  #map(name: TableName, lookups?: 'canonical' | 'virtual' | 'alias', rules = this.#rules): AddressMap | null {
     const table = this.#tables.get(name)
     const propagates = lookups !== undefined && this.#config.propagate_unmatched_extensions.includes(lookups)
-    return table === undefined ? null : new AddressMap(table, this.#rules, propagates)
+    return table === undefined ? null : new AddressMap(table, rules, propagates)
   }
 }

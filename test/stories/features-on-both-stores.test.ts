@@ -109,7 +109,13 @@ function converted(folder: string, hops: Ports): string {
   const read = (path: string): string | null => texts.get(path) ?? (existsSync(path) ? readFileSync(path, 'utf8') : null)
   const facts = { configDirectory: '/c', folder, hostname: 'host.example', queueDirectory: '/nowhere' }
   writeFileSync(join(folder, 'members'), texts.get('/c/members') ?? '')
-  const result = convertConfiguration(facts, { read, changedAt: () => null, dump: () => null })
-  writeConfiguration(join(folder, 'deferd.toml'), result, { force: true, owner: null })
+  const result = convertConfiguration(facts, {
+    read,
+    changedAt: () => null,
+    isPrivate: () => false,
+    computed: () => null,
+    dump: () => null,
+  })
+  writeConfiguration(join(folder, 'deferd.toml'), result, { force: true, owner: null, replaces: () => false })
   return result.toml
 }

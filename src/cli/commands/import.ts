@@ -8,6 +8,7 @@ import { Account } from '../../daemon/account.ts'
 import { prepare, readySettings } from '../../daemon/preparation.ts'
 import { convertConfiguration, type ConvertedConfiguration } from '../../import/configuration/conversion.ts'
 import { postfixFiles } from '../../import/configuration/postfix-files.ts'
+import { isUntouched } from '../../import/configuration/untouched-file.ts'
 import { writeConfiguration } from '../../import/configuration/written-files.ts'
 import { openTarget, type ImportTarget, type MailCounts } from '../../import/spool/import-target.ts'
 import { lockSpool } from '../../import/spool/master-lock.ts'
@@ -46,9 +47,12 @@ function configPath(shell: Shell, { config }: ImportOptions): string {
   return resolve(config ?? (shell.env['DEFERD_CONFIG'] || (shell.uid === 0 || existsSync(system) ? system : folder)))
 }
 
+/** True for a configuration file that an import leaves as it is. That of the package is replaced while it is untouched. */
+const isKept = (path: string, { force }: ImportOptions): boolean => existsSync(path) && force !== true && !isUntouched(path)
+
 function planOf(shell: Shell, options: ImportOptions, overrides: readonly string[]): Plan {
   const path = configPath(shell, options)
-  const stays = existsSync(path) && options.force !== true
+  const stays = isKept(path, options)
   if (stays && options.dryRun !== true && options.spool !== undefined) return { path, converted: null, spool: resolve(options.spool) }
   const configDirectory = resolve(options.configDir)
   const queueDirectory = overrides.findLast((one) => /^\s*queue_directory\s*=/.test(one))?.replace(/^[^=]*=\s*/, '') ?? QUEUE_DIRECTORY
@@ -68,7 +72,7 @@ const dryRun = async (shell: Shell, { path, converted, spool }: Plan, options: I
     async (lock) => (await lock?.release(), null),
     (error: unknown) => errorMessage(error),
   )
-  const kept = existsSync(path) && options.force !== true ? [`${path} exists and would stay as it is; --force replaces it`] : []
+  const kept = isKept(path, options) ? [`${path} exists and would stay as it is; --force replaces it`] : []
   const notes = [
     ...kept,
     ...files.map((file) => `would write ${file.path}`),
@@ -126,7 +130,10 @@ async function importPostfix(shell: Shell, options: ImportOptions, command: Comm
   const lock = await lockSpool(plan.spool)
   try {
     const { path, converted } = plan
-    const written = converted === null ? [] : writeConfiguration(path, converted, { force: options.force === true, owner: account })
+    const written =
+      converted === null
+        ? []
+        : writeConfiguration(path, converted, { force: options.force === true, owner: account, replaces: isUntouched })
     const loaded = await loadShellConfig(shell, { file: path, overrides, calledAs: 'deferd' })
     const report = await takeOver(shell, plan.spool, account, loaded)
     await print(shell, { path, written, report }, options)
@@ -162,7 +169,7 @@ export function addImport(program: Command, shell: Shell, end: (code: number) =>
     .addHelpText(
       'after',
       `
-Writes deferd.toml, with a comment for each setting without an equivalent, unless the file exists. Then queues the mail of
+Writes deferd.toml, with a comment for each setting without an equivalent, unless the file exists and is not that of the package. Then queues the mail of
 the maildrop, incoming, active, deferred and hold of Postfix by that configuration, in a folder or in PostgreSQL. The spool is only read. The command can
 be repeated: each message is queued once. docs/import.md has the steps of a move.
 

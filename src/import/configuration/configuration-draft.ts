@@ -25,6 +25,8 @@ export class ConfigurationDraft {
   readonly folder: string
   /** Parameters and comments, in order. */
   readonly #lines: ({ readonly name: string; readonly value: ParameterValue } | { readonly note: string })[] = []
+  /** Lists of restrictions by name. */
+  readonly classes = new Map<string, readonly string[]>()
   readonly transports = new Map<string, string>()
   readonly #transportNotes: string[] = []
   readonly listeners: ListenerDraft[] = []
@@ -33,6 +35,11 @@ export class ConfigurationDraft {
 
   constructor(folder: string) {
     this.folder = folder
+  }
+
+  /** A draft whose comments are lost. */
+  get silent(): ConfigurationDraft {
+    return new ConfigurationDraft(this.folder)
   }
 
   /** A later value replaces an earlier one. */
@@ -71,6 +78,11 @@ export class ConfigurationDraft {
       if (found) this.noteTransport(`${entry}: ${why}`)
       return found
     }
+    if (first === 'smtpd_restriction_classes') {
+      const hadClasses = this.classes.size > 0
+      this.classes.clear()
+      return hadClasses && (this.note(`smtpd_restriction_classes: ${why}`), true)
+    }
     if (first === 'destination')
       return this.destinations.delete(rest[0] ?? '') && (this.noteTransport(`destination ${rest[0]}: ${why}`), true)
     if (first === 'smtpd' && this.listeners.length > 0) return ((this.listeners.length = 0), this.note(`smtpd: ${why}`), true)
@@ -83,6 +95,8 @@ export class ConfigurationDraft {
 
   get toml(): string {
     const lines = this.#lines.map((line) => ('note' in line ? comment(line.note) : `${line.name} = ${tomlValue(line.value)}`))
+    const classes = [...this.classes].map(([name, list]) => `${name} = ${tomlValue(list)}`)
+    const ofClasses = classes.length === 0 ? [] : ['', '[smtpd_restriction_classes]', ...classes]
     const transports = [...this.transports].map(([key, value]) => `${quoted(key)} = ${quoted(value)}`)
     const ofTransports =
       transports.length + this.#transportNotes.length === 0
@@ -98,7 +112,7 @@ export class ConfigurationDraft {
       `[destination.${quoted(heading)}]`,
       ...[...settings].map(([name, value]) => `${name} = ${tomlValue(value)}`),
     ])
-    return `${[...lines, ...ofTransports, ...listeners, ...destinations].join('\n')}\n`
+    return `${[...lines, ...ofClasses, ...ofTransports, ...listeners, ...destinations].join('\n')}\n`
   }
 
   /** The values that a reader of deferd.toml would get. */

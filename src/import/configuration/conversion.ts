@@ -36,17 +36,17 @@ export function convertConfiguration(facts: PostfixFacts, files: PostfixFiles): 
   const { configDirectory, folder, hostname } = facts
   const main = readMain(configDirectory, files)
   const master = parseMasterCf(files.read(`${configDirectory}/master.cf`) ?? '')
-  const parameters = parametersOf(main, master, facts)
+  const parameters = parametersOf(main, master, { ...facts, mynetworks: files.computed(configDirectory, 'mynetworks') })
   const draft = new ConfigurationDraft(folder)
   draft.note(`Converted from ${configDirectory}/main.cf and master.cf. Comments name what deferd has not, or has in another form.`)
   draft.set('queue_directory', facts.queueDirectory)
   if (!parameters.has('myhostname')) draft.set('myhostname', parameters.get('myhostname'))
-  const context: ParameterContext = { draft, files, configDirectory, parameters }
+  const context: ParameterContext = { draft, files, configDirectory, parameters, services: master.services }
   noteMalformed(draft, main, master)
   for (const name of namesOf(main, master)) attempt(name, draft, () => convertParameter(name, context))
   const hasCertificate = attempt('smtpd_tls_cert_file', draft, () => convertServerTls(context)) ?? false
   attempt('inet_interfaces', draft, () => convertListeners({ draft, parameters, services: master.services, hasCertificate }))
-  attempt('transport_maps', draft, () => convertTransports({ ...context, services: master.services }))
+  attempt('transport_maps', draft, () => convertTransports(context))
   noteServices(draft, master)
   withdrawProblems(draft, hostname)
   return { toml: draft.toml, files: [...draft.files.values()], spool: parameters.get('queue_directory') }
@@ -59,12 +59,16 @@ function readMain(folder: string, files: PostfixFiles): MainCf {
 }
 
 /** The values of main.cf, under those of the service `smtp` that makes the deliveries. */
-function parametersOf({ values }: MainCf, { services }: MasterCf, { configDirectory, hostname }: PostfixFacts): PostfixParameters {
+function parametersOf(
+  { values }: MainCf,
+  { services }: MasterCf,
+  { configDirectory, hostname, mynetworks }: PostfixFacts & { readonly mynetworks: string | null },
+): PostfixParameters {
   const name = hostname.includes('.') ? hostname : `${hostname}.localdomain`
   const machine = new Map([
     ['myhostname', name],
     ['config_directory', configDirectory],
-    ['mynetworks', '127.0.0.0/8 [::1]/128'],
+    ['mynetworks', mynetworks ?? '127.0.0.0/8 [::1]/128'],
   ])
   const given = new Map([...values, ...deliveryOverrides(services)])
   const [, domain = 'localdomain'] = /^[^.]+\.(.+)$/.exec(new PostfixParameters(given, machine).get('myhostname')) ?? []

@@ -1,5 +1,6 @@
 /** Reads the lookup tables that Postfix's parameters name (DATABASE_README): the text files from which postmap made the databases. */
 import { parseTables } from '../../config/values/lookup-tables.ts'
+import { foreignTable } from '../../config/values/postfix-parameters.ts'
 import { parseTexthash } from '../../rewriting/texthash.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 
@@ -9,6 +10,10 @@ export interface PostfixFiles {
   readonly read: (path: string) => string | null
   /** Time of the last change of a file; null for a missing file. */
   readonly changedAt: (path: string) => number | null
+  /** True for a file that not every user may read. */
+  readonly isPrivate: (path: string) => boolean
+  /** The value of a parameter by postconf -x, which knows the machine; null when that fails. */
+  readonly computed: (configDirectory: string, name: string) => string | null
   /** The entries of a database by postmap -s, as lines of key and value; null when that fails. */
   readonly dump: (type: string, path: string) => string | null
 }
@@ -53,7 +58,8 @@ function sourceOf(member: string, type: string, { rest, files }: { readonly rest
   const extension = INDEXED[type]
   if (extension !== undefined) return fileSource(type, rest, { extension, files })
   if (type === 'regexp' || type === 'pcre') return { kind: 'missing', text: member, why: whyNoPatterns(rest, files) }
-  if (type !== 'inline' && type !== 'static') return { kind: 'missing', text: member, why: `deferd does not read ${type}: tables` }
+  if (type === 'cidr') return { kind: 'missing', text: member, why: `${rest} cannot be read, or is no file` }
+  if (type !== 'inline' && type !== 'static') return { kind: 'missing', text: member, why: foreignTable(type) }
   try {
     const text = `${type}:${rest}`
     parseTables(text)

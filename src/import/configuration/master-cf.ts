@@ -7,6 +7,8 @@ export interface MasterService {
   readonly type: string
   /** The program, such as smtpd. */
   readonly command: string
+  /** Maximum number of processes; null for default_process_limit, and 0 for no limit. */
+  readonly processLimit: number | null
   /** Overrides of main.cf (`-o name=value`), unexpanded. */
   readonly overrides: ReadonlyMap<string, string>
 }
@@ -17,7 +19,7 @@ export interface MasterCf {
   readonly malformed: readonly number[]
 }
 
-/** Fields before the command. */
+/** Fields before the command, of which the last is the process limit. */
 const FIELD_COUNT = 7
 
 export function parseMasterCf(text: string): MasterCf {
@@ -28,10 +30,19 @@ export function parseMasterCf(text: string): MasterCf {
     const [name, type] = words
     const command = words[FIELD_COUNT]
     if (name === undefined || type === undefined || command === undefined) malformed.push(line.number)
-    else services.push({ name, type, command, overrides: overridesIn(words.slice(FIELD_COUNT + 1)) })
+    else
+      services.push({
+        name,
+        type,
+        command,
+        processLimit: limitIn(words[FIELD_COUNT - 1]),
+        overrides: overridesIn(words.slice(FIELD_COUNT + 1)),
+      })
   }
   return { services, malformed }
 }
+
+const limitIn = (word: string | undefined): number | null => (/^\d+$/.test(word ?? '') ? Number(word) : null)
 
 /** Words of a line. Text in braces is one word, without the braces. */
 const wordsOf = (line: string): readonly string[] =>

@@ -1,29 +1,35 @@
 /** Converts single parameters of main.cf. A parameter without an equivalent becomes a comment with what to do instead. */
 import { isOption } from '../../config/expansion.ts'
+import { errorMessage } from '../../system/caught-error.ts'
 import { OPTIONS } from '../../config/options.ts'
 import { postfixOnly } from '../../config/values/postfix-parameters.ts'
 import { CHECK_NAMES } from '../../checks/check-tables.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { LIST_NAMES } from '../../access/access-tables.ts'
-import type { PostfixParameters } from './main-cf.ts'
-import { convertRestrictions, noteRestrictions, OTHER_LISTS } from './restriction-conversion.ts'
+import { Networks } from '../../config/values/networks.ts'
+import {
+  classNames,
+  convertClasses,
+  convertRelayRestrictions,
+  convertRestrictions,
+  noteRestrictions,
+  OTHER_LISTS,
+  type RestrictionContext,
+} from './restriction-conversion.ts'
 import { entriesOf, lookupSources } from './lookup-sources.ts'
 import { serverLevel } from './listener-conversion.ts'
 import { convertLogins, convertTlsPolicies, tlsLevel } from './secret-conversion.ts'
-import { convertTables, type TableContext } from './table-conversion.ts'
+import { convertTables, keptFile } from './table-conversion.ts'
 import { convertDestinationLimit } from './transport-conversion.ts'
 
-export interface ParameterContext extends TableContext {
-  readonly parameters: PostfixParameters
-}
+export type ParameterContext = RestrictionContext
 
 type Conversion = (value: string, context: ParameterContext) => void
 
 /** Lists that may contain tables; the keys of a table are then members of the list. */
 const LISTS = [
   'relay_domains',
-  'mynetworks',
   'masquerade_domains',
   'fast_flush_domains',
   'smtpd_authorized_xclient_hosts',
@@ -60,7 +66,10 @@ const tablesOf =
 
 const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   ...Object.fromEntries(
-    [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'].map((name) => [name, tablesOf(name)]),
+    [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps', 'relay_recipient_maps'].map((name) => [
+      name,
+      tablesOf(name),
+    ]),
   ),
   ...Object.fromEntries(
     LIST_NAMES.map((name) => [name, (value: string, context: ParameterContext) => convertRestrictions(name, value, context)]),
@@ -69,6 +78,11 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
     OTHER_LISTS.map((name) => [name, (value: string, context: ParameterContext) => noteRestrictions(name, value, context)]),
   ),
   ...Object.fromEntries(LISTS.map((name) => [name, (value: string, context: ParameterContext) => convertList(name, value, context)])),
+  alias_maps: convertAliases,
+  mynetworks: convertNetworks,
+  smtpd_relay_restrictions: (_, context) => convertRelayRestrictions(context),
+  smtpd_restriction_classes: (_, context) => convertClasses(context),
+  bounce_template_file: (value, context) => setFile('bounce_template_file', value, context),
   smtp_sasl_password_maps: (_, context) => convertLogins(context.parameters, context),
   smtp_tls_policy_maps: convertTlsPolicies,
   smtp_tls_security_level: (_, context) => context.draft.set('smtp_tls_security_level', clientLevel(context)),
@@ -76,7 +90,13 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   smtp_tls_CAfile: (value, context) => setFile('smtp_tls_CAfile', value, context),
   smtp_tls_cert_file: (value, context) => setFile('smtp_tls_cert_file', value, context),
   smtp_tls_key_file: (value, context) => setFile('smtp_tls_key_file', value, context),
-  smtp_tls_chain_files: (value, context) => setFile('smtp_tls_cert_file', value, context),
+  smtp_tls_chain_files: (value, context) => {
+    const [cert = '', ...others] = value.split(/[,\s]+/)
+    if (others.length === 0) return setFile('smtp_tls_cert_file', cert, context)
+    return context.draft.note(
+      `smtp_tls_chain_files = ${value}: write the certificate with its chain to smtp_tls_cert_file, and the key to smtp_tls_key_file`,
+    )
+  },
   myorigin: (value, { draft, files }) => draft.set('myorigin', fileOrName(value, files)),
   disable_dns_lookups: (value, { draft }) => {
     if (value !== 'yes') return
@@ -94,14 +114,23 @@ export function convertParameter(name: string, context: ParameterContext): void 
   const { draft, parameters } = context
   const value = parameters.get(name)
   const convert = CONVERSIONS[name]
-  if (ELSEWHERE.has(name)) return
+  if (ELSEWHERE.has(name) || classNames(parameters).includes(name) || isOfService(name, context)) return
   // An empty value is mostly the default. Otherwise, deferd accepts it or the validation turns it into a comment.
-  if (value === '' && convert !== undefined && name !== 'smtp_tls_security_level') return
+  if (value === '' && convert !== undefined && !MEANT_EMPTY.has(name)) return
   if (convert !== undefined) return convert(value, context)
-  if (convertDestinationLimit(name, value, draft)) return
+  if (convertDestinationLimit(name, context)) return
   if (isOption(name)) return setOption(name, value, context)
   const remedy = postfixOnly(name) ?? `deferd has no parameter ${name}`
   draft.note(`${name} = ${parameters.written(name)}: ${asComment(remedy)}`)
+}
+
+/** Parameters whose empty value has a meaning of its own. */
+const MEANT_EMPTY: ReadonlySet<string> = new Set(['smtp_tls_security_level', 'smtpd_relay_restrictions', 'mynetworks'])
+
+/** True for `NAME_destination_…` of a service in master.cf other than smtp, which convertTransports converts. */
+const isOfService = (name: string, { services }: ParameterContext): boolean => {
+  const service = /^(.+)_destination_\w+$/.exec(name)?.[1]
+  return service !== 'smtp' && services.some((one) => one.type === 'unix' && one.name === service)
 }
 
 /** A remedy as a comment on a parameter that is already removed. */
@@ -147,9 +176,43 @@ function clientLevel(context: ParameterContext): string {
   return parameters.isYes('smtp_use_tls') ? 'may' : 'none'
 }
 
-function setFile(name: string, path: string, { draft, files }: ParameterContext): void {
+function setFile(name: string, path: string, context: ParameterContext): void {
+  const { draft, files } = context
   if (files.read(path) === null) draft.note(`${name} = ${path}: the file cannot be read`)
-  else draft.set(name, path)
+  else draft.set(name, keptFile(path, context))
+}
+
+/** Sets mynetworks to the words that are networks. Postfix warns of others, and goes on. */
+function convertNetworks(value: string, { draft, files }: ParameterContext): void {
+  const words = value.split(/[,\s]+/).filter((word) => word !== '')
+  const all = words.flatMap((word) => {
+    const text = word.startsWith('/') ? files.read(word) : null
+    if (text === null) return [word]
+    return text.split(/[,\s]+/).filter((one) => one !== '')
+  })
+  const kept = all.filter((word) => {
+    try {
+      return new Networks([word], 'mynetworks') instanceof Networks
+    } catch (error) {
+      draft.note(`mynetworks: ${word} is left out: ${errorMessage(error).replace(/^mynetworks: /, '')}`)
+      return false
+    }
+  })
+  draft.set('mynetworks', [...new Set(kept)])
+}
+
+/** Sets alias_maps, for the domains that Postfix delivers locally. */
+function convertAliases(value: string, context: ParameterContext): void {
+  const { draft, parameters } = context
+  const domains = parameters.words('mydestination').filter((word) => !/[:/]/.test(word))
+  if (domains.length === 0) {
+    if (parameters.has('alias_maps')) draft.note(`alias_maps = ${value}: not used, as mydestination has no domain`)
+    return
+  }
+  convertTables('alias_maps', value, context)
+  const byDefault = [parameters.get('myorigin'), parameters.get('myhostname'), 'localhost']
+  const isSame = byDefault.every((domain) => domains.includes(domain)) && domains.every((domain) => byDefault.includes(domain))
+  if (draft.has('alias_maps') && !isSame) draft.set('alias_domains', domains)
 }
 
 /** The first line of the file that the value names, or the value itself. */
@@ -157,15 +220,22 @@ const fileOrName = (value: string, files: ParameterContext['files']): string =>
   value.startsWith('/') ? (files.read(value) ?? '').split('\n', 1)[0]?.trim() || '$myhostname' : value
 
 /** Sets the TLS parameters of the server. Returns true when the certificate is readable. */
-export function convertServerTls({ draft, files, parameters }: ParameterContext): boolean {
-  const [chain = '', ...others] = parameters.words('smtpd_tls_chain_files')
-  const [cert, key] = chain === '' ? [parameters.get('smtpd_tls_cert_file'), parameters.get('smtpd_tls_key_file')] : [chain, chain]
-  if (others.length > 0) draft.note(`smtpd_tls_chain_files: only ${chain} is used, as deferd has one certificate`)
-  const unreadable = cert === '' ? null : [cert, key].find((path) => files.read(path) === null)
+export function convertServerTls(context: ParameterContext): boolean {
+  const { draft, files, parameters } = context
+  const chains = parameters.words('smtpd_tls_chain_files')
+  const [cert = '', key = ''] = chains.length > 0 ? chains : [parameters.get('smtpd_tls_cert_file'), parameters.get('smtpd_tls_key_file')]
+  const unreadable = cert === '' ? null : (chains.length > 0 ? chains : [cert, key]).find((path) => files.read(path) === null)
   const level = serverLevel(parameters)
   if (unreadable === undefined) {
-    draft.set('smtpd_tls_cert_file', cert)
-    draft.set('smtpd_tls_key_file', key)
+    if (chains.length > 0)
+      draft.set(
+        'smtpd_tls_chain_files',
+        chains.map((path) => keptFile(path, context)),
+      )
+    else {
+      draft.set('smtpd_tls_cert_file', keptFile(cert, context))
+      draft.set('smtpd_tls_key_file', keptFile(key, context))
+    }
     if (level !== 'none') draft.set('smtpd_tls_security_level', level)
     return true
   }

@@ -1,23 +1,26 @@
-/** Converts regexp: and pcre: tables. Rules that deferd refuses become comments. */
+/** Converts regexp:, pcre: and cidr: tables. Rules that deferd refuses become comments. */
 import { CHECK_NAMES, openCheckTable } from '../../checks/check-tables.ts'
-import type { PatternSource } from '../../config/values/lookup-tables.ts'
+import type { CidrSource, PatternSource } from '../../config/values/lookup-tables.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { openAliasTable } from '../../rewriting/alias-table.ts'
 import { openTable } from '../../rewriting/lookup-table.ts'
+import { constantOf, type ResultText } from '../../patterns/result-text.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { logicalLines } from './main-cf.ts'
 
 export interface PatternFile {
   readonly name: string
-  readonly kind: PatternSource['kind']
+  readonly kind: PatternSource['kind'] | CidrSource['kind']
   readonly path: string
   readonly text: string
+  /** Throws an Error for a result that cannot be used. */
+  readonly verify?: ((result: string) => void) | undefined
 }
 
-/** The type and the path of a table of patterns; null for other tables. */
+/** The type and the path of a table of patterns or networks; null for other tables. */
 export function patternPath(table: string): Pick<PatternFile, 'kind' | 'path'> | null {
-  const [, kind, path = ''] = /^(?:proxy:)?(regexp|pcre):(\/.*)$/s.exec(table) ?? []
-  return kind === 'regexp' || kind === 'pcre' ? { kind, path } : null
+  const [, kind, path = ''] = /^(?:proxy:)?(regexp|pcre|cidr):(\/.*)$/s.exec(table) ?? []
+  return kind === 'regexp' || kind === 'pcre' || kind === 'cidr' ? { kind, path } : null
 }
 
 /** The text with refused rules as comments, and the reasons. */
@@ -33,14 +36,17 @@ export function usableRules(file: PatternFile): { readonly text: string; readonl
   }
 }
 
-function problemIn({ name, kind, path, text }: PatternFile): string | null {
-  const sources: readonly PatternSource[] = [{ kind, path }]
+function problemIn({ name, kind, path, text, verify }: PatternFile): string | null {
+  const sources = [{ kind, path } as PatternSource | CidrSource]
   const readFile = (): string => text
   const check = CHECK_NAMES.find((one) => one === name)
   try {
     if (check !== undefined) openCheckTable(check, sources, readFile)
     else if (name === 'alias_maps') openAliasTable(sources, readFile, Infinity)
-    else openTable(name, sources, { readFile, substitutes: !SENDER_TABLE_NAMES.some((one) => one === name) })
+    else {
+      const accept = (result: ResultText): ResultText => (result.highest === 0 ? (verify?.(constantOf(result) ?? ''), result) : result)
+      openTable(name, sources, { readFile, substitutes: !SENDER_TABLE_NAMES.some((one) => one === name), accept, verify })
+    }
     return null
   } catch (error) {
     return errorMessage(error)

@@ -26,6 +26,8 @@ export const POSTFIX_DEFAULTS: Readonly<Record<string, string>> = {
   smtp_sasl_auth_enable: 'no',
   smtp_tls_security_level: '',
   smtpd_peername_lookup: 'yes',
+  smtpd_relay_restrictions:
+    '${{$compatibility_level} <level {1} ? {} : {permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination}}',
   smtpd_sasl_auth_enable: 'no',
   smtpd_tls_key_file: '$smtpd_tls_cert_file',
   smtpd_tls_security_level: '',
@@ -37,6 +39,8 @@ export const POSTFIX_DEFAULTS: Readonly<Record<string, string>> = {
 /** Parameters that the import writes even when main.cf does not set them, because deferd's default differs from Postfix's. */
 export const WRITTEN_DEFAULTS = [
   'mydomain',
+  'mynetworks',
+  'smtpd_relay_restrictions',
   'alias_maps',
   'append_dot_mydomain',
   'relay_domains',

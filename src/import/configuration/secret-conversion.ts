@@ -33,7 +33,10 @@ const STRICTER: Readonly<Record<string, string>> = { fingerprint: 'secure' }
 /** The level in deferd. A change of the level is noted in a comment. */
 export function tlsLevel(level: string, what: string, { draft }: Pick<TableContext, 'draft'>): string {
   const meant = STRICTER[level]
-  if (meant !== undefined) draft.note(`${what} = ${level}: deferd has no fingerprints; ${meant} is the level without them`)
+  if (meant !== undefined)
+    draft.note(
+      `${what} = ${level}: deferd has no fingerprints; with ${meant}, mail waits unless the certificate is of a known authority (smtp_tls_CAfile) and has the name of the next hop, or one of match=NAME; encrypt sends without a look at it`,
+    )
   return meant ?? level
 }
 
@@ -45,8 +48,10 @@ export function convertTlsPolicies(value: string, context: TableContext): void {
   for (const source of sources) if (source.kind === 'missing') draft.note(`${name}: ${source.text} is left out: ${source.why}`)
   const policies = [...entriesOf(sources)].map(([hop, policy]) => {
     const [level = '', ...attributes] = policy.split(/\s+/)
-    const kept = attributes.filter((attribute) => attribute.startsWith('match='))
-    if (kept.length < attributes.length) draft.note(`${name}: ${hop}: only match= is kept of ${attributes.join(' ')}`)
+    // Fingerprints are no names of certificates.
+    const kept = level === 'fingerprint' ? [] : attributes.filter((attribute) => attribute.startsWith('match='))
+    if (kept.length < attributes.length)
+      draft.note(`${name}: ${hop}: ${attributes.filter((one) => !kept.includes(one)).join(' ')} is left out`)
     return [hop, tlsLevel(level, `${name}: ${hop}`, context), ...kept].join(' ')
   })
   if (policies.length > 0) draft.set(name, policies)

@@ -12,6 +12,10 @@ export interface TableContext {
   readonly files: PostfixFiles
   /** Folder of main.cf. Tables in it are copied, so that they outlive Postfix; tables elsewhere stay in place. */
   readonly configDirectory: string
+  /** Returns a text without the entries that deferd cannot use; all are used when absent. */
+  readonly usable?: ((text: string) => string) | undefined
+  /** Throws an Error for a result of patterns or networks that cannot be used. */
+  readonly verify?: ((result: string) => void) | undefined
 }
 
 /** The tables of a value in deferd's syntax. Tables that deferd cannot read become comments. */
@@ -34,24 +38,36 @@ function tableOf(name: string, source: LookupSource, context: TableContext): str
   if (patterns !== null) return patterns
   if (source.kind === 'missing') return (draft.note(`${name}: ${source.text} is left out: ${source.why}`), null)
   if (source.kind === 'literal') return source.text
-  const text = name === 'alias_maps' ? usableAliases(source.text, context) : source.text
+  const text = name === 'alias_maps' ? usableAliases(source.text, context) : (context.usable?.(source.text) ?? source.text)
   if (source.warning !== null) draft.note(`${name}: ${source.warning}`)
   if (source.isFile && text === source.text && !isBelow(source.path, context.configDirectory)) return `texthash:${source.path}`
   return `texthash:${addTable(source.path, text, draft)}`
 }
 
-/** A table of patterns in deferd's syntax; null for any other table, and for an unreadable file. */
-function patternTable(name: string, table: string, { draft, files, configDirectory }: TableContext): string | null {
+/** A table of patterns or networks in deferd's syntax; null for any other table, and for an unreadable file. */
+function patternTable(name: string, table: string, { draft, files, configDirectory, verify }: TableContext): string | null {
   const found = patternPath(table)
   const text = found === null ? null : files.read(found.path)
   if (found === null || text === null) return null
-  const usable = usableRules({ name, ...found, text })
+  const usable = usableRules({ name, ...found, text, verify })
   for (const reason of usable.reasons) draft.note(`${reason.replace(/; [^;]*$/, '')}: it is left out`)
   const isUnchanged = usable.text === text && !isBelow(found.path, configDirectory)
   return `${found.kind}:${isUnchanged ? found.path : addTable(found.path, usable.text, draft)}`
 }
 
 const isBelow = (path: string, folder: string): boolean => dirname(path) === folder || path.startsWith(`${folder}/`)
+
+/** Adds a certificate, key or template beside deferd.toml when it would be lost with Postfix, or when the daemon may not read it. Returns its path. */
+export function keptFile(path: string, { draft, files, configDirectory }: TableContext): string {
+  const isPrivate = files.isPrivate(path)
+  if (!isBelow(path, configDirectory) && !isPrivate) return path
+  const text = files.read(path)
+  if (text === null) return path
+  const copy = addTable(path, text, draft, isPrivate || text.includes('PRIVATE KEY-----') ? 0o600 : undefined)
+  if (!isBelow(path, configDirectory))
+    draft.note(`${path} is copied to ${copy}, as the daemon may not read it: copy it again when it changes`)
+  return copy
+}
 
 /** Adds a file beside deferd.toml, and returns its path. When the name is taken, it gets the name of its folder, too. */
 export function addTable(source: string, text: string, draft: ConfigurationDraft, mode?: number): string {

@@ -14,9 +14,13 @@ export interface TransportContext extends TableContext {
   readonly services: readonly MasterService[]
 }
 
+/** Headings of [destination] tables by the name of the service whose parameters they have. */
+type UsedServices = Map<string, Set<string>>
+
 const ROUTING = { smtp_tcp_port: 25 }
 
-export function convertTransports(context: TransportContext): void {
+export function convertTransports(given: TransportContext): void {
+  const context: RoutingContext = { ...given, used: new Map() }
   const { draft, files, parameters } = context
   const { sources } = lookupSources(parameters.get('transport_maps'), files)
   for (const source of sources) {
@@ -27,9 +31,15 @@ export function convertTransports(context: TransportContext): void {
   convertRelayTransport(context)
   convertDefaultTransport(context)
   convertSenderTransports(context)
+  convertRelayService(context)
+  convertProcessLimits(context)
 }
 
-function addTransport(key: string, value: string, context: TransportContext): void {
+interface RoutingContext extends TransportContext {
+  readonly used: UsedServices
+}
+
+function addTransport(key: string, value: string, context: RoutingContext): void {
   const transport = transportIn(value, context)
   if ('why' in transport) return context.draft.noteTransport(`${key} = ${value}: ${transport.why}`)
   context.draft.transports.set(key, transport.text)
@@ -64,28 +74,29 @@ function transportIn(value: string, { services }: TransportContext): KnownTransp
 }
 
 /**
- * Parameters of a transport with a service of its own: the overrides of the service, and `NAME_destination_…` of main.cf. `domain` is the
+ * Parameters of a transport with a service other than smtp: the overrides of the service, and `NAME_destination_…` of main.cf. `domain` is the
  * destination of a transport without a next hop; null when it is unknown.
  */
-function settingsOf({ service, parsed, text }: KnownTransport, domain: string | null, { draft, parameters }: TransportContext): void {
-  if (service === null || service.name === 'smtp' || service.name === 'relay') return
+function settingsOf({ service, parsed, text }: KnownTransport, domain: string | null, { draft, parameters, used }: RoutingContext): void {
+  if (service === null || service.name === 'smtp') return
   const hasHops = 'nexthops' in parsed && parsed.nexthops.length > 0
   const heading = hasHops ? destinationOf(parsed.kind, parsed.nexthops, ROUTING) : domain
+  used.set(service.name, (used.get(service.name) ?? new Set()).add(heading ?? text))
   const limits = parameters.names.filter((name) => name.startsWith(`${service.name}_destination_`))
   const given = [
     ...[...service.overrides].map(([name, value]) => [name, parameters.expand(value)] as const),
     ...limits.map((name) => [`default_${name.slice(service.name.length + 1)}`, parameters.get(name)] as const),
   ]
   for (const [name, value] of given) {
+    if (name === 'syslog_name' || value === parameters.get(name)) continue
     const isLocal = isOption(name) && OPTIONS[name].perDestination && /^[^*.]/.test(heading ?? '*')
     if (isLocal && heading !== null) draft.setFor(heading, name.replace(/^default_/, ''), value)
-    else if (name !== 'syslog_name')
-      draft.noteTransport(`master.cf: ${service.name}: ${name} = ${value} has no equivalent for ${heading ?? text}`)
+    else draft.noteTransport(`master.cf: ${service.name}: ${name} = ${value} has no equivalent for ${heading ?? text}`)
   }
 }
 
 /** Sets sender_dependent_default_transport_maps. Services with names of their own become deferd's transports, with their parameters. */
-function convertSenderTransports(context: TransportContext): void {
+function convertSenderTransports(context: RoutingContext): void {
   const name = 'sender_dependent_default_transport_maps'
   const { draft, files, parameters } = context
   const value = parameters.get(name)
@@ -103,6 +114,37 @@ function convertSenderTransports(context: TransportContext): void {
   const table = addTable(path, known.map(({ key, text }) => `${key} ${text}\n`).join(''), draft)
   const others = sources.filter(({ kind }) => kind === 'missing').map((one) => (one.kind === 'missing' ? one.text : ''))
   draft.set(name, [`texthash:${table}`, ...convertedTables(name, others.join(', '), context)])
+}
+
+/** Domains in relay_domains without an entry in transport_maps use the service relay, with its parameters. */
+function convertRelayService(context: RoutingContext): void {
+  const { draft, parameters, services } = context
+  const service = services.find(({ name, type }) => name === 'relay' && type === 'unix')
+  if (service === undefined || !/^relay:?$/.test(parameters.get('relay_transport'))) return
+  const domains = parameters.words('relay_domains').filter((word) => !/[:/]/.test(word))
+  const known = { text: 'smtp:', nexthop: '', parsed: parseTransport('smtp:', ROUTING), service }
+  for (const domain of domains) if (!draft.transports.has(domain)) settingsOf(known, domain, context)
+}
+
+/** Limits of the processes of services. Each process makes one delivery. */
+function convertProcessLimits({ draft, services, used }: RoutingContext): void {
+  for (const { name, type, command, processLimit } of services) {
+    if (type !== 'unix' || (command !== 'smtp' && command !== 'lmtp') || processLimit === null || processLimit === 0) continue
+    const headings = [...(used.get(name) ?? [])]
+    const [heading = ''] = headings
+    if (name === 'smtp') draft.set('default_process_limit', String(processLimit))
+    else if (headings.length === 1 && /^[^*.]/.test(heading)) limitTo(heading, processLimit, draft)
+    else if (headings.length > 0)
+      draft.noteTransport(
+        `master.cf: ${name}: its ${processLimit} processes for all destinations are left out: write a [provider] table with a limit for them (docs/configuration.md)`,
+      )
+  }
+}
+
+function limitTo(heading: string, limit: number, draft: ConfigurationDraft): void {
+  const name = 'destination_concurrency_limit'
+  const given = Number(draft.destinations.get(heading)?.get(name) ?? Infinity)
+  draft.setFor(heading, name, String(Math.min(limit, given)))
 }
 
 /** default_transport with a next hop takes the place of relayhost, as in Postfix. */
@@ -130,10 +172,10 @@ function convertRelayTransport(context: TransportContext): void {
   }
 }
 
-/** `smtp_destination_…` applies to all destinations. */
-export function convertDestinationLimit(name: string, value: string, draft: ConfigurationDraft): boolean {
-  const limit = /^smtp_(destination_\w+)$/.exec(name)?.[1]
-  if (limit === undefined || !isOption(`default_${limit}`)) return false
-  draft.set(`default_${limit}`, value)
+/** `smtp_destination_…` applies to all destinations, and comes before `default_destination_…`. */
+export function convertDestinationLimit(name: string, { draft, parameters }: Pick<TransportContext, 'draft' | 'parameters'>): boolean {
+  const [, owner, limit = ''] = /^(smtp|default)_(destination_\w+)$/.exec(name) ?? []
+  if (owner === undefined || !isOption(`default_${limit}`)) return false
+  if (owner === 'smtp' || !parameters.has(`smtp_${limit}`)) draft.set(`default_${limit}`, parameters.get(name))
   return true
 }

@@ -14,6 +14,8 @@ export class CannotWrite extends Error {
 interface WriteOptions {
   /** True to replace existing files. */
   readonly force: boolean
+  /** True for an existing file that is replaced all the same. */
+  readonly replaces: (path: string) => boolean
   /** User of the daemon, who becomes the owner of the private files; null for the user of the process. */
   readonly owner: { readonly uid: number; readonly gid: number } | null
 }
@@ -24,10 +26,10 @@ const READABLE_BY_ALL = 0o004
 export function writeConfiguration(
   path: string,
   { toml, files }: ConvertedConfiguration,
-  { force, owner }: WriteOptions,
+  { force, owner, replaces }: WriteOptions,
 ): readonly string[] {
   const all: readonly ConvertedFile[] = [...files, { path, text: toml, mode: 0o644 }]
-  const other = all.find((file) => !force && (currentText(file.path) ?? file.text) !== file.text)
+  const other = all.find((file) => !force && (currentText(file.path) ?? file.text) !== file.text && !replaces(file.path))
   if (other !== undefined)
     throw new CannotWrite(`${other.path} exists, and the import would write another file there: move it away, or use --force`)
   for (const file of all) write(file, owner)

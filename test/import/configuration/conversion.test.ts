@@ -14,7 +14,13 @@ function convert(main: string, master = '', tables: Readonly<Record<string, stri
       text.replaceAll('CONFIG', '/etc/postfix'),
     ]),
   )
-  const files: PostfixFiles = { read: (path) => texts.get(path) ?? null, changedAt: () => null, dump: () => null }
+  const files: PostfixFiles = {
+    read: (path) => texts.get(path) ?? null,
+    changedAt: () => null,
+    isPrivate: () => false,
+    computed: () => null,
+    dump: () => null,
+  }
   return convertConfiguration(
     { configDirectory: '/etc/postfix', folder: FOLDER, hostname: 'machine', queueDirectory: '/var/lib/deferd' },
     files,
@@ -121,7 +127,7 @@ smtp unix - - n - - smtp -o smtp_bind_address=10.0.0.7
 `
   const { toml, files } = convert(main, master, tables)
   expect(parse(toml)).toMatchObject({
-    smtpd_tls_cert_file: '/etc/postfix/cert.pem',
+    smtpd_tls_cert_file: '/etc/deferd/cert.pem',
     smtpd_tls_security_level: 'may',
     smtpd_listen: ['*:25'],
     smtp_bind_address: '10.0.0.7',
@@ -144,6 +150,8 @@ test('myorigin and lists may be files, and a database without its text is read b
   const files: PostfixFiles = {
     read: (path) => texts[path] ?? null,
     changedAt: () => null,
+    isPrivate: () => false,
+    computed: () => null,
     dump: (type, path) => (type === 'lmdb' && path === '/c/generic' ? 'a@b.test\tc@d.test\n' : null),
   }
   const { toml, files: written } = convertConfiguration({ configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }, files)
@@ -163,7 +171,13 @@ test('tables of patterns are copied, with the rules that deferd refuses as comme
     '/etc/body': '/x/ WARN\n',
     '/c/canonical': '/^(.*)@a$/ $1@b.test\n',
   }
-  const files: PostfixFiles = { read: (path) => texts[path] ?? null, changedAt: () => null, dump: () => null }
+  const files: PostfixFiles = {
+    read: (path) => texts[path] ?? null,
+    changedAt: () => null,
+    isPrivate: () => false,
+    computed: () => null,
+    dump: () => null,
+  }
   const { toml, files: written } = convertConfiguration({ configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }, files)
   expect(parse(toml)).toMatchObject({
     header_checks: ['pcre:/d/checks'],
@@ -181,7 +195,8 @@ test('values that deferd refuses become comments with its reason', () => {
   const { toml } = convert(
     'myhostname = host.example\nrelayhost = smtp://host\nqueue_minfree = lots\nmynetworks = host.example\nsmtp_helo_name = ${x\nnonsense\n',
   )
-  for (const name of ['relayhost', 'queue_minfree', 'mynetworks']) expect(parse(toml)).not.toHaveProperty(name)
+  for (const name of ['relayhost', 'queue_minfree']) expect(parse(toml)).not.toHaveProperty(name)
+  expect(parse(toml)).toMatchObject({ mynetworks: [] })
   expect(toml).toContain('# relayhost = smtp://host: relayhost: "smtp://host" is not a next hop')
   expect(toml).toContain('# smtp_helo_name: { has no counterpart')
   expect(toml).toContain('# main.cf:6: nonsense: this is no parameter')
@@ -202,13 +217,18 @@ smtpd_sender_login_maps = hash:CONFIG/logins
   expect(values).toMatchObject({
     smtpd_client_restrictions: ['check_client_access texthash:/etc/deferd/clients'],
     smtpd_sender_restrictions: ['texthash:/etc/deferd/senders', 'warn_if_reject reject_unknown_sender_domain'],
-    smtpd_recipient_restrictions: ['permit_mynetworks', 'check_policy_service inet:127.0.0.1:10031'],
+    smtpd_recipient_restrictions: [
+      'permit_mynetworks',
+      'defer_unauth_destination',
+      'check_policy_service unix:/var/spool/postfix/private/policy',
+      'check_policy_service inet:127.0.0.1:10031',
+    ],
     smtpd_sender_login_maps: ['texthash:/etc/deferd/logins'],
   })
   expect(() => configFrom(values, 'machine')).not.toThrow()
   expect(toml).toContain('reject_rbl_client zen.example is left out: deferd does not query block lists')
-  expect(toml).toContain('reject_unlisted_recipient is left out: deferd relays all mail')
-  expect(toml).toContain('check_policy_service unix:private/policy is left out: "unix:private/policy" is not a policy server')
+  expect(toml).toContain('reject_unlisted_recipient is left out: recipients that relay_recipient_maps lacks')
+  expect(toml).toContain('unix:/var/spool/postfix/private/policy is a socket in the spool of Postfix')
   expect(toml).toContain('ldap:x is left out: deferd does not read ldap: tables')
 })
 
@@ -261,4 +281,179 @@ custom unix - - n - - pipe argv=/bin/x
   })
   expect(files.find(({ path }) => path === '/etc/deferd/by_sender')?.text).toBe('@bulk.test smtp:[bulk.test]:465\nann@a.test DUNNO\n')
   expect(toml).toContain('# sender_dependent_default_transport_maps: @b.test = custom:: the transport custom delivers with pipe')
+})
+
+/** The comments of a configuration. */
+const commentsOf = ({ toml }: ConvertedConfiguration): string =>
+  toml
+    .split('\n')
+    .filter((line) => line.startsWith('#'))
+    .join('\n')
+
+test('classes, and tables with restrictions as results', () => {
+  const result = convert(
+    `smtpd_restriction_classes = insiders_only, empty
+insiders_only = check_sender_access hash:CONFIG/insiders, reject
+empty = reject_rbl_client zen.example
+smtpd_sender_restrictions = check_sender_access hash:CONFIG/senders
+smtpd_recipient_restrictions = check_recipient_access inline:{all@corp.example=insiders_only}
+smtpd_client_restrictions = check_client_access cidr:CONFIG/clients
+`.replaceAll('CONFIG', '/etc/postfix'),
+    '',
+    {
+      insiders: 'corp.example OK\n',
+      senders: 'corp.example permit_mynetworks, reject\nbad.example FILTER smtp:x\n',
+      clients: '10.0.0.0/24 REJECT no\n10.1.0.0/24 unknown\n',
+    },
+  )
+  const values = parse(result.toml)
+  expect(values).toMatchObject({
+    smtpd_restriction_classes: { insiders_only: ['check_sender_access texthash:/etc/deferd/insiders', 'reject'] },
+    smtpd_sender_restrictions: ['check_sender_access texthash:/etc/deferd/senders'],
+    smtpd_recipient_restrictions: ['check_recipient_access inline:{all@corp.example=insiders_only}'],
+    smtpd_client_restrictions: ['check_client_access cidr:/etc/deferd/clients'],
+  })
+  expect(() => configFrom(values, 'machine')).not.toThrow()
+  const textOf = (name: string) => result.files.find(({ path }) => path.endsWith(name))?.text
+  expect(textOf('senders')).toBe('corp.example permit_mynetworks, reject\n# bad.example FILTER smtp:x\n')
+  expect(textOf('clients')).toBe('10.0.0.0/24 REJECT no\n# 10.1.0.0/24 unknown\n')
+  expect(commentsOf(result)).toContain(
+    'bad.example FILTER smtp:x: the entry is left out: "FILTER" is no action: deferd has no content filter',
+  )
+  expect(commentsOf(result)).toContain('smtpd_restriction_classes: empty has no restriction that deferd has')
+})
+
+test.each<readonly [main: string, relay: unknown]>([
+  ['compatibility_level = 3.6', undefined],
+  ['smtpd_relay_restrictions = permit_mynetworks permit_sasl_authenticated defer_unauth_destination', undefined],
+  [
+    'smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination',
+    ['permit_sasl_authenticated', 'reject_unauth_destination'],
+  ],
+  [
+    'smtpd_relay_restrictions = check_client_access inline:{10.0.0.50=REJECT}, permit_mynetworks, check_relay_domains',
+    ['check_client_access inline:{10.0.0.50=REJECT}', 'permit_mynetworks', 'defer_unauth_destination'],
+  ],
+  [
+    'smtpd_relay_restrictions =\nsmtpd_recipient_restrictions = permit_mynetworks, check_client_access inline:{10.0.0.50=OK}, reject_unauth_destination, reject_unknown_sender_domain',
+    ['permit_mynetworks', 'check_client_access inline:{10.0.0.50=OK}', 'reject_unauth_destination'],
+  ],
+])('relay restrictions of %j', (main, relay) => {
+  const { toml } = convert(main)
+  const values = parse(toml)
+  expect(values['smtpd_relay_restrictions']).toEqual(relay)
+  expect(() => configFrom(values, 'machine')).not.toThrow()
+})
+
+test.each<readonly [mydestination: string, expected: unknown]>([
+  ['', {}],
+  ['host.example, corp.example, localhost', { alias_maps: ['texthash:/etc/aliases'] }],
+  ['$myhostname, localhost', { alias_maps: ['texthash:/etc/aliases'], alias_domains: ['host.example', 'localhost'] }],
+])('alias_maps apply to the domains of mydestination = %s', (mydestination, expected) => {
+  const files: PostfixFiles = {
+    read: (path) =>
+      ({
+        '/c/main.cf': `myhostname = host.example\nmyorigin = corp.example\nmydestination = ${mydestination}\n`,
+        '/etc/aliases': 'abuse: root\n',
+      })[path] ?? null,
+    changedAt: () => null,
+    isPrivate: () => false,
+    computed: () => null,
+    dump: () => null,
+  }
+  const { toml } = convertConfiguration({ configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }, files)
+  const { alias_maps, alias_domains } = parse(toml)
+  expect({ ...(alias_maps === undefined ? {} : { alias_maps }), ...(alias_domains === undefined ? {} : { alias_domains }) }).toEqual(
+    expected,
+  )
+})
+
+test('mynetworks keeps the words that are networks, and is that of the machine when it is not set', () => {
+  const texts: Readonly<Record<string, string>> = {
+    '/c/main.cf': 'mynetworks = 127.0.0.0/8, /c/networks',
+    '/c/networks': '10.0.0.0/8\n172.16.5.0/24   # lab\n',
+  }
+  const files: PostfixFiles = {
+    read: (path) => texts[path] ?? null,
+    changedAt: () => null,
+    isPrivate: () => false,
+    computed: (_, name) => (name === 'mynetworks' ? '127.0.0.0/8 192.0.2.7/32' : null),
+    dump: () => null,
+  }
+  const facts = { configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }
+  const { toml } = convertConfiguration(facts, files)
+  expect(parse(toml)).toMatchObject({ mynetworks: ['127.0.0.0/8', '10.0.0.0/8', '172.16.5.0/24'] })
+  expect(toml).toContain('# mynetworks: lab is left out: expected a network')
+  const unset = convertConfiguration(facts, { ...files, read: (path) => (path === '/c/main.cf' ? 'relayhost = x.test' : null) })
+  expect(parse(unset.toml)).toMatchObject({ mynetworks: ['127.0.0.0/8', '192.0.2.7/32'] })
+})
+
+test('limits of services, of processes, and options of the service relay', () => {
+  const result = convert(
+    `relay_domains = inner.test
+default_destination_concurrency_limit = 20
+smtp_destination_concurrency_limit = 2
+slow_destination_rate_delay = 1s
+slow_destination_concurrency_limit = 9
+transport_maps = inline:{{slow.test = slow:[10.0.0.3]}}
+`,
+    `smtp unix - - y - 7 smtp
+relay unix - - y - - smtp
+  -o syslog_name=postfix/relay -o smtp_tls_security_level=none -o smtp_connect_timeout=5s
+slow unix - - y - 2 smtp
+`,
+  )
+  expect(parse(result.toml)).toMatchObject({
+    default_destination_concurrency_limit: '2',
+    default_process_limit: '7',
+    destination: {
+      'inner.test': { smtp_tls_security_level: 'none', smtp_connect_timeout: '5s' },
+      'smtp:[10.0.0.3]:25': { destination_rate_delay: '1s', destination_concurrency_limit: '2' },
+    },
+  })
+  expect(commentsOf(result)).not.toContain('slow_destination')
+})
+
+test('policy servers in braces keep the settings that deferd has', () => {
+  const result = convert(
+    'smtpd_recipient_restrictions = check_policy_service { inet:127.0.0.1:10023, timeout=10s, default_action=DUNNO, max_idle=5s }, check_policy_service unix:private/spf',
+    'spf unix - n n - 0 spawn user=nobody argv=/usr/bin/spf\n',
+  )
+  expect(parse(result.toml)).toMatchObject({
+    smtpd_recipient_restrictions: ['check_policy_service { inet:127.0.0.1:10023, timeout=10s, default_action=DUNNO }'],
+  })
+  expect(commentsOf(result)).toContain('inet:127.0.0.1:10023: max_idle=5s is left out')
+  expect(commentsOf(result)).toContain('check_policy_service unix:private/spf is left out: Postfix starts this server')
+})
+
+test('certificates, keys and templates are copied when they are in the folder of Postfix, or private', () => {
+  const texts: Readonly<Record<string, string>> = {
+    '/c/main.cf':
+      'smtpd_tls_security_level = may\nsmtpd_tls_chain_files = /c/key.pem, /etc/ssl/cert.pem\nsmtp_tls_cert_file = /etc/ssl/private/own.pem\nbounce_template_file = /c/bounce.cf\n',
+    '/c/master.cf': 'smtp inet n - y - - smtpd\n',
+    '/c/key.pem': '-----BEGIN PRIVATE KEY-----',
+    '/etc/ssl/cert.pem': 'cert',
+    '/etc/ssl/private/own.pem': 'own',
+    '/c/bounce.cf': 'template',
+  }
+  const files: PostfixFiles = {
+    read: (path) => texts[path] ?? null,
+    changedAt: () => null,
+    isPrivate: (path) => path.includes('private'),
+    computed: () => null,
+    dump: () => null,
+  }
+  const { toml, files: written } = convertConfiguration({ configDirectory: '/c', folder: '/d', hostname: 'h', queueDirectory: '/q' }, files)
+  expect(parse(toml)).toMatchObject({
+    smtpd_tls_chain_files: ['/d/key.pem', '/etc/ssl/cert.pem'],
+    smtpd_tls_security_level: 'may',
+    smtp_tls_cert_file: '/d/own.pem',
+    bounce_template_file: '/d/bounce.cf',
+  })
+  expect(written.map(({ path, mode }) => `${path} ${mode.toString(8)}`).toSorted()).toEqual([
+    '/d/bounce.cf 644',
+    '/d/key.pem 600',
+    '/d/own.pem 600',
+  ])
+  expect(toml).toContain('# /etc/ssl/private/own.pem is copied to /d/own.pem')
 })
