@@ -91,6 +91,7 @@ const LAYERS = [
   'cli/commands/audit',
   'cli/commands/sink',
   'cli/commands',
+  'cli/remote',
   'cli/postfix',
   'cli',
 ]

@@ -18,7 +18,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/daemon/{admin,dkim-keys,reload,sendmail}.test.ts',
   'test/telemetry/contrib.test.ts',
   'test/cli/commands/{import,operation,webhook,page-and-token}.test.ts',
-  'test/cli/{broken-configurations,hostile-text}.test.ts',
+  'test/cli/{broken-configurations,hostile-text,remote}.test.ts',
   'test/cli/oauth/{oauth-list,oauth-login,token-command}.test.ts',
   'test/docs/{newcomers,testkit-examples}.test.ts',
   'test/{public-types,embedded-relay}.test.ts',

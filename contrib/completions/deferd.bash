@@ -8,7 +8,7 @@ _deferd() {
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit operation page webhook token user access dkim tls oauth bounce simulate sink help --config -o --version -h --help' ;;
+    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit operation page webhook token user access dkim tls oauth bounce simulate sink help --config -o --host --token-file --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
@@ -103,6 +103,8 @@ _deferd() {
   case "$path $previous" in
     'deferd --config') words='' ;;
     'deferd -o') words='' ;;
+    'deferd --host') words='' ;;
+    'deferd --token-file') words='' ;;
     'deferd start --config') words='' ;;
     'deferd start -o') words='' ;;
     'deferd start --user') words='' ;;

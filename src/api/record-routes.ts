@@ -9,11 +9,16 @@ import { auditName } from '../http/requester.ts'
 import type { TokenFailure } from '../oauth/token-answer.ts'
 import { ACCESS_SUBJECTS, type AccessSubject } from '../store/records/access-entry.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { SECOND } from '../system/clock.ts'
+import { accessEntriesShape, accessEntryJson } from '../resources/access-entry-json.ts'
+import { stsPoliciesShape, stsPolicyJson } from '../resources/sts-policy-json.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { SECOND, type Clock } from '../system/clock.ts'
 import { apiRoute, assertUnlimited, json, LONGEST_TIME, SMALL_BODY, type ApiRoute } from './api-route.ts'
 
-/** Changes of the records of the open queue. */
+/** The records of the open queue. */
 export interface RecordChanges {
+  readonly reader: Pick<QueueReader, 'records'>
+  readonly clock: Pick<Clock, 'now' | 'wall'>
   readonly access: Pick<AccessEntries, 'add' | 'remove'>
   /** Returns false when no policy of the domain is kept. */
   readonly removePolicy: (removal: PolicyRemoval) => Promise<boolean>
@@ -58,6 +63,20 @@ const entryAnswer = z.object({ subject: subjectShape, key: z.string() })
 
 const accessRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
   apiRoute({
+    method: 'GET',
+    path: '/access',
+    role: 'viewer',
+    summary: 'Access entries',
+    about: 'The members of `deferd access list --json`.',
+    answers: { 200: { about: 'the entries', shape: accessEntriesShape } },
+    handler: async (request) => {
+      assertUnlimited(request)
+      const { reader, clock } = changes()
+      const entries = (await reader.records.access.all()).filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now())
+      return json({ entries: entries.map((entry) => accessEntryJson(entry, clock.wall)) })
+    },
+  }),
+  apiRoute({
     method: 'POST',
     path: '/access',
     role: 'admin',
@@ -90,6 +109,19 @@ const accessRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
 ]
 
 const policyRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'GET',
+    path: '/sts-policies',
+    role: 'viewer',
+    summary: 'Kept MTA-STS policies',
+    about: 'The members of `deferd tls list --json`.',
+    answers: { 200: { about: 'the policies', shape: stsPoliciesShape } },
+    handler: async (request) => {
+      assertUnlimited(request)
+      const { reader, clock } = changes()
+      return json({ policies: (await reader.records.stsPolicies.all()).map((policy) => stsPolicyJson(policy, clock.wall)) })
+    },
+  }),
   apiRoute({
     method: 'DELETE',
     path: '/sts-policies/:domain',

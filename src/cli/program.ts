@@ -103,6 +103,8 @@ export async function buildProgram(
 ): Promise<Command> {
   const program = withConfig(new Command('deferd'))
     .description('SMTP relay with a durable deferred queue')
+    .option('--host <url>', 'use the relay of another machine, at its admin_listen; needs --token-file')
+    .option('--token-file <file>', 'file with the token for --host, as deferd token add prints it')
     .exitOverride()
     .version(VERSION, '--version', 'print the version')
     .configureOutput({
@@ -177,11 +179,37 @@ export async function run(shell: Shell, argv: readonly string[], calledAs = 'def
   return runProgram(shell, argv)
 }
 
+/** The command line without `--host URL` and `--token-file FILE`, and their values; null values without them. */
+function splitRemote(argv: readonly string[]): {
+  readonly host: string | null
+  readonly tokenFile: string | null
+  readonly rest: readonly string[]
+} {
+  const found: Record<string, string> = {}
+  const rest: string[] = []
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? ''
+    const [, name, , value = argv[at + 1]] = at < end ? (/^--(host|token-file)(=(.*))?$/.exec(word) ?? []) : []
+    if (name === undefined || value === undefined) {
+      rest.push(word)
+      continue
+    }
+    found[name] = value
+    if (!word.includes('=')) at++
+  }
+  return { host: found['host'] ?? null, tokenFile: found['token-file'] ?? null, rest }
+}
+
 async function runProgram(shell: Shell, argv: readonly string[]): Promise<number> {
   const said: CommandOutput = { out: '', err: '', code: 0 }
   try {
-    const program = await buildProgram(shell, argv, said)
-    await program.parseAsync(argv, { from: 'user' })
+    const { host, tokenFile, rest } = splitRemote(argv)
+    const remote = host === null ? null : (await import('./remote/remote-program.ts')).remoteProgram(shell, { host, tokenFile })
+    const words = remote === null ? argv : rest
+    const program = await buildProgram(remote?.shell ?? shell, words, said)
+    remote?.adapt(program)
+    await program.parseAsync(words, { from: 'user' })
     return said.code
   } catch (error) {
     if (said.err !== '') await tell(shell, lines(said.err))

@@ -98,9 +98,11 @@ export function queueApi(deps: QueueApiDeps): Api {
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
   const records = (): RecordChanges => {
-    const { relay, store, accessEntries: access } = parts()
+    const { relay, store, reader, accessEntries: access } = parts()
     return {
       access,
+      reader,
+      clock: deps.clock,
       removePolicy: async (removal) => {
         const isRemoved = await removePolicy(removal, { store, clock: deps.clock })
         relay.sts?.forget(removal.domain)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ApiConnection } from '../../src/cli/queue-client/api-connection.ts'
+import { ApiConnection, localEndpoint } from '../../src/cli/queue-client/api-connection.ts'
 import { adminSocketPath } from '../../src/daemon/admin/socket-path.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
@@ -438,7 +438,7 @@ describe('with a daemon', () => {
 
   test('a request of another version is refused as a whole, in one sentence', async () => {
     const operated = await withDaemon(async () => {
-      const api = new ApiConnection(operator.directory)
+      const api = new ApiConnection(localEndpoint(operator.directory))
       const selection = { kind: 'filter', filter: { domain: 'far.example' } }
       const answer = api.lines({ method: 'POST', path: '/operations', body: { operation: 'delete', selection } }, () => undefined)
       await expect(answer).rejects.toThrow(

@@ -74,6 +74,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     tokens: () => shared,
     webhooks: () => subscriptions,
     records: () => ({
+      ...shared,
       access: new AccessEntries(shared),
       removePolicy: (removal) => removePolicy(removal, shared),
       renewToken: absent('token request'),

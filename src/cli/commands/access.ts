@@ -6,7 +6,7 @@ import { jsonLine, localTime, maskControls, relative } from '../../presentation/
 import { ACCESS_SUBJECTS, type AccessEntry, type AccessSubject } from '../../store/records/access-entry.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
-import type { WallView } from '../../system/wall-view.ts'
+import { accessEntryJson } from '../../resources/access-entry-json.ts'
 import { tableHeading, tableRow, widthBeside, type Column } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { displayOf } from '../shell/display.ts'
@@ -62,7 +62,8 @@ async function list(shell: Shell, options: { readonly json?: true }, command: Co
   await withReader(shell, config, async ({ reader, clock }) => {
     const now = clock.now()
     const entries = (await reader.records.access.all()).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-    if (options.json === true) return await shell.stdout.write(entries.map((entry) => jsonLine(entryJson(entry, clock.wall))).join(''))
+    if (options.json === true)
+      return await shell.stdout.write(entries.map((entry) => jsonLine(accessEntryJson(entry, clock.wall))).join(''))
     await shell.stdout.write(entryTable(entries, now, displayOf(shell)))
   })
 }
@@ -97,15 +98,6 @@ function columnsOf(rows: readonly (readonly string[])[], display: Display): read
 
 const NONE: Column = { heading: '', width: 0 }
 const LEAST_KEY_WIDTH = 8
-
-const entryJson = ({ subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry, wall: WallView): object => ({
-  subject,
-  key,
-  action,
-  added_time: wall.seconds(addedAt),
-  added_by: addedBy,
-  expire_time: wall.secondsOrNull(expiresAt),
-})
 
 const subjectArgument = (): Argument =>
   new Argument('<subject>', 'property of the session that the entry is about').choices(ACCESS_SUBJECTS)

@@ -26,7 +26,7 @@ import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/local-routes.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { CommandedOperation, GivenSelection, QueueClient, RequestedToken } from '../shell/queue-client.ts'
-import { ApiConnection, DaemonSilent, RequestRefused, segment, type Call } from './api-connection.ts'
+import { ApiConnection, DaemonSilent, localEndpoint, RequestRefused, segment, type Call } from './api-connection.ts'
 
 /** Time without data from the daemon after which a query of the status is abandoned: the first count of a large queue takes seconds. */
 const STATUS_LIMIT: Duration = 30 * SECOND
@@ -199,7 +199,7 @@ export class ApiClient implements QueueClient {
   }
 }
 
-const clientOf = (queueDirectory: string): ApiClient => new ApiClient(new ApiConnection(queueDirectory))
+const clientOf = (queueDirectory: string): ApiClient => new ApiClient(new ApiConnection(localEndpoint(queueDirectory)))
 
 /** Returns a client of the running daemon; null when no daemon listens for this queue. */
 export async function openDaemonClient(queueDirectory: string): Promise<ApiClient | null> {

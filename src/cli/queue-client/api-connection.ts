@@ -1,6 +1,6 @@
-/** Requests of commands to the API of the daemon of a queue, at its socket, with the local token. */
+/** Requests of commands to the API of a daemon: at the socket of its queue with the local token, or at a URL with a token. */
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import { createInterface } from 'node:readline'
 import { adminSocketPath, localTokenPath } from '../../daemon/admin/socket-path.ts'
 import { BASE, LOCAL_PREFIX, LOCAL_REALM, NDJSON, OPERATOR_FIELD, SOFTWARE, VERSION_FIELD } from '../../http/command-protocol.ts'
@@ -12,6 +12,8 @@ import { CommandError, EX } from '../shell/exit.ts'
 
 // Importing node:http as a module takes 20 ms, because it evaluates all exports, including WebSocket, and loads fetch.
 const { request: httpRequest } = process.getBuiltinModule('node:http')
+/** Takes 10 ms, and is loaded for a URL only. */
+const https = () => process.getBuiltinModule('node:https')
 
 /** Time without data from the daemon, in ms, after which a query is abandoned. */
 const QUERY_LIMIT: Duration = 5_000
@@ -28,10 +30,23 @@ export interface Call {
 }
 
 /** A refused request, as the daemon reports it. */
-interface Refusal {
+export interface Refusal {
   readonly type?: string
   readonly detail?: string
   readonly exit_code?: number
+}
+
+/** Where a daemon is, and what its refusals mean. */
+export interface Endpoint {
+  readonly at: RequestOptions
+  readonly isEncrypted: boolean
+  /** Path before that of the API; empty without one. */
+  readonly prefix: string
+  token(): string
+  /** The error of a refused request. */
+  refusal(refusal: Refusal, response: IncomingMessage): CommandError
+  /** The error of a request that got no answer. */
+  failure(cause: Error): Error
 }
 
 /** Types of the progress and of the outcome of an operation. */
@@ -68,16 +83,16 @@ export class DaemonSilent extends CommandError {
 export const segment = (name: string): string => encodeURIComponent(name)
 
 export class ApiConnection {
-  readonly #queueDirectory: string
+  readonly #endpoint: Endpoint
 
-  constructor(queueDirectory: string) {
-    this.#queueDirectory = queueDirectory
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint
   }
 
   /** The JSON value of an answer. Rejects with RequestRefused, and with the error of the connection when no daemon listens. */
   async json(call: Call): Promise<unknown> {
     try {
-      const response = await this.#answer(call, 'application/json')
+      const response = await this.answer(call, 'application/json')
       return JSON.parse(await textOf(response)) as unknown
     } catch (cause) {
       if (errorCode(cause) !== 'ECONNRESET' || call.method === 'GET') throw cause
@@ -92,10 +107,10 @@ export class ApiConnection {
   /** The outcome of a request whose answer has a line for each step. */
   async lines<L extends OperationSteps>(call: Call, progress: (soFar: L['progress']) => void): Promise<L['done']> {
     try {
-      const response = await this.#answer(call, NDJSON)
+      const response = await this.answer(call, NDJSON)
       for await (const text of createInterface({ input: response })) {
         const line = JSON.parse(text) as Line<L>
-        if ('failed' in line) throw this.#refusal(line.failed, response)
+        if ('failed' in line) throw this.#endpoint.refusal(line.failed, response)
         if ('done' in line) return line.done
         progress(line.progress)
       }
@@ -109,7 +124,8 @@ export class ApiConnection {
     )
   }
 
-  async #answer(call: Call, accept: string): Promise<IncomingMessage> {
+  /** The response to a request, which has succeeded. */
+  async answer(call: Call, accept: string): Promise<IncomingMessage> {
     let response = await this.#ask(call, accept)
     // The daemon has written the file again.
     if (isOtherToken(response)) {
@@ -117,47 +133,68 @@ export class ApiConnection {
       response = await this.#ask(call, accept)
     }
     if (response.statusCode !== undefined && response.statusCode < 300) return response
-    const refusal = JSON.parse(await textOf(response)) as Refusal
-    if (!isOtherToken(response)) throw this.#refusal(refusal, response)
-    const path = localTokenPath(this.#queueDirectory)
-    throw new CommandError(EX.unavailable, `the daemon cannot write ${path}, by which commands prove themselves: its log has the reason`)
+    throw this.#endpoint.refusal(refusalIn(await textOf(response)), response)
   }
 
   #ask({ method, path, body, who, limit = QUERY_LIMIT }: Call, accept: string): Promise<IncomingMessage> {
+    const endpoint = this.#endpoint
     return new Promise((resolve, reject) => {
       const headers = {
-        host: 'localhost',
         accept,
-        authorization: `Bearer ${this.#token()}`,
+        authorization: `Bearer ${endpoint.token()}`,
         ...(who === undefined ? {} : { [OPERATOR_FIELD]: encodeURIComponent(who) }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       }
-      const socketPath = adminSocketPath(this.#queueDirectory)
-      const request = httpRequest({ socketPath, method, path: `${BASE}${path}`, headers, agent: false }, resolve)
-      request.on('error', reject)
+      const ask = endpoint.isEncrypted ? https().request : httpRequest
+      const request = ask({ ...endpoint.at, method, path: `${endpoint.prefix}${BASE}${path}`, headers, agent: false }, resolve)
+      request.on('error', (cause) => reject(endpoint.failure(cause)))
       request.setTimeout(limit, () => request.destroy(new DaemonSilent(limit)))
       request.end(body === undefined ? undefined : JSON.stringify(body))
     })
   }
+}
 
-  /** The content of local.token. Without it, the answer of the daemon says what is the matter. */
-  #token(): string {
-    try {
-      return readFileSync(localTokenPath(this.#queueDirectory), 'utf8').trim() || LOCAL_PREFIX
-    } catch {
-      return LOCAL_PREFIX
-    }
+/** The daemon of a queue directory. */
+export const localEndpoint = (queueDirectory: string): Endpoint => ({
+  at: { socketPath: adminSocketPath(queueDirectory) },
+  isEncrypted: false,
+  prefix: '',
+  token: () => localToken(localTokenPath(queueDirectory)),
+  refusal: (refusal, response) => localRefusal(refusal, response, localTokenPath(queueDirectory)),
+  failure: (cause) => cause,
+})
+
+/** The content of local.token. Without it, the answer of the daemon says what is the matter. */
+function localToken(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim() || LOCAL_PREFIX
+  } catch {
+    return LOCAL_PREFIX
   }
+}
 
-  /** The error of a refused request. A daemon of another version may not know the request, or its form. */
-  #refusal({ detail = '', type = '', exit_code: exitCode = SOFTWARE }: Refusal, { headers }: IncomingMessage): CommandError {
-    const running = headers[VERSION_FIELD]
-    if (exitCode !== SOFTWARE || running === VERSION) return new RequestRefused(exitCode, detail, type)
-    const daemon = typeof running === 'string' ? `deferd ${maskControls(running)}` : 'an older deferd'
-    return new CommandError(
-      EX.unavailable,
-      `the daemon is ${daemon} and does not understand this command of deferd ${VERSION} (${detail}): restart the daemon, or use the command of its version`,
-    )
+/** A daemon of another version may not know the request, or its form. */
+function localRefusal(
+  { detail = '', type = '', exit_code: exitCode = SOFTWARE }: Refusal,
+  response: IncomingMessage,
+  path: string,
+): CommandError {
+  if (isOtherToken(response))
+    return new CommandError(EX.unavailable, `the daemon cannot write ${path}, by which commands prove themselves: its log has the reason`)
+  const running = response.headers[VERSION_FIELD]
+  if (exitCode !== SOFTWARE || running === VERSION) return new RequestRefused(exitCode, detail, type)
+  const daemon = typeof running === 'string' ? `deferd ${maskControls(running)}` : 'an older deferd'
+  return new CommandError(
+    EX.unavailable,
+    `the daemon is ${daemon} and does not understand this command of deferd ${VERSION} (${detail}): restart the daemon, or use the command of its version`,
+  )
+}
+
+function refusalIn(text: string): Refusal {
+  try {
+    return JSON.parse(text) as Refusal
+  } catch {
+    return {}
   }
 }
 

@@ -1,5 +1,5 @@
 /** `deferd tls`: the MTA-STS policies that the queue keeps. */
-import type { WallView } from '../../system/wall-view.ts'
+import { stsPolicyJson } from '../../resources/sts-policy-json.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { readTlsFiles } from '../../daemon/delivery-secrets.ts'
@@ -8,7 +8,7 @@ import { policyFrom } from '../../delivery/sts/sts-policies.ts'
 import { announcementIn, asciiName, recordName } from '../../delivery/sts/sts-record.ts'
 import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
 import type { StsPolicy } from '../../store/records/sts-policy.ts'
-import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
+import type { Clock, QueueTime } from '../../system/clock.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -51,19 +51,6 @@ async function publishedPolicy(config: Config, domain: string, clock: Clock): Pr
   return policyFrom(await fetchPolicy(domain, { net, clock, ...terms }), { domain, id: announced.id, usedAt: now, now })
 }
 
-const policyJson = ({ domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure }: StsPolicy, wall: WallView) => ({
-  domain,
-  id,
-  mode,
-  mx,
-  max_age: (expiresAt - fetchedAt) / SECOND,
-  fetched_time: wall.seconds(fetchedAt),
-  expire_time: wall.seconds(expiresAt),
-  used_time: wall.seconds(usedAt),
-  failed_time: wall.secondsOrNull(failedAt),
-  failure,
-})
-
 function policyText(policy: StsPolicy, clock: Clock): string {
   const { domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure } = policy
   const at = (instant: QueueTime) => `${localTime(clock.wall.of(instant), clock)} (${relative(instant, clock.now())})`
@@ -91,8 +78,8 @@ async function show(shell: Shell, given: string, { fetch, json }: ShowOptions, c
     const now =
       published === undefined
         ? {}
-        : { published: 'reason' in published ? { failure: published.reason } : policyJson(published, clock.wall) }
-    await shell.stdout.write(jsonLine({ ...(kept === undefined ? { domain } : policyJson(kept, clock.wall)), ...now }))
+        : { published: 'reason' in published ? { failure: published.reason } : stsPolicyJson(published, clock.wall) }
+    await shell.stdout.write(jsonLine({ ...(kept === undefined ? { domain } : stsPolicyJson(kept, clock.wall)), ...now }))
     return
   }
   await shell.stdout.write(kept === undefined ? `No policy of ${domain} is kept.\n` : policyText(kept, clock))
@@ -114,7 +101,7 @@ async function list(shell: Shell, { json }: { readonly json?: true }, command: C
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async ({ reader, clock }) => {
     const policies = await reader.records.stsPolicies.all()
-    if (json === true) await shell.stdout.write(policies.map((policy) => jsonLine(policyJson(policy, clock.wall))).join(''))
+    if (json === true) await shell.stdout.write(policies.map((policy) => jsonLine(stsPolicyJson(policy, clock.wall))).join(''))
     else await shell.stdout.write(policyTable(policies, clock.now(), displayOf(shell)))
   })
 }

@@ -45,7 +45,7 @@ function textOf(record: AuditEntryJson, clock: Clock): string {
 }
 
 /** A record as a line: JSON, tab-separated values, or text for people. */
-function lineOf(record: AuditEntryJson, { tsv, json }: Options, clock: Clock): string {
+export function auditLine(record: AuditEntryJson, { tsv, json }: Options, clock: Clock): string {
   if (json === true) return jsonLine(record)
   if (tsv !== true) return `${textOf(record, clock)}\n`
   const { time, node, who, action, arguments: words, changed } = record
@@ -78,7 +78,7 @@ async function print(shell: Shell, options: Options, command: Command): Promise<
   const isWhole = options.limit === undefined && options.before === undefined
   await withReader(shell, config, async ({ reader, clock }) => {
     for await (const page of isWhole ? oldestFirst(reader) : newestFirst(reader, options))
-      await shell.stdout.write(page.map((record) => lineOf(auditEntryJson(record, clock.wall), options, clock)).join(''))
+      await shell.stdout.write(page.map((record) => auditLine(auditEntryJson(record, clock.wall), options, clock)).join(''))
   })
 }
 
