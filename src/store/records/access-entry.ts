@@ -1,6 +1,6 @@
 /** Access entries that operators add by command (`deferd access`), as the queue keeps them for all nodes. */
 import type { QueueTime } from '../../system/clock.ts'
-import { after, RecordTable, silent, type MethodsOf } from './record-table.ts'
+import { after, RecordTable, silent } from './record-table.ts'
 
 /** Property of the session that an entry is about. */
 export type AccessSubject = 'client' | 'sender' | 'recipient'
@@ -41,5 +41,3 @@ export const ACCESS_ENTRIES = {
 
 /** Adds an entry of another queue, unless there is one with its subject and key. */
 export const takeAccess = table.add()
-
-export type AccessRecords = MethodsOf<typeof ACCESS_ENTRIES>

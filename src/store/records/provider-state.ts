@@ -2,7 +2,7 @@
 import type { RuleAction } from '../../config/values/provider-table.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { answered, RecordTable, type MethodsOf } from './record-table.ts'
+import { answered, RecordTable } from './record-table.ts'
 
 /** A destination whose mail exchangers belong to a provider. */
 export interface ProviderMember {
@@ -96,9 +96,6 @@ export const PROVIDERS = {
   /** All saved states, by name. */
   all: answered(states.all(), (all): readonly ProviderRecord[] => all.map(({ name, effects }) => ({ provider: name, effects }))),
 }
-
-export type ProviderRecords = MethodsOf<typeof PROVIDERS>
-export type ProviderMemberRecords = MethodsOf<typeof PROVIDER_MEMBERS>
 
 /** Name under which a suspension by a rule is shown. */
 export const ruleLabel = (provider: string, rule: string): string => `rule:${provider}.${rule}`

@@ -1,6 +1,6 @@
 /** Results of TLS sessions for reports to domains (RFC 8460), as the queue keeps them for all its nodes. */
 import type { QueueTime } from '../../system/clock.ts'
-import { after, compare, each, given, RecordTable, reserved, silent, type MethodsOf } from './record-table.ts'
+import { after, compare, each, given, RecordTable, reserved, silent } from './record-table.ts'
 
 /** A UTC day, `2026-11-23`. */
 export type Day = string
@@ -142,6 +142,3 @@ export const TLS_REPORTS = {
   /** Deletes results and reports of days before one. */
   prune: reserved(given((before: Day) => ({ before }), after(results.prune(earlier), reports.prune(earlier)))),
 }
-
-export type TlsResultRecords = MethodsOf<typeof TLS_RESULTS>
-export type TlsReportRecords = MethodsOf<typeof TLS_REPORTS>
