@@ -54,12 +54,16 @@ export function lookupSources(
 /** The parts of a list between commas and blanks outside braces. */
 export const membersOf = (value: string): readonly string[] => value.match(/(?:[^\s,{}]|\{(?:[^{}]|\{[^{}]*\})*\})+/g) ?? []
 
+/** Types whose entries may be in the parameter itself. */
+const LITERAL: ReadonlySet<string> = new Set(['inline', 'static', 'cidr', 'regexp', 'pcre'])
+
 function sourceOf(member: string, type: string, { rest, files }: { readonly rest: string; readonly files: PostfixFiles }): LookupSource {
   const extension = INDEXED[type]
   if (extension !== undefined) return fileSource(type, rest, { extension, files })
-  if (type === 'regexp' || type === 'pcre') return { kind: 'missing', text: member, why: whyNoPatterns(rest, files) }
-  if (type === 'cidr') return { kind: 'missing', text: member, why: `${rest} cannot be read, or is no file` }
-  if (type !== 'inline' && type !== 'static') return { kind: 'missing', text: member, why: foreignTable(type) }
+  const isWritten = rest.startsWith('{')
+  if ((type === 'regexp' || type === 'pcre') && !isWritten) return { kind: 'missing', text: member, why: whyNoPatterns(rest, files) }
+  if (type === 'cidr' && !isWritten) return { kind: 'missing', text: member, why: `${rest} cannot be read, or is no file` }
+  if (!LITERAL.has(type)) return { kind: 'missing', text: member, why: foreignTable(type) }
   try {
     const text = `${type}:${rest}`
     parseTables(text)
@@ -69,9 +73,8 @@ function sourceOf(member: string, type: string, { rest, files }: { readonly rest
   }
 }
 
-/** The reason why a table of patterns is left out: deferd has patterns only for maps, and only in files. */
+/** The reason why a table of patterns is left out: deferd has patterns only for maps. */
 function whyNoPatterns(path: string, files: PostfixFiles): string {
-  if (path.startsWith('{')) return 'write its rules into a file'
   return files.read(path) === null ? `${path} cannot be read` : 'deferd has no patterns there'
 }
 

@@ -79,6 +79,7 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   ),
   ...Object.fromEntries(LISTS.map((name) => [name, (value: string, context: ParameterContext) => convertList(name, value, context)])),
   alias_maps: convertAliases,
+  mydestination: noteDestinations,
   mynetworks: convertNetworks,
   smtpd_relay_restrictions: (_, context) => convertRelayRestrictions(context),
   smtpd_restriction_classes: (_, context) => convertClasses(context),
@@ -115,6 +116,7 @@ export function convertParameter(name: string, context: ParameterContext): void 
   const value = parameters.get(name)
   const convert = CONVERSIONS[name]
   if (ELSEWHERE.has(name) || classNames(parameters).includes(name) || isOfService(name, context)) return
+  if (value === '' && /^(?:mime|nested)_header_checks$/.test(name)) return draft.set(name, [])
   // An empty value is mostly the default. Otherwise, deferd accepts it or the validation turns it into a comment.
   if (value === '' && convert !== undefined && !MEANT_EMPTY.has(name)) return
   if (convert !== undefined) return convert(value, context)
@@ -125,7 +127,7 @@ export function convertParameter(name: string, context: ParameterContext): void 
 }
 
 /** Parameters whose empty value has a meaning of its own. */
-const MEANT_EMPTY: ReadonlySet<string> = new Set(['smtp_tls_security_level', 'smtpd_relay_restrictions', 'mynetworks'])
+const MEANT_EMPTY: ReadonlySet<string> = new Set(['smtp_tls_security_level', 'smtpd_relay_restrictions', 'mynetworks', 'mydestination'])
 
 /** True for `NAME_destination_…` of a service in master.cf other than smtp, which convertTransports converts. */
 const isOfService = (name: string, { services }: ParameterContext): boolean => {
@@ -199,6 +201,19 @@ function convertNetworks(value: string, { draft, files }: ParameterContext): voi
     }
   })
   draft.set('mynetworks', [...new Set(kept)])
+}
+
+/** Notes what becomes of mail to the domains of mydestination. */
+function noteDestinations(value: string, { draft, parameters }: ParameterContext): void {
+  const domains = parameters.words('mydestination').filter((word) => !/[:/]/.test(word))
+  if (domains.length > 0)
+    draft.note(
+      `mydestination = ${value}: deferd has no mailboxes: mail that alias_maps do not replace is relayed like all other mail, and clients outside mynetworks may send to these domains only when they are in relay_domains`,
+    )
+  if (!domains.includes(parameters.get('myhostname')))
+    draft.note(
+      `postmaster@${parameters.get('myhostname')}: all clients may send to it (RFC 5321 §4.5.1), other than in Postfix without this domain in mydestination`,
+    )
 }
 
 /** Sets alias_maps, for the domains that Postfix delivers locally. */

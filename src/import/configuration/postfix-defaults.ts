@@ -40,6 +40,7 @@ export const POSTFIX_DEFAULTS: Readonly<Record<string, string>> = {
 export const WRITTEN_DEFAULTS = [
   'mydomain',
   'mynetworks',
+  'mydestination',
   'smtpd_relay_restrictions',
   'alias_maps',
   'append_dot_mydomain',

@@ -103,10 +103,19 @@ function restrictionOf(
     const [table] = convertedTables(name, isBare ? word : argument(), { ...context, usable, verify })
     return table === undefined ? null : verified(name, isBare ? table : `${word} ${table}`, context)
   }
+  if (word.endsWith('sender_login_mismatch') && !hasLogins(context)) {
+    context.draft.note(`${name}: ${word} is left out: Postfix does not apply it, as smtpd_sasl_auth_enable is not yes`)
+    return null
+  }
   if (word === 'check_policy_service') return policyOf(name, argument(), context)
   const text = WITH_ARGUMENT.test(word) ? `${word} ${argument()}` : word
   return verified(name, text, context)
 }
+
+/** True when some service accepts logins. */
+const hasLogins = ({ parameters, services }: RestrictionContext): boolean =>
+  parameters.isYes('smtpd_sasl_auth_enable') ||
+  services.some(({ overrides }) => parameters.under(overrides).isYes('smtpd_sasl_auth_enable'))
 
 /** Settings of a policy server in braces that deferd has. */
 const POLICY_SETTING = /^(?:\{\s*)?(?:timeout|default_action|policy_context)\s*=/

@@ -1,5 +1,6 @@
 /** Converts parameters that name lookup tables. */
 import { basename, dirname, join } from 'node:path'
+import { parseTables } from '../../config/values/lookup-tables.ts'
 import { openAliasTable } from '../../rewriting/alias-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { ConfigurationDraft } from './configuration-draft.ts'
@@ -37,11 +38,20 @@ function tableOf(name: string, source: LookupSource, context: TableContext): str
   const patterns = source.kind === 'missing' ? patternTable(name, source.text, context) : null
   if (patterns !== null) return patterns
   if (source.kind === 'missing') return (draft.note(`${name}: ${source.text} is left out: ${source.why}`), null)
-  if (source.kind === 'literal') return source.text
+  if (source.kind === 'literal') return usableLiteral(source.text, context)
   const text = name === 'alias_maps' ? usableAliases(source.text, context) : (context.usable?.(source.text) ?? source.text)
   if (source.warning !== null) draft.note(`${name}: ${source.warning}`)
   if (source.isFile && text === source.text && !isBelow(source.path, context.configDirectory)) return `texthash:${source.path}`
   return `texthash:${addTable(source.path, text, draft)}`
+}
+
+/** A table in the parameter itself, without the entries that deferd cannot use. */
+function usableLiteral(text: string, { usable }: TableContext): string | null {
+  const [table] = parseTables(text)
+  if (usable === undefined || table?.kind !== 'inline') return text
+  const kept = [...table.entries].filter(([key, value]) => usable(`${key} ${value}`).startsWith(key))
+  if (kept.length === table.entries.size) return text
+  return kept.length === 0 ? null : `inline:{${kept.map(([key, value]) => `{${key} = ${value}}`).join(', ')}}`
 }
 
 /** A table of patterns or networks in deferd's syntax; null for any other table, and for an unreadable file. */
