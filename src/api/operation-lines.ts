@@ -5,7 +5,7 @@ import type { OperationSummary, Progress, UndoSummary } from '../queue/operation
 import type { Clock, Duration } from '../system/clock.ts'
 
 /** Time between two lines. */
-const INTERVAL: Duration = 100
+export const PROGRESS_INTERVAL: Duration = 100
 
 const count = z.int().min(0)
 const counts = { matched: count, changed: count }
@@ -41,7 +41,7 @@ async function report(
   }
   const running = run(({ matched, changed, ids }) => {
     unsent = { matched, changed, ids: [...unsent.ids, ...ids] }
-    if (clock.monotonic() - sentAt >= INTERVAL) sendProgress()
+    if (clock.monotonic() - sentAt >= PROGRESS_INTERVAL) sendProgress()
   })
   const { inTransfer, unknown, ...done } = await running.finally(sendProgress)
   send({ done: { ...done, in_transfer: inTransfer, unknown: [...unknown] } })

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { CODE_LIFETIME, type PageUser } from '../admin/sessions.ts'
 import { BASE } from '../http/command-protocol.ts'
 import { json, SMALL_BODY } from '../api/api-route.ts'
+import { PROGRESS_INTERVAL } from '../api/operation-lines.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { auditName, CLIENT_ROLES, type Requester } from '../http/requester.ts'
 import { route, type Route, type RouteRequest } from '../http/route-table.ts'
@@ -42,9 +43,6 @@ export interface LocalRoutesDeps {
   /** Reads the tables and the other files of the configuration in effect again. Rejects without effect when one cannot be used. */
   readonly readFiles: () => Promise<void>
 }
-
-/** Time between two lines of progress. */
-export const PROGRESS_INTERVAL: Duration = 100
 
 const userShape = z.strictObject({
   user: z.string().min(1).max(64),
