@@ -66,7 +66,7 @@ export interface OpenParts extends OpenedQueue {
 /** Closes a part. `grace` is the time in ms that its work in progress may take. */
 type Closer = (grace: Duration) => Promise<void> | void
 
-/** What is open, to be closed in the reverse order of its opening, also after an opening that failed. */
+/** Open parts, to be closed in the reverse order of their opening, also after an opening that failed. */
 export class Closers {
   readonly #closers: Closer[] = []
   readonly #events: Events
@@ -158,7 +158,7 @@ export class Opening {
   }
 }
 
-/** What the steps of an opening use. */
+/** Parts that the steps of an opening use. */
 interface Use extends OpeningDeps {
   readonly closers: Closers
 }
