@@ -8,6 +8,7 @@ export function policyAttributes({ client, login, encryption, ...request }: Acce
     protocol_state: 'RCPT',
     protocol_name: request.protocol,
     client_address: client.address,
+    client_port: '',
     client_name: client.name,
     reverse_client_name: client.name,
     helo_name: request.helo,
@@ -29,5 +30,7 @@ export function policyAttributes({ client, login, encryption, ...request }: Acce
     encryption_protocol: encryption?.version ?? '',
     encryption_cipher: encryption?.cipher ?? '',
     encryption_keysize: '',
+    server_address: '',
+    server_port: '',
   }
 }

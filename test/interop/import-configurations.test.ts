@@ -77,7 +77,7 @@ function untold(
 
 async function writePostfix(
   folder: string,
-  { main, master = '', tables = {} }: ImportedConfiguration,
+  { main, master = '', server = '', tables = {} }: ImportedConfiguration,
   { port, sink }: { readonly port: number; readonly sink: number },
 ): Promise<void> {
   await writeInstance(folder, { listen: port, nextHop: sink }, COMMON)
@@ -88,7 +88,8 @@ async function writePostfix(
     writeFileSync(join(etc, 'main.cf'), text.replace(/^mynetworks = .*\n/m, ''))
   }
   appendFileSync(join(etc, 'main.cf'), filled(main).replace(/^MYNETWORKS_UNSET.*\n/m, ''))
-  appendFileSync(join(etc, 'master.cf'), filled(master))
+  const services = readFileSync(join(etc, 'master.cf'), 'utf8').replace(/(?<= smtpd)$/m, ` ${server}`)
+  writeFileSync(join(etc, 'master.cf'), services + filled(master))
   for (const [name, text] of Object.entries({ ...tables, 'cert.pem': CERTIFICATE, 'key.pem': KEY })) {
     writeFileSync(join(etc, name), filled(text))
     if (main.includes(`hash:CONFIG/${name}`) && !main.includes(`texthash:CONFIG/${name}`))

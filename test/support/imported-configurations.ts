@@ -158,7 +158,10 @@ sender_bcc_maps = inline:{ann@corp.example=archive@far.test}
 smtpd_tls_security_level = may
 smtpd_tls_chain_files = CONFIG/key.pem, CONFIG/cert.pem
 smtpd_tls_ask_ccert = yes
+smtpd_client_restrictions = check_client_access inline:{203.0.113.7=REJECT}
 `,
+    server:
+      '-o smtpd_client_restrictions= -o smtpd_relay_restrictions=permit_mynetworks,reject -o smtpd_helo_required=yes -o smtpd_recipient_limit=3',
   },
   'slow transports': {
     main: `mydestination =

@@ -15,7 +15,9 @@ export type ParameterValue = string | readonly string[]
 export interface ListenerDraft {
   readonly address: string
   readonly tls: 'none' | 'may' | 'encrypt' | 'wrapper'
-  readonly auth: 'none' | 'may' | 'required'
+  readonly auth: 'none' | 'may'
+  /** Parameters that differ from those of the relay. */
+  readonly settings: Map<string, ParameterValue>
 }
 
 const ANYONE = 0o644
@@ -37,8 +39,8 @@ export class ConfigurationDraft {
     this.folder = folder
   }
 
-  /** A draft whose comments are lost. */
-  get silent(): ConfigurationDraft {
+  /** A draft without parameters, whose comments are apart. */
+  get blank(): ConfigurationDraft {
     return new ConfigurationDraft(this.folder)
   }
 
@@ -51,6 +53,15 @@ export class ConfigurationDraft {
 
   has(name: string): boolean {
     return this.#lines.some((line) => 'name' in line && line.name === name)
+  }
+
+  /** The parameters that are set. */
+  get parameters(): ReadonlyMap<string, ParameterValue> {
+    return new Map(this.#lines.flatMap((line) => ('name' in line ? [[line.name, line.value] as const] : [])))
+  }
+
+  get notes(): readonly string[] {
+    return this.#lines.flatMap((line) => ('note' in line ? [line.note] : []))
   }
 
   note(text: string): void {
@@ -85,6 +96,9 @@ export class ConfigurationDraft {
     }
     if (first === 'destination')
       return this.destinations.delete(rest[0] ?? '') && (this.noteTransport(`destination ${rest[0]}: ${why}`), true)
+    const [n = '', name = ''] = rest
+    if (first === 'smtpd' && this.listeners[Number(n)]?.settings.delete(name) === true)
+      return (this.note(`smtpd ${this.listeners[Number(n)]?.address}: ${name}: ${why}`), true)
     if (first === 'smtpd' && this.listeners.length > 0) return ((this.listeners.length = 0), this.note(`smtpd: ${why}`), true)
     const at = this.#lines.findIndex((line) => 'name' in line && line.name === first)
     const line = this.#lines[at]
@@ -105,7 +119,9 @@ export class ConfigurationDraft {
     const listeners = this.listeners.flatMap((one) => [
       '',
       '[[smtpd]]',
-      ...Object.entries(one).map(([name, value]) => `${name} = ${quoted(value)}`),
+      ...[...Object.entries({ ...one, settings: undefined }), ...one.settings].flatMap(([name, value]) =>
+        value === undefined ? [] : [`${name} = ${tomlValue(value)}`],
+      ),
     ])
     const destinations = [...this.destinations].flatMap(([heading, settings]) => [
       '',

@@ -45,11 +45,18 @@ export function convertConfiguration(facts: PostfixFacts, files: PostfixFiles): 
   noteMalformed(draft, main, master)
   for (const name of namesOf(main, master)) attempt(name, draft, () => convertParameter(name, context))
   const hasCertificate = attempt('smtpd_tls_cert_file', draft, () => convertServerTls(context)) ?? false
-  attempt('inet_interfaces', draft, () => convertListeners({ draft, parameters, services: master.services, hasCertificate }))
+  attempt('inet_interfaces', draft, () =>
+    convertListeners({ draft, parameters, services: master.services, hasCertificate, convert: (...of) => convertOverride(context, ...of) }),
+  )
   attempt('transport_maps', draft, () => convertTransports(context))
   noteServices(draft, master)
   withdrawProblems(draft, hostname)
   return { toml: draft.toml, files: [...draft.files.values()], spool: parameters.get('queue_directory') }
+}
+
+/** Converts a parameter that a service of master.cf overrides. */
+function convertOverride(context: ParameterContext, name: string, draft: ConfigurationDraft, parameters: PostfixParameters): void {
+  attempt(name, draft, () => convertParameter(name, { ...context, draft, parameters, isOverride: true }))
 }
 
 function readMain(folder: string, files: PostfixFiles): MainCf {

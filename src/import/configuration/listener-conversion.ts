@@ -1,5 +1,7 @@
 /** Converts the SMTP servers of master.cf, with inet_interfaces, to smtpd_listen and [[smtpd]] tables. Pure. */
 import { isIP } from 'node:net'
+import { isOption } from '../../config/expansion.ts'
+import { OPTIONS } from '../../config/options.ts'
 import type { ConfigurationDraft, ListenerDraft } from './configuration-draft.ts'
 import type { PostfixParameters } from './main-cf.ts'
 import type { MasterService } from './master-cf.ts'
@@ -25,13 +27,17 @@ interface ListenerContext {
   readonly services: readonly MasterService[]
   /** True when the server's certificate is readable. */
   readonly hasCertificate: boolean
+  /** Converts a parameter of a service, and writes it into a draft. */
+  readonly convert: (name: string, draft: ConfigurationDraft, parameters: PostfixParameters) => void
 }
 
 export function convertListeners(context: ListenerContext): void {
   const { draft, parameters, services } = context
   const servers = services.filter(({ type, command }) => type === 'inet' && (command === 'smtpd' || command === 'postscreen'))
   const listeners = servers.flatMap((service) => listenersOf(service, context))
-  const plain = listeners.filter((one) => one.tls === levelOf(parameters, context) && one.auth === authOf(parameters))
+  const plain = listeners.filter(
+    (one) => one.tls === levelOf(parameters, context) && one.auth === authOf(parameters) && one.settings.size === 0,
+  )
   draft.set(
     'smtpd_listen',
     plain.map(({ address }) => address),
@@ -55,20 +61,45 @@ function listenersOf(service: MasterService, context: ListenerContext): readonly
   const [, host = '', port = ''] = /^(?:(.*):)?([^:]+)$/.exec(service.name) ?? []
   const number = PORTS[port] ?? Number(port)
   if (!(number >= 1 && number <= 65_535)) return (draft.note(`master.cf: ${service.name}: its port is unknown`), [])
-  noteOverrides(service, draft)
   if (service.command === 'postscreen') draft.note(`master.cf: ${service.name}: deferd has no postscreen; its smtpd answers`)
   const tls = levelOf(own, context)
   if (tls === 'wrapper' && !context.hasCertificate)
     return (draft.note(`master.cf: ${service.name}: no certificate can be read; the service is left out`), [])
-  return addressesFor(host, own, draft).map((address) => ({ address: `${address}:${number}`, tls, auth: authOf(own) }))
+  const addresses = addressesFor(host, own, draft)
+  return addresses.map((address) => ({
+    address: `${address}:${number}`,
+    tls,
+    auth: authOf(own),
+    settings: settingsOf(service, own, context),
+  }))
 }
 
-function noteOverrides({ name, overrides }: MasterService, draft: ConfigurationDraft): void {
+/** The parameters of a service that differ from those of the relay. */
+function settingsOf(
+  { name, overrides }: MasterService,
+  own: PostfixParameters,
+  { draft, parameters, convert }: ListenerContext,
+): ListenerDraft['settings'] {
+  const settings: ListenerDraft['settings'] = new Map()
   for (const [parameter, value] of overrides) {
-    if (!HANDLED_OVERRIDES.has(parameter))
+    if (HANDLED_OVERRIDES.has(parameter) || own.get(parameter) === parameters.get(parameter)) continue
+    const result = draft.blank
+    const isLocal = isOption(parameter) && 'perListener' in OPTIONS[parameter]
+    if (isLocal) convert(parameter, result, own)
+    const converted = result.parameters.get(parameter) ?? (isLocal ? EMPTY.get(own.get(parameter) === '' ? parameter : '') : undefined)
+    for (const text of result.notes) draft.note(`master.cf: ${name}: ${text}`)
+    for (const { path, text, mode } of result.files.values()) draft.addFile(path, text, mode)
+    if (converted !== undefined) settings.set(parameter, converted)
+    else if (result.notes.length === 0)
       draft.note(`master.cf: ${name}: ${parameter} = ${value}: deferd has it for all listeners only, or not at all`)
   }
+  return settings
 }
+
+/** The values of parameters without a value. */
+const EMPTY: ReadonlyMap<string, readonly string[]> = new Map(
+  ['smtpd_client_restrictions', 'smtpd_sender_restrictions', 'smtpd_recipient_restrictions'].map((name) => [name, []]),
+)
 
 function levelOf(parameters: PostfixParameters, { hasCertificate }: ListenerContext): ListenerDraft['tls'] {
   if (parameters.isYes('smtpd_tls_wrappermode')) return 'wrapper'
@@ -83,17 +114,7 @@ export function serverLevel(parameters: PostfixParameters): 'none' | 'may' | 'en
   return level === 'may' || (level === '' && parameters.isYes('smtpd_use_tls')) ? 'may' : 'none'
 }
 
-/** Restrictions by which a service accepts mail of authenticated clients only. */
-const RESTRICTIONS = ['smtpd_client_restrictions', 'smtpd_relay_restrictions', 'smtpd_recipient_restrictions', 'smtpd_sender_restrictions']
-
-function authOf(parameters: PostfixParameters): ListenerDraft['auth'] {
-  if (!parameters.isYes('smtpd_sasl_auth_enable')) return 'none'
-  const isRequired = RESTRICTIONS.some((name) => {
-    const words = parameters.words(name)
-    return words.includes('permit_sasl_authenticated') && words.includes('reject') && !words.includes('permit_mynetworks')
-  })
-  return isRequired ? 'required' : 'may'
-}
+const authOf = (parameters: PostfixParameters): ListenerDraft['auth'] => (parameters.isYes('smtpd_sasl_auth_enable') ? 'may' : 'none')
 
 /** Listen addresses without ports: of the service, or of inet_interfaces. */
 function addressesFor(host: string, parameters: PostfixParameters, draft: ConfigurationDraft): readonly string[] {

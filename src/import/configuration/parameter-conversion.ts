@@ -23,7 +23,10 @@ import { convertLogins, convertTlsPolicies, tlsLevel } from './secret-conversion
 import { convertTables, keptFile } from './table-conversion.ts'
 import { convertDestinationLimit } from './transport-conversion.ts'
 
-export type ParameterContext = RestrictionContext
+export interface ParameterContext extends RestrictionContext {
+  /** True for a parameter of a service in master.cf, which is written also when it has the default value. */
+  readonly isOverride?: boolean
+}
 
 type Conversion = (value: string, context: ParameterContext) => void
 
@@ -81,7 +84,7 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   alias_maps: convertAliases,
   mydestination: noteDestinations,
   mynetworks: convertNetworks,
-  smtpd_relay_restrictions: (_, context) => convertRelayRestrictions(context),
+  smtpd_relay_restrictions: (_, context) => convertRelayRestrictions(context, context.isOverride),
   smtpd_restriction_classes: (_, context) => convertClasses(context),
   bounce_template_file: (value, context) => setFile('bounce_template_file', value, context),
   smtp_sasl_password_maps: (_, context) => convertLogins(context.parameters, context),

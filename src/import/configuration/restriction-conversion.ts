@@ -33,13 +33,13 @@ const PERMISSION = 'permit_mynetworks, permit_sasl_authenticated, defer_unauth_d
  * Sets smtpd_relay_restrictions. An empty list of Postfix stands for the beginning of smtpd_recipient_restrictions, up to the restriction that
  * refuses strangers. The relay never gets more open.
  */
-export function convertRelayRestrictions(context: RestrictionContext): void {
+export function convertRelayRestrictions(context: RestrictionContext, isAlwaysWritten = false): void {
   const name = 'smtpd_relay_restrictions'
   const { draft, parameters } = context
   const value = parameters.get(name)
   const recipients = listOf('smtpd_recipient_restrictions', parameters.get('smtpd_recipient_restrictions'), {
     ...context,
-    draft: draft.silent,
+    draft: draft.blank,
   })
   const kept = value === '' ? recipients.slice(0, 1 + recipients.findIndex((text) => CLOSES.test(text))) : listOf(name, value, context)
   const usable = value === '' ? kept.filter((text) => !text.includes('check_policy_service')) : kept
@@ -48,7 +48,7 @@ export function convertRelayRestrictions(context: RestrictionContext): void {
     draft.note(`${name}: the beginning of smtpd_recipient_restrictions; actions such as PREPEND in its tables are taken in both lists`)
   if (usable.length < kept.length) draft.note(`${name}: policy servers before reject_unauth_destination do not permit relaying`)
   const closed = isClosed(usable) ? usable : [...usable.filter((text) => text !== 'permit'), 'defer_unauth_destination']
-  if (closed.join(', ') !== PERMISSION) draft.set(name, closed)
+  if (closed.join(', ') !== PERMISSION || isAlwaysWritten) draft.set(name, closed)
 }
 
 const CLOSES = /^(?:reject|defer|defer_if_permit|(?:reject|defer)_unauth_destination)$/

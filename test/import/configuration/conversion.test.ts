@@ -134,7 +134,7 @@ smtp unix - - n - - smtp -o smtp_bind_address=10.0.0.7
     smtpd_sasl_users_file: '/etc/deferd/users',
     smtpd: [
       { address: '*:465', tls: 'wrapper', auth: 'may' },
-      { address: '10.0.0.1:587', tls: 'encrypt', auth: 'required' },
+      { address: '10.0.0.1:587', tls: 'encrypt', auth: 'may', smtpd_client_restrictions: ['permit_sasl_authenticated', 'reject'] },
     ],
   })
   expect(files).toContainEqual({ path: '/etc/deferd/users', text: '', mode: 0o600 })
@@ -456,4 +456,35 @@ test('certificates, keys and templates are copied when they are in the folder of
     '/d/own.pem 600',
   ])
   expect(toml).toContain('# /etc/ssl/private/own.pem is copied to /d/own.pem')
+})
+
+test('parameters of a server in master.cf are those of its listener', () => {
+  const result = convert(
+    `smtpd_client_restrictions = check_client_access hash:CONFIG/clients
+smtpd_sasl_auth_enable = yes
+`,
+    `smtp inet n - n - - smtpd
+10.0.0.1:587 inet n - n - - smtpd -o smtpd_client_restrictions= -o smtpd_relay_restrictions=permit_mynetworks,reject
+  -o smtpd_recipient_restrictions=reject_rbl_client,zen.example -o smtpd_recipient_limit=7 -o smtpd_milters=inet:x:1
+  -o { smtpd_sender_restrictions = check_sender_access hash:/etc/postfix/senders, reject_sender_login_mismatch }
+`,
+    { clients: '192.0.2.1 REJECT\n', senders: 'corp.example permit_mynetworks, reject\n' },
+  )
+  const values = parse(result.toml)
+  expect(values).toMatchObject({
+    smtpd_listen: ['*:25'],
+    smtpd: [
+      {
+        address: '10.0.0.1:587',
+        tls: 'none',
+        auth: 'may',
+        smtpd_client_restrictions: [],
+        smtpd_relay_restrictions: ['permit_mynetworks', 'reject'],
+        smtpd_recipient_limit: '7',
+        smtpd_sender_restrictions: ['check_sender_access texthash:/etc/deferd/senders', 'reject_sender_login_mismatch'],
+      },
+    ],
+  })
+  expect(commentsOf(result)).toContain('master.cf: 10.0.0.1:587: smtpd_recipient_restrictions: reject_rbl_client zen.example is left out')
+  expect(commentsOf(result)).toContain('master.cf: 10.0.0.1:587: smtpd_milters = inet:x:1: deferd has it for all listeners only')
 })
