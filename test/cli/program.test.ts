@@ -174,6 +174,7 @@ describe('config', () => {
       (await operator.run(['config', '-n', '--config', path('deferd.toml')])).out.replace(/^queue_directory.*\n|^myhostname.*\n/gm, ''),
     ).toBe(
       [
+        'alias_domains = relay.example, relay.example, localhost',
         'bounce_queue_lifetime = 5d',
         'maximal_queue_lifetime = 5d',
         'mydomain = example',

@@ -59,11 +59,8 @@ async function list(shell: Shell, { json }: JsonOption, opened: Opened): Promise
 async function show(shell: Shell, asked: string, { json }: JsonOption, opened: Opened): Promise<void> {
   const clock = clockOf(null, shell.clock)
   const { nodes, values } = await nodesOf(opened, clock)
-  const settingsOf = new Map(named(nodes, asked).map(({ id, settings }) => [id, settings]))
-  const texts = values.flatMap((one) => {
-    const settings = settingsOf.get(one.node)
-    return settings === undefined ? [] : [json === true ? jsonLine(one) : nodeScreen(one, settings, clock)]
-  })
+  const asking = new Set(named(nodes, asked).map(({ id }) => id))
+  const texts = values.filter(({ node }) => asking.has(node)).map((one) => (json === true ? jsonLine(one) : nodeScreen(one, clock)))
   await shell.stdout.write(texts.join(''))
 }
 

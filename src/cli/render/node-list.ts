@@ -11,6 +11,8 @@ const HEADINGS = ['NODE', 'STATE', 'SHARDS', 'LEASED', 'BEAT', 'UP', 'VERSION', 
 
 const beatText = ({ beat_age: age }: NodeJson): string => `${span(age * SECOND, 1)} ago`
 
+const settingsText = ({ differing_settings: names }: NodeJson): string => maskControls(names.join(', '))
+
 /** The table. Differing settings are named below it. */
 export function nodeTable(nodes: readonly NodeJson[], clock: Clock, display: Display): string {
   if (nodes.length === 0) return 'No node has joined the queue.\n'
@@ -19,13 +21,13 @@ export function nodeTable(nodes: readonly NodeJson[], clock: Clock, display: Dis
     return [one.name, [one.state, ROLES[one.state]] as const, ...figures, one.version, String(one.node)]
   })
   const columns = columnsFor(HEADINGS, rows, display)
-  const names = nodes.filter((one) => one.settings_differ).map(({ name }) => name)
-  const warning = names.length === 0 ? '' : `Settings of delivery differ from those of the other nodes: ${maskControls(names.join(', '))}\n`
-  return `${[tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))].join('\n')}\n${warning}`
+  const warnings = nodes
+    .filter((one) => one.settings_differ)
+    .map((one) => `Settings of ${maskControls(one.name)} differ from those of the other nodes: ${settingsText(one)}\n`)
+  return `${[tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))].join('\n')}\n${warnings.join('')}`
 }
 
-/** `settings` is the fingerprint of the settings of delivery. */
-export function nodeScreen(one: NodeJson, settings: string, clock: Clock): string {
+export function nodeScreen(one: NodeJson, clock: Clock): string {
   const joined = instantOf(one.joined)
   const facts: readonly (readonly [string, string])[] = [
     ['state', one.state],
@@ -35,7 +37,7 @@ export function nodeScreen(one: NodeJson, settings: string, clock: Clock): strin
     ['last beat', beatText(one)],
     ['shards', grouped(one.shards)],
     ['leased', `${grouped(one.leased)} recipients in the active queue`],
-    ['settings', one.settings_differ ? `${settings}, which differ from those of the other nodes` : settings],
+    ['settings', one.settings_differ ? `${settingsText(one)} differ from those of the other nodes` : 'as those of the other nodes'],
   ]
   return [one.name, ...facts.map(([name, value]) => `  ${name.padEnd(12)}${value}`)].map((line) => `${maskControls(line)}\n`).join('')
 }

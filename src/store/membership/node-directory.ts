@@ -8,7 +8,7 @@ export interface ListedNode {
   readonly id: OwnerId
   readonly name: string
   readonly program: string
-  /** Hash of the settings that must be equal on all nodes. */
+  /** The settings that should be equal on all nodes: a JSON object of hashes by name. Empty for a command. */
   readonly settings: string
   readonly draining: boolean
   readonly joinedAt: QueueTime

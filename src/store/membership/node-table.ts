@@ -29,7 +29,7 @@ export interface NodeState {
   readonly shards: number
   /** Version of the program, for example `1.2.0`. */
   readonly program: string
-  /** Hash of the settings that must be equal on all nodes. */
+  /** The settings that should be equal on all nodes: a JSON object of hashes by name. Empty for a command. */
   readonly settings: string
   /** True for a node that gives its shards away and takes none; a command joins so. */
   readonly draining: boolean
