@@ -59,7 +59,7 @@ export interface QueueStatus {
 export const LARGEST = 20
 
 /** Computes the tally that a running daemon would keep. Reads the whole queue. */
-async function tallyFrom(reader: QueueReader): Promise<QueueTally> {
+async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<QueueTally> {
   const waiting: { destination: DestinationName; recipients: number }[] = []
   const size = 500
   for (let after = ''; ;) {
@@ -68,7 +68,7 @@ async function tallyFrom(reader: QueueReader): Promise<QueueTally> {
     if (page.length < size) break
     after = page.at(-1)?.destination ?? after
   }
-  const [queues, trash, { total }] = [await reader.counts(), await reader.trashCount(), await reader.traffic(Infinity)]
+  const [queues, trash, { total }] = [await reader.counts(), await reader.trashCount(), await reader.traffic(now)]
   return { queues, trash, traffic: total, waiting: waiting.toSorted((a, b) => b.recipients - a.recipients) }
 }
 
@@ -102,7 +102,7 @@ const waitingIn = ({ waiting }: QueueTally): ReadonlyMap<DestinationName, number
 
 /** The status as of `now`; `live` is null when no daemon runs. */
 export async function readStatus(reader: QueueReader, live: LiveStatus | null, now: QueueTime): Promise<QueueStatus> {
-  const tally = live?.tally ?? (await tallyFrom(reader))
+  const tally = live?.tally ?? (await tallyFrom(reader, now))
   return statusOf({ tally, live, stored: await readStored(reader, now, waitingIn(tally)), now })
 }
 

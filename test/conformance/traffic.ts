@@ -3,6 +3,7 @@
  * recipients in the queue.
  */
 import { expect, test } from 'vitest'
+import { readStatus } from '../../src/queue/queue-status.ts'
 import { NO_TRAFFIC, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
 import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
@@ -28,6 +29,15 @@ export function traffic(subject: () => Subject): void {
       ],
     })
     expect((await reader.traffic(T0 + 2 * MIN)).minutes).toHaveLength(2)
+  })
+
+  test('the status without a daemon has the sums', async () => {
+    const { store, reader } = subject()
+    const id = await queue(store, { leased: true })
+    await settleOne(store, id, delivered(first(id), T0))
+    const { balance, lastHour } = await readStatus(reader, null, T0 + MIN)
+    expect(balance).toMatchObject({ accepted: 1, delivered: 1 })
+    expect(lastHour).toEqual({ ...NO_TRAFFIC, accepted: 1, delivered: 1 })
   })
 
   test('a settlement that is repeated is counted once', async () => {
