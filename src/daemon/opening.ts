@@ -183,7 +183,7 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
     events,
     isDraining: () => node?.isDraining() ?? false,
   })
-  const outbox = new OutboxUpkeep({ store, recorder: relay.recorder, clock, config, events, isShared: node !== null })
+  const outbox = new OutboxUpkeep({ outbox: store.outbox, recorder: relay.recorder, clock, config, events, isShared: node !== null })
   await outbox.start()
   closers.addPart(outbox)
   closers.add((grace) => relay.stop(grace))
@@ -194,7 +194,7 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
 function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, config, events, closers }: Use) {
   const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
   const sender = new EventSender({
-    store,
+    outbox: store.outbox,
     clock,
     random: systemRandom,
     events,

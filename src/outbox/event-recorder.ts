@@ -18,8 +18,8 @@ export class EventRecorder {
     this.#clock = clock
   }
 
-  async refresh(store: Pick<OutboxStore, 'wantedTypes'>): Promise<void> {
-    this.#wanted = new Set(await store.wantedTypes())
+  async refresh(outbox: Pick<OutboxStore, 'wantedTypes'>): Promise<void> {
+    this.#wanted = new Set(await outbox.wantedTypes())
   }
 
   get wall(): WallView {

@@ -3,7 +3,8 @@
  * queue, and the limits of what is kept. Mail waits for none of it.
  */
 import type { Config } from '../config/options.ts'
-import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
+import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
 import { MINUTE, SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { TaskSet } from '../system/task-set.ts'
@@ -12,7 +13,7 @@ import { settingsOf } from './configured-subscriptions.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 export interface OutboxUpkeepDeps {
-  readonly store: Pick<QueueStore, 'configureSubscriptions' | 'wantedTypes' | 'numberEvents' | 'pruneEvents'>
+  readonly outbox: Pick<OutboxStore, 'configureSubscriptions' | 'wantedTypes' | 'numberEvents' | 'pruneEvents'>
   readonly recorder: EventRecorder
   readonly clock: Clock
   readonly config: () => Pick<Config, 'events' | 'event_retention' | 'event_limit'>
@@ -70,9 +71,9 @@ export class OutboxUpkeep {
 
   /** Applies the subscriptions of the configuration in effect. */
   async configure(): Promise<void> {
-    const { store, clock, config, events } = this.#deps
+    const { outbox, clock, config, events } = this.#deps
     const entries = [...config().events].map(([name, table]) => ({ name, settings: settingsOf(table) }))
-    for (const name of await store.configureSubscriptions(entries, clock.now())) {
+    for (const name of await outbox.configureSubscriptions(entries, clock.now())) {
       const text = `[events.${name}] has no effect, because a subscription by command has the name: remove one of the two (deferd webhook remove ${name})`
       events.emit({ kind: 'note', level: 'warning', text })
     }
@@ -83,7 +84,7 @@ export class OutboxUpkeep {
 
   /** Called after a subscription was added or removed. */
   async refresh(): Promise<void> {
-    await this.#deps.recorder.refresh(this.#deps.store)
+    await this.#deps.recorder.refresh(this.#deps.outbox)
   }
 
   /**
@@ -116,7 +117,7 @@ export class OutboxUpkeep {
 
   /** The answer comes after the commit of earlier calls of the store, so that readers see the events. */
   async #publish(): Promise<void> {
-    while (!this.#isStopped && (await this.#deps.store.numberEvents())) await this.#pause()
+    while (!this.#isStopped && (await this.#deps.outbox.numberEvents())) await this.#pause()
     this.#tell(false)
   }
 
@@ -138,8 +139,8 @@ export class OutboxUpkeep {
   async #prune(stopping: AbortSignal): Promise<void> {
     this.#sincePruning = 0
     if (!this.#isConfigured) await this.configure()
-    const { store, clock, config } = this.#deps
+    const { outbox, clock, config } = this.#deps
     const limits = { before: clock.now() - config().event_retention, count: config().event_limit }
-    for (let { more } = await store.pruneEvents(limits); more && !stopping.aborted;) ({ more } = await store.pruneEvents(limits))
+    for (let { more } = await outbox.pruneEvents(limits); more && !stopping.aborted;) ({ more } = await outbox.pruneEvents(limits))
   }
 }

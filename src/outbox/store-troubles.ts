@@ -1,17 +1,18 @@
 /** Records the events `store-unavailable` and `store-recovered`. Both are written when the store can commit again. */
-import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 export class StoreTroubles {
-  readonly #store: Pick<QueueStore, 'recordEvents'>
+  readonly #outbox: Pick<OutboxStore, 'recordEvents'>
   readonly #recorder: EventRecorder
   readonly #now: () => QueueTime
   /** The first failure without an event; null when every failure has one. */
   #begun: { readonly at: QueueTime; readonly why: string } | null = null
 
-  constructor(store: Pick<QueueStore, 'recordEvents'>, recorder: EventRecorder, now: () => QueueTime) {
-    this.#store = store
+  constructor(outbox: Pick<OutboxStore, 'recordEvents'>, recorder: EventRecorder, now: () => QueueTime) {
+    this.#outbox = outbox
     this.#recorder = recorder
     this.#now = now
   }
@@ -29,7 +30,7 @@ export class StoreTroubles {
     const events = [...begin, ...(this.#recorder.of({ kind: 'store-recovered' }) ?? [])]
     if (events.length === 0) return
     try {
-      await this.#store.recordEvents(events)
+      await this.#outbox.recordEvents(events)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       this.#begun = trouble

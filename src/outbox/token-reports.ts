@@ -1,13 +1,14 @@
 /** Reports requests for access tokens: each one to the log and the metrics, and the first failure that delays mail to programs. */
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenAnswer } from '../oauth/token-answer.ts'
-import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { EventOf, Events } from '../telemetry/events.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
 export interface TokenReportsDeps {
-  readonly store: Pick<QueueStore, 'recordEvents'>
+  readonly outbox: Pick<OutboxStore, 'recordEvents'>
   readonly recorder: EventRecorder
   readonly events: Events
 }
@@ -49,7 +50,7 @@ export class TokenReports {
     this.#told.add(login)
     if (events === undefined) return
     try {
-      await this.#deps.store.recordEvents(events)
+      await this.#deps.outbox.recordEvents(events)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       this.#told.delete(login)

@@ -7,7 +7,7 @@ import type { QueueStore } from '../store/queue-store.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 
 export interface SubscriptionSource {
-  readonly store: Pick<QueueStore, 'saveProgress' | 'replayEvents'>
+  readonly store: Pick<QueueStore, 'outbox'>
   readonly reader: Pick<QueueReader, 'allSubscriptions' | 'eventsAfter' | 'parkedEvents'>
   readonly clock: Clock
 }
@@ -41,7 +41,7 @@ export async function handedOver(source: SubscriptionSource, offset: Duration): 
 /** Enables what `handedOver` has disabled, after a move that failed. */
 export async function takeBackSubscriptions(source: SubscriptionSource): Promise<void> {
   for (const { name, progress } of await ofCommands(source))
-    if (progress.why === MOVED_ON) await source.store.replayEvents(name, { kind: 'waiting' })
+    if (progress.why === MOVED_ON) await source.store.outbox.replayEvents(name, { kind: 'waiting' })
 }
 
 async function untilSent(source: SubscriptionSource): Promise<void> {
@@ -65,7 +65,7 @@ async function disabled(source: SubscriptionSource, name: string): Promise<Subsc
     if (found === undefined || found.progress.state === 'disabled') return found ?? null
     const progress = { ...resumed(found.progress), state: 'disabled', why: MOVED_ON } as const
     // False when events were sent meanwhile.
-    if (await source.store.saveProgress(name, progress.cursor, { progress, told: null, parked: [] })) return { ...found, progress }
+    if (await source.store.outbox.saveProgress(name, progress.cursor, { progress, told: null, parked: [] })) return { ...found, progress }
   }
 }
 

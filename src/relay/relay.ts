@@ -107,7 +107,7 @@ export class Relay {
     this.recorder = new EventRecorder(clock)
     this.#rules = compileRules(deps, this.#providers, deps)
     this.sts = this.#openStsPolicies(deps)
-    this.#tokenReports = new TokenReports({ store, recorder: this.recorder, events })
+    this.#tokenReports = new TokenReports({ outbox: store.outbox, recorder: this.recorder, events })
     const { answered } = this.#tokenReports
     this.accessTokens = AccessTokens.open({ net, clock, random, grants: store.records.grants, answered }, secrets?.oauth)
     this.#tlsResults = new TlsReports({
@@ -149,7 +149,7 @@ export class Relay {
   }
 
   #watchStore({ store, clock, events }: RelayDeps): StoreHealth {
-    const troubles = new StoreTroubles(store, this.recorder, () => clock.now())
+    const troubles = new StoreTroubles(store.outbox, this.recorder, () => clock.now())
     const storeHealth = new StoreHealth({
       store,
       clock,

@@ -3,12 +3,13 @@
  * client, the dispatcher in the store's core, and the rules for a full disk. The compiler checks each row against the contract.
  */
 import { messageOf, type DeliveryRequest, type MessageId } from '../mail/message.ts'
-import type { MovableStore } from './move-store.ts'
+import type { MovableStore, MoveStore } from './move-store.ts'
+import type { OutboxStore } from './outbox/outbox-store.ts'
 import type { NewMessage, QueueStore } from './queue-store.ts'
 import { performed, recordCall, recordsOver, type SentRecordCall } from './records/records.ts'
 
-/** The methods of a store behind a transport. All calls of records are one. */
-interface Transported extends Omit<MovableStore, 'records'> {
+/** The methods of a store behind a transport, with those of its ports. All calls of records are one. */
+interface Transported extends Omit<MovableStore, 'records' | 'outbox'>, OutboxStore {
   readonly record: (...call: SentRecordCall) => Promise<unknown>
 }
 
@@ -16,7 +17,7 @@ interface Transported extends Omit<MovableStore, 'records'> {
 export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'close'>
 
 /** Methods of QueueStore alone. */
-export type QueueMethod = Extract<Method, keyof QueueStore | 'record'>
+export type QueueMethod = Exclude<Method, keyof MoveStore>
 
 export type Arguments = { readonly [M in Method]: Parameters<Transported[M]> }
 export type Answers = { readonly [M in Method]: Awaited<ReturnType<Transported[M]>> }
@@ -65,6 +66,8 @@ interface Traits<M extends Method> {
   }
 }
 
+type Rows<M extends Method> = { readonly [N in M]: Traits<N> }
+
 const withContent = (entry: NewMessage, change: ChangeChunk): NewMessage => ({
   ...entry,
   content: entry.content.map((chunk) => change(chunk, entry.givesContent === true)),
@@ -74,7 +77,24 @@ const nothing = (): readonly MessageId[] => []
 
 const leased = (requests: readonly DeliveryRequest[]): readonly MessageId[] => requests.map(({ message }) => message.id)
 
-export const METHODS: { readonly [M in Method]: Traits<M> } = {
+const OUTBOX: Rows<keyof OutboxStore> = {
+  subscribe: { room: 'neither', changes: nothing },
+  unsubscribe: { room: 'reserve', changes: nothing },
+  changeSecrets: { room: 'neither', changes: nothing },
+  configureSubscriptions: { room: 'reserve', changes: nothing },
+  subscriptions: { room: 'neither', changes: nothing },
+  wantedTypes: { room: 'neither', changes: nothing },
+  numberEvents: { room: 'neither', changes: nothing },
+  pullEvents: { room: 'neither', changes: nothing },
+  saveProgress: { room: 'reserve', changes: nothing },
+  parkedDue: { room: 'neither', changes: nothing },
+  settleParked: { room: 'reserve', changes: nothing },
+  replayEvents: { room: 'neither', changes: nothing },
+  recordEvents: { room: 'reserve', changes: nothing },
+  pruneEvents: { room: 'reserve', changes: nothing },
+}
+
+const OF_THE_STORE: Rows<Exclude<Method, keyof OutboxStore>> = {
   nextIds: { room: 'neither', changes: nothing },
   stage: {
     room: 'needs',
@@ -124,20 +144,6 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   },
   move: { room: 'neither', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
   tally: { room: 'neither', changes: nothing },
-  subscribe: { room: 'neither', changes: nothing },
-  unsubscribe: { room: 'reserve', changes: nothing },
-  changeSecrets: { room: 'neither', changes: nothing },
-  configureSubscriptions: { room: 'reserve', changes: nothing },
-  subscriptions: { room: 'neither', changes: nothing },
-  wantedTypes: { room: 'neither', changes: nothing },
-  numberEvents: { room: 'neither', changes: nothing },
-  pullEvents: { room: 'neither', changes: nothing },
-  saveProgress: { room: 'reserve', changes: nothing },
-  parkedDue: { room: 'neither', changes: nothing },
-  settleParked: { room: 'reserve', changes: nothing },
-  replayEvents: { room: 'neither', changes: nothing },
-  recordEvents: { room: 'reserve', changes: nothing },
-  pruneEvents: { room: 'reserve', changes: nothing },
   audit: { room: 'reserve', changes: nothing },
   beginOperation: { room: 'reserve', changes: nothing },
   endOperation: { room: 'reserve', changes: nothing },
@@ -178,6 +184,15 @@ export const METHODS: { readonly [M in Method]: Traits<M> } = {
   recordsTaken: { room: 'neither', changes: nothing },
 }
 
+/** The ports within a store, each with its methods. */
+const PORTS = { outbox: OUTBOX }
+
+type Port = keyof typeof PORTS
+
+export const METHODS: Rows<Method> = { ...OF_THE_STORE, ...OUTBOX }
+
+const isPort = (name: string): name is Port => Object.hasOwn(PORTS, name)
+
 /** Whether a member of a store is a method of the table. */
 export const isMethod = (name: string): name is Method => Object.hasOwn(METHODS, name)
 
@@ -210,29 +225,33 @@ export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promi
     <M extends Method>(method: M) =>
     (...args: Arguments[M]): Promise<Answers[M]> =>
       submit<M>({ method, args })
-  const methods = Object.fromEntries((Object.keys(METHODS) as Method[]).map((method) => [method, caller(method)]))
-  const { record, ...rest } = methods as unknown as Transported
-  return { ...rest, records: recordsOver(record) }
+  const callers = (rows: object) => Object.fromEntries((Object.keys(rows) as Method[]).map((method) => [method, caller(method)]))
+  const { record, ...methods } = callers(OF_THE_STORE) as unknown as Omit<Transported, keyof OutboxStore>
+  const ports: object = Object.fromEntries(Object.entries(PORTS).map(([port, rows]) => [port, callers(rows)]))
+  return { ...methods, ...(ports as Pick<MovableStore, Port>), records: recordsOver(record) }
 }
 
 /** Treatment of a call on a full disk. */
 export const roomOf = (call: Call): Room =>
   call.method === 'record' ? (recordCall(call.args).room ?? 'neither') : METHODS[call.method].room
 
-/** A store whose calls go through `around`, those of records as the method `record`. */
+/** A store whose calls, and those of its ports, go through `around`; the calls of records as the method `record`. */
 export function intercepted<S extends object>(
   store: S,
   around: (method: QueueMethod, args: readonly unknown[], perform: () => Promise<unknown>) => Promise<unknown>,
 ): S {
   const records = recordsOver((...call) => around('record', call, () => performed(store as Pick<QueueStore, 'records'>, call)))
-  return new Proxy(store, {
-    get: (target, name: keyof S & string) => {
-      if (name === 'records') return records
-      const method = target[name] as (...args: unknown[]) => Promise<unknown>
-      if (!isMethod(name)) return method.bind(target)
-      return (...args: unknown[]) => around(name as QueueMethod, args, () => method.apply(target, args))
-    },
-  })
+  const within = <P extends object>(port: P): P =>
+    new Proxy(port, {
+      get: (target, name: keyof P & string) => {
+        if (name === 'records') return records
+        if (isPort(name)) return within(target[name] as object)
+        const method = target[name] as (...args: unknown[]) => Promise<unknown>
+        if (!isMethod(name)) return method.bind(target)
+        return (...args: unknown[]) => around(name as QueueMethod, args, () => method.apply(target, args))
+      },
+    })
+  return within(store)
 }
 
 /** Applies a function to each chunk in the arguments of a call. */

@@ -20,7 +20,7 @@ import { isRefusal, nextStep, type NextStep, type TargetAnswer } from './answer-
 import type { SendEvents } from './target.ts'
 
 export interface EventSenderDeps {
-  readonly store: Pick<OutboxStore, 'subscriptions' | 'replayEvents' | 'pullEvents' | 'saveProgress' | 'parkedDue' | 'settleParked'>
+  readonly outbox: Pick<OutboxStore, 'subscriptions' | 'replayEvents' | 'pullEvents' | 'saveProgress' | 'parkedDue' | 'settleParked'>
   readonly clock: Clock
   readonly random: Pick<Random, 'draw'>
   readonly events: Pick<Events, 'emit'>
@@ -109,7 +109,7 @@ export class EventSender {
     try {
       do {
         this.#isAsked = false
-        const subscriptions = await this.#deps.store.subscriptions()
+        const subscriptions = await this.#deps.outbox.subscriptions()
         await this.#takeBack(subscriptions)
         this.#active.clear()
         this.#waiting.clear()
@@ -127,7 +127,7 @@ export class EventSender {
   async #takeBack(subscriptions: readonly Subscription[]): Promise<void> {
     for (const { name, progress } of subscriptions) {
       if (progress.why !== MOVED_ON || this.#owned.has(name)) continue
-      await this.#deps.store.replayEvents(name, { kind: 'waiting' })
+      await this.#deps.outbox.replayEvents(name, { kind: 'waiting' })
       this.#isAsked = true
     }
     this.#owned = new Set(subscriptions.map(({ name }) => name))
@@ -165,7 +165,7 @@ export class EventSender {
         this.#waiting.add(subscription.name)
         return this.#alarm.expect(progress.dueAt)
       }
-      const pulled = await this.#deps.store.pullEvents(subscription.name, READ_AT_ONCE)
+      const pulled = await this.#deps.outbox.pullEvents(subscription.name, READ_AT_ONCE)
       if (pulled === null) return
       const next = pulled.cursor === progress.cursor ? await this.#sendPulled(subscription, progress, pulled) : undefined
       // A replay has moved the subscription's position, so the subscription is read again.
@@ -264,20 +264,20 @@ export class EventSender {
   }
 
   async #save({ name }: Subscription, before: Progress, change: ProgressChange): Promise<Progress | undefined> {
-    return (await this.#deps.store.saveProgress(name, before.cursor, change)) ? change.progress : undefined
+    return (await this.#deps.outbox.saveProgress(name, before.cursor, change)) ? change.progress : undefined
   }
 
   /** Sends the parked events that an operator has requested again. */
   async #sendParked(subscription: Subscription): Promise<void> {
-    const { store, clock } = this.#deps
-    const retries = await store.parkedDue(subscription.name, READ_AT_ONCE)
+    const { outbox, clock } = this.#deps
+    const retries = await outbox.parkedDue(subscription.name, READ_AT_ONCE)
     const now = clock.now()
     const due = retries.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
     const next = retries[due.length]?.dueAt ?? null
     // The alarm drops all other expectations when it fires, and has none after a start.
     if (next !== null) this.#alarm.expect(next)
     if (due.length === 0) return
-    const pulled = await store.pullEvents(subscription.name, 1)
+    const pulled = await outbox.pullEvents(subscription.name, 1)
     if (pulled === null) return
     for (const one of due) if (!this.#isStopping) await this.#sendOneParked(subscription, pulled.epoch, one)
     // More events may be due than one read returns.
@@ -285,16 +285,16 @@ export class EventSender {
   }
 
   async #sendOneParked(subscription: Subscription, epoch: number, { event, tries: before }: ParkedEvent): Promise<void> {
-    const { store, clock, random } = this.#deps
+    const { outbox, clock, random } = this.#deps
     const { name } = subscription
     const answer = await this.#answerOf(subscription, [this.#json(epoch, event)])
     if (this.#isStopping && answer.kind === 'failed') return
     const tries = before + 1
     const next = nextStep(answer, { tries, refusals: 0, draw: random.draw(`parked ${name} ${event.seq} ${tries}`) })
-    if (next.kind === 'sent') return store.settleParked(name, event.seq, { kind: 'sent' })
+    if (next.kind === 'sent') return outbox.settleParked(name, event.seq, { kind: 'sent' })
     // A refused event is parked again; after connection trouble it is tried again.
     const dueAt = next.kind === 'wait' && !isRefusal(answer) ? clock.now() + next.wait : null
-    await store.settleParked(name, event.seq, { kind: 'refused', tries, answer: answer.text, dueAt })
+    await outbox.settleParked(name, event.seq, { kind: 'refused', tries, answer: answer.text, dueAt })
     if (dueAt !== null) this.#alarm.expect(dueAt)
   }
 

@@ -69,7 +69,7 @@ export class SubscriptionRefused extends Error {
 const NEW_SECRET = 'the secret was not shown: for another one, deferd webhook secret'
 
 export interface SubscriptionChangesDeps {
-  readonly store: Pick<QueueStore, 'subscribe' | 'unsubscribe' | 'changeSecrets' | 'replayEvents' | 'audit'>
+  readonly store: Pick<QueueStore, 'outbox' | 'audit'>
   readonly reader: Pick<QueueReader, 'allSubscriptions'>
   readonly clock: Pick<Clock, 'now'>
   /** Called after a change. */
@@ -87,14 +87,14 @@ export class SubscriptionChanges {
   async add({ name, who: by, secret: text, ...settings }: NewSubscriptionRequest): Promise<void> {
     const at = this.#deps.clock.now()
     const secrets = [{ secret: text, until: null }]
-    const added = await this.#deps.store.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by })
+    const added = await this.#deps.store.outbox.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by })
     if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: deferd webhook list shows all names`)
     await this.#record(by, 'webhook add', `${name} ${maskedTarget(settings.to)}`, `${NEW_SECRET} ${name}`)
   }
 
   /** Removes a subscription with its parked events. Rejects with SubscriptionRefused when no command has added it. */
   async remove({ name, who: by }: SubscriptionRemoval): Promise<void> {
-    if (!(await this.#deps.store.unsubscribe(name))) throw unknown(name)
+    if (!(await this.#deps.store.outbox.unsubscribe(name))) throw unknown(name)
     await this.#record(by, 'webhook remove', name)
   }
 
@@ -105,7 +105,7 @@ export class SubscriptionChanges {
     const until = now + overlap
     const known = (await reader.allSubscriptions()).find((one) => one.name === name)?.settings.secrets ?? []
     const old = known.map((one) => ({ ...one, until: Math.min(one.until ?? until, until) })).filter((one) => one.until > now)
-    if (!(await store.changeSecrets(name, [{ secret: text, until: null }, ...old]))) throw unknown(name)
+    if (!(await store.outbox.changeSecrets(name, [{ secret: text, until: null }, ...old]))) throw unknown(name)
     await this.#record(by, 'webhook secret', name, `${NEW_SECRET} ${name}`)
   }
 
@@ -114,7 +114,7 @@ export class SubscriptionChanges {
    * name.
    */
   async replay({ name, events, who: by }: ReplayRequest): Promise<number> {
-    const count = await this.#deps.store.replayEvents(name, replayOf(events, this.#deps.clock.now()))
+    const count = await this.#deps.store.outbox.replayEvents(name, replayOf(events, this.#deps.clock.now()))
     if (count === null) throw new SubscriptionRefused(`there is no subscription ${name}: deferd webhook list shows all names`)
     await this.#record(by, 'webhook replay', replayArguments(name, events).join(' '))
     return count

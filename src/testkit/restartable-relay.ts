@@ -129,8 +129,8 @@ export class RestartableRelay {
 
   async subscribe(name: string, settings: SubscriptionSettings): Promise<boolean> {
     const { store, clock } = this.#life
-    const added = await store.subscribe({ name, settings, at: clock.now(), by: 'test' })
-    await this.#relay.recorder.refresh(store)
+    const added = await store.outbox.subscribe({ name, settings, at: clock.now(), by: 'test' })
+    await this.#relay.recorder.refresh(store.outbox)
     this.#sendsEvents = true
     this.#sender ??= this.#startSender()
     return added
@@ -138,7 +138,7 @@ export class RestartableRelay {
 
   /** Queues events to be sent again, as a command does. Resolves with their number; null for an unknown subscription. */
   async replayEvents(name: string, replay: Replay): Promise<number | null> {
-    const count = await this.#life.store.replayEvents(name, replay)
+    const count = await this.#life.store.outbox.replayEvents(name, replay)
     this.#sender?.wake()
     return count
   }
@@ -147,7 +147,7 @@ export class RestartableRelay {
     const { config, seed, sendEvents } = this.#deps
     const { store, clock, events } = this.#life
     const sender = new EventSender({
-      store,
+      outbox: store.outbox,
       clock,
       events,
       random: seededRandom(seed),
@@ -159,7 +159,7 @@ export class RestartableRelay {
     })
     // The events are in the next transaction, so that they are stored when a later call has ended.
     const published = (): Promise<void> =>
-      store.numberEvents().then(
+      store.outbox.numberEvents().then(
         () => sender.wake(),
         () => sender.wake(),
       )
@@ -172,8 +172,11 @@ export class RestartableRelay {
   async #subscribe(): Promise<void> {
     const { store } = this.#queue
     const settings = [...this.#deps.config.events].map(([name, table]) => ({ name, settings: settingsOf(table) }))
-    await store.configureSubscriptions([...settings, { name: EVENTS_OF_WORLD, settings: settingsOf(ALL_EVENTS) }], this.#life.clock.now())
-    await this.#relay.recorder.refresh(store)
+    await store.outbox.configureSubscriptions(
+      [...settings, { name: EVENTS_OF_WORLD, settings: settingsOf(ALL_EVENTS) }],
+      this.#life.clock.now(),
+    )
+    await this.#relay.recorder.refresh(store.outbox)
   }
 
   async #saveClock(): Promise<void> {

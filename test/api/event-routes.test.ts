@@ -63,7 +63,7 @@ test('a client that is limited to destinations reads their events only', async (
 
 test('deleted events are told with their number, and before what is left', async () => {
   await world.fill(2, 'ok.example')
-  await world.queue.store.pruneEvents({ before: 0, count: 2 })
+  await world.queue.store.outbox.pruneEvents({ before: 0, count: 2 })
   const { events, next } = await ask('?after=0&limit=1')
   expect(events).toMatchObject([{ id: 'evt_0_1-4', type: 'events.lost', data: { from: 1, to: 4, count: 4 } }, { id: 'evt_0_5' }])
   expect(idsOf(await ask(`?after=${next}`))).toEqual(['evt_0_6'])
@@ -79,7 +79,7 @@ test.each(['evt_0_999', 'evt_zz_1', 'nonsense'])('the position %s is refused', a
 })
 
 test('without a subscription the answer says that no type is kept', async () => {
-  await world.queue.store.configureSubscriptions([], 0)
+  await world.queue.store.outbox.configureSubscriptions([], 0)
   expect(await ask('?after=0')).toMatchObject({ events: [], kept_types: [], next: cursorText(0, 0) })
 })
 
@@ -95,7 +95,7 @@ test('NDJSON has all events that are kept', async () => {
 test('a stream has the kept events, then each new one, and continues at Last-Event-ID', async () => {
   const { relay, store, clock } = world.queue
   const upkeep = new OutboxUpkeep({
-    store,
+    outbox: store.outbox,
     recorder: relay.recorder,
     clock,
     config: () => ({ ...relay.config, events: new Map([['app', ALL_EVENTS]]) }),

@@ -9,13 +9,13 @@ beforeEach(async () => {
   world = await ApiWorld.open('memory')
   const { store, clock } = world.queue
   const settings = { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/', types: ['message.*'] }
-  await store.subscribe({ name: 'app', settings, at: clock.now(), by: 'root' })
+  await store.outbox.subscribe({ name: 'app', settings, at: clock.now(), by: 'root' })
   await world.fill(2, 'ok.example')
 })
 afterEach(() => world.close())
 
 const save = (from: number, progress: Partial<Progress>, parked: readonly number[] = []) =>
-  world.queue.store.saveProgress('app', from, {
+  world.queue.store.outbox.saveProgress('app', from, {
     progress: { ...newProgress(progress.cursor ?? from), ...progress },
     told: null,
     parked: parked.map((seq) => ({ seq, tries: 6, at: world.queue.clock.now(), answer: '400 Bad Request' })),
@@ -48,7 +48,7 @@ test('parked events are read in pages', async () => {
 test('a replay has a dry run, its effect, and a record', async () => {
   const replay = (body: object, as = 'operator') => world.api.post('/subscriptions/app/replay', body, { as })
   await save(0, { cursor: 4, state: 'disabled', why: '410 Gone' }, [2])
-  const cursor = async () => (await world.queue.store.subscriptions()).find(({ name }) => name === 'app')?.progress
+  const cursor = async () => (await world.queue.store.outbox.subscriptions()).find(({ name }) => name === 'app')?.progress
   expect((await replay({ events: 'waiting', dry_run: true })).json).toMatchObject({
     events: 2,
     dry_run: true,
@@ -83,7 +83,7 @@ test('a replay has a dry run, its effect, and a record', async () => {
 
 test('a dry run counts what the replay does, wherever it begins', async () => {
   const { store, clock } = world.queue
-  await store.recordEvents(
+  await store.outbox.recordEvents(
     Array.from({ length: 40 }, (_, n) => ({ type: 'message.removed' as const, at: clock.now() + n * 60_000, data: '{}' })),
   )
   await world.queue.advance(40 * 60_000)

@@ -40,7 +40,7 @@ beforeEach(async () => {
       usedAt: NOW - MINUTE,
       failedAt: NOW - MINUTE,
     })
-    await store.subscribe({
+    await store.outbox.subscribe({
       name: 'app',
       settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' },
       at: NOW - HOUR,

@@ -346,9 +346,9 @@ export function movable(subject: () => Subject): void {
   test('subscriptions of another queue begin after the newest event, and are told what was left behind', async () => {
     const { store, reader } = subject()
     const secrets = (secret: string) => [{ secret, until: null }]
-    await store.subscribe({ name: 'own', settings: { ...SETTINGS, secrets: secrets('whsec_own') }, at: T0, by: 'op' })
-    await store.recordEvents([event('store.trouble'), event('store.recovered')])
-    while (await store.numberEvents());
+    await store.outbox.subscribe({ name: 'own', settings: { ...SETTINGS, secrets: secrets('whsec_own') }, at: T0, by: 'op' })
+    await store.outbox.recordEvents([event('store.trouble'), event('store.recovered')])
+    while (await store.outbox.numberEvents());
     const lost = { from: 4, to: 9, count: 5 }
     const moved = (name: string, more: Partial<MovedSubscription> = {}): MovedSubscription => ({
       name,
@@ -365,18 +365,18 @@ export function movable(subject: () => Subject): void {
       return (await reader.allSubscriptions()).find(({ name }) => name === 'app')
     }
     expect(await take(moved('app'), moved('own'))).toMatchObject({ owner: 'command', createdAt: T0 - 5, createdBy: 'them', behind: 0 })
-    await store.wantedTypes()
-    await store.recordEvents([event('store.trouble')])
-    while (await store.numberEvents());
+    await store.outbox.wantedTypes()
+    await store.outbox.recordEvents([event('store.trouble')])
+    while (await store.outbox.numberEvents());
     // The final step of the move, repeated.
     await take(moved('app', { lost }))
     expect(await take(moved('app', { lost }))).toMatchObject({ behind: 1, lost: [lost], settings: { types: ['store.*'] } })
-    expect(await store.pullEvents('app', 10)).toMatchObject({ lost, events: [{ type: 'store.trouble' }] })
+    expect(await store.outbox.pullEvents('app', 10)).toMatchObject({ lost, events: [{ type: 'store.trouble' }] })
     // This queue was left, and mail comes back.
     const away = { ...newProgress(2), state: 'disabled', why: MOVED_ON } as const
-    expect(await store.saveProgress('app', 2, { progress: away, told: null, parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] })).toBe(
-      true,
-    )
+    expect(
+      await store.outbox.saveProgress('app', 2, { progress: away, told: null, parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] }),
+    ).toBe(true)
     expect(await take(moved('app'))).toMatchObject({ behind: 0, parked: 0, lost: [], progress: newProgress(3) })
     const [own] = (await reader.allSubscriptions()).filter(({ name }) => name === 'own')
     expect(own).toMatchObject({ settings: { types: [], secrets: secrets('whsec_own') }, createdBy: 'op' })

@@ -32,18 +32,18 @@ const progressed = (cursor: number, more: Partial<Progress> = {}): ProgressChang
 
 export function outbox(subject: () => Subject): void {
   const subscribe = (name = 'app', settings: Partial<SubscriptionSettings> = {}) =>
-    subject().store.subscribe({ name, settings: { ...SETTINGS, ...settings }, at: T0, by: 'root' })
+    subject().store.outbox.subscribe({ name, settings: { ...SETTINGS, ...settings }, at: T0, by: 'root' })
   const numbered = async () => {
-    while (await subject().store.numberEvents());
+    while (await subject().store.outbox.numberEvents());
   }
   const pull = async (name = 'app', limit = 100) => {
     await numbered()
-    const pulled = await subject().store.pullEvents(name, limit)
+    const pulled = await subject().store.outbox.pullEvents(name, limit)
     if (pulled === null) throw new Error(`there is no subscription ${name}`)
     return pulled
   }
   const types = async (name = 'app') => (await pull(name)).events.map(({ type }) => type)
-  const record = (...kinds: readonly EventType[]) => subject().store.recordEvents(kinds.map((type, n) => event(type, [n], T0 + n)))
+  const record = (...kinds: readonly EventType[]) => subject().store.outbox.recordEvents(kinds.map((type, n) => event(type, [n], T0 + n)))
   const settle = (
     message: MessageId,
     recipients: Parameters<Subject['store']['settle']>[0]['recipients'],
@@ -62,7 +62,7 @@ export function outbox(subject: () => Subject): void {
     await store.enqueue({ ...mail(store), events: [event('message.accepted')] })
     await record('store.trouble')
     await numbered()
-    expect(await store.wantedTypes()).toEqual([])
+    expect(await store.outbox.wantedTypes()).toEqual([])
     expect(await reader.eventsAfter({ after: 0, limit: 10, filter: ANY_EVENT })).toMatchObject({
       first: 1,
       last: 0,
@@ -108,7 +108,7 @@ export function outbox(subject: () => Subject): void {
     const { store } = subject()
     await subscribe()
     const queued = (n: number, more: object = {}) => store.enqueue({ ...mail(store), events: [event('message.accepted', [n])], ...more })
-    const calls = [queued(1), store.pullEvents('app', 1), queued(2), queued(3, { recipients: [] }), queued(4)]
+    const calls = [queued(1), store.outbox.pullEvents('app', 1), queued(2), queued(3, { recipients: [] }), queued(4)]
     const settled = await Promise.allSettled(calls)
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
     expect((await pull()).events.map(({ seq, data }) => [seq, JSON.parse(data)])).toEqual([
@@ -121,23 +121,23 @@ export function outbox(subject: () => Subject): void {
   test('many events of one transaction are read, sent again, deleted and counted one by one', async () => {
     const { store, reader } = subject()
     await subscribe()
-    await store.recordEvents(Array.from({ length: 250 }, (_, n) => event('store.trouble', [n + 1], T0 + n + 1)))
+    await store.outbox.recordEvents(Array.from({ length: 250 }, (_, n) => event('store.trouble', [n + 1], T0 + n + 1)))
     const texts = (events: readonly { readonly seq: number; readonly at: number; readonly data: string }[]) =>
       events.map(({ seq, at, data }) => `${seq} ${at - T0} ${data}`)
     const expected = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `${from + n} ${from + n} [${from + n}]`)
     const whole = await pull('app', 1_000)
     expect([texts(whole.events), whole.through, whole.more]).toEqual([expected(1, 250), 250, false])
     const parked = [150, 151].map((seq) => ({ seq, tries: 6, at: T0, answer: '400' }))
-    await store.saveProgress('app', 0, { ...progressed(160), parked })
+    await store.outbox.saveProgress('app', 0, { ...progressed(160), parked })
     expect(await pull('app', 60)).toMatchObject({ cursor: 160, through: 220, more: true })
-    await store.pruneEvents({ before: T0 + 151, count: 1_000 })
+    await store.outbox.pruneEvents({ before: T0 + 151, count: 1_000 })
     expect((await reader.parkedEvents('app', { after: 0, limit: 10 })).map(({ event: { seq, data } }) => [seq, data])).toEqual([
       [151, '[151]'],
     ])
     const page = await reader.eventsAfter({ after: 0, limit: 60, filter: ANY_EVENT })
     expect([page.first, page.last, page.through, texts(page.events)]).toEqual([151, 250, 210, expected(151, 210)])
-    expect(await store.replayEvents('app', { kind: 'since', at: T0 + 201 })).toBe(90)
-    expect(await store.replayEvents('app', { kind: 'since', at: T0 + 151 })).toBe(100)
+    expect(await store.outbox.replayEvents('app', { kind: 'since', at: T0 + 201 })).toBe(90)
+    expect(await store.outbox.replayEvents('app', { kind: 'since', at: T0 + 151 })).toBe(100)
     expect(await pull()).toMatchObject({ cursor: 150, lost: { from: 150, to: 150, count: 1 }, events: { length: 100 } })
   })
 
@@ -211,16 +211,21 @@ export function outbox(subject: () => Subject): void {
     const { store } = subject()
     await subscribe('app', { types: ['recipient.*'] })
     expect(await subscribe('app')).toBe(false)
-    expect(await store.wantedTypes()).toEqual(['recipient.delivered', 'recipient.deferred', 'recipient.bounced', 'recipient.expired'])
+    expect(await store.outbox.wantedTypes()).toEqual([
+      'recipient.delivered',
+      'recipient.deferred',
+      'recipient.bounced',
+      'recipient.expired',
+    ])
     await record('recipient.bounced', 'notice.sent')
     await subscribe('second', { types: ['notice.sent'] })
     await record('notice.sent', 'recipient.expired', 'store.trouble')
     expect(await types()).toEqual(['recipient.bounced', 'recipient.expired'])
     expect(await types('second')).toEqual(['notice.sent'])
-    expect(await store.unsubscribe('app')).toBe(true)
-    expect(await store.unsubscribe('app')).toBe(false)
-    expect(await store.pullEvents('app', 1)).toBeNull()
-    expect(await store.wantedTypes()).toEqual(['notice.sent'])
+    expect(await store.outbox.unsubscribe('app')).toBe(true)
+    expect(await store.outbox.unsubscribe('app')).toBe(false)
+    expect(await store.outbox.pullEvents('app', 1)).toBeNull()
+    expect(await store.outbox.wantedTypes()).toEqual(['notice.sent'])
     await record('recipient.bounced', 'notice.sent')
     expect(await types('second')).toEqual(['notice.sent', 'notice.sent'])
   })
@@ -228,7 +233,7 @@ export function outbox(subject: () => Subject): void {
   test('filters select by destination and sender', async () => {
     const { store } = subject()
     await subscribe('app', { destinations: ['*.example'], senders: ['app@*'] })
-    await store.recordEvents([
+    await store.outbox.recordEvents([
       event('recipient.bounced', ['Q1', 'APP@us.example', 'ann@far.example', 'far.example']),
       event('recipient.bounced', ['Q2', 'other@us.example', 'ann@far.example', 'far.example']),
       event('recipient.bounced', ['Q3', 'app@us.example', 'ann@far.test', 'far.test']),
@@ -244,11 +249,11 @@ export function outbox(subject: () => Subject): void {
     await record('store.trouble', 'store.recovered', 'store.trouble')
     expect(await pull('app', 2)).toMatchObject({ cursor: 0, through: 2, more: true })
     const lastAnswer = { at: T0, ok: true, text: '200 OK' }
-    expect(await store.saveProgress('app', 0, progressed(2, { lastAnswer }))).toBe(true)
-    expect(await store.saveProgress('app', 0, progressed(3))).toBe(false)
-    expect(await store.saveProgress('other', 0, progressed(3))).toBe(false)
+    expect(await store.outbox.saveProgress('app', 0, progressed(2, { lastAnswer }))).toBe(true)
+    expect(await store.outbox.saveProgress('app', 0, progressed(3))).toBe(false)
+    expect(await store.outbox.saveProgress('other', 0, progressed(3))).toBe(false)
     expect(await pull()).toMatchObject({ cursor: 2, events: [{ seq: 3 }], through: 3, more: false })
-    await store.saveProgress('app', 2, progressed(2, { tries: 2, refusals: 1, dueAt: T0 + MIN, state: 'disabled', why: '410 Gone' }))
+    await store.outbox.saveProgress('app', 2, progressed(2, { tries: 2, refusals: 1, dueAt: T0 + MIN, state: 'disabled', why: '410 Gone' }))
     const [view] = await reader.allSubscriptions()
     expect(view).toMatchObject({ name: 'app', owner: 'command', createdBy: 'root', behind: 1, oldestAt: T0 + 2, parked: 0, lost: [] })
     expect(view?.progress).toEqual({
@@ -266,34 +271,34 @@ export function outbox(subject: () => Subject): void {
   test('a disabled subscription is enabled by a replay, and by a new target of its table', async () => {
     const { store } = subject()
     const entry = (to: string) => ({ name: 'app', settings: { ...SETTINGS, to } })
-    await store.configureSubscriptions([entry('https://old.example/')], T0)
+    await store.outbox.configureSubscriptions([entry('https://old.example/')], T0)
     await record('store.trouble', 'store.recovered')
     await numbered()
     const lastAnswer = { at: T0, ok: false, text: '410 Gone' }
     const disabled = { state: 'disabled', why: '410 Gone', tries: 2, refusals: 2, dueAt: T0 + MIN, lastAnswer } as const
     let from = 0
     const disable = async (cursor: number): Promise<void> => {
-      await store.saveProgress('app', from, progressed(cursor, disabled))
+      await store.outbox.saveProgress('app', from, progressed(cursor, disabled))
       from = cursor
     }
     const progress = async () => (await subject().reader.allSubscriptions())[0]?.progress
     const enabled = (cursor: number) => ({ ...newProgress(cursor), lastAnswer })
     await disable(1)
-    expect(await store.replayEvents('app', { kind: 'waiting' })).toBe(1)
+    expect(await store.outbox.replayEvents('app', { kind: 'waiting' })).toBe(1)
     expect(await progress()).toEqual(enabled(1))
     await disable(1)
-    expect(await store.replayEvents('app', { kind: 'parked', at: T0 })).toBe(0)
+    expect(await store.outbox.replayEvents('app', { kind: 'parked', at: T0 })).toBe(0)
     expect(await progress()).toEqual(enabled(1))
     await disable(2)
-    expect(await store.replayEvents('app', { kind: 'since', at: 0 })).toBe(2)
+    expect(await store.outbox.replayEvents('app', { kind: 'since', at: 0 })).toBe(2)
     expect(await progress()).toEqual(enabled(0))
     from = 0
     await disable(2)
-    await store.configureSubscriptions([entry('https://old.example/')], T0)
+    await store.outbox.configureSubscriptions([entry('https://old.example/')], T0)
     expect(await progress()).toMatchObject(disabled)
-    await store.configureSubscriptions([entry('https://new.example/')], T0)
+    await store.outbox.configureSubscriptions([entry('https://new.example/')], T0)
     expect(await progress()).toEqual(enabled(2))
-    expect(await store.replayEvents('other', { kind: 'waiting' })).toBeNull()
+    expect(await store.outbox.replayEvents('other', { kind: 'waiting' })).toBeNull()
   })
 
   test('a parked event stays until it is sent, and the stream goes on', async () => {
@@ -302,18 +307,18 @@ export function outbox(subject: () => Subject): void {
     await record('store.trouble', 'store.recovered')
     await numbered()
     const parked = [{ seq: 1, tries: 6, at: T0 + 1, answer: '400 Bad Request' }]
-    await store.saveProgress('app', 0, { ...progressed(1), parked })
+    await store.outbox.saveProgress('app', 0, { ...progressed(1), parked })
     expect((await pull()).events).toMatchObject([{ seq: 2 }])
-    expect(await store.parkedDue('app', 10)).toEqual([])
+    expect(await store.outbox.parkedDue('app', 10)).toEqual([])
     const one = { event: { seq: 1, type: 'store.trouble' }, tries: 6, parkedAt: T0 + 1, dueAt: null, answer: '400 Bad Request' }
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toMatchObject([one])
-    expect(await store.replayEvents('app', { kind: 'parked', at: T0 + 2 })).toBe(1)
-    expect(await store.parkedDue('app', 10)).toMatchObject([{ ...one, dueAt: T0 + 2 }])
-    await store.settleParked('app', 1, { kind: 'refused', tries: 7, answer: '422', dueAt: null })
-    expect(await store.parkedDue('app', 10)).toEqual([])
+    expect(await store.outbox.replayEvents('app', { kind: 'parked', at: T0 + 2 })).toBe(1)
+    expect(await store.outbox.parkedDue('app', 10)).toMatchObject([{ ...one, dueAt: T0 + 2 }])
+    await store.outbox.settleParked('app', 1, { kind: 'refused', tries: 7, answer: '422', dueAt: null })
+    expect(await store.outbox.parkedDue('app', 10)).toEqual([])
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toMatchObject([{ tries: 7, answer: '422' }])
     expect(await reader.allSubscriptions()).toMatchObject([{ parked: 1 }])
-    await store.settleParked('app', 1, { kind: 'sent' })
+    await store.outbox.settleParked('app', 1, { kind: 'sent' })
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toEqual([])
   })
 
@@ -323,18 +328,18 @@ export function outbox(subject: () => Subject): void {
     await record('store.trouble', 'store.recovered', 'store.trouble')
     await numbered()
     const parked = [1, 2, 3].map((seq) => ({ seq, tries: 6, at: T0, answer: '400' }))
-    await store.saveProgress('app', 0, { ...progressed(3), parked })
+    await store.outbox.saveProgress('app', 0, { ...progressed(3), parked })
     for (const [seq, dueAt] of [
       [1, T0 + 2 * MIN],
       [3, T0 + MIN],
     ] as const) {
-      await store.settleParked('app', seq, { kind: 'refused', tries: 7, answer: 'connection refused', dueAt })
+      await store.outbox.settleParked('app', seq, { kind: 'refused', tries: 7, answer: 'connection refused', dueAt })
     }
-    expect((await store.parkedDue('app', 10)).map((one) => [one.event.seq, one.dueAt])).toEqual([
+    expect((await store.outbox.parkedDue('app', 10)).map((one) => [one.event.seq, one.dueAt])).toEqual([
       [3, T0 + MIN],
       [1, T0 + 2 * MIN],
     ])
-    expect(await store.parkedDue('app', 1)).toMatchObject([{ event: { seq: 3 } }])
+    expect(await store.outbox.parkedDue('app', 1)).toMatchObject([{ event: { seq: 3 } }])
   })
 
   test('events since a time are sent again under their numbers', async () => {
@@ -342,13 +347,13 @@ export function outbox(subject: () => Subject): void {
     await subscribe()
     await record('store.trouble', 'store.recovered', 'store.trouble')
     await numbered()
-    await store.saveProgress('app', 0, { ...progressed(3), parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] })
-    expect(await store.replayEvents('app', { kind: 'since', at: T0 + 1 })).toBe(2)
+    await store.outbox.saveProgress('app', 0, { ...progressed(3), parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] })
+    expect(await store.outbox.replayEvents('app', { kind: 'since', at: T0 + 1 })).toBe(2)
     expect(await pull()).toMatchObject({ cursor: 1, events: [{ seq: 2 }, { seq: 3 }] })
-    expect(await store.replayEvents('app', { kind: 'since', at: T0 + MIN })).toBe(2)
-    expect(await store.replayEvents('app', { kind: 'since', at: 0 })).toBe(3)
-    expect(await store.replayEvents('other', { kind: 'since', at: 0 })).toBeNull()
-    expect(await store.replayEvents('other', { kind: 'parked', at: 0 })).toBeNull()
+    expect(await store.outbox.replayEvents('app', { kind: 'since', at: T0 + MIN })).toBe(2)
+    expect(await store.outbox.replayEvents('app', { kind: 'since', at: 0 })).toBe(3)
+    expect(await store.outbox.replayEvents('other', { kind: 'since', at: 0 })).toBeNull()
+    expect(await store.outbox.replayEvents('other', { kind: 'parked', at: 0 })).toBeNull()
   })
 
   test('deleted events are counted as lost for each subscription that has not had them', async () => {
@@ -359,10 +364,10 @@ export function outbox(subject: () => Subject): void {
     await subscribe('pulls', { to: '' })
     await record('recipient.bounced', 'store.trouble', 'recipient.bounced', 'store.recovered', 'recipient.bounced', 'store.trouble')
     await numbered()
-    await store.saveProgress('app', 0, { ...progressed(2), parked: [{ seq: 1, tries: 6, at: T0, answer: '400' }] })
-    await store.saveProgress('done', 0, progressed(6))
-    expect(await store.pruneEvents(NO_LIMIT)).toEqual({ more: false })
-    await store.pruneEvents({ before: 0, count: 2 })
+    await store.outbox.saveProgress('app', 0, { ...progressed(2), parked: [{ seq: 1, tries: 6, at: T0, answer: '400' }] })
+    await store.outbox.saveProgress('done', 0, progressed(6))
+    expect(await store.outbox.pruneEvents(NO_LIMIT)).toEqual({ more: false })
+    await store.outbox.pruneEvents({ before: 0, count: 2 })
     expect(await pull()).toMatchObject({ cursor: 4, lost: { from: 1, to: 4, count: 3 }, events: [{ seq: 5 }, { seq: 6 }] })
     expect(await pull('bounces')).toMatchObject({ cursor: 4, lost: { from: 1, to: 3, count: 2 }, events: [{ seq: 5 }], through: 6 })
     expect(await pull('done')).toMatchObject({ cursor: 6, lost: null, events: [] })
@@ -380,13 +385,13 @@ export function outbox(subject: () => Subject): void {
     await subscribe()
     await record('store.trouble', 'store.recovered', 'store.trouble', 'store.recovered', 'store.trouble')
     await numbered()
-    await store.pruneEvents({ before: T0 + 1, count: 1_000 })
-    await store.pruneEvents({ before: T0 + 2, count: 1_000 })
+    await store.outbox.pruneEvents({ before: T0 + 1, count: 1_000 })
+    await store.outbox.pruneEvents({ before: T0 + 2, count: 1_000 })
     const told = { from: 1, to: 2, count: 2 }
     expect((await pull()).lost).toEqual(told)
-    await store.pruneEvents({ before: T0 + 3, count: 1_000 })
+    await store.outbox.pruneEvents({ before: T0 + 3, count: 1_000 })
     expect(await pull()).toMatchObject({ lost: told, cursor: 3 })
-    expect(await store.saveProgress('app', 3, { ...progressed(3), told })).toBe(true)
+    expect(await store.outbox.saveProgress('app', 3, { ...progressed(3), told })).toBe(true)
     const { lost, events } = await pull()
     expect([lost, events.map(({ seq }) => seq)]).toEqual([{ from: 3, to: 3, count: 1 }, [4, 5]])
   })
@@ -396,7 +401,7 @@ export function outbox(subject: () => Subject): void {
     await subscribe()
     await record('store.trouble', 'store.recovered')
     await numbered()
-    await store.pruneEvents({ before: T0 + MIN, count: 0 })
+    await store.outbox.pruneEvents({ before: T0 + MIN, count: 0 })
     await record('store.trouble')
     expect((await pull()).events.map(({ seq }) => seq)).toEqual([2, 3])
   })
@@ -405,25 +410,25 @@ export function outbox(subject: () => Subject): void {
     const { store, reader } = subject()
     await subscribe('taken')
     const entry = (name: string, more: Partial<SubscriptionSettings> = {}) => ({ name, settings: { ...SETTINGS, ...more } })
-    expect(await store.configureSubscriptions([entry('log', { to: 'stdout' }), entry('taken'), entry('old')], T0)).toEqual(['taken'])
+    expect(await store.outbox.configureSubscriptions([entry('log', { to: 'stdout' }), entry('taken'), entry('old')], T0)).toEqual(['taken'])
     await record('store.trouble')
     await numbered()
-    await store.saveProgress('log', 0, progressed(1))
+    await store.outbox.saveProgress('log', 0, progressed(1))
     expect(await subscribe('log')).toBe(false)
-    expect(await store.unsubscribe('log')).toBe(false)
-    expect(await store.changeSecrets('log', [])).toBe(false)
+    expect(await store.outbox.unsubscribe('log')).toBe(false)
+    expect(await store.outbox.changeSecrets('log', [])).toBe(false)
     const secrets = [{ secret: 'whsec_AA==', until: null }]
-    expect(await store.changeSecrets('taken', secrets)).toBe(true)
-    await store.configureSubscriptions([entry('log', { to: 'file:/log' })], T0 + 1)
+    expect(await store.outbox.changeSecrets('taken', secrets)).toBe(true)
+    await store.outbox.configureSubscriptions([entry('log', { to: 'file:/log' })], T0 + 1)
     expect((await reader.allSubscriptions()).map(({ name, owner, createdBy }) => [name, owner, createdBy])).toEqual([
       ['log', 'configuration', ''],
       ['taken', 'command', 'root'],
     ])
-    const [log, taken] = await store.subscriptions()
+    const [log, taken] = await store.outbox.subscriptions()
     expect(log).toMatchObject({ settings: { to: 'file:/log' }, createdAt: T0, progress: { cursor: 1 } })
     expect(taken?.settings.secrets).toEqual(secrets)
-    expect(await store.configureSubscriptions([], T0)).toEqual([])
-    expect((await store.subscriptions()).map(({ name }) => name)).toEqual(['taken'])
+    expect(await store.outbox.configureSubscriptions([], T0)).toEqual([])
+    expect((await store.outbox.subscriptions()).map(({ name }) => name)).toEqual(['taken'])
   })
 }
 
@@ -436,30 +441,30 @@ export function outboxAcrossRestarts(subject: () => Subject, replace: (next: Sub
 
   test('events, positions and parked events survive a crash', async () => {
     const { store } = subject()
-    await store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
-    await store.recordEvents([event('store.trouble'), event('store.recovered'), event('store.trouble')])
-    while (await store.numberEvents());
-    const { epoch } = (await store.pullEvents('app', 1)) ?? {}
-    await store.saveProgress('app', 0, { ...progressed(2), parked: [{ seq: 1, tries: 6, at: T0, answer: '400' }] })
+    await store.outbox.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    await store.outbox.recordEvents([event('store.trouble'), event('store.recovered'), event('store.trouble')])
+    while (await store.outbox.numberEvents());
+    const { epoch } = (await store.outbox.pullEvents('app', 1)) ?? {}
+    await store.outbox.saveProgress('app', 0, { ...progressed(2), parked: [{ seq: 1, tries: 6, at: T0, answer: '400' }] })
     await restart()
     const next = subject().store
-    await next.recordEvents([event('store.recovered')])
-    while (await next.numberEvents());
-    expect(await next.pullEvents('app', 10)).toMatchObject({ epoch, cursor: 2, events: [{ seq: 3 }, { seq: 4 }] })
+    await next.outbox.recordEvents([event('store.recovered')])
+    while (await next.outbox.numberEvents());
+    expect(await next.outbox.pullEvents('app', 10)).toMatchObject({ epoch, cursor: 2, events: [{ seq: 3 }, { seq: 4 }] })
     expect(await subject().reader.parkedEvents('app', { after: 0, limit: 10 })).toMatchObject([{ event: { seq: 1 } }])
   })
 
   test('a message that was in delivery too often has an event at the next start', async () => {
     const { store } = subject()
-    await store.subscribe({ name: 'app', settings: { ...SETTINGS, types: ['message.quarantined'] }, at: T0, by: 'root' })
+    await store.outbox.subscribe({ name: 'app', settings: { ...SETTINGS, types: ['message.quarantined'] }, at: T0, by: 'root' })
     await queue(store, { leased: true })
     for (let crashes = 0; crashes < 9 && subject().quarantined.length === 0; crashes++) {
       await restart()
       await claim(subject().store, T0)
       await subject().store.claimSuspect(T0)
     }
-    while (await subject().store.numberEvents());
-    const pulled = await subject().store.pullEvents('app', 10)
+    while (await subject().store.outbox.numberEvents());
+    const pulled = await subject().store.outbox.pullEvents('app', 10)
     expect(pulled?.events.map(({ type }) => type)).toEqual(['message.quarantined'])
   })
 }

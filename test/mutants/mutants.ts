@@ -33,7 +33,7 @@ export const MUTANTS: readonly Mutant[] = [
     'events outside their transaction',
     'queue/scheduler/settlement-writer.ts',
     'const complete = recorded === undefined ? settlement : { ...settlement, events: recorded }',
-    'const complete = settlement\n    if (recorded !== undefined) void store.recordEvents(recorded)',
+    'const complete = settlement\n    if (recorded !== undefined) void store.outbox.recordEvents(recorded)',
   ),
   mutant(
     'an expiry without an attempt has no event',

@@ -34,9 +34,9 @@ function upkeepOf({ events: tables = {}, limit = 1_000, store: wrapped = (one) =
     events: new Map(Object.entries(tables).map(([name, table]) => [name, { ...ALL_EVENTS, ...table }])),
   }
   const recorder = new EventRecorder(clock)
-  const outbox = new OutboxUpkeep({ store: wrapped(store), recorder, clock, config: () => settings, events, isShared: false })
+  const outbox = new OutboxUpkeep({ outbox: wrapped(store).outbox, recorder, clock, config: () => settings, events, isShared: false })
   onTestFinished(() => outbox.stop())
-  const record = async () => store.recordEvents(recorder.of({ kind: 'store-recovered' }) ?? [])
+  const record = async () => store.outbox.recordEvents(recorder.of({ kind: 'store-recovered' }) ?? [])
   const kept = async () => (await reader.eventsAfter({ after: 0, limit: 10_000, filter: ANY_EVENT })).events.map(({ seq }) => seq)
   const advance = (time: number) => driver.runUntil(machine.now() + time)
   return { outbox, recorder, store, reader, settings, notes, record, kept, advance }
@@ -44,18 +44,18 @@ function upkeepOf({ events: tables = {}, limit = 1_000, store: wrapped = (one) =
 
 test('the tables of the configuration become subscriptions, and change with it', async () => {
   const { outbox, recorder, store, settings, notes } = upkeepOf({ events: { app: { types: ['store.*'] }, taken: {} } })
-  await store.subscribe({ name: 'taken', settings: settingsOf(ALL_EVENTS), at: 0, by: 'root' })
+  await store.outbox.subscribe({ name: 'taken', settings: settingsOf(ALL_EVENTS), at: 0, by: 'root' })
   await outbox.start()
   expect(notes).toEqual([expect.stringContaining('[events.taken] has no effect, because a subscription by command has the name')])
-  expect((await store.subscriptions()).map(({ name, owner }) => [name, owner])).toEqual([
+  expect((await store.outbox.subscriptions()).map(({ name, owner }) => [name, owner])).toEqual([
     ['app', 'configuration'],
     ['taken', 'command'],
   ])
   expect(recorder.isIdle).toBe(false)
-  await store.unsubscribe('taken')
+  await store.outbox.unsubscribe('taken')
   settings.events.clear()
   await outbox.configure()
-  expect(await store.subscriptions()).toEqual([])
+  expect(await store.outbox.subscriptions()).toEqual([])
   expect(recorder.isIdle).toBe(true)
 })
 

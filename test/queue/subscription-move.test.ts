@@ -20,16 +20,16 @@ const WEBHOOK = { ...SETTINGS, types: ['store.*', 'notice.sent'], secrets: [{ se
 async function prepare(source: Place): Promise<void> {
   const { store, close } = await source.open('fill')
   await queue(store)
-  await store.subscribe({ name: 'app', settings: WEBHOOK, at: T0, by: 'op' })
-  await store.configureSubscriptions([{ name: 'table', settings: SETTINGS }], T0)
-  await store.wantedTypes()
+  await store.outbox.subscribe({ name: 'app', settings: WEBHOOK, at: T0, by: 'op' })
+  await store.outbox.configureSubscriptions([{ name: 'table', settings: SETTINGS }], T0)
+  await store.outbox.wantedTypes()
   const types = ['store.trouble', 'store.recovered', 'destination.revived', 'store.trouble', 'notice.sent'] as const
-  await store.recordEvents(types.map((type, n) => event(type, [], T0 + n)))
-  while (await store.numberEvents());
+  await store.outbox.recordEvents(types.map((type, n) => event(type, [], T0 + n)))
+  while (await store.outbox.numberEvents());
   const lastAnswer = { at: T0, ok: false, text: '503' }
   // A target that fails is not waited for.
   const progress = { ...newProgress(2), tries: 1, dueAt: T0, lastAnswer }
-  await store.saveProgress('app', 0, { progress, told: null, parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] })
+  await store.outbox.saveProgress('app', 0, { progress, told: null, parked: [{ seq: 2, tries: 6, at: T0, answer: '400' }] })
   await close()
 }
 

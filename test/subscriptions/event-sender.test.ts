@@ -7,6 +7,7 @@ import { ALL_EVENTS, settingsOf } from '../../src/outbox/configured-subscription
 import type { NodeTable } from '../../src/store/membership/node-table.ts'
 import { SHARDS } from '../../src/store/membership/shards.ts'
 import { joinMemoryQueue } from '../support/memory-node-table.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
 import { MOVED_ON } from '../../src/store/outbox/moved-subscription.ts'
@@ -39,7 +40,7 @@ function sharedQueue() {
       return OK
     }
     const events = new Events(() => clock.wall.now())
-    const parts = { store, clock, events, random: seededRandom(1), send, secretsOf: () => [], obstacle: () => null }
+    const parts = { outbox: store.outbox, clock, events, random: seededRandom(1), send, secretsOf: () => [], obstacle: () => null }
     const sender = new EventSender({ ...parts, isShared: true })
     onTestFinished(() => sender.stop())
     const takeOver = async ({ me }: NodeTable): Promise<void> => {
@@ -59,8 +60,11 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   const driver = new TimeDriver(machine, {})
   const { store: queue, reader } = openMemoryStore()
   let looks = 0
-  const store = Object.assign(Object.create(queue) as typeof queue, { subscriptions: () => (looks++, queue.subscriptions()) })
-  await store.subscribe({ name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
+  const store = intercepted(queue, (method, _, perform) => {
+    if (method === 'subscriptions') looks++
+    return perform()
+  })
+  await store.outbox.subscribe({ name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
   const sent: { readonly at: number; readonly type: string; readonly id: string; readonly data: unknown }[] = []
   const notes: string[] = []
   const events = new Events(() => clock.wall.now())
@@ -68,7 +72,7 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   const started = clock.now()
   const state = { obstacle }
   const sender = new EventSender({
-    store,
+    outbox: store.outbox,
     clock,
     events,
     random: seededRandom(1),
@@ -81,8 +85,8 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
     isShared: false,
   })
   onTestFinished(() => sender.stop())
-  const record = (...types: readonly EventType[]) => store.recordEvents(types.map((type) => ({ type, at: clock.now(), data: '[]' })))
-  const lose = (count: number) => store.pruneEvents({ before: 0, count })
+  const record = (...types: readonly EventType[]) => store.outbox.recordEvents(types.map((type) => ({ type, at: clock.now(), data: '[]' })))
+  const lose = (count: number) => store.outbox.pruneEvents({ before: 0, count })
   return {
     sender,
     clock,
@@ -126,16 +130,16 @@ test('a loss that is not taken is told again with its id; what was lost meanwhil
   expect(new Set(sent.slice(0, 3).map(({ id }) => id)).size).toBe(1)
   expect(sent.slice(2).map(({ data }) => data)).toEqual([{ from: 1, to: 2, count: 2 }, { from: 3, to: 4, count: 2 }, { destination: null }])
   expect(new Set(sent.slice(2).map(({ at }) => at)).size).toBe(1)
-  expect((await store.subscriptions())[0]?.progress).toMatchObject({ tries: 0, dueAt: null, cursor: 5 })
+  expect((await store.outbox.subscriptions())[0]?.progress).toMatchObject({ tries: 0, dueAt: null, cursor: 5 })
 })
 
 test('a loss without events behind it is told again after a failure', async () => {
   const { sender, sent, record, store, lose, advance } = await senderOf({ answers: [DOWN] })
   await record('store.trouble', 'store.recovered')
   await lose(1)
-  const [subscription] = await store.subscriptions()
+  const [subscription] = await store.outbox.subscriptions()
   if (subscription === undefined) throw new Error('there is no subscription')
-  await store.saveProgress('app', 1, { progress: { ...subscription.progress, cursor: 2 }, told: null, parked: [] })
+  await store.outbox.saveProgress('app', 1, { progress: { ...subscription.progress, cursor: 2 }, told: null, parked: [] })
   sender.start()
   await advance(MINUTE)
   expect(sent.map(({ type }) => type)).toEqual(['events.lost', 'events.lost'])
@@ -150,7 +154,7 @@ test('nothing is sent that this node must not send, and the log says why once', 
   sender.wake()
   await advance(SECOND)
   expect([sent, notes]).toEqual([[], ['events.app: its table differs']])
-  expect((await store.pullEvents('app', 10))?.events).toHaveLength(1)
+  expect((await store.outbox.pullEvents('app', 10))?.events).toHaveLength(1)
   state.obstacle = null
   sender.wake()
   await advance(SECOND)
@@ -172,7 +176,7 @@ test('a target that hangs holds up no event of mail, and is told how many it mis
   expect(sent.map(({ type }) => type)).toEqual(['message.accepted', 'events.lost', ...Array.from({ length: 10 }, () => 'message.removed')])
   // The event that was being sent was deleted, too.
   expect(sent[1]?.data).toEqual({ from: 1, to: 21, count: 21 })
-  expect((await store.subscriptions())[0]?.progress.cursor).toBe(31)
+  expect((await store.outbox.subscriptions())[0]?.progress.cursor).toBe(31)
 })
 
 test('new events lead to no call of the store while the target hangs, or is tried later', async () => {
@@ -205,8 +209,8 @@ test('a subscription that is gone while it waits holds up no other one', async (
   await record('message.accepted')
   sender.start()
   await advance(10)
-  await store.subscribe({ name: 'other', settings: { ...settingsOf(ALL_EVENTS), to: 'https://other.example/' }, at: 0, by: 'root' })
-  await store.unsubscribe('app')
+  await store.outbox.subscribe({ name: 'other', settings: { ...settingsOf(ALL_EVENTS), to: 'https://other.example/' }, at: 0, by: 'root' })
+  await store.outbox.unsubscribe('app')
   sender.wake()
   await advance(10)
   expect(sent).toHaveLength(1)
@@ -219,12 +223,12 @@ test('a subscription that is gone while it waits holds up no other one', async (
 test('parked events are tried again when they are due, though the sender was started before', async () => {
   const { sender, clock, sent, record, advance, store } = await senderOf()
   await record('store.trouble', 'store.recovered')
-  const [subscription] = await store.subscriptions()
+  const [subscription] = await store.outbox.subscriptions()
   if (subscription === undefined) throw new Error('there is no subscription')
   const parked = [1, 2].map((seq) => ({ seq, tries: 6, at: 0, answer: '400 Bad Request' }))
-  await store.saveProgress('app', 0, { progress: { ...subscription.progress, cursor: 2 }, told: null, parked })
+  await store.outbox.saveProgress('app', 0, { progress: { ...subscription.progress, cursor: 2 }, told: null, parked })
   for (const [seq, wait] of [2 * MINUTE, MINUTE].entries()) {
-    await store.settleParked('app', seq + 1, { kind: 'refused', tries: 7, answer: DOWN.text, dueAt: clock.now() + wait })
+    await store.outbox.settleParked('app', seq + 1, { kind: 'refused', tries: 7, answer: DOWN.text, dueAt: clock.now() + wait })
   }
   sender.start()
   await advance(3 * MINUTE)
@@ -241,8 +245,8 @@ test('a node takes a subscription over while it starts, and repeats the event wh
   const { join, advance } = sharedQueue()
   const a = join('a', { hangs: true })
   await a.nodes.takeShards(SHARDS)
-  await a.store.subscribe(HOOK)
-  await a.store.recordEvents(TWO)
+  await a.store.outbox.subscribe(HOOK)
+  await a.store.outbox.recordEvents(TWO)
   a.sender.start()
   await advance(SECOND)
   expect(a.sent).toEqual(['store.trouble evt_0_1'])
@@ -259,7 +263,7 @@ test('a node takes a subscription over while it starts, and repeats the event wh
 test('what an interrupted move has disabled is enabled at the next start', async () => {
   const { sender, store, sent, record, advance } = await senderOf()
   const progress = { ...newProgress(0), state: 'disabled', why: MOVED_ON } as const
-  await store.saveProgress('app', 0, { progress, told: null, parked: [] })
+  await store.outbox.saveProgress('app', 0, { progress, told: null, parked: [] })
   await record('store.trouble')
   sender.start()
   await advance(SECOND)
@@ -270,15 +274,15 @@ test('what the final step of a move has disabled is enabled when its node has en
   const { join, advance } = sharedQueue()
   const a = join('a')
   await a.nodes.takeShards(SHARDS)
-  await a.store.subscribe(HOOK)
-  await a.store.subscribe({ ...HOOK, name: 'gone' })
+  await a.store.outbox.subscribe(HOOK)
+  await a.store.outbox.subscribe({ ...HOOK, name: 'gone' })
   a.sender.start()
   await advance(SECOND)
   const disable = (name: string, why: string) =>
-    a.store.saveProgress(name, 0, { progress: { ...newProgress(0), state: 'disabled', why }, told: null, parked: [] })
+    a.store.outbox.saveProgress(name, 0, { progress: { ...newProgress(0), state: 'disabled', why }, told: null, parked: [] })
   await disable('app', MOVED_ON)
   await disable('gone', '410 Gone')
-  await a.store.recordEvents(TWO)
+  await a.store.outbox.recordEvents(TWO)
   const b = join('b')
   b.sender.start()
   await advance(5 * SECOND)

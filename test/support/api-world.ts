@@ -37,7 +37,7 @@ export class ApiWorld {
       scheduler: relay.schedulerControl,
       throttle: (messages) => this.afterRound(messages),
     })
-    const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) })
+    const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store.outbox) })
     const accessEntries = new AccessEntries({ store, reader, clock })
     this.api = new ApiServer({
       clock,

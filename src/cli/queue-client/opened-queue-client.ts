@@ -41,7 +41,7 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
   const events = new Events(() => clock.wall.now())
   const policies = new DestinationPolicies(config)
   const recorder = new EventRecorder(clock)
-  await recorder.refresh(store)
+  await recorder.refresh(store.outbox)
   const scheduler = storedScheduler(store, reader, recorder, others)
   const operations = new Operations({
     store,
@@ -54,7 +54,7 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     scheduler,
   })
   const access = new AccessEntries({ store, reader, clock })
-  const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store) })
+  const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store.outbox) })
   const records = { store, clock }
   return {
     move,

@@ -59,6 +59,7 @@ import {
   type Settlement,
   type SettleResult,
 } from '../queue-store.ts'
+import type { OutboxStore } from '../outbox/outbox-store.ts'
 import { assertChunks } from '../chunks.ts'
 import { MOVED_AWAY } from '../move-store.ts'
 
@@ -93,16 +94,17 @@ function fenced(store: QueueStore, owner: QueueOwner): QueueStore {
   )
 }
 
-class MemoryStore extends MemoryEvents implements QueueStore {
+class MemoryStore implements QueueStore {
   readonly #queue: MemoryQueue
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
+  readonly outbox: OutboxStore
   readonly records = recordsOver(async (...call) => this.#record(call))
 
   constructor(queue: MemoryQueue, owner: QueueOwner) {
-    super(queue, owner)
     this.#queue = queue
     this.#owner = owner
+    this.outbox = new MemoryEvents(queue, owner)
     this.#terms = { owner: owner.id, until: Infinity }
   }
 

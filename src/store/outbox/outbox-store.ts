@@ -22,7 +22,7 @@ import type {
   SubscriptionView,
 } from './subscription.ts'
 
-/** Methods of QueueStore for events. */
+/** Methods of QueueStore for events, its member `outbox`. */
 export interface OutboxStore {
   /** Adds a subscription by command, which receives the events from now on. False, without effect, when the name is in use. */
   subscribe(subscription: NewSubscription & { readonly at: QueueTime; readonly by: string }): Promise<boolean>

@@ -88,6 +88,8 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   })
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
   const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {
+    const read = (readers as { readonly [N in Method]?: (...args: Arguments[N]) => Promise<Answers[N]> })[call.method]
+    if (read !== undefined) return read(...call.args)
     assertCall(call as unknown as Call)
     return write(call)
   }
@@ -99,7 +101,6 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   })
   const store = {
     ...remoteMethods(submit),
-    ...readers,
     records,
     nextId: () => ids.next(),
     leaseTerms: () => terms,

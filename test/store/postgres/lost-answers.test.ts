@@ -160,17 +160,17 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
 
   test('events whose answer is lost have one id', async () => {
     const { store } = await open()
-    await store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    await store.outbox.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
     const died = [event('destination.died')]
     await afterLoss(() => store.saveDestination(dead(T0 + MIN), died), 'event', 'the commit')
-    await afterLoss(() => store.recordEvents([event('store.trouble')]), `event where type = 'store.trouble'`, 'the commit')
-    const both = () => Promise.all([store.saveDestination(dead(T0), died), store.recordEvents([event('store.recovered')])])
+    await afterLoss(() => store.outbox.recordEvents([event('store.trouble')]), `event where type = 'store.trouble'`, 'the commit')
+    const both = () => Promise.all([store.saveDestination(dead(T0), died), store.outbox.recordEvents([event('store.recovered')])])
     await afterLoss(both, `event where type = 'store.recovered'`)
     const id = await queue(store)
     const flush = () => store.operate([{ message: id, operation: { kind: 'flush', now: T0 }, events: [event('message.operated')] }])
     expect(await afterLoss(flush, `event where type = 'message.operated'`, 'the commit')).toMatchObject([{ changed: true }])
-    while (await store.numberEvents());
-    const pulled = await store.pullEvents('app', 10)
+    while (await store.outbox.numberEvents());
+    const pulled = await store.outbox.pullEvents('app', 10)
     expect(pulled?.events.map(({ type }) => type)).toEqual([
       'destination.died',
       'store.trouble',
@@ -184,7 +184,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
   test('subscriptions, tokens and access entries are added and removed once, and reported so, when the answer is lost', async () => {
     const { store } = await open()
     const none = (table: string) => `(select 1 where not exists (select 1 from ${table})) gone`
-    const subscribe = () => store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    const subscribe = () => store.outbox.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
     const token = {
       name: 'ci',
       role: 'viewer',
@@ -197,8 +197,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     } as const
     expect(await afterLoss(subscribe, 'subscription', 'the commit')).toBe(true)
     expect(await subscribe()).toBe(false)
-    expect(await afterLoss(() => store.unsubscribe('app'), none('subscription'), 'the commit')).toBe(true)
-    expect(await store.unsubscribe('app')).toBe(false)
+    expect(await afterLoss(() => store.outbox.unsubscribe('app'), none('subscription'), 'the commit')).toBe(true)
+    expect(await store.outbox.unsubscribe('app')).toBe(false)
     expect(await afterLoss(() => store.records.tokens.add({ ...token, hash: '00' }), 'access_token', 'the commit')).toBe(true)
     expect(await afterLoss(() => store.records.tokens.remove('ci'), none('access_token'), 'the commit')).toBe(true)
     await store.records.access.set({ subject: 'client', key: 'a', action: 'OK', addedAt: T0, addedBy: 'root', expiresAt: null })
@@ -221,9 +221,9 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
 
   test('events whose transaction never arrived are kept by the next session', async () => {
     const { store } = await open()
-    await store.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
+    await store.outbox.subscribe({ name: 'app', settings: SETTINGS, at: T0, by: 'root' })
     proxy.holdStatements()
-    const recorded = store.recordEvents([event('store.trouble')])
+    const recorded = store.outbox.recordEvents([event('store.trouble')])
     await expect.poll(() => count('event')).toBe(0)
     proxy.cut()
     await recorded

@@ -32,12 +32,12 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
   }
   const subscribed = async (url: DatabaseUrl, name = 'app'): Promise<PostgresQueue> => {
     const queue = await open(url)
-    await queue.store.subscribe({ name, settings: SETTINGS, at: T0, by: 'root' })
+    await queue.store.outbox.subscribe({ name, settings: SETTINGS, at: T0, by: 'root' })
     return queue
   }
   const pulled = async ({ store }: PostgresQueue) => {
-    while (await store.numberEvents());
-    return ((await store.pullEvents('app', 1_000))?.events ?? []).map(({ seq, type, data }) => ({ seq, type, data }))
+    while (await store.outbox.numberEvents());
+    return ((await store.outbox.pullEvents('app', 1_000))?.events ?? []).map(({ seq, type, data }) => ({ seq, type, data }))
   }
 
   test('an event of a slow transaction gets a number after its commit, and delays no other', async () => {
@@ -47,7 +47,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     closing.push(() => slow.end())
     await slow.command('begin')
     await slow.query(`insert into event (at, type, data) values (1, 'store.trouble', '[]')`)
-    await queue.store.recordEvents([event('store.recovered')])
+    await queue.store.outbox.recordEvents([event('store.recovered')])
     expect(await pulled(queue)).toMatchObject([{ seq: 1, type: 'store.recovered' }])
     await slow.command('commit')
     expect(await pulled(queue)).toMatchObject([
@@ -63,9 +63,9 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     closing.push(() => other.end())
     await other.command('begin')
     await other.query('select last from outbox for update')
-    await queue.store.recordEvents([event('store.recovered')])
-    expect(await queue.store.numberEvents()).toBe(true)
-    expect(await queue.store.pruneEvents({ before: T0, count: 0 })).toEqual({ more: false })
+    await queue.store.outbox.recordEvents([event('store.recovered')])
+    expect(await queue.store.outbox.numberEvents()).toBe(true)
+    expect(await queue.store.outbox.pruneEvents({ before: T0, count: 0 })).toEqual({ more: false })
     await other.command('rollback')
     expect(await pulled(queue)).toHaveLength(1)
   })
@@ -75,7 +75,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const one = await subscribed(url)
     const nodes = [one, await open(url), await open(url)]
     await tableOf(url, one).takeShards(SHARDS)
-    for (const { store } of nodes) await store.wantedTypes()
+    for (const { store } of nodes) await store.outbox.wantedTypes()
     const work = async ({ store }: PostgresQueue) => {
       for (let n = 0; n < 30; n++) {
         const entry = mail(store, { leased: true })
@@ -83,7 +83,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
         await store.enqueue({ ...entry, events: [event('message.accepted', [id])] })
         const events = [{ ...event('recipient.delivered', [id]), recipient: first(id) }]
         const settling = store.settle({ owner: ownerOf(store), message: id, recipients: [delivered(first(id), T0)], attempts: [], events })
-        await Promise.all([settling, store.numberEvents()])
+        await Promise.all([settling, store.outbox.numberEvents()])
       }
     }
     await Promise.all(nodes.map(work))
@@ -102,22 +102,24 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const url = await emptyQueue()
     const [a, b] = [await subscribed(url), await open(url)]
     const [tableA, tableB] = [tableOf(url, a), tableOf(url, b)]
-    expect(await a.store.subscriptions()).toEqual([])
+    expect(await a.store.outbox.subscriptions()).toEqual([])
     await tableA.beat()
     await tableA.takeShards(SHARDS)
-    expect((await a.store.subscriptions()).map(({ name }) => name)).toEqual(['app'])
-    expect(await b.store.subscriptions()).toEqual([])
-    await a.store.recordEvents([event('store.trouble'), event('store.recovered')])
+    expect((await a.store.outbox.subscriptions()).map(({ name }) => name)).toEqual(['app'])
+    expect(await b.store.outbox.subscriptions()).toEqual([])
+    await a.store.outbox.recordEvents([event('store.trouble'), event('store.recovered')])
     expect(await pulled(a)).toHaveLength(2)
     const progress = newProgress(1)
-    await a.store.saveProgress('app', 0, { progress, told: null, parked: [] })
+    await a.store.outbox.saveProgress('app', 0, { progress, told: null, parked: [] })
     const view = await tableB.beat()
     const silent = view?.nodes.find(({ id }) => id === a.node)
     expect(await tableB.takeOver(a.node, silent?.beat ?? 0)).toMatchObject({ shards: SHARDS })
     await tableB.takeShards(SHARDS)
-    expect((await b.store.subscriptions()).map(({ name }) => name)).toEqual(['app'])
+    expect((await b.store.outbox.subscriptions()).map(({ name }) => name)).toEqual(['app'])
     expect(await pulled(b)).toMatchObject([{ seq: 2 }])
-    await expect(a.store.saveProgress('app', 1, { progress: { ...progress, cursor: 2 }, told: null, parked: [] })).rejects.toMatchObject({
+    await expect(
+      a.store.outbox.saveProgress('app', 1, { progress: { ...progress, cursor: 2 }, told: null, parked: [] }),
+    ).rejects.toMatchObject({
       name: 'Fenced',
     })
   })
@@ -126,8 +128,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const url = await emptyQueue()
     const [a, b] = [await open(url, 'mx1'), await open(url, 'mx2')]
     const table = (name: string) => ({ name, settings: SETTINGS })
-    await a.store.configureSubscriptions([table('both'), table('own')], T0)
-    await b.store.configureSubscriptions([table('both')], T0)
+    await a.store.outbox.configureSubscriptions([table('both'), table('own')], T0)
+    await b.store.outbox.configureSubscriptions([table('both')], T0)
     const directory = new PostgresNodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect([await directory.forgetTables('mx3'), await directory.forgetTables('mx1')]).toEqual([0, 2])
@@ -138,7 +140,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const url = await emptyQueue()
     const former = await open(url, 'mx1', 'equal')
     const running = await open(url, 'mx1', 'equal')
-    await running.store.configureSubscriptions([{ name: 'own', settings: SETTINGS }], T0)
+    await running.store.outbox.configureSubscriptions([{ name: 'own', settings: SETTINGS }], T0)
     const directory = new PostgresNodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect(await directory.takeOver(former.node, 0)).not.toBeNull()
@@ -151,10 +153,10 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
   test('a node learns of a subscription that another one has added', async () => {
     const url = await emptyQueue()
     const [a, b] = [await open(url), await open(url)]
-    await b.store.recordEvents([event('store.trouble')])
-    await a.store.subscribe({ name: 'app', settings: { ...SETTINGS, types: ['store.*'] }, at: T0, by: 'root' })
-    expect(await b.store.wantedTypes()).toEqual(['store.trouble', 'store.recovered'])
-    await b.store.recordEvents([event('store.trouble')])
+    await b.store.outbox.recordEvents([event('store.trouble')])
+    await a.store.outbox.subscribe({ name: 'app', settings: { ...SETTINGS, types: ['store.*'] }, at: T0, by: 'root' })
+    expect(await b.store.outbox.wantedTypes()).toEqual(['store.trouble', 'store.recovered'])
+    await b.store.outbox.recordEvents([event('store.trouble')])
     expect(await pulled(a)).toMatchObject([{ seq: 1, type: 'store.trouble' }])
   })
 })
