@@ -16,7 +16,7 @@ import { Events } from '../../src/telemetry/events.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { IMPORTED, type ImportedConfiguration } from '../support/imported-configurations.ts'
 import { Operator } from '../support/operator.ts'
-import { portBelowEphemeral } from '../support/ports.ts'
+import { isFree, portBelowEphemeral } from '../support/ports.ts'
 import { reasonToSkip } from '../support/required.ts'
 import { Client } from './dialogue.ts'
 import { SinkPort } from './systems.ts'
@@ -128,6 +128,8 @@ async function observeDeferd(
   expect(checked.out.split('\n').filter((line) => line.startsWith('error'))).toEqual([])
   expect(checked.code).toBe(0)
   const loaded = loadConfig({ file, env: {}, overrides: [], uid: 0, calledAs: 'deferd' })
+  // The processes of Postfix end some time after master.
+  await expect.poll(() => isFree(machine.port), { timeout: 20_000 }).toBe(true)
   const daemon = await startDaemon({ loaded, events: new Events(() => systemClock.now()) })
   try {
     return { own: await observe(given, machine), toml: converted.toml }

@@ -24,7 +24,8 @@ export async function portBelowEphemeral(chance: () => number = Math.random): Pr
   }
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** True when nothing listens at the port of 127.0.0.1. */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer()
   const listens = await new Promise<boolean>((resolve) => {
     server.once('error', () => resolve(false))
