@@ -108,5 +108,6 @@ export const awsDecorrelated = formula({
   parameters: awsParameters,
   base: 'base',
   cap: 'cap',
+  usesPreviousWait: true,
   wait: ({ base, cap }, { previousWait, draw }) => Math.min(cap, base + draw() * (Math.max(base, 3 * (previousWait ?? base)) - base)),
 })

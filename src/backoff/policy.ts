@@ -36,7 +36,12 @@ export interface Parameter {
 export type Parameters<K extends string = string> = Readonly<Record<K, number>>
 
 /** A formula with its parameters: an entry in the table of policies. */
-export interface Formula<K extends string = string> {
+export type Formula<K extends string = string> =
+  | (FormulaOf<K, Omit<WaitFacts, 'previousWait'>> & { readonly usesPreviousWait?: undefined })
+  /** Its waits depend on the previous one. */
+  | (FormulaOf<K, WaitFacts> & { readonly usesPreviousWait: true })
+
+interface FormulaOf<K extends string, Facts> {
   /** Meaning in one line, for docs/backoff.md and the help of commands. */
   readonly about: string
   /** Origin of the formula and of its defaults. */
@@ -51,9 +56,9 @@ export interface Formula<K extends string = string> {
   /** Set if a queue does not clamp the wait between minimal_backoff_time and maximal_backoff_time. */
   readonly literal?: true
   /** Computes the wait in milliseconds, not rounded. After the end of the policy it returns the last wait again. */
-  wait(parameters: Parameters<NoInfer<K>>, facts: WaitFacts): number
+  wait(parameters: Parameters<NoInfer<K>>, facts: Facts): number
   /** True if the policy ends with this failure; absent for a policy without an end. */
-  ends?(parameters: Parameters<NoInfer<K>>, facts: WaitFacts): boolean
+  ends?(parameters: Parameters<NoInfer<K>>, facts: Facts): boolean
 }
 
 /** Returns its argument; the compiler infers the names of the parameters from it. */

@@ -111,6 +111,8 @@ export function ends({ policy, parameters, inQueue }: RetryPolicy, facts: WaitFa
 export const jittered = (wait: Duration, jitter: number, draw: number): Duration => Math.round(wait * (1 + jitter * draw))
 
 /** True if a wait depends on the previous one, which a queue must then compute first. */
-export const buildsOnPreviousWait = ({ policy }: RetryPolicy): boolean =>
-  policy.kind === 'exim' ||
-  (policy.kind === 'formula' && (policy.name === 'aws-decorrelated' || formulaOf(policy.name).endsByTime !== undefined))
+export function buildsOnPreviousWait({ policy }: RetryPolicy): boolean {
+  if (policy.kind !== 'formula') return policy.kind === 'exim'
+  const { usesPreviousWait, endsByTime } = formulaOf(policy.name)
+  return usesPreviousWait === true || endsByTime !== undefined
+}

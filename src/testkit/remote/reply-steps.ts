@@ -10,7 +10,15 @@ export type Step =
   | { readonly do: 'stall' }
 
 /** Action without a rule: the default reply, sent at once. */
-export const DEFAULT_ACTION: ReplyAction = { text: { kind: 'usual' }, delay: 0, repeat: 1, ending: 'continue' }
+export const DEFAULT_ACTION: ReplyAction = {
+  text: { kind: 'usual' },
+  delay: 0,
+  drip: undefined,
+  split: undefined,
+  repeat: 1,
+  cut: undefined,
+  ending: 'continue',
+}
 
 /** Text of a multiline reply (RFC 5321 §4.2.1): `250-first`, `250 last`. */
 export function replyBytes(lines: readonly string[]): string {

@@ -35,29 +35,26 @@ function domainApplies(facts: RuleFacts, pattern: string): boolean {
   return domains.some((domain) => isDomain(domain, pattern))
 }
 
-const agrees = (value: string | undefined, pattern: string | undefined): boolean =>
-  pattern === undefined || (value !== undefined && matchesPattern(pattern, value))
+const CONDITIONS: { readonly [Key in keyof Where]: (wanted: NonNullable<Where[Key]>, facts: RuleFacts) => boolean } = {
+  domain: (pattern, facts) => domainApplies(facts, pattern),
+  mx: (pattern, { mx }) => matchesPattern(pattern, mx),
+  recipient: (pattern, { recipients }) => recipients.some((address) => matchesPattern(pattern, address)),
+  sender: (pattern, { sender }) => sender !== undefined && matchesPattern(pattern, sender),
+  helo: (pattern, { helo }) => helo !== undefined && matchesPattern(pattern, helo),
+  client: (pattern, { client }) => matchesPattern(pattern, client),
+  sizeOver: (limit, { size }) => size !== undefined && size > limit,
+  sizeUnder: (limit, { size }) => size !== undefined && size < limit,
+  header: (wanted, { header }) => header?.(wanted.name).some((value) => matchesPattern(wanted.value, value)) ?? false,
+}
+const MEMBERS = Object.keys(CONDITIONS) as readonly (keyof Where)[]
 
-function sizeAgrees(size: number | undefined, where: Where): boolean {
-  if (where.sizeOver === undefined && where.sizeUnder === undefined) return true
-  if (size === undefined) return false
-  return size > (where.sizeOver ?? -1) && size < (where.sizeUnder ?? Infinity)
+function holds<Key extends keyof Where>(key: Key, where: Partial<Pick<Where, Key>>, facts: RuleFacts): boolean {
+  const wanted = where[key]
+  return wanted === undefined || CONDITIONS[key](wanted, facts)
 }
 
 /** True if a rule applies to this mail and this host. */
-export function applies(where: Where, facts: RuleFacts): boolean {
-  const { domain, recipient, header } = where
-  return (
-    (domain === undefined || domainApplies(facts, domain)) &&
-    agrees(facts.mx, where.mx) &&
-    agrees(facts.client, where.client) &&
-    agrees(facts.helo, where.helo) &&
-    agrees(facts.sender, where.sender) &&
-    (recipient === undefined || facts.recipients.some((address) => matchesPattern(recipient, address))) &&
-    sizeAgrees(facts.size, where) &&
-    (header === undefined || (facts.header?.(header.name) ?? []).some((value) => matchesPattern(header.value, value)))
-  )
-}
+export const applies = (where: Partial<Where>, facts: RuleFacts): boolean => MEMBERS.every((key) => holds(key, where, facts))
 
 export function countedAs(per: CountedBy, facts: RuleFacts): string {
   switch (per) {

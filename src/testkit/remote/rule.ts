@@ -32,54 +32,54 @@ export type SpokenStage = (typeof SPOKEN_STAGES)[number]
 /** Stage of a rule. */
 export type FaultStage = (typeof STAGES)[number]
 
-/** Mail and hosts to which a rule applies. All members that are present must match. Texts may contain `*`. */
+/** Mail and hosts to which a rule applies. All members that are not undefined must match. Texts may contain `*`. */
 export interface Where {
   /** Domain of the recipient; before RCPT, domain of the host. `.example.net` matches all subdomains of example.net. */
-  readonly domain?: string | undefined
+  readonly domain: string | undefined
   /** Name of the host to which the client connects. */
-  readonly mx?: string | undefined
-  readonly recipient?: string | undefined
-  readonly sender?: string | undefined
-  readonly helo?: string | undefined
-  readonly client?: string | undefined
+  readonly mx: string | undefined
+  readonly recipient: string | undefined
+  readonly sender: string | undefined
+  readonly helo: string | undefined
+  readonly client: string | undefined
   /** Messages of more bytes than this: by SIZE at MAIL, as counted at the end of data. */
-  readonly sizeOver?: number | undefined
+  readonly sizeOver: number | undefined
   /** Messages of fewer bytes than this; see `sizeOver`. */
-  readonly sizeUnder?: number | undefined
-  readonly header?: { readonly name: string; readonly value: string } | undefined
+  readonly sizeUnder: number | undefined
+  readonly header: { readonly name: string; readonly value: string } | undefined
 }
 
 /** Units by which occasions are counted separately. `rule` counts all occasions together. */
 export const COUNTED_BY = ['rule', 'recipient', 'sender', 'triplet', 'client', 'mx'] as const
 export type CountedBy = (typeof COUNTED_BY)[number]
 
-/** Occasions on which a rule acts. All members that are present must hold. Times are in milliseconds since the start of the script. */
+/** Occasions on which a rule acts. All members that are not undefined must hold. Times are in milliseconds since the start of the script. */
 export interface When {
   readonly per: CountedBy
-  readonly first?: number | undefined
-  readonly nth?: readonly number[] | undefined
-  readonly every?: number | undefined
-  readonly probability?: number | undefined
-  readonly from?: Duration | undefined
-  readonly until?: Duration | undefined
+  readonly first: number | undefined
+  readonly nth: readonly number[] | undefined
+  readonly every: number | undefined
+  readonly probability: number | undefined
+  readonly from: Duration | undefined
+  readonly until: Duration | undefined
   /** The rule alternates: it acts for `bad`, then does not act for `good`. */
-  readonly flapping?: { readonly bad: Duration; readonly good: Duration } | undefined
+  readonly flapping: { readonly bad: Duration; readonly good: Duration } | undefined
   /**
    * The rule acts on a triplet of client, sender and recipient until `delay` after its first attempt. A triplet without an
    * attempt between `delay` and `window` after the first one is treated as new.
    */
-  readonly greylist?: { readonly delay: Duration; readonly window: Duration } | undefined
+  readonly greylist: { readonly delay: Duration; readonly window: Duration } | undefined
   /** The rule acts while more connections than this are open. */
-  readonly connectionsOver?: number | undefined
+  readonly connectionsOver: number | undefined
   /**
    * Token bucket of `count` tokens, which fills up in `per`. When it is empty, the rule acts for `penalty`, and at least until
    * the next token.
    */
-  readonly rate?: { readonly count: number; readonly per: Duration; readonly penalty: Duration } | undefined
+  readonly rate: { readonly count: number; readonly per: Duration; readonly penalty: Duration } | undefined
   /** The rule acts while the mailbox holds at least this number of messages. */
-  readonly quota?: number | undefined
+  readonly quota: number | undefined
   /** The rule acts on recipients beyond this number in one transaction. */
-  readonly recipientsOver?: number | undefined
+  readonly recipientsOver: number | undefined
 }
 
 export const DNS_FAULTS = ['servfail', 'nxdomain', 'no-data', 'null-mx', 'refused', 'timeout'] as const
@@ -105,14 +105,14 @@ export interface ReplyAction {
   readonly text: ReplyText
   /** Pause before the first byte. */
   readonly delay: Duration
-  /** Pause between two bytes; absent to send all at once. */
-  readonly drip?: Duration | undefined
+  /** Pause between two bytes; undefined to send all at once. */
+  readonly drip: Duration | undefined
   /** The reply is sent in two pieces with the pause `gap` between them. The first piece has `at` bytes. */
-  readonly split?: { readonly at: number; readonly gap: Duration } | undefined
+  readonly split: { readonly at: number; readonly gap: Duration } | undefined
   /** Number of times that the reply is sent. */
   readonly repeat: number
   /** Number of bytes of the reply that are sent. The remaining bytes are dropped. */
-  readonly cut?: number | undefined
+  readonly cut: number | undefined
   /** Action after the reply. With `stall`, nothing more is sent and the connection stays open. */
   readonly ending: 'continue' | 'stall' | Drop
 }
@@ -121,13 +121,13 @@ export interface ReplyAction {
 export type Fault =
   | { readonly at: 'dns'; readonly dns: DnsFault | 'slow'; readonly delay: Duration }
   | { readonly at: 'connect'; readonly connect: ConnectFault | 'slow'; readonly delay: Duration }
-  | { readonly at: 'ehlo'; readonly action: ReplyAction; readonly extensions?: readonly string[] | undefined }
+  | { readonly at: 'ehlo'; readonly action: ReplyAction; readonly extensions: readonly string[] | undefined }
   | {
       readonly at: 'greeting' | 'helo' | 'starttls' | 'handshake' | 'auth' | 'mail' | 'rcpt' | 'data' | 'rset' | 'quit'
       readonly action: ReplyAction
     }
   /** Acts after `after` bytes of the content. From then on, `readRate` bytes are read per second. */
-  | { readonly at: 'body'; readonly action: ReplyAction; readonly after: number; readonly readRate?: number | undefined }
+  | { readonly at: 'body'; readonly action: ReplyAction; readonly after: number; readonly readRate: number | undefined }
   /** `keep` is true when the message is added to the mailbox, independent of the reply. */
   | { readonly at: 'end-of-data'; readonly action: ReplyAction; readonly keep: boolean }
   /** Acts when no command follows a message within `after` milliseconds. */
