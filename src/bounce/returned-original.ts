@@ -72,6 +72,9 @@ function shortened(line: string): string {
   return parts.join('\r\n')
 }
 
-/** Whether the original has a TLS-Required field, which applies to its notice too (RFC 8689 §5). */
+/**
+ * Whether the original has a TLS-Required field, which its notice has too (RFC 8689 §5), for the next relay: the delivery of the notice from
+ * here reads prepended fields only (isTlsOptional).
+ */
 export const needsNoTls = ({ text }: ReturnedOriginal): boolean =>
   text !== undefined && /^tls-required:[ \t]*no[ \t]*\r?$/im.test(headerOf(text, text.length))

@@ -1,6 +1,6 @@
 /**
  * Form of an entry of the tables of events: what a kind of event means, its record of `log_format = "json"`, and its lines of
- * `log_format = "postfix"`. The tables of kinds are event-types.ts (kinds that programs get) and telemetry/kinds.
+ * `log_format = "postfix"`. The tables of kinds are published-kinds.ts (kinds that programs get) and telemetry/kinds.
  */
 import type { ClientName } from '../mail/client-name.ts'
 import { queueIdOf, type MessageSummary } from '../mail/message.ts'

@@ -65,7 +65,7 @@ export interface SmtpAgentDeps {
   readonly tlsEnded?: ((stage: TlsStage) => void) | undefined
   /** smtp_generic_maps; null or absent without. */
   readonly generic?: GenericMaps | null | undefined
-  /** Signs again where smtp_generic_maps change the header; null or absent without DKIM tables. */
+  /** Signs again where smtp_generic_maps or smtp_header_checks change the header; null or absent without DKIM tables. */
   readonly signing?: MessageSigning | null | undefined
   /** smtp_header_checks; null or absent without. */
   readonly headerChecks?: HeaderChecks | null | undefined

@@ -1,7 +1,8 @@
 /**
  * TLS level of a connection (Postfix TLS_README): `none`; `may` (opportunistic, certificate not verified); `encrypt` (mandatory);
- * `verify` and `secure` (mandatory, with a trusted certificate that names the host). An MTA-STS policy raises `may` to `secure` with
- * the name of the mail exchanger (RFC 8461 §4.2).
+ * `dane` and `dane-only` (mandatory at a host with usable TLSA records, which `dane-only` requires); `verify` and `secure` (mandatory, with a
+ * trusted certificate that names the host). An enforced MTA-STS policy raises `may` and `dane` to `secure` with the name of the mail
+ * exchanger (RFC 8461 §4.2).
  */
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'

@@ -35,9 +35,12 @@ export interface TlsStage {
   readonly unfetched: UnfetchedPolicy | null
 }
 
-/** True for a message that its sender wants delivered even without TLS, as reports about TLS are (RFC 8689 §5, RFC 8460 §3). */
+/**
+ * True for a message that is delivered even without TLS: a report about TLS (RFC 8460 §3). Reads the prepended fields only: the
+ * TLS-Required field (RFC 8689 §5) of a client or of a notice is content, and has no effect on the delivery.
+ */
 export const isTlsOptional = ({ prependedHeaders = '' }: Pick<Message, 'prependedHeaders'>): boolean =>
   prependedHeaders.includes(TLS_OPTIONAL)
 
-/** The field, among the prepended ones, of a message whose sender wants delivery even without TLS. */
+/** The prepended field of a message that is delivered even without TLS. */
 export const TLS_OPTIONAL = 'TLS-Required: No\r\n'

@@ -1,6 +1,7 @@
 /**
- * Queues messages from the SMTP server, from local users and from MAILER-DAEMON. The intake assigns ids, routes and schedules the
- * recipients, and commits everything in one transaction. It then passes the admitted requests to the scheduler.
+ * Queues messages from the SMTP server, the HTTP API and local users, and reports about TLS. The intake assigns ids, routes and schedules
+ * the recipients, and commits everything in one transaction. It then passes the admitted requests to the scheduler. MAILER-DAEMON commits
+ * a notice that `prepare` has routed and scheduled.
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { NoticePort } from '../../bounce/notice-port.ts'

@@ -11,7 +11,7 @@ export const moveState = `
   select (select id::text from queue) as identity, (select name from moved_to) as "movedTo", (select count(*) from moving)::int as leaving,
     (select count(*) from origin where record is not null)::int as arriving, coalesce((select max(id) from message), 0) as last`
 
-/** Waits for the transactions of the former mover, which hold a lock of the row (otherMover). */
+/** Waits for the transactions of the former mover, which hold a lock of the row (lockMover). */
 export const claimMoves = `
   insert into mover (source, node) values ($1, $2) on conflict (source) do update set node = excluded.node`
 /** The mover, when it is another node. The lock keeps the row until the end of the transaction. */

@@ -80,7 +80,7 @@ export class AuditWriter {
     return new Set(rows.filter(({ was }) => was === 'hold').map(({ id }) => id))
   }
 
-  /** Keeps requests. Fails at a key that is kept; see requestRepeated. */
+  /** Keeps requests. Fails at a key that is kept, which the writer reports as RequestRepeated. */
   async keep(tx: Transaction, requests: readonly Request[]): Promise<void> {
     if (requests.length === 0) return
     await tx.query(sql.insertRequests, [
