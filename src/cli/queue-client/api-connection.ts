@@ -36,7 +36,7 @@ export interface Refusal {
   readonly exit_code?: number
 }
 
-/** Where a daemon is, and what its refusals mean. */
+/** Address of a daemon, and the meaning of its refusals. */
 export interface Endpoint {
   readonly at: RequestOptions
   readonly isEncrypted: boolean
