@@ -19,7 +19,7 @@ export interface AccessRequestedEntry {
 }
 
 export interface AccessEntriesDeps {
-  readonly store: Pick<QueueStore, 'records' | 'audit'>
+  readonly store: Pick<QueueStore, 'records' | 'auditLog'>
   readonly reader: Pick<QueueReader, 'records'>
   readonly clock: Clock
 }
@@ -90,7 +90,7 @@ export class AccessEntries {
     await this.#removeStored({ subject, key }, (stored) => stored !== key)
     const limit = duration === null ? [] : [`--for=${formatDuration(duration)}`]
     const words = [subject, key, action, ...limit].map(shellWord).join(' ')
-    await store.audit({ at: now, who, action: 'access-add', arguments: words, changed: 1 })
+    await store.auditLog.audit({ at: now, who, action: 'access-add', arguments: words, changed: 1 })
     await this.load()
   }
 
@@ -100,7 +100,7 @@ export class AccessEntries {
     const key = accessKey(subject, given)
     const isRemoved = await this.#removeStored({ subject, key }, () => true)
     const words = [subject, key].map(shellWord).join(' ')
-    if (isRemoved) await store.audit({ at: clock.now(), who, action: 'access-remove', arguments: words, changed: 1 })
+    if (isRemoved) await store.auditLog.audit({ at: clock.now(), who, action: 'access-remove', arguments: words, changed: 1 })
     await this.load()
     return isRemoved
   }

@@ -36,7 +36,7 @@ export class TokenExists extends Error {
 }
 
 export interface TokenChangesDeps {
-  readonly store: Pick<QueueStore, 'records' | 'audit'>
+  readonly store: Pick<QueueStore, 'records' | 'auditLog'>
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -59,13 +59,19 @@ export async function addToken(
     lastUsedAt: null,
   })
   if (!added) throw new TokenExists(`there is a token ${name} already: remove it first, or choose another name`)
-  await store.audit({ at: now, who, action: 'token add', arguments: rightsText({ name, role, content, destinations }), changed: 1 })
+  await store.auditLog.audit({
+    at: now,
+    who,
+    action: 'token add',
+    arguments: rightsText({ name, role, content, destinations }),
+    changed: 1,
+  })
 }
 
 /** Removes a token, which is refused from then on. Rejects with UnknownToken when there is none of this name. */
 export async function removeToken({ name, who }: Pick<NewToken, 'name' | 'who'>, { store, clock }: TokenChangesDeps): Promise<void> {
   if (!(await store.records.tokens.remove(name))) throw new UnknownToken(`there is no token ${name}: deferd token list shows all names`)
-  await store.audit({ at: clock.now(), who, action: 'token remove', arguments: name, changed: 1 })
+  await store.auditLog.audit({ at: clock.now(), who, action: 'token remove', arguments: name, changed: 1 })
 }
 
 const rightsText = ({ name, role, content, destinations }: Pick<NewToken, 'name' | 'role' | 'content' | 'destinations'>): string =>

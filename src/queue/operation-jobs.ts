@@ -90,7 +90,7 @@ export class OperationJobs {
     const entry = await reader.operation(id)
     if (entry === undefined) return 'unknown'
     const end = { state: 'cancelled', at: clock.now(), error: `cancelled by ${by}` } as const
-    if (!(await store.endOperation(id, end))) return 'ended'
+    if (!(await store.auditLog.endOperation(id, end))) return 'ended'
     if (!endsAttempts(entry.action)) return 'cancelled'
     for (let after: MessageId | null = 0; after !== null;) {
       const page: PlacedPage = await reader.placedBy(id, { after, limit: CHANGED_AT_ONCE })
@@ -122,7 +122,7 @@ export class OperationJobs {
       undoes,
       request,
     }
-    const id = await store.beginOperation(record)
+    const id = await store.auditLog.beginOperation(record)
     const ended = this.#run(id, job, progress)
     this.#tasks.add(ended.then(noProgress, noProgress))
     return { id, ended }
@@ -172,7 +172,7 @@ export class OperationJobs {
   }
 
   #end(id: AuditId, end: Omit<OperationEnd, 'at'>): Promise<boolean> {
-    return this.#deps.store.endOperation(id, { ...end, at: this.#deps.clock.now() })
+    return this.#deps.store.auditLog.endOperation(id, { ...end, at: this.#deps.clock.now() })
   }
 
   /** Records the end as soon as the store can commit. The next opening of the queue records the end of an operation that has none. */

@@ -66,7 +66,7 @@ export class Operations {
   }
 
   #audit(who: string, action: string, words: string, changed: number): Promise<AuditId> {
-    return this.#deps.store.audit({ at: this.#deps.clock.now(), who, action, arguments: words, changed })
+    return this.#deps.store.auditLog.audit({ at: this.#deps.clock.now(), who, action, arguments: words, changed })
   }
 
   /** Selects the messages of an operation without changing them. */

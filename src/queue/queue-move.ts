@@ -73,7 +73,7 @@ export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 
     },
   })
   const words = `--to=${names.target}${isFinal ? ' --final' : ''}`
-  const auditedAs = await source.store.audit({ at: source.clock.now(), who, action: 'move', arguments: words, changed: 0 })
+  const auditedAs = await source.store.auditLog.audit({ at: source.clock.now(), who, action: 'move', arguments: words, changed: 0 })
   await mover.complete(auditedAs)
   // Before the first message moves, so that its subscribers are told of what happens to it there.
   await sendRecords(deps, { subscriptions: await subscriptionsOf(source, offsetBetween(source.clock, deps.target.clock)) })

@@ -145,7 +145,7 @@ export const OPERATIONS_PER_MESSAGE = 100
 /** Actions that place messages. The last of them on a message is the one that an undo may take back. */
 export const PLACING_ACTIONS: readonly string[] = ['hold', 'release', 'delete', 'restore']
 
-/** Methods of QueueStore for the audit log. */
+/** Methods of QueueStore for the audit log, its member `auditLog`. */
 export interface AuditLog {
   /** Records an action that is done. */
   audit(record: AuditRecord): Promise<AuditId>

@@ -3,13 +3,19 @@
  * client, the dispatcher in the store's core, and the rules for a full disk. The compiler checks each row against the contract.
  */
 import { messageOf, type DeliveryRequest, type MessageId } from '../mail/message.ts'
+import type { AuditLog } from './audit-log.ts'
 import type { MovableStore, MoveStore } from './move-store.ts'
 import type { OutboxStore } from './outbox/outbox-store.ts'
 import type { NewMessage, QueueStore } from './queue-store.ts'
 import { performed, recordCall, recordsOver, type SentRecordCall } from './records/records.ts'
 
+/** The ports within a store whose methods have rows of their own. */
+type Port = 'outbox' | 'auditLog'
+
+type OfPorts = OutboxStore & AuditLog
+
 /** The methods of a store behind a transport, with those of its ports. All calls of records are one. */
-interface Transported extends Omit<MovableStore, 'records' | 'outbox'>, OutboxStore {
+interface Transported extends Omit<MovableStore, 'records' | Port>, OfPorts {
   readonly record: (...call: SentRecordCall) => Promise<unknown>
 }
 
@@ -94,7 +100,13 @@ const OUTBOX: Rows<keyof OutboxStore> = {
   pruneEvents: { room: 'reserve', changes: nothing },
 }
 
-const OF_THE_STORE: Rows<Exclude<Method, keyof OutboxStore>> = {
+const AUDIT_LOG: Rows<keyof AuditLog> = {
+  audit: { room: 'reserve', changes: nothing },
+  beginOperation: { room: 'reserve', changes: nothing },
+  endOperation: { room: 'reserve', changes: nothing },
+}
+
+const OF_THE_STORE: Rows<Exclude<Method, keyof OfPorts>> = {
   nextIds: { room: 'neither', changes: nothing },
   stage: {
     room: 'needs',
@@ -144,9 +156,6 @@ const OF_THE_STORE: Rows<Exclude<Method, keyof OutboxStore>> = {
   },
   move: { room: 'neither', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
   tally: { room: 'neither', changes: nothing },
-  audit: { room: 'reserve', changes: nothing },
-  beginOperation: { room: 'reserve', changes: nothing },
-  endOperation: { room: 'reserve', changes: nothing },
   // Each call of records has its own room.
   record: { room: 'neither', changes: nothing },
   saveClock: { room: 'neither', changes: nothing },
@@ -184,12 +193,9 @@ const OF_THE_STORE: Rows<Exclude<Method, keyof OutboxStore>> = {
   recordsTaken: { room: 'neither', changes: nothing },
 }
 
-/** The ports within a store, each with its methods. */
-const PORTS = { outbox: OUTBOX }
+const PORTS: Readonly<Record<Port, object>> = { outbox: OUTBOX, auditLog: AUDIT_LOG }
 
-type Port = keyof typeof PORTS
-
-export const METHODS: Rows<Method> = { ...OF_THE_STORE, ...OUTBOX }
+export const METHODS: Rows<Method> = { ...OF_THE_STORE, ...OUTBOX, ...AUDIT_LOG }
 
 const isPort = (name: string): name is Port => Object.hasOwn(PORTS, name)
 
@@ -226,7 +232,7 @@ export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promi
     (...args: Arguments[M]): Promise<Answers[M]> =>
       submit<M>({ method, args })
   const callers = (rows: object) => Object.fromEntries((Object.keys(rows) as Method[]).map((method) => [method, caller(method)]))
-  const { record, ...methods } = callers(OF_THE_STORE) as unknown as Omit<Transported, keyof OutboxStore>
+  const { record, ...methods } = callers(OF_THE_STORE) as unknown as Omit<Transported, keyof OfPorts>
   const ports: object = Object.fromEntries(Object.entries(PORTS).map(([port, rows]) => [port, callers(rows)]))
   return { ...methods, ...(ports as Pick<MovableStore, Port>), records: recordsOver(record) }
 }

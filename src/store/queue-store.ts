@@ -330,7 +330,9 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore extends AuditLog {
+export interface QueueStore {
+  /** Actions and operations of operators. */
+  readonly auditLog: AuditLog
   /** Events for subscriptions. */
   readonly outbox: OutboxStore
   /** Small records that are not mail. */

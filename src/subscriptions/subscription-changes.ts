@@ -69,7 +69,7 @@ export class SubscriptionRefused extends Error {
 const NEW_SECRET = 'the secret was not shown: for another one, deferd webhook secret'
 
 export interface SubscriptionChangesDeps {
-  readonly store: Pick<QueueStore, 'outbox' | 'audit'>
+  readonly store: Pick<QueueStore, 'outbox' | 'auditLog'>
   readonly reader: Pick<QueueReader, 'allSubscriptions'>
   readonly clock: Pick<Clock, 'now'>
   /** Called after a change. */
@@ -125,7 +125,7 @@ export class SubscriptionChanges {
     const { store, clock, changed } = this.#deps
     try {
       await changed()
-      await store.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
+      await store.auditLog.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) throw cause
       const rest = next === undefined ? '' : `; ${next}`

@@ -45,7 +45,7 @@ export function auditing(subject: () => Subject): void {
       { operation, at: T0, matched: messages.length },
     )
   const operated = async (action: string, messages: readonly number[], kind: Operation) => {
-    const id = await subject().store.beginOperation(begin(action))
+    const id = await subject().store.auditLog.beginOperation(begin(action))
     await round(id, messages, kind)
     return id
   }
@@ -56,14 +56,14 @@ export function auditing(subject: () => Subject): void {
     const { store, reader } = subject()
     const [one, two] = [await queue(store), await queue(store)]
     const terms = { reason: 'too old', expected: 2, undoUntil: T0 + MIN }
-    const id = await store.beginOperation(begin('hold', terms))
+    const id = await store.auditLog.beginOperation(begin('hold', terms))
     const counts = { changed: 0, matched: 0, inTransfer: 0, unknown: 0 }
     const record = { id, at: T0, lastAt: T0, who: 'root', action: 'hold', arguments: '--all', undoes: null, undoneBy: null, error: null }
     const node = expect.toSatisfy((name) => name === null || name !== '')
     expect(await reader.operation(id)).toEqual({ ...terms, ...counts, ...record, node, state: 'running' })
     expect(await round(id, [one], { kind: 'hold' })).toMatchObject([{ changed: true }])
-    expect(await store.endOperation(id, { state: 'cancelled', at: T0 + MIN, error: 'cancelled by eve' })).toBe(true)
-    expect(await store.endOperation(id, { state: 'done', at: T0 + 2 * MIN, matched: 9, unknown: 9, error: null })).toBe(false)
+    expect(await store.auditLog.endOperation(id, { state: 'cancelled', at: T0 + MIN, error: 'cancelled by eve' })).toBe(true)
+    expect(await store.auditLog.endOperation(id, { state: 'done', at: T0 + 2 * MIN, matched: 9, unknown: 9, error: null })).toBe(false)
     expect(await round(id, [two], { kind: 'hold' })).toBeNull()
     expect([await queueOf(one), await queueOf(two)]).toEqual(['hold', 'incoming'])
     const end = { state: 'cancelled', lastAt: T0 + MIN, changed: 1, matched: 1, unknown: 0, error: 'cancelled by eve' }
@@ -73,21 +73,21 @@ export function auditing(subject: () => Subject): void {
 
   test('the end of an operation has its counts', async () => {
     const { store, reader } = subject()
-    const id = await store.beginOperation(begin('hold'))
-    expect(await store.endOperation(id, { state: 'done', at: T0 + 1, matched: 5, unknown: 2, error: null })).toBe(true)
+    const id = await store.auditLog.beginOperation(begin('hold'))
+    expect(await store.auditLog.endOperation(id, { state: 'done', at: T0 + 1, matched: 5, unknown: 2, error: null })).toBe(true)
     expect(await reader.operation(id)).toMatchObject({ state: 'done', matched: 5, unknown: 2, lastAt: T0 + 1, error: null })
   })
 
   test('an action that is done has its counts from the begin on', async () => {
     const { store, reader } = subject()
-    const id = await store.audit({ at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
+    const id = await store.auditLog.audit({ at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
     expect(await reader.operation(id)).toMatchObject({ state: 'done', matched: 1, changed: 1, lastAt: T0, undoUntil: null })
   })
 
   test('the messages of an operation are those that it changed', async () => {
     const { store, reader } = subject()
     const [one, two, gone, untouched] = [await queue(store), await queue(store), await queue(store), await queue(store)]
-    await round(await store.beginOperation(begin('hold')), [two], { kind: 'hold' })
+    await round(await store.auditLog.beginOperation(begin('hold')), [two], { kind: 'hold' })
     const id = await operated('hold', [one, two, gone], { kind: 'hold' })
     await operated('delete', [gone], { kind: 'delete', now: T0, purge: true })
     expect(await placed(id)).toEqual([one])
@@ -106,7 +106,7 @@ export function auditing(subject: () => Subject): void {
     const later = await operated('delete', [two], REMOVE)
     expect(await placed(id)).toEqual([one, three])
     expect(await placed(later)).toEqual([two])
-    const undo = await store.beginOperation(begin('restore', { undoes: id }))
+    const undo = await store.auditLog.beginOperation(begin('restore', { undoes: id }))
     await round(undo, [one, three], { kind: 'restore' })
     expect(await placed(id)).toEqual([])
     expect(await subject().reader.operation(id)).toMatchObject({ undoneBy: undo })
@@ -126,7 +126,7 @@ export function auditing(subject: () => Subject): void {
     const [held, waiting] = [await queue(store), await queue(store)]
     await operated('hold', [held], { kind: 'hold' })
     await operated('delete', [held, waiting], REMOVE)
-    expect(await round(await store.beginOperation(begin('restore')), [held, waiting], { kind: 'restore' })).toEqual([
+    expect(await round(await store.auditLog.beginOperation(begin('restore')), [held, waiting], { kind: 'restore' })).toEqual([
       { changed: true, woken: [] },
       { changed: true, woken: [{ destination: 'far.example', dueAt: T0 }] },
     ])
@@ -150,8 +150,8 @@ export function auditing(subject: () => Subject): void {
   test('the newest records come first, by filter', async () => {
     const { store, reader } = subject()
     for (const [n, who] of ['ann', 'page:bob', 'page:eve'].entries())
-      await store.audit({ at: T0 + n, who, action: n === 1 ? 'hold' : 'flush', arguments: '', changed: 0 })
-    const running = await store.beginOperation(begin('delete', { at: T0 + 3 }))
+      await store.auditLog.audit({ at: T0 + n, who, action: n === 1 ? 'hold' : 'flush', arguments: '', changed: 0 })
+    const running = await store.auditLog.beginOperation(begin('delete', { at: T0 + 3 }))
     const found = async (filter: Partial<typeof ANY_ENTRY>, before: number | null = null, limit = 10) =>
       (await reader.auditBefore({ ...ANY_ENTRY, ...filter }, { before, limit })).map(({ who }) => who)
     expect(await found({})).toEqual(['root', 'page:eve', 'page:bob', 'ann'])
@@ -165,10 +165,10 @@ export function auditing(subject: () => Subject): void {
   test('a request has its effect once', async () => {
     const { store, reader } = subject()
     const request = { key: 'ci 1', digest: 'b'.repeat(64) }
-    const id = await store.beginOperation(begin('hold', { request }))
+    const id = await store.auditLog.beginOperation(begin('hold', { request }))
     expect(await reader.keptRequest('ci 1')).toEqual({ ...request, at: T0, answer: String(id) })
     expect(await reader.keptRequest('ci 2')).toBeUndefined()
-    await expect(store.beginOperation(begin('delete', { request }))).rejects.toBeInstanceOf(RequestRepeated)
+    await expect(store.auditLog.beginOperation(begin('delete', { request }))).rejects.toBeInstanceOf(RequestRepeated)
     expect(await reader.auditBefore(ANY_ENTRY, { before: null, limit: 10 })).toHaveLength(1)
     const entry = { ...mail(store), request: { ...request, answer: 'no' } }
     await expect(store.enqueue(entry)).rejects.toBeInstanceOf(RequestRepeated)
@@ -189,7 +189,7 @@ export function auditing(subject: () => Subject): void {
     const { store, reader } = subject()
     const message = await queue(store)
     const request = { key: 'old', digest: 'd'.repeat(64) }
-    const id = await store.beginOperation(begin('hold', { request }))
+    const id = await store.auditLog.beginOperation(begin('hold', { request }))
     await round(id, [message], { kind: 'hold' })
     const prune = async (historyBefore: number, requestsBefore: number) => {
       while ((await store.prune({ historyBefore, requestsBefore, historyCount: 1_000, trashBefore: 0 })).more);
@@ -318,9 +318,9 @@ export function operationsAcrossRestarts(subject: () => Subject, replace: (next:
   test('an operation that a crash has ended is failed, with what it has changed', async () => {
     const { store, crash } = subject()
     const [one, two] = [await queue(store), await queue(store)]
-    const ended = await store.beginOperation(begin('hold'))
-    await store.endOperation(ended, { state: 'done', at: T0, matched: 0, unknown: 0, error: null })
-    const id = await store.beginOperation(begin('delete', { expected: 2 }))
+    const ended = await store.auditLog.beginOperation(begin('hold'))
+    await store.auditLog.endOperation(ended, { state: 'done', at: T0, matched: 0, unknown: 0, error: null })
+    const id = await store.auditLog.beginOperation(begin('delete', { expected: 2 }))
     await store.operate([{ message: one, operation: REMOVE }], { operation: id, at: T0 + 1, matched: 1 })
     if (crash === undefined) throw new Error('this store dies with its owner')
     replace(await crash())

@@ -159,7 +159,7 @@ export function movable(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { leased: true })
     await settleOne(store, id, deferred(first(id), T0 + MIN))
-    const auditedAs = await store.audit({ at: T0, who: 'op', action: 'move', arguments: '--to=/srv/new', changed: 0 })
+    const auditedAs = await store.auditLog.audit({ at: T0, who: 'op', action: 'move', arguments: '--to=/srv/new', changed: 0 })
     await begin(moves())
     for (let repeated = 0; repeated < 2; repeated++) await moves().finishMove([{ id, as: '4SVLCh0sf8z7Qhl' }], T0 + 2 * MIN, auditedAs)
     expect(await detailsOf(id)).toMatchObject({
@@ -321,7 +321,7 @@ export function movable(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { leased: true })
     await settleOne(store, id, delivered(first(id), T0))
-    await store.audit({ at: T0, who: 'op', action: 'hold', arguments: '--all', changed: 3 })
+    await store.auditLog.audit({ at: T0, who: 'op', action: 'hold', arguments: '--all', changed: 3 })
     const rows = await moves().historyAfter(0, 10)
     expect(rows).toMatchObject([{ message: id, leftAt: T0, record: { recipients: [{ state: 'delivered' }] } }])
     expect(await moves().historyAfter(rows[0]?.seq ?? 0, 10)).toEqual([])

@@ -245,7 +245,7 @@ export function operators(subject: () => Subject): void {
   test('the audit log keeps user, operation and filter', async () => {
     const { store, reader } = subject()
     const rows = ['hold', 'release'].map((action, n) => ({ at: T0 + n, who: 'root', action, arguments: 'ABC', changed: n }))
-    for (const row of rows) await store.audit(row)
+    for (const row of rows) await store.auditLog.audit(row)
     const [first_, second] = await reader.audit({ after: 0, limit: 10 })
     expect([first_, second]).toMatchObject(rows)
     expect(await reader.audit({ after: first_?.id ?? 0, limit: 10 })).toEqual([second])
@@ -254,7 +254,7 @@ export function operators(subject: () => Subject): void {
   test('the audit log counts changes in the same commit', async () => {
     const { store, reader } = subject()
     const ids = [await queue(store), await queue(store), await queue(store)]
-    const operation = await store.beginOperation(begin('delete'))
+    const operation = await store.auditLog.beginOperation(begin('delete'))
     const remove = (id: number) => ({ message: id, operation: { kind: 'delete', now: T0, purge: false } as const })
     await store.operate(ids.slice(0, 2).map(remove), { operation, at: T0 + 1, matched: 2 })
     expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([

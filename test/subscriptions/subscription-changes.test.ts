@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { ANY_EVENT } from '../../src/events/event-filter.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
 
@@ -11,8 +12,9 @@ const REQUEST = { ...HOOK, name: 'app', format: 'deferd' as const, secret: SECRE
 
 test('a change that was made is named as such when it cannot be recorded', async () => {
   const { store: queue, reader } = openMemoryStore()
-  const audit = () => Promise.reject(new StoreUnavailable('the disk is full'))
-  const store = Object.assign(Object.create(queue) as typeof queue, { audit })
+  const store = intercepted(queue, (method, _, perform) =>
+    method === 'audit' ? Promise.reject(new StoreUnavailable('the disk is full')) : perform(),
+  )
   const changes = new SubscriptionChanges({ store, reader, clock: { now: () => 0 }, changed: async () => undefined })
   const made = 'the change was made, but could not be recorded in the audit log: the disk is full'
   await expect(changes.add(REQUEST)).rejects.toMatchObject({

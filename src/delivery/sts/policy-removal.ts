@@ -10,9 +10,9 @@ export interface PolicyRemoval {
 /** Returns false when no policy of the domain is kept. */
 export async function removePolicy(
   { domain, who }: PolicyRemoval,
-  { store, clock }: { readonly store: Pick<QueueStore, 'records' | 'audit'>; readonly clock: Pick<Clock, 'now'> },
+  { store, clock }: { readonly store: Pick<QueueStore, 'records' | 'auditLog'>; readonly clock: Pick<Clock, 'now'> },
 ): Promise<boolean> {
   const isRemoved = await store.records.stsPolicies.forget(domain)
-  if (isRemoved) await store.audit({ at: clock.now(), who, action: 'tls-forget', arguments: domain, changed: 1 })
+  if (isRemoved) await store.auditLog.audit({ at: clock.now(), who, action: 'tls-forget', arguments: domain, changed: 1 })
   return isRemoved
 }

@@ -170,7 +170,7 @@ export class ProviderControl {
     const effect = `${actionText(action)} for ${formatDuration(until - at)}`
     events.emit({ kind: 'note', level: 'warning', text: `provider ${name}: ${effect} by rule ${rule}: ${reply}` })
     const record = { at, who: ruleLabel(name, rule), action: action.kind, arguments: `provider ${name}: ${effect}: ${reply}` }
-    tasks.add(storeHealth.retryUntilCommitted(() => store.audit({ ...record, changed: 0 })).then(() => undefined))
+    tasks.add(storeHealth.retryUntilCommitted(() => store.auditLog.audit({ ...record, changed: 0 })).then(() => undefined))
   }
 
   /** Applies effects to the destinations in memory, and saves them. */

@@ -13,10 +13,8 @@ import {
   type AuditEntry,
   type AuditFilter,
   type AuditId,
-  type AuditRecord,
+  type AuditLog,
   type IdempotentRequest,
-  type NewOperation,
-  type OperationEnd,
   type PlacedPage,
 } from '../audit-log.ts'
 import type { MessageOperation } from '../queue-store.ts'
@@ -28,29 +26,24 @@ function add({ audit }: MemoryQueue, entry: Omit<HeldOperation, 'id' | 'operated
   return audit.push({ ...entry, id: audit.length + 1, operated: new Map() })
 }
 
-/** Records an action that is done. */
-export const recordAction = (queue: MemoryQueue, owner: OwnerId, record: AuditRecord): AuditId =>
-  add(queue, { ...OF_ACTION, ...record, owner, lastAt: record.at, matched: record.changed, state: 'done' })
-
 /** Adds a record of another queue. */
 export const takeEntry = (queue: MemoryQueue, entry: AuditEntry): AuditId => add(queue, { ...OF_ACTION, ...takenEntry(entry), owner: 0 })
 
-export function beginOperation(queue: MemoryQueue, owner: OwnerId, { request, ...operation }: NewOperation): AuditId {
-  if (request !== null) keepRequest(queue, request, operation.at, String(queue.audit.length + 1))
-  return add(queue, { ...OF_ACTION, ...operation, owner, lastAt: operation.at, changed: 0, matched: 0, state: 'running' })
-}
-
-export function endOperation(
-  { audit }: MemoryQueue,
-  id: AuditId,
-  { state, at, matched, inTransfer = 0, unknown, error }: OperationEnd,
-): boolean {
-  const operation = audit[id - 1]
-  if (operation?.state !== 'running') return false
-  const { matched: before, unknown: unknownBefore } = operation
-  Object.assign(operation, { state, lastAt: at, error, inTransfer, matched: matched ?? before, unknown: unknown ?? unknownBefore })
-  return true
-}
+/** The port of an owner. */
+export const auditLogOf = (queue: MemoryQueue, owner: OwnerId): AuditLog => ({
+  audit: async (record) => add(queue, { ...OF_ACTION, ...record, owner, lastAt: record.at, matched: record.changed, state: 'done' }),
+  beginOperation: async ({ request, ...operation }) => {
+    if (request !== null) keepRequest(queue, request, operation.at, String(queue.audit.length + 1))
+    return add(queue, { ...OF_ACTION, ...operation, owner, lastAt: operation.at, changed: 0, matched: 0, state: 'running' })
+  },
+  endOperation: async (id, { state, at, matched, inTransfer = 0, unknown, error }) => {
+    const operation = queue.audit[id - 1]
+    if (operation?.state !== 'running') return false
+    const { matched: before, unknown: unknownBefore } = operation
+    Object.assign(operation, { state, lastAt: at, error, inTransfer, matched: matched ?? before, unknown: unknown ?? unknownBefore })
+    return true
+  },
+})
 
 /** Ends the operations of owners that have left the queue. */
 export function endAbandoned({ audit }: MemoryQueue, hasLeft: (owner: OwnerId) => boolean): void {

@@ -17,8 +17,8 @@ import {
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
-import { beginOperation, endOperation, keepRequest, noteOperated, pruneOperations, recordAction } from './held-operations.ts'
-import type { AuditId, AuditRecord, NewOperation, OperationEnd, OperationRound } from '../audit-log.ts'
+import { auditLogOf, keepRequest, noteOperated, pruneOperations } from './held-operations.ts'
+import type { AuditLog, OperationRound } from '../audit-log.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import { intercepted } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
@@ -99,12 +99,14 @@ class MemoryStore implements QueueStore {
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
   readonly outbox: OutboxStore
+  readonly auditLog: AuditLog
   readonly records = recordsOver(async (...call) => this.#record(call))
 
   constructor(queue: MemoryQueue, owner: QueueOwner) {
     this.#queue = queue
     this.#owner = owner
     this.outbox = new MemoryEvents(queue, owner)
+    this.auditLog = auditLogOf(queue, owner.id)
     this.#terms = { owner: owner.id, until: Infinity }
   }
 
@@ -124,18 +126,6 @@ class MemoryStore implements QueueStore {
 
   async saveClock(record: ClockRecord): Promise<void> {
     this.#queue.clock = record
-  }
-
-  async audit(record: AuditRecord): Promise<AuditId> {
-    return recordAction(this.#queue, this.#owner.id, record)
-  }
-
-  async beginOperation(operation: NewOperation): Promise<AuditId> {
-    return beginOperation(this.#queue, this.#owner.id, operation)
-  }
-
-  async endOperation(id: AuditId, end: OperationEnd): Promise<boolean> {
-    return endOperation(this.#queue, id, end)
   }
 
   async joinProvider(destination: DestinationName, provider: string | null): Promise<void> {

@@ -115,7 +115,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`on a shared queue${WITHOUT_POSTGRES.why}
       expect((await run('operation', 'undo', String(hold))).out).toMatch(
         /^operation \d+ is undone by operation \d+: 2 messages changed back\n$/,
       )
-      const running = await node.store.beginOperation({
+      const running = await node.store.auditLog.beginOperation({
         at: node.clock.now(),
         who: 'page:alice (127.0.0.1)',
         action: 'delete',
