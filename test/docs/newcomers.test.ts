@@ -80,7 +80,7 @@ describe('newcomers', () => {
     const [status, causes] = newcomer.runBlock(blockWith(OPERATIONS, 'deferd status').text)
     expect(status?.out).toContain('BALANCE')
     expect(causes?.code).toBe(0)
-    const audit = newcomer.runBlock(blockWith(OPERATIONS, 'destination suspend').text).at(-1)?.out
+    const audit = newcomer.runBlock(blockWith(OPERATIONS, 'destination suspend 192.0.2.1').text).at(-1)?.out
     expect(audit).toContain('cron@example.com')
     const [, , entries] = newcomer.runBlock(blockWith('docs/access.md', 'deferd access add').text)
     expect(entries?.out).toContain('192.0.2')
@@ -97,6 +97,8 @@ describe('newcomers', () => {
     const [added, listed] = newcomer.runBlock(blockWith('docs/admin-http.md', 'deferd token add').text)
     expect([added?.out, listed?.out]).toEqual([expect.stringMatching(/^dfd_\w{49}\n$/), expect.stringContaining('grafana: viewer')])
     expect(newcomer.runBlock(blockWith('docs/events.md', 'webhook add').text)[0]?.out).toMatch(/^whsec_/)
+    const remote = newcomer.runBlock(blockWith(OPERATIONS, '--host').text, { 'https://relay.example.com:2580': origin })
+    expect(remote.map(({ code }) => code)).toEqual([0, 0, 0])
   })
 
   test('an application developer tests with a sink', async () => {
