@@ -1,6 +1,6 @@
 /**
- * The table of the methods of QueueStore and MoveStore that use the database, one row per method. Three components are derived from the table: the
- * client, the dispatcher in the store's core, and the rules for a full disk. The compiler checks each row against the contract.
+ * The table of the methods of QueueStore and MoveStore that use the database, one row per method. Derived from the table are the client, the
+ * dispatcher in the store's core, the rules for a full disk, and the batches of PostgreSQL. The compiler checks each row against the contract.
  */
 import { messageOf, type DeliveryRequest, type MessageId } from '../mail/message.ts'
 import type { AuditLog } from './audit-log.ts'
@@ -60,8 +60,21 @@ type ChangeChunk = (chunk: Uint8Array, given: boolean) => Uint8Array
  */
 type Changes<M extends Method> = (args: Arguments[M], answer: Answers[M]) => readonly MessageId[]
 
+/** Messages, contents, destinations and other names of a call, which no other call of the batch may have. */
+type Keys<M extends Method> = (args: Arguments[M]) => readonly string[]
+
+/**
+ * How PostgreSQL is sent the calls of a method:
+ * - `read`: the method reads only, and needs no transaction;
+ * - `alone`: it takes several round trips, or changes many rows, so that each call has a transaction of its own;
+ * - `batched`: it shares a transaction with any other calls;
+ * - a function: it shares a transaction with calls that have none of its keys.
+ */
+type Sending<M extends Method> = 'read' | 'alone' | 'batched' | Keys<M>
+
 interface Traits<M extends Method> {
   readonly room: Room
+  readonly sending: Sending<M>
   readonly changes: Changes<M>
   /** Absent when the method takes no chunks. */
   readonly chunks?: {
@@ -83,100 +96,113 @@ const nothing = (): readonly MessageId[] => []
 
 const leased = (requests: readonly DeliveryRequest[]): readonly MessageId[] => requests.map(({ message }) => message.id)
 
-const OUTBOX: Rows<keyof OutboxStore> = {
-  subscribe: { room: 'neither', changes: nothing },
-  unsubscribe: { room: 'reserve', changes: nothing },
-  changeSecrets: { room: 'neither', changes: nothing },
-  configureSubscriptions: { room: 'reserve', changes: nothing },
-  subscriptions: { room: 'neither', changes: nothing },
-  wantedTypes: { room: 'neither', changes: nothing },
-  numberEvents: { room: 'neither', changes: nothing },
-  pullEvents: { room: 'neither', changes: nothing },
-  saveProgress: { room: 'reserve', changes: nothing },
-  parkedDue: { room: 'neither', changes: nothing },
-  settleParked: { room: 'reserve', changes: nothing },
-  replayEvents: { room: 'neither', changes: nothing },
-  recordEvents: { room: 'reserve', changes: nothing },
-  pruneEvents: { room: 'reserve', changes: nothing },
-}
+const OUTBOX = {
+  subscribe: { room: 'neither', sending: ([{ name }]) => [`s${name}`], changes: nothing },
+  unsubscribe: { room: 'reserve', sending: ([name]) => [`s${name}`], changes: nothing },
+  changeSecrets: { room: 'neither', sending: ([name]) => [`s${name}`], changes: nothing },
+  configureSubscriptions: { room: 'reserve', sending: 'alone', changes: nothing },
+  subscriptions: { room: 'neither', sending: 'read', changes: nothing },
+  wantedTypes: { room: 'neither', sending: 'read', changes: nothing },
+  numberEvents: { room: 'neither', sending: 'alone', changes: nothing },
+  pullEvents: { room: 'neither', sending: 'read', changes: nothing },
+  saveProgress: { room: 'reserve', sending: ([name]) => [`s${name}`], changes: nothing },
+  parkedDue: { room: 'neither', sending: 'read', changes: nothing },
+  settleParked: { room: 'reserve', sending: ([name]) => [`s${name}`], changes: nothing },
+  replayEvents: { room: 'neither', sending: 'alone', changes: nothing },
+  recordEvents: { room: 'reserve', sending: 'batched', changes: nothing },
+  pruneEvents: { room: 'reserve', sending: 'alone', changes: nothing },
+} as const satisfies Rows<keyof OutboxStore>
 
-const AUDIT_LOG: Rows<keyof AuditLog> = {
-  audit: { room: 'reserve', changes: nothing },
-  beginOperation: { room: 'reserve', changes: nothing },
-  endOperation: { room: 'reserve', changes: nothing },
-}
+const AUDIT_LOG = {
+  audit: { room: 'reserve', sending: 'batched', changes: nothing },
+  beginOperation: { room: 'reserve', sending: ([{ at, who }]) => [`b${at} ${who}`], changes: nothing },
+  endOperation: { room: 'reserve', sending: 'batched', changes: nothing },
+} as const satisfies Rows<keyof AuditLog>
 
-const OF_THE_STORE: Rows<Exclude<Method, keyof OfPorts>> = {
-  nextIds: { room: 'neither', changes: nothing },
+const OF_THE_STORE = {
+  nextIds: { room: 'neither', sending: 'batched', changes: nothing },
   stage: {
     room: 'needs',
+    sending: ([content]) => [`c${content}`],
     changes: nothing,
     chunks: {
       in: ([, , chunks]) => chunks,
       map: ([content, from, chunks, keeps], change) => [content, from, chunks.map((chunk) => change(chunk, keeps !== true))],
     },
   },
-  unstage: { room: 'reserve', changes: nothing },
+  unstage: { room: 'reserve', sending: ([content]) => [`c${content}`], changes: nothing },
   enqueue: {
     room: 'needs',
+    sending: ([{ message }]) => [`m${message.id}`, `c${message.contentId}`],
     changes: ([{ message }]) => [message.id],
     chunks: { in: ([{ content }]) => content, map: ([entry], change) => [withContent(entry, change)] },
   },
-  maildropFiles: { room: 'neither', changes: nothing },
-  forgetMaildropFiles: { room: 'neither', changes: nothing },
-  readChunk: { room: 'neither', changes: nothing },
-  claimDue: { room: 'lease', changes: (_, { requests }) => leased(requests) },
-  claimSuspect: { room: 'lease', changes: (_, request) => (request === undefined ? [] : leased([request])) },
-  claimExpired: { room: 'lease', changes: (_, requests) => leased(requests) },
-  giveBack: { room: 'reserve', changes: ([recipients]) => recipients.map(messageOf) },
-  settle: { room: 'reserve', changes: ([{ message }]) => [message] },
-  quarantine: { room: 'reserve', changes: ([message]) => [message] },
-  messagesWithNoticesDue: { room: 'neither', changes: nothing },
-  noticesDueOf: { room: 'neither', changes: nothing },
-  claimWarnings: { room: 'neither', changes: nothing },
-  postponeWarning: { room: 'reserve', changes: nothing },
-  markDelayNoticeDue: { room: 'neither', changes: nothing },
+  maildropFiles: { room: 'neither', sending: 'read', changes: nothing },
+  forgetMaildropFiles: { room: 'neither', sending: 'batched', changes: nothing },
+  readChunk: { room: 'neither', sending: 'read', changes: nothing },
+  claimDue: { room: 'lease', sending: ([{ destination }]) => [`d${destination}`], changes: (_, { requests }) => leased(requests) },
+  claimSuspect: {
+    room: 'lease',
+    sending: () => ['claimSuspect'],
+    changes: (_, request) => (request === undefined ? [] : leased([request])),
+  },
+  claimExpired: { room: 'lease', sending: () => ['claimExpired'], changes: (_, requests) => leased(requests) },
+  giveBack: {
+    room: 'reserve',
+    sending: ([recipients]) => recipients.map((id) => `m${messageOf(id)}`),
+    changes: ([recipients]) => recipients.map(messageOf),
+  },
+  settle: { room: 'reserve', sending: ([{ message }]) => [`m${message}`], changes: ([{ message }]) => [message] },
+  quarantine: { room: 'reserve', sending: 'alone', changes: ([message]) => [message] },
+  messagesWithNoticesDue: { room: 'neither', sending: 'read', changes: nothing },
+  noticesDueOf: { room: 'neither', sending: 'read', changes: nothing },
+  claimWarnings: { room: 'neither', sending: 'read', changes: nothing },
+  postponeWarning: { room: 'reserve', sending: ([message]) => [`m${message}`], changes: nothing },
+  markDelayNoticeDue: { room: 'neither', sending: ([message]) => [`m${message}`], changes: nothing },
   report: {
     room: 'reserve',
+    sending: 'alone',
     changes: ([{ message, notices }]) => [message, ...notices.map((notice) => notice.message.id)],
     chunks: {
       in: ([{ notices }]) => notices.flatMap(({ content }) => content),
       map: ([report], change) => [{ ...report, notices: report.notices.map((notice) => withContent(notice, change)) }],
     },
   },
-  destinationsDue: { room: 'neither', changes: nothing },
-  nextDeadlines: { room: 'neither', changes: nothing },
-  destinations: { room: 'neither', changes: nothing },
-  saveDestination: { room: 'neither', changes: nothing },
-  joinProvider: { room: 'neither', changes: nothing },
+  destinationsDue: { room: 'neither', sending: 'read', changes: nothing },
+  nextDeadlines: { room: 'neither', sending: 'read', changes: nothing },
+  destinations: { room: 'neither', sending: 'read', changes: nothing },
+  saveDestination: { room: 'neither', sending: ([{ name }]) => [`n${name}`], changes: nothing },
+  joinProvider: { room: 'neither', sending: 'read', changes: nothing },
   operate: {
     room: 'reserve',
+    sending: 'alone',
     changes: ([operations]) =>
       operations.flatMap(({ message, operation }) => (operation.kind === 'requeue' ? [message, operation.newId] : [message])),
   },
-  move: { room: 'neither', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
-  tally: { room: 'neither', changes: nothing },
+  move: { room: 'neither', sending: 'alone', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
+  tally: { room: 'neither', sending: 'read', changes: nothing },
   // Each call of records has its own room.
-  record: { room: 'neither', changes: nothing },
-  saveClock: { room: 'neither', changes: nothing },
+  record: { room: 'neither', sending: (call) => [recordCall(call).key(...call[2])], changes: nothing },
+  saveClock: { room: 'neither', sending: 'read', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
-  prune: { room: 'reserve', changes: nothing },
-  verify: { room: 'neither', changes: nothing },
+  prune: { room: 'reserve', sending: 'alone', changes: nothing },
+  verify: { room: 'neither', sending: 'read', changes: nothing },
   // A successful ping means that deliveries can continue.
-  ping: { room: 'lease', changes: nothing },
-  freeSpace: { room: 'neither', changes: nothing },
-  moveState: { room: 'neither', changes: nothing },
-  claimMoves: { room: 'neither', changes: nothing },
+  ping: { room: 'lease', sending: 'batched', changes: nothing },
+  freeSpace: { room: 'neither', sending: 'read', changes: nothing },
+  moveState: { room: 'neither', sending: 'read', changes: nothing },
+  claimMoves: { room: 'neither', sending: 'alone', changes: nothing },
   // A move away makes room, also on a full disk.
-  beginMove: { room: 'reserve', changes: (_, { messages }) => messages.map(({ message }) => message.id) },
-  leaving: { room: 'neither', changes: nothing },
-  finishMove: { room: 'reserve', changes: nothing },
-  undoMove: { room: 'reserve', changes: ([messages]) => messages },
-  historyAfter: { room: 'neither', changes: nothing },
-  markMoved: { room: 'reserve', changes: nothing },
-  keepIds: { room: 'neither', changes: nothing },
+  beginMove: { room: 'reserve', sending: 'alone', changes: (_, { messages }) => messages.map(({ message }) => message.id) },
+  leaving: { room: 'neither', sending: 'alone', changes: nothing },
+  finishMove: { room: 'reserve', sending: 'alone', changes: nothing },
+  undoMove: { room: 'reserve', sending: 'alone', changes: ([messages]) => messages },
+  historyAfter: { room: 'neither', sending: 'alone', changes: nothing },
+  markMoved: { room: 'reserve', sending: 'alone', changes: nothing },
+  keepIds: { room: 'neither', sending: 'alone', changes: nothing },
   takeMoved: {
     room: 'needs',
+    sending: 'alone',
     changes: nothing,
     chunks: {
       in: ([, arrivals]) => arrivals.flatMap(({ content }) => content),
@@ -187,15 +213,20 @@ const OF_THE_STORE: Rows<Exclude<Method, keyof OfPorts>> = {
       ],
     },
   },
-  originsOf: { room: 'neither', changes: nothing },
-  admitMoved: { room: 'reserve', changes: (_, { messages }) => messages },
-  takeRecords: { room: 'needs', changes: nothing },
-  recordsTaken: { room: 'neither', changes: nothing },
-}
+  originsOf: { room: 'neither', sending: 'alone', changes: nothing },
+  admitMoved: { room: 'reserve', sending: 'alone', changes: (_, { messages }) => messages },
+  takeRecords: { room: 'needs', sending: 'alone', changes: nothing },
+  recordsTaken: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies Rows<Exclude<Method, keyof OfPorts>>
 
 const PORTS: Readonly<Record<Port, object>> = { outbox: OUTBOX, auditLog: AUDIT_LOG }
 
-export const METHODS: Rows<Method> = { ...OF_THE_STORE, ...OUTBOX, ...AUDIT_LOG }
+const ROWS = { ...OF_THE_STORE, ...OUTBOX, ...AUDIT_LOG }
+
+export const METHODS: Rows<Method> = ROWS
+
+/** Methods that read only. */
+export type ReadMethod = { [M in Method]: (typeof ROWS)[M]['sending'] extends 'read' ? M : never }[Method]
 
 const isPort = (name: string): name is Port => Object.hasOwn(PORTS, name)
 
