@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { Listener, Net } from '../system/net.ts'
 import type { Duration, MachineClock, Timer, WallTime } from '../system/clock.ts'
 import { QueueClock } from '../system/queue-clock.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { intercepted } from '../store/methods.ts'
 import { Events, type Listen } from '../telemetry/events.ts'
@@ -45,6 +46,20 @@ export class Incarnation {
 
   get alive(): boolean {
     return this.#alive
+  }
+
+  /** A reader of the queue that ends with the incarnation: a relay that is killed while it starts reads nothing any more. */
+  readingBy(reader: QueueReader): QueueReader {
+    const mortal = <P extends object>(port: P): P =>
+      new Proxy(port, {
+        get: (target, name: keyof P & string) => {
+          const member: unknown = target[name]
+          if (typeof member !== 'function') return mortal(member as object)
+          const call = member as (...args: unknown[]) => Promise<unknown>
+          return (...args: unknown[]) => this.#whileAlive(() => call.apply(target, args))
+        },
+      })
+    return mortal(reader)
   }
 
   /** Ends all ports at once. */

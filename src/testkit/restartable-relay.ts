@@ -196,8 +196,8 @@ export class RestartableRelay {
 
   #assemble(): Relay {
     const { config, templates, dkimKeys, secrets, seed, between } = this.#deps
-    const { reader } = this.#queue
     const life = this.#life
+    const reader = life.readingBy(this.#queue.reader)
     const { clock, net, store, events } = life
     const random = seededRandom(seed)
     const watchAgent = (agent: DeliveryAgent): DeliveryAgent => between.agent?.(agent, life) ?? agent
