@@ -124,8 +124,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'sendmail ends before its file is synced',
     'cli/postfix/submit.ts',
-    '    return await submitToMaildrop(',
-    '    return void submitToMaildrop(',
+    'return await submitToMaildrop(shell.files, queueDirectory, { newName, envelope, content })',
+    'return void submitToMaildrop(shell.files, queueDirectory, { newName, envelope, content }), []',
     SUBMISSION,
   ),
   safety(
@@ -411,7 +411,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'deliveries go on under the limits of another provider',
     'delivery/smtp/attempt.ts',
     '!admits(providerOfHosts(provider, hosts))',
-    'false && !admits(providerOfHosts(provider, hosts))',
+    'hosts.length < 0 && !admits(providerOfHosts(provider, hosts))',
     'delivery/smtp/provider-admission',
   ),
   safety(
@@ -556,16 +556,16 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety('a report is sent unsigned', 'relay/report-entry.ts', '!/^DKIM-Signature:/i.test(signatures)', '!/^/i.test(signatures)', REPORTS),
   safety(
     'two nodes send one report',
-    'store/memory/memory-tls-reports.ts',
-    'known.claimedUntil > at)',
-    'known.claimedUntil > at + 86_400_000)',
+    'store/records/tls-report.ts',
+    'ended === null && claimedUntil <= at,',
+    'ended === null && claimedUntil <= at + 86_400_000,',
     'tls-reports/tls-reports',
   ),
   safety(
     'a repeated call loses counts',
-    'store/sqlite/records/tls-report-rows.ts',
-    'max(sessions, excluded.sessions)',
-    'excluded.sessions',
+    'store/records/record-table.ts',
+    '`greatest(kept.${column(name)}, excluded.${column(name)})`',
+    '`excluded.${column(name)}`',
     CONFORMANCE,
   ),
   // the check of a domain
@@ -573,7 +573,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'a check sends mail',
     'delivery/smtp/attempt.ts',
     'if (rehearsal === undefined) return void',
-    'if (rehearsal === undefined || !tls.required) return void',
+    'if (rehearsal === undefined || policy.tlsOptional) return void',
     'domain-check/domain-check',
   ),
 ]

@@ -44,7 +44,7 @@ export const TLS_MUTANTS: readonly SafetyMutant[] = [
     'TLSA records demand TLS with any certificate',
     'dane/dane-decision.ts',
     "return { kind: 'verify', base: tlsa.base, records, half: !dns.mxSecure }",
-    "return { kind: 'encrypt', base: tlsa.base, records }",
+    "return { kind: 'encrypt', base: tlsa.base, records, usable: true }",
   ),
   mutant(
     'a certificate that no record matches is taken',
@@ -67,7 +67,7 @@ export const TLS_MUTANTS: readonly SafetyMutant[] = [
   mutant(
     'kept policies are not read',
     'sts/sts-policies.ts',
-    'const kept = await reader.records.stsPolicies.of(domain)',
-    "const kept = await reader.records.stsPolicies.of(domain === '' ? domain : '')",
+    'const kept = await reader.of(domain)',
+    "const kept = await reader.of(domain === '' ? domain : '')",
   ),
 ]

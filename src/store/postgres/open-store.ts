@@ -119,6 +119,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
 /** Name of the session of a node that writes. */
 const writingSession = (node: OwnerId): string => `deferd ${node} w`
 
+function added<T>(list: T[], one: T): T {
+  list.push(one)
+  return one
+}
+
 async function openNode(
   node: OwnerId,
   writing: Connection,
@@ -167,11 +172,7 @@ async function openNode(
     openDirectory: async () =>
       new PostgresNodeDirectory(new CommandConnection(await openSession({ url, durability, application: 'deferd questions' })), clock),
     time: async () => (await reading.query<{ now: QueueTime }>(databaseTime))[0]?.now ?? clock.now(),
-    watch: (seen) => {
-      const task = watchDatabase(clock, reading, seen)
-      tasks.push(task)
-      return task
-    },
+    watch: (seen) => added(tasks, watchDatabase(clock, reading, seen)),
     close: async () => {
       await store.close()
       await closeReading()
