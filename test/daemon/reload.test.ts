@@ -69,7 +69,7 @@ describe('a reload', () => {
   test('reads the files of lookup tables again, and keeps the old tables when one cannot be read', async () => {
     const file = join(home, 'canonical')
     writeFileSync(file, 'app@us.test service@us.test\n')
-    const values = { smtpd_listen: '127.0.0.1:0', canonical_maps: `texthash:${file}`, transport_maps: { '*': 'retry:4.0.0 wait' } }
+    const values = { smtpd_listen: '127.0.0.1:0', canonical_maps: `texthash:${file}`, transport_maps: { '*': 'smtp:[127.0.0.1]:1' } }
     const { daemon, notes, senders } = await started(values)
     const submit = () => createTransport({ port: daemon.listeners[0]?.port ?? 0 }).sendMail({ from: 'app@us.test', to: 'ann@far.test' })
     await submit()

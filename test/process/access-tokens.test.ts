@@ -110,7 +110,10 @@ test('a refused secret is one event and a condition for people; a new one is use
   await daemon.prints('status=deferred')
   const client = await page(site)
   const sentence = `invalid_client (AADSTS7000215): write the value of the client secret, not its id, to ${join(site.folder.path, 'm365.secret')}`
-  expect(textOf(await client.open(''))).toContain(`1 login at next hops without an access token: m365: ${sentence}`)
+  // After a start the queue is counted first.
+  await expect
+    .poll(async () => textOf(await client.open('')), { timeout: 20_000 })
+    .toContain(`1 login at next hops without an access token: m365: ${sentence}`)
   expect(await client.json('now')).toMatchObject({ attention: [{ kind: 'oauth-failed', count: 1 }] })
   const shown = await everythingShown(site, daemon)
   expect(shown.get('deferd status')?.replaceAll(/\s+/g, ' ')).toContain('no token of m365: invalid_client (AADSTS7000215)')

@@ -97,7 +97,9 @@ class Mortal {
   of<T extends object>(port: T): T {
     return new Proxy(port, {
       get: (target, name: keyof T & string) => {
-        const method = (target[name] as (...args: unknown[]) => unknown).bind(target)
+        const member: unknown = target[name]
+        if (typeof member === 'object' && member !== null) return this.of(member)
+        const method = (member as (...args: unknown[]) => unknown).bind(target)
         if (name === 'nextId' || name === 'leaseTerms' || name === 'close') return method
         return async (...args: unknown[]) => {
           const dies = ++this.calls === this.#death?.call
