@@ -40,7 +40,7 @@ const COMMON = {
 }
 
 describe.skipIf(reason !== null)(`imported configurations${reason === null ? '' : ` (${reason})`}`, () => {
-  test.each(Object.entries(IMPORTED))('%s', async (_, given) => compare(given), 90_000)
+  test.each(Object.entries(IMPORTED))('%s', async (_, given) => compare(given), 300_000)
 })
 
 async function compare(given: ImportedConfiguration): Promise<void> {
