@@ -260,7 +260,7 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a store method dropped in the table of methods',
     file: 'store/methods.ts',
-    replace: "  saveDestination: { room: 'neither', changes: nothing },\n",
+    replace: "  saveDestination: { room: 'neither', sending: ([{ name }]) => [`n${name}`], changes: nothing },\n",
     by: '',
     judge: 'tsc',
     report: "Property 'saveDestination' is missing",
