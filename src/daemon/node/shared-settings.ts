@@ -19,8 +19,12 @@ const SHARED: readonly OptionName[] = [
  * its own `myhostname`.
  */
 export function sharedSettings(loaded: LoadedConfig): string {
-  const hashes = [...shared(loaded)].map(([name, value]) => [name, hashOf(value.replaceAll(loaded.config.myhostname, '$myhostname'))])
-  return JSON.stringify(Object.fromEntries(hashes.toSorted()))
+  const values = new Map(shared(loaded))
+  const hashes = [...values.keys()].toSorted().map((name) => {
+    const value = values.get(name) ?? ''
+    return [name, hashOf(value.replaceAll(loaded.config.myhostname, '$myhostname'))]
+  })
+  return JSON.stringify(Object.fromEntries(hashes))
 }
 
 const hashOf = (value: string): string => createHash('sha256').update(value).digest('hex').slice(0, 8)
