@@ -69,7 +69,8 @@ export class ParkedMail {
       one.places = new Set([...one.places, ...after])
       if (order === 'requeue') one.queueId = null
     }
-    if (!(await perform(this.#directory, order, ids))) return false
+    // An operation on no message is refused.
+    if (ids.length > 0 && !(await perform(this.#directory, order, ids))) return false
     // Mail in delivery stays with the old message when it is requeued.
     if (order !== 'requeue') for (const { one, after } of ordered) one.places = after
     this.operations++
