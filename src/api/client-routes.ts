@@ -9,7 +9,7 @@ import { accessTokenJson, accessTokensShape, clientShape } from '../resources/ac
 import type { QueueReader } from '../store/queue-reader.ts'
 import { SECOND, type Clock } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
-import { apiRoute, json, LONGEST_TIME, type ApiRoute } from './api-route.ts'
+import { apiRoute, expiresIn, json, type ApiRoute } from './api-route.ts'
 
 export interface ClientRoutesDeps {
   /** The tokens of the open queue. */
@@ -26,13 +26,7 @@ export const newTokenBody = z.strictObject({
   destinations: rightsShape.destinations
     .default(null)
     .describe('pattern of the destinations to which the token is restricted; null for all'),
-  expires_in: z
-    .number()
-    .positive()
-    .max(LONGEST_TIME)
-    .nullable()
-    .default(null)
-    .describe('seconds after which the token is refused; null for never'),
+  expires_in: expiresIn('the token is refused'),
 })
 
 export const TOKEN_EXISTS: ProblemKind = {

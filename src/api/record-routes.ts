@@ -13,7 +13,7 @@ import { accessEntriesShape, accessEntryJson } from '../resources/access-entry-j
 import { stsPoliciesShape, stsPolicyJson } from '../resources/sts-policy-json.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { SECOND, type Clock } from '../system/clock.ts'
-import { apiRoute, assertUnlimited, json, LONGEST_TIME, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, expiresIn, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
 
 /** The records of the open queue. */
 export interface RecordChanges {
@@ -26,20 +26,14 @@ export interface RecordChanges {
   readonly renewToken: (table: string) => Promise<TokenFailure | null>
 }
 
+const subjectShape = z.enum(ACCESS_SUBJECTS)
+
 const entryShape = z.strictObject({
-  subject: z.enum(ACCESS_SUBJECTS),
+  subject: subjectShape,
   key: z.string().min(1).max(1_000).describe('key of an access table: an address, network, domain or user@'),
   action: z.string().min(1).max(1_000).describe('action of an access table, such as `REJECT text`'),
-  expires_in: z
-    .number()
-    .positive()
-    .max(LONGEST_TIME)
-    .nullable()
-    .default(null)
-    .describe('seconds after which the entry ends; null for never'),
+  expires_in: expiresIn('the entry ends'),
 })
-
-const subjectShape = z.enum(ACCESS_SUBJECTS)
 
 /** Returns the result of a parser. Its error is a problem of the member. */
 function parsed<T>(member: string, parse: () => T): T {
