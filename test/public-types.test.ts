@@ -28,10 +28,10 @@ const EXPORTS: Readonly<Record<string, string>> = {
     AcceptedMembers AddedEvent AnsweredRequest Asserting AssertionState Attempt AttemptMembers Authority AuthorityClient
     AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Clock DeferdMatchers
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
-    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent LiveDestination LiveProvider
+    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LiveDestination LiveProvider
     Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient OperationName
     OperationSummary OptionName ParameterValue ParsedNotice PreviousLogin ProtectionOptions QueueTime Recipient RecipientMembers
-    RemoteDomain RemoteEvent RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage Suspension Time Timer Timers TlsFacts
+    RemoteDomain RemoteEvent RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions Suspension Time Timer Timers TlsFacts
     TlsPolicySource TlsState TypedEvent WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
     WorldOptions WorldTransport createWorld matchers
   `,

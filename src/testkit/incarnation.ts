@@ -18,6 +18,8 @@ export interface IncarnationDeps {
   readonly store: QueueStore
   /** Receives the events of the queue until the end of the incarnation. */
   readonly onEvent: Listen
+  /** Returns the bytes that are free for new mail; when absent, the store does. */
+  readonly freeSpace?: (() => number) | undefined
   readonly between?: ((store: QueueStore, life: Incarnation) => QueueStore) | undefined
 }
 
@@ -32,9 +34,11 @@ export class Incarnation {
   readonly #timers = new Set<Timer>()
   readonly #sockets = new Set<Socket>()
   readonly #listeners = new Set<Listener>()
+  readonly #freeSpace: (() => number) | undefined
   #alive = true
 
-  constructor({ clock, net, store, onEvent, between = (one) => one }: IncarnationDeps) {
+  constructor({ clock, net, store, freeSpace, onEvent, between = (one) => one }: IncarnationDeps) {
+    this.#freeSpace = freeSpace
     this.clock = new QueueClock(this.#mortalClock(clock))
     this.net = this.#mortalNet(net)
     this.store = this.#mortalStore(between(store, this))
@@ -124,7 +128,10 @@ export class Incarnation {
   }
 
   #mortalStore(store: QueueStore): QueueStore {
-    return intercepted(store, (_method, _args, perform) => this.#whileAlive(perform))
+    const freeSpace = this.#freeSpace
+    return intercepted(store, (method, _args, perform) =>
+      this.#whileAlive(method === 'freeSpace' && freeSpace !== undefined ? async () => freeSpace() : perform),
+    )
   }
 
   async #whileAlive<T>(call: () => Promise<T>, receive: (answer: T) => T = (answer) => answer): Promise<T> {

@@ -5,6 +5,7 @@
 import type { AttemptResult } from '../delivery/delivery-agent.ts'
 import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
+import type { TlsFacts } from '../mail/tls-facts.ts'
 import { queueIdOf, recipientId, type Message, type RecipientId } from '../mail/message.ts'
 import { onEvents, type EventOf } from '../telemetry/events.ts'
 
@@ -23,6 +24,8 @@ export interface Attempt {
   readonly stage: Stage
   /** Reason, as written to the log. */
   readonly reason: string
+  /** TLS of the attempt: level, policy, state and reason; absent when no host was tried. */
+  readonly tls?: TlsFacts | undefined
   readonly queueId: string
 }
 
@@ -136,11 +139,11 @@ export class RecipientLog {
 
 function attemptOf(
   message: Message,
-  { reply, status, stage, reason }: DeliveryStatus,
+  { reply, status, stage, reason, tls }: DeliveryStatus,
   { when, outcome, host }: Pick<Attempt, 'outcome' | 'host'> & { readonly when: QueueTime },
 ): Attempt {
   const age: Duration = when - message.arrivedAt
-  return { at: age / SECOND, outcome, reply, status, host, stage, reason, queueId: queueIdOf(message) }
+  return { at: age / SECOND, outcome, reply, status, host, stage, reason, tls, queueId: queueIdOf(message) }
 }
 
 const hostOf = ({ relay }: AttemptResult): string | undefined => relay?.replace(/\[.*$/, '')

@@ -4,18 +4,32 @@
  */
 import { ConfigError } from '../config/values/problem.ts'
 import type { Duration } from '../system/clock.ts'
+import { shown } from '../system/shown-value.ts'
 import type { RuleText } from './remote/rule-keys.ts'
 import { readRule } from './remote/rule-reader.ts'
-import type { DnsFault, Rule, Zone } from './remote/rule.ts'
+import type { StsFailure, StsMode } from './remote/published-policies.ts'
+import type { RemoteNetwork } from './remote/remote-network.ts'
+import type { DnsFault, Rule } from './remote/rule.ts'
+import { readPolicy } from './remote/server-tables.ts'
+import { CERTIFICATES, tlsaRecord, type HostCertificate } from './remote/world-certificates.ts'
 import { requireDomain, requireKnownOptions, requireObject, requireRecipient, requireReply } from './argument-checks.ts'
 import { toDuration, toText, type Time } from './time.ts'
 
 export interface RemoteDomainDeps {
-  addRule(rule: Rule): void
-  removeRules(isRemoved: (rule: Rule) => boolean): void
-  setZone(domain: string, zone: Zone): void
+  readonly remote: Pick<RemoteNetwork, 'addRules' | 'removeRules' | 'setZone' | 'offerTls' | 'sign' | 'publishPolicy'>
   /** Milliseconds since the start of the world. */
   elapsed(): Duration
+}
+
+/** An MTA-STS policy of a domain (RFC 8461). */
+export interface StsPolicyOptions {
+  readonly mode: StsMode
+  /** Names or patterns (`*.example.net`) of exchangers; default: those that the MX records of the domain have. */
+  readonly mx?: readonly string[]
+  /** Time for which the policy is valid; default 7d. */
+  readonly maxAge?: Time
+  /** Failure of the host `mta-sts.DOMAIN`, or the status of its answers. The TXT record is published all the same. */
+  readonly fails?: StsFailure | number
 }
 
 /** Reads a rule written in code. Throws a ConfigError with all mistakes. */
@@ -156,21 +170,63 @@ export class RemoteDomain {
       if (exchange === undefined) throw new TypeError(`expected a preference and a host such as "10 mx1.${this.domain}", got "${text}"`)
       return { preference: Number(preference), exchange: exchange === '.' ? '' : exchange.toLowerCase() }
     })
-    this.#remote.setZone(this.domain, { mx, a: [], aaaa: [] })
+    this.#remote.remote.setZone(this.#requireName('hasExchangers'), { mx, a: [], aaaa: [] })
     return this
   }
 
-  /** Removes all rules of the domain with their state. MX records are kept. */
+  /**
+   * Offers STARTTLS at all exchangers, with a certificate of WORLD_CA for their names: one that is valid, one with a flaw, or one that is
+   * self-signed.
+   */
+  offersTls(certificate: HostCertificate = 'valid'): this {
+    if (!CERTIFICATES.includes(certificate))
+      throw new TypeError(`offersTls expects one of ${CERTIFICATES.join(', ')}, got ${shown(certificate)}`)
+    this.#remote.remote.offerTls(this.#requireName('offersTls'), certificate)
+    return this
+  }
+
+  /**
+   * Signs the domain and its exchangers (DNSSEC), with TLSA records at port 25 of each exchanger: `'3 1 1'` fits the certificate of
+   * `offersTls`, `'3 1 1 d2ab…'` has octets of its own. Throws a TypeError for any other form.
+   */
+  hasTlsa(...records: readonly string[]): this {
+    const texts = records.length === 0 ? ['3 1 1'] : records
+    const wrong = texts.find((text) => tlsaRecord(text, this.domain) === undefined)
+    if (wrong !== undefined)
+      throw new TypeError(`hasTlsa expects usage, selector, matching type and perhaps octets, such as "3 1 1", got ${shown(wrong)}`)
+    this.#remote.remote.sign(this.#requireName('hasTlsa'), texts)
+    return this
+  }
+
+  /** Publishes an MTA-STS policy: its TXT record, and the policy at `mta-sts.DOMAIN` over HTTPS with a certificate of WORLD_CA. */
+  hasStsPolicy(policy: StsPolicyOptions): this {
+    requireKnownOptions('hasStsPolicy', policy, ['mode', 'mx', 'maxAge', 'fails'])
+    const { maxAge, ...table } = policy
+    const wrong = (_key: string | null, text: string): void => {
+      throw new TypeError(`hasStsPolicy of ${this.domain}: ${text.replace('max_age', 'maxAge')}`)
+    }
+    const read = readPolicy({ ...table, ...(maxAge === undefined ? {} : { max_age: maxAge }) }, wrong)
+    if (read !== null) this.#remote.remote.publishPolicy(this.#requireName('hasStsPolicy'), read)
+    return this
+  }
+
+  /** Removes all rules of the domain with their state. MX records, certificates, TLSA records and policies are kept. */
   recovers(): this {
-    this.#remote.removeRules((rule) => rule.where.domain === this.domain)
+    this.#remote.remote.removeRules((rule) => rule.where.domain === this.domain)
     return this
   }
 
   #add(verb: string, rule: RuleText): this {
     const missing = verb === 'fails' ? undefined : Object.entries(rule).find(([, value]) => value === undefined)
     if (missing !== undefined) throw new TypeError(`${this.domain} ${verb}: expected a value for ${missing[0]}, got undefined`)
-    this.#remote.addRule(ruleFrom(`${this.domain} ${verb}`, { ...rule, domain: this.domain }))
+    this.#remote.remote.addRules(ruleFrom(`${this.domain} ${verb}`, { ...rule, domain: this.domain }))
     return this
+  }
+
+  /** The domain, for a method that acts on one domain. Throws a TypeError for a pattern. */
+  #requireName(of: string): string {
+    if (!this.domain.includes('*') && !this.domain.startsWith('.')) return this.domain
+    throw new TypeError(`${of} expects one domain such as "example.net", got the pattern ${shown(this.domain)}`)
   }
 
   /** Converts times counted from now to times counted from the start of the world, as rules require. */

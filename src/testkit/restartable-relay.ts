@@ -15,7 +15,7 @@ import type { Replay, SubscriptionSettings } from '../store/outbox/subscription.
 import { EventSender } from '../subscriptions/event-sender.ts'
 import type { SendEvents } from '../subscriptions/target.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
-import type { Events } from '../telemetry/events.ts'
+import type { Events, Listen } from '../telemetry/events.ts'
 import { Incarnation } from './incarnation.ts'
 import type { Interceptors, OpenedQueue } from './world-options.ts'
 
@@ -30,6 +30,7 @@ export interface RestartableRelayDeps {
   readonly clock: MachineClock
   readonly net: Net
   readonly events: Events
+  readonly freeSpace: () => number
   /** Sends the events of subscriptions to their targets. */
   readonly sendEvents: SendEvents
   /** Called at each kill and each new start. */
@@ -190,8 +191,9 @@ export class RestartableRelay {
   }
 
   #incarnate(): Incarnation {
-    const { clock, net, between, events } = this.#deps
-    return new Incarnation({ clock, net, store: this.#queue.store, between: between.store, onEvent: (event) => events.emit(event) })
+    const { clock, net, between, events, freeSpace } = this.#deps
+    const onEvent: Listen = (event) => events.emit(event)
+    return new Incarnation({ clock, net, store: this.#queue.store, freeSpace, between: between.store, onEvent })
   }
 
   #assemble(): Relay {

@@ -1,4 +1,5 @@
-/** Times in the test kit: text as in a configuration (`'5m'`, `'2d'`), or a number of seconds. */
+/** Times and sizes in the test kit: sizes as in a configuration, and times: text as in a configuration (`'5m'`, `'2d'`), or a number of seconds. */
+import * as is from '../config/values/values.ts'
 import { parseDuration } from '../system/duration.ts'
 import { shown } from '../system/shown-value.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
@@ -19,6 +20,13 @@ export function toSignedDuration(time: Time): Duration {
   const duration = parseDuration(size)
   if (duration !== undefined) return sign === '' ? duration : -duration
   throw new TypeError(`expected a time such as "5m" or "-5m", or a number of seconds, got ${shown(time)}`)
+}
+
+/** Converts a size such as `'20M'` to bytes. Throws a TypeError for any other text. */
+export function toSize(size: string | number): number {
+  const reading = is.size(size)
+  if ('value' in reading) return reading.value
+  throw new TypeError(`expected a size such as "20M", or a number of bytes, got ${shown(size)}`)
 }
 
 /** Formats milliseconds in the syntax of configurations and scripts. */

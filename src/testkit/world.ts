@@ -5,7 +5,6 @@
  */
 import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
-import { configFrom } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import { readPasswords, readTlsFiles } from '../daemon/delivery-secrets.ts'
 import type { OauthClients } from '../oauth/access-tokens.ts'
@@ -27,6 +26,7 @@ import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { Events } from '../telemetry/events.ts'
+import { loadSimulated, requireWorldOptions } from './world-limits.ts'
 import {
   requireDomain,
   requireEventTypes,
@@ -41,7 +41,7 @@ import {
 import { Authority } from './test-authority.ts'
 import type { AuthorityOptions } from './authority-options.ts'
 import type { AuthorityRule } from './oauth/authority-rule.ts'
-import { WORLD_CA, worldIdentity } from './world-certificates.ts'
+import { WORLD_CA, worldIdentity } from './remote/world-certificates.ts'
 import { RemoteDomain, ruleFrom } from './remote-domain.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
@@ -56,18 +56,20 @@ import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
-import { toDuration, toSignedDuration, type Time } from './time.ts'
+import { toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { Webhook, type WebhookOptions } from './webhook.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
-import { openQueue, WORLD_OPTIONS, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
+import { openQueue, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
 
 const HOSTNAME = 'deferd.example'
 /** Address on which the relay listens inside the world. */
 const RELAY_ADDRESS: Endpoint = { address: '127.0.0.1', port: 2525 }
 const CLIENT_ADDRESS = '127.0.0.1'
+/** Bytes that are free on the disk of a new world. */
+const FREE_SPACE = 100 * 1024 ** 3
 
 /**
  * Creates a world and starts its relay, at 2026-01-01T00:00:00Z. Rejects with a ConfigError that lists every mistake in the
@@ -77,18 +79,23 @@ export const createWorld = (options: WorldOptions = {}): Promise<World> => creat
 
 /** Creates a world with wrappers around the ports of its relay, for simulations of the relay itself. */
 export async function createObservedWorld(options: WorldOptions, between: Interceptors): Promise<World> {
-  requireKnownOptions('createWorld', options, WORLD_OPTIONS)
+  requireWorldOptions(options)
   requireStore(options.store ?? 'memory')
   requireSeed(options.seed ?? 1)
   requireObject('config', options.config ?? {})
   if (options.zone !== undefined) requireZone(options.zone)
-  const loaded = configFrom({ smtpd_listen: [`${RELAY_ADDRESS.address}:${RELAY_ADDRESS.port}`], ...options.config }, HOSTNAME)
+  const listen = `${RELAY_ADDRESS.address}:${RELAY_ADDRESS.port}`
+  const loaded = loadSimulated({ ...options.config, smtpd_listen: [listen] }, HOSTNAME)
   const { config } = loaded
   const { templates } = loadTemplates(loaded)
   const dkimKeys = loadDkimKeys(config)
   const tls = readTlsFiles(config)
   const oauth = trusting(readOauthClients(loaded, tokenCommand), WORLD_CA)
-  const secrets = { passwords: readPasswords(config), tls: { ...tls, ca: tls.ca ?? WORLD_CA }, oauth }
+  const secrets = {
+    passwords: readPasswords(config),
+    tls: { ...tls, ca: tls.ca ?? WORLD_CA, policyHostCa: tls.policyHostCa ?? WORLD_CA },
+    oauth,
+  }
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
   const world = new World({ options, between, config, templates, dkimKeys, secrets, script, queue })
@@ -137,6 +144,7 @@ export class World implements AsyncDisposable {
   readonly #lives: RestartableRelay
   #releaseFunctions: () => void = () => undefined
   #catchingUp = false
+  #freeSpace = FREE_SPACE
   #closed = false
   /** False if the queue was not empty at the last count and no message has left it since. */
   #mayBeEmpty = true
@@ -171,6 +179,7 @@ export class World implements AsyncDisposable {
       clock,
       net,
       events,
+      freeSpace: () => this.#freeSpace,
       sendEvents: (one) => this.#sendEvents(one),
       did: (what) => this.#did(what),
     })
@@ -243,9 +252,7 @@ export class World implements AsyncDisposable {
   /** Returns a remote domain, whose methods script its failures. */
   destination(domain: string): RemoteDomain {
     return new RemoteDomain(domain, {
-      addRule: (rule) => this.remote.addRules(rule),
-      removeRules: (isRemoved) => this.remote.removeRules(isRemoved),
-      setZone: (name, zone) => this.remote.setZone(name, zone),
+      remote: this.remote,
       elapsed: () => this.#elapsed(),
     })
   }
@@ -263,6 +270,16 @@ export class World implements AsyncDisposable {
     const by = toSignedDuration(time)
     this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
+  }
+
+  /**
+   * Sets the number of bytes that are free on the disk of the relay, `'20M'` or a number; 100G in a new world. Mail is refused with 452
+   * while less is free than `queue_minfree` and 1.5 × `message_size_limit`. Throws a TypeError for a text that is not a size.
+   */
+  setFreeSpace(size: string | number): void {
+    this.#freeSpace = toSize(size)
+    this.#did(`set the free space to ${this.#freeSpace} bytes`, { free: this.#freeSpace })
+    this.#lives.relay.intake.spaceChanged()
   }
 
   /**

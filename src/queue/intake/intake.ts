@@ -183,6 +183,11 @@ export class Intake {
     }
   }
 
+  /** Has the free space read again before the next message, as after a change of the disk. */
+  spaceChanged(): void {
+    this.#space.forget()
+  }
+
   /** Rejects while mail is refused for lack of space, with the sizes in the message. */
   async assertSpace(): Promise<void> {
     const needed = this.#deps.needed()

@@ -50,6 +50,12 @@ export class SpaceAccount {
     return this.available > bytes
   }
 
+  /** Discards the last sample. */
+  forget(): void {
+    this.#sample = { at: -Infinity, free: 0 }
+    this.#latest = null
+  }
+
   /** Number of messages with a promise. */
   get arriving(): number {
     return this.#promised.size

@@ -2,8 +2,9 @@
  * DNS of the remote network: the zones of the script. Every other domain has one mail exchanger, `mx.DOMAIN`, with an address of
  * its own.
  */
-import type { Lookup, MxRecord, SecureLookup, SecureRecords } from '../../system/net.ts'
+import type { Lookup, MxRecord, SecureLookup, SecureRecords, TlsaRecord } from '../../system/net.ts'
 import type { Zone } from './rule.ts'
+import { tlsaRecord } from './world-certificates.ts'
 
 /** Networks for documentation (RFC 5737). Worlds with more hosts continue in 11.0.0.0/8; no packet leaves the process. */
 const NETWORKS = ['192.0.2', '198.51.100', '203.0.113'] as const
@@ -14,6 +15,9 @@ function addressNumber(index: number): string {
   const beyond = network - NETWORKS.length
   return `${NETWORKS[network] ?? `11.${(beyond >> 8) & 255}.${beyond & 255}`}.${(index % HOSTS_PER_NETWORK) + 1}`
 }
+
+/** Name below which the TLSA records of a host are, at port 25 (RFC 7672 §2.2). */
+const SMTP_PORT = '_25._tcp.'
 
 const NO_DATA = { kind: 'none', nxdomain: false } as const
 
@@ -27,6 +31,8 @@ export class DnsZones {
   readonly #addresses = new Map<string, string>()
   readonly #hosts = new Map<string, string>()
   readonly #domains = new Map<string, Set<string>>()
+  /** TLSA records, as texts, that the exchangers of a signed domain have at port 25. */
+  readonly #signed = new Map<string, readonly string[]>()
 
   constructor(zones: ReadonlyMap<string, Zone>) {
     for (const [name, zone] of zones) this.set(name, zone)
@@ -38,6 +44,17 @@ export class DnsZones {
     for (const { exchange } of zone.mx) this.#serves(exchange, name)
     for (const address of [...zone.a, ...zone.aaaa]) this.#hosts.set(address, name)
     if (zone.mx.length === 0) this.#serves(name, name)
+  }
+
+  /** Makes the answers about a domain and its exchangers authentic, and gives each exchanger the TLSA records (`3 1 1`) at port 25. */
+  sign(domain: string, records: readonly string[]): void {
+    this.#signed.set(domain, records)
+  }
+
+  /** Names of the exchangers of a domain; empty without one. */
+  exchangersOf(domain: string): readonly string[] {
+    const answer = this.mx(domain)
+    return answer.kind === 'found' ? answer.records.map(({ exchange }) => exchange).filter((name) => name !== '') : []
   }
 
   mx(domain: string): Lookup<MxRecord> {
@@ -70,7 +87,7 @@ export class DnsZones {
       case 'AAAA':
         return this.addresses(name, 6)
       case 'TLSA':
-        return found(this.#zones.get(name)?.tlsa ?? [])
+        return found(this.#zones.get(name)?.tlsa ?? this.#tlsaOf(name))
       case 'CNAME': {
         const alias = this.#zones.get(name)?.alias
         return found(alias === undefined ? [] : [alias])
@@ -81,8 +98,20 @@ export class DnsZones {
   #isSecure(name: string): boolean {
     const own = this.#zones.get(name)?.secure
     if (own !== undefined) return own
+    if (this.#signed.has(name) || this.#servesSigned(name).length > 0) return true
     const dot = name.indexOf('.')
     return dot >= 0 && this.#isSecure(name.slice(dot + 1))
+  }
+
+  /** Records of a signed domain at a name such as `_25._tcp.mx1.example.net`. */
+  #tlsaOf(name: string): readonly TlsaRecord[] {
+    const host = name.startsWith(SMTP_PORT) ? name.slice(SMTP_PORT.length) : ''
+    return this.#servesSigned(host).flatMap((domain) => (this.#signed.get(domain) ?? []).flatMap((text) => tlsaRecord(text, host) ?? []))
+  }
+
+  /** The signed domains that have the host as an exchanger. */
+  #servesSigned(host: string): readonly string[] {
+    return [...(this.#domains.get(host) ?? [])].filter((domain) => this.#signed.has(domain))
   }
 
   txt(name: string): Lookup<string> {

@@ -15,8 +15,10 @@ import { RuleState } from './rule-state.ts'
 import { DnsZones } from './dns-zones.ts'
 import { answerInWords, failedLookup } from './lookup-answers.ts'
 import { NO_SCRIPT, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
+import { PublishedPolicies, type PublishedPolicy } from './published-policies.ts'
 import { servePolicy, type HostIdentity, type PolicyHost, type WebHost } from './policy-host.ts'
 import { Session, type Host } from './server-session.ts'
+import { mailIdentity, type HostCertificate } from './world-certificates.ts'
 
 const HTTPS = 443
 
@@ -50,6 +52,11 @@ export class RemoteNetwork implements RemoteHosts, Host {
   readonly #addressRules = new Map<string, readonly StatefulRule[]>()
   readonly #held = new Map<string, number>()
   readonly #identities = new Map<string, HostIdentity>()
+  /** Certificates of all exchangers of a domain. */
+  readonly #certificates = new Map<string, HostCertificate>()
+  readonly #policies: PublishedPolicies
+  /** Identities of exchangers, by certificate and host. */
+  readonly #made = new Map<string, HostIdentity>()
   readonly #webHosts = new Map<string, WebHost>()
   readonly #guards = new Map<string, SubmissionGuard>()
   readonly #sockets = new Set<Socket>()
@@ -60,8 +67,10 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.clock = deps.clock
     this.#deps = deps
     this.#startedAt = deps.clock.monotonic()
-    const { rules, zones } = deps.script ?? NO_SCRIPT
+    const { rules, zones, certificates, policies } = deps.script ?? NO_SCRIPT
     this.#zones = new DnsZones(zones)
+    this.#policies = new PublishedPolicies(policies, (domain) => this.#zones.exchangersOf(domain))
+    for (const [host, kind] of certificates) this.setIdentity(host, mailIdentity(host, kind))
     this.#rules = rules.map((rule) => this.#withState(rule))
   }
 
@@ -86,6 +95,21 @@ export class RemoteNetwork implements RemoteHosts, Host {
     else this.#identities.set(host, identity)
   }
 
+  /** Makes all exchangers of a domain offer STARTTLS with a certificate, from now on. */
+  offerTls(domain: string, certificate: HostCertificate): void {
+    this.#certificates.set(domain, certificate)
+  }
+
+  /** Signs a domain and its exchangers (DNSSEC), with TLSA records such as `3 1 1` for the exchangers. */
+  sign(domain: string, records: readonly string[]): void {
+    this.#zones.sign(domain, records)
+  }
+
+  /** Publishes the MTA-STS policy of a domain from now on. */
+  publishPolicy(domain: string, policy: PublishedPolicy): void {
+    this.#policies.set(domain, policy)
+  }
+
   /** Makes a host answer HTTPS requests from now on. Null ends this. */
   setPolicyHost(host: string, policyHost: PolicyHost | null): void {
     if (policyHost === null) this.#webHosts.delete(host)
@@ -108,7 +132,13 @@ export class RemoteNetwork implements RemoteHosts, Host {
   }
 
   identityOf(host: string): HostIdentity | undefined {
-    return this.#identities.get(host)
+    const own = this.#identities.get(host)
+    if (own !== undefined) return own
+    const [certificate] = this.domainsOf(host).flatMap((domain) => this.#certificates.get(domain) ?? [])
+    if (certificate === undefined) return undefined
+    const made = this.#made.get(`${certificate} ${host}`) ?? mailIdentity(host, certificate)
+    this.#made.set(`${certificate} ${host}`, made)
+    return made
   }
 
   /** Sets the count of messages that `quota` rules compare to 0, as if the mailbox were emptied. */
@@ -129,7 +159,12 @@ export class RemoteNetwork implements RemoteHosts, Host {
   /** The zones have the TXT records. A rule acts when its domain matches the looked-up name, such as `_mta-sts.DOMAIN`. */
   async lookupTxt(name: string): Promise<Lookup<string>> {
     const facts = this.#factsAt('dns', { mx: '', domains: [name] })
-    return this.#lookup(facts, { type: 'TXT', name }, () => this.#zones.txt(name), [])
+    return this.#lookup(facts, { type: 'TXT', name }, () => this.#txt(name), [])
+  }
+
+  #txt(name: string): Lookup<string> {
+    const published = this.#policies.txt(name)
+    return published.length > 0 ? { kind: 'found', records: published } : this.#zones.txt(name)
   }
 
   /** The zones have the names of addresses. No rule acts on them. */
@@ -227,7 +262,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
   }
 
   #dialWebHost(host: string): DialOutcome {
-    const server = this.#webHosts.get(host)
+    const server = this.#webHosts.get(host) ?? this.#policies.hostOf(host)
     if (server === undefined || server.isRefusing?.() === true) return { kind: 'closed', code: 'ECONNREFUSED' }
     return { kind: 'open', accept: (socket) => this.#serveWeb(socket, server) }
   }

@@ -5,6 +5,8 @@
 import type { TlsaRecord } from '../../system/net.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { AuthorityRule } from '../oauth/authority-rule.ts'
+import type { PublishedPolicy } from './published-policies.ts'
+import type { HostCertificate } from './world-certificates.ts'
 
 /** Stages with a reply, in the order of a session. */
 export const SPOKEN_STAGES = [
@@ -159,11 +161,15 @@ export interface Zone {
   readonly secure?: boolean | undefined
 }
 
-/** Rules and zones of a script. The first matching rule is applied. */
+/** Rules, zones, certificates and policies of a script. The first matching rule is applied. */
 export interface Script {
   readonly rules: readonly Rule[]
   readonly authority: readonly AuthorityRule[]
   readonly zones: ReadonlyMap<string, Zone>
+  /** Certificates of hosts, which offer STARTTLS with them. */
+  readonly certificates: ReadonlyMap<string, HostCertificate>
+  /** MTA-STS policies of domains. */
+  readonly policies: ReadonlyMap<string, PublishedPolicy>
 }
 
-export const NO_SCRIPT: Script = { rules: [], authority: [], zones: new Map() }
+export const NO_SCRIPT: Script = { rules: [], authority: [], zones: new Map(), certificates: new Map(), policies: new Map() }

@@ -1,6 +1,7 @@
 /**
- * Reads a script: `[rule.NAME]` tables, of which the first matching one is applied, `[dns."NAME"]` tables with DNS records, and
- * `[authority.NAME]` tables with failures of authorization servers.
+ * Reads a script: `[rule.NAME]` tables, of which the first matching one is applied, `[dns."NAME"]` tables with DNS records,
+ * `[tls."HOST"]` tables with certificates, `[mta-sts."DOMAIN"]` tables with policies, and `[authority.NAME]` tables with failures of
+ * authorization servers.
  * Every mistake is reported with file, line and the valid values.
  */
 import { parse, TomlDate, TomlError } from 'smol-toml'
@@ -9,9 +10,11 @@ import { ConfigError, nearest, type Problem } from '../../config/values/problem.
 import { readAuthorityRule, type AuthorityRule } from '../oauth/authority-rule.ts'
 import { readRule } from './rule-reader.ts'
 import type { Rule, Script, Zone } from './rule.ts'
+import { readCertificate, readPolicy } from './server-tables.ts'
+import { tlsaRecord } from './world-certificates.ts'
 
-const TABLE_NAMES = ['rule', 'dns', 'authority']
-const RECORDS = ['mx', 'a', 'aaaa', 'txt']
+const TABLE_NAMES = ['rule', 'dns', 'tls', 'mta-sts', 'authority']
+const RECORDS = ['mx', 'a', 'aaaa', 'txt', 'tlsa', 'dnssec']
 
 export type Table = Readonly<Record<string, unknown>>
 
@@ -28,13 +31,16 @@ export function readScript(text: string, file: string): Script {
   const script = readTables(tables, complain)
   for (const name of Object.keys(tables)) {
     if (!TABLE_NAMES.includes(name))
-      complain([name], unknown(name, TABLE_NAMES, 'a script has [rule.NAME], [dns."NAME"] and [authority.NAME] tables only'))
+      complain(
+        [name],
+        unknown(name, TABLE_NAMES, 'a script has [rule.NAME], [dns."NAME"], [tls."HOST"], [mta-sts."DOMAIN"] and [authority.NAME] tables'),
+      )
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return script
 }
 
-/** Reads the tables `rule`, `dns` and `authority` of a file. */
+/** Reads the tables of TABLE_NAMES in a file. */
 export function readTables(tables: Table, complain: Complain): Script {
   const table = (name: string): Table => {
     const value = tables[name] ?? {}
@@ -45,7 +51,9 @@ export function readTables(tables: Table, complain: Complain): Script {
   const rules = [...readRules(table('rule'), complain)]
   const zones = Object.entries(table('dns')).map(([domain, zone]) => [domain.toLowerCase(), readZone(domain, zone, complain)] as const)
   const authority = [...readAuthorityRules(table('authority'), complain)]
-  return { rules, authority, zones: new Map(zones) }
+  const certificates = new Map(named('tls', table('tls'), readCertificate, complain))
+  const policies = new Map(named('mta-sts', table('mta-sts'), readPolicy, complain))
+  return { rules, authority, zones: new Map(zones), certificates, policies }
 }
 
 /** Collects the mistakes of a file, each with its line. */
@@ -113,6 +121,22 @@ function* readAuthorityRules(tables: Table, complain: Complain): Generator<Autho
   }
 }
 
+/** Reads the tables below `[of."NAME"]`. */
+function* named<T>(
+  of: string,
+  tables: Table,
+  read: (table: Table, wrong: (key: string | null, text: string) => void) => T | null,
+  complain: Complain,
+): Generator<readonly [string, T]> {
+  for (const [name, table] of Object.entries(tables)) {
+    const wrong = (key: string | null, text: string): void =>
+      complain(key === null ? [of, name] : [of, name, key], `${of}.${name}: ${text}`)
+    const value = isTable(table) ? read(table, wrong) : null
+    if (!isTable(table)) wrong(null, `write a table: [${of}."${name}"]`)
+    if (value !== null) yield [name.toLowerCase(), value]
+  }
+}
+
 function readZone(domain: string, table: unknown, complain: Complain): Zone {
   const zone = isTable(table) ? table : {}
   if (!isTable(table)) complain(['dns', domain], `dns.${domain} must be a table: [dns."${domain}"]`)
@@ -126,7 +150,31 @@ function readZone(domain: string, table: unknown, complain: Complain): Zone {
     return []
   }
   const txt = texts('txt')
-  return { mx: readMx(domain, texts('mx'), complain), a: texts('a'), aaaa: texts('aaaa'), ...(txt.length === 0 ? {} : { txt }) }
+  const tlsa = readTlsa(domain, texts('tlsa'), complain)
+  const { dnssec } = zone
+  if (dnssec !== undefined && typeof dnssec !== 'boolean')
+    complain(['dns', domain, 'dnssec'], `dnssec: expected true or false, got ${JSON.stringify(dnssec)}`)
+  return {
+    mx: readMx(domain, texts('mx'), complain),
+    a: texts('a'),
+    aaaa: texts('aaaa'),
+    ...(txt.length === 0 ? {} : { txt }),
+    ...(tlsa.length === 0 ? {} : { tlsa }),
+    ...(typeof dnssec === 'boolean' ? { secure: dnssec } : {}),
+  }
+}
+
+/** Reads the TLSA records at a name such as `_25._tcp.mx1.example.net`. */
+function readTlsa(name: string, texts: readonly string[], complain: Complain): NonNullable<Zone['tlsa']> {
+  const wrong = (text: string): void => complain(['dns', name, 'tlsa'], `tlsa: ${text}`)
+  const [, host = ''] = /^_\d+\._tcp\.(.+)$/.exec(name.toLowerCase()) ?? []
+  if (host === '' && texts.length > 0) wrong(`the records belong to the name of a host and port: [dns."_25._tcp.${name}"]`)
+  return texts.flatMap((text) => {
+    const record = tlsaRecord(text, host)
+    if (record !== undefined) return [record]
+    wrong(`expected usage, selector, matching type and octets such as "3 1 1 d2ab…", or "3 1 1" alone, got ${JSON.stringify(text)}`)
+    return []
+  })
 }
 
 function readMx(domain: string, texts: readonly string[], complain: Complain): Zone['mx'] {

@@ -5,7 +5,7 @@ import { ConfigError } from '../../../src/config/values/problem.ts'
 import { HOUR, MINUTE, SECOND } from '../../../src/system/clock.ts'
 import { KEYS, type KeyName } from '../../../src/testkit/remote/rule-keys.ts'
 import { readRule } from '../../../src/testkit/remote/rule-reader.ts'
-import { STAGES } from '../../../src/testkit/remote/rule.ts'
+import { NO_SCRIPT, STAGES } from '../../../src/testkit/remote/rule.ts'
 import { readScript } from '../../../src/testkit/remote/script.ts'
 
 /** Mistakes for which a script is refused, one per line. */
@@ -54,7 +54,7 @@ describe('a script', () => {
   })
 
   test('may be empty', () => {
-    expect(readScript('', 'f.toml')).toEqual({ rules: [], authority: [], zones: new Map() })
+    expect(readScript('', 'f.toml')).toEqual(NO_SCRIPT)
   })
 
   test('may have a null MX', () => {
