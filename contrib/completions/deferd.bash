@@ -18,7 +18,7 @@ _deferd() {
     'deferd queue show') words='--config -o --json -h --help' ;;
     'deferd queue cat') words='--config -o -e -h -b --help' ;;
     'deferd queue shape') words='--config -o --senders --addresses --parents --buckets --minutes --linear --tsv --json -h --help' ;;
-    'deferd queue causes') words='--config -o --destination --limit --json -h --help' ;;
+    'deferd queue causes') words='--config -o --destination --details --limit --json -h --help' ;;
     'deferd queue upgrade') words='--config -o --finish --json -h --help' ;;
     'deferd queue move') words='--config -o --to --from --final --json -h --help' ;;
     'deferd queue flush') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;

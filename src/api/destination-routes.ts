@@ -24,7 +24,7 @@ import {
 import type { Causes } from '../queries/causes.ts'
 import { assertVisible, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
 import type { QueueView } from '../queries/queue-view.ts'
-import { causesShape } from '../resources/cause-json.ts'
+import { causesShape, summedCausesShape } from '../resources/cause-json.ts'
 import { destinationDetailsShape, destinationPageShape, destinationShape } from '../resources/destination-json.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 
@@ -71,10 +71,31 @@ export function destinationRoutes(view: QueueView, causes: Causes): readonly Api
     }),
     apiRoute({
       method: 'GET',
+      path: '/causes',
+      role: 'viewer',
+      summary: 'Causes for which mail waits',
+      about:
+        'The members of `deferd queue causes --json`: causes summed over the destinations that the token may see. Mail on hold is counted apart. The result is kept for 30 s; `as_of` has the time at which the count began.',
+      query: z.strictObject({
+        by: z.enum(['cause', 'destination']).default('cause').describe('`destination`: the causes of each destination apart'),
+      }),
+      answers: {
+        200: [
+          { about: 'the causes, those with the most recipients first', shape: summedCausesShape },
+          { about: 'with `by=destination`', shape: causesShape },
+        ],
+      },
+      slots: 'searches',
+      handler: async (request) =>
+        json(await (request.query.by === 'cause' ? causes.sums(viewerOf(request)) : causes.all(viewerOf(request)))),
+    }),
+    apiRoute({
+      method: 'GET',
       path: '/destinations/:name/causes',
       role: 'viewer',
       summary: 'Causes for which mail of a destination waits',
-      about: 'The members of `deferd queue causes --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
+      about:
+        'The members of `deferd queue causes --destination NAME --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
       answers: { 200: { about: 'the causes, those with the most recipients first', shape: causesShape } },
       slots: 'searches',
       handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),

@@ -46,7 +46,7 @@ const backOf = (query: URLSearchParams): string | null => {
 
 /** The place to which a screen leads back. A place outside the page, such as another site, becomes the messages. */
 export const placeOf = (back: string | null): string =>
-  back !== null && /^(?:messages|destinations|history|audit)(?:[/?][\u0021-\u007e]*)?$/.test(back) && !back.includes('..')
+  back !== null && /^(?:messages|destinations|causes|history|audit)(?:[/?][\u0021-\u007e]*)?$/.test(back) && !back.includes('..')
     ? back
     : 'messages'
 

@@ -19,6 +19,7 @@ import { formatDuration, parseDuration } from '../system/duration.ts'
 import type { View } from './markup/view.ts'
 import { queryText } from './markup/links.ts'
 import { countingScreen } from './screens/counting-screen.ts'
+import { causesScreen } from './screens/causes-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
@@ -27,7 +28,7 @@ import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
-import { firstSenders } from './first-senders.ts'
+import { firstSenders, waitingSenders } from './first-senders.ts'
 import { orUndefined, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
 
 export interface ScreenDeps extends PageDeps {
@@ -73,10 +74,15 @@ const destinationRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/destinations/:name', slots: 'searches' }, async ({ parameters, visible, signal }, view) => {
     const name = parameters['name'] ?? ''
     const destination = await destinationDetails(deps.view, name, visible)
-    const senders = await firstSenders(deps.view, { destination: name }, { visible })
+    const senders = await waitingSenders(deps.view, name, visible)
     const shown = (await deps.causes.within(FIGURES_WITHIN, name, { visible, signal })) ?? null
     return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders }))
   })
+
+const causesRoute = (deps: ScreenDeps): Route =>
+  screenRoute(deps, { path: '/causes', slots: 'searches' }, async ({ visible, signal }, view) =>
+    screenAnswer(view, causesScreen(view, (await deps.causes.sumsWithin(FIGURES_WITHIN, { visible, signal })) ?? null)),
+  )
 
 /** The first page of a filter, whose `next` is null when the page has all messages that match. */
 interface FirstPage {
@@ -209,6 +215,7 @@ export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
   nowRoute(deps),
   destinationsRoute(deps),
   destinationRoute(deps),
+  causesRoute(deps),
   messagesRoute(deps),
   messageRoute(deps),
   historyRoute(deps),

@@ -1,9 +1,10 @@
-/** Counts of the causes for which the mail of a destination waits. A count reads all that mail, so clients share it, and results are kept. */
-import { causeJson, type CausesJson } from '../resources/cause-json.ts'
+/** Counts of the causes for which mail waits, at one destination or at all. A count reads all that mail, so clients share it, and results are kept. */
+import { causeJson, summedCauseJson, type CausesJson, type SummedCausesJson } from '../resources/cause-json.ts'
 import type { DestinationName } from '../mail/message.ts'
-import { waitingCauses } from '../queue/waiting-causes.ts'
+import { summedCauses, waitingCauses, type WaitingCause } from '../queue/waiting-causes.ts'
 import { seconds, withTimeout, type Duration, type Timer } from '../system/clock.ts'
 import { assertVisible } from './destinations.ts'
+import { maySee } from './message-query.ts'
 import { asOf, type QueueView, type Viewer } from './queue-view.ts'
 
 /** Causes whose count ended longer ago are counted again. */
@@ -15,8 +16,16 @@ const COUNTS_ON_FOR: Duration = seconds(10)
 
 type CausesView = Pick<QueueView, 'reader' | 'clock'>
 
+/** A destination whose causes are counted; null for all. */
+type Counted = DestinationName | null
+
+interface CountedCauses {
+  readonly causes: readonly WaitingCause[]
+  readonly as_of: number
+}
+
 class CauseCount {
-  readonly counted: Promise<CausesJson>
+  readonly counted: Promise<CountedCauses>
   readonly #view: CausesView
   readonly #end = new AbortController()
   #clients = 0
@@ -24,7 +33,7 @@ class CauseCount {
   /** Ends the count when it has had no client for COUNTS_ON_FOR; null while it has clients. */
   #timer: Timer | null = null
 
-  constructor(view: CausesView, name: DestinationName) {
+  constructor(view: CausesView, name: Counted) {
     this.#view = view
     this.counted = this.#count(name)
   }
@@ -35,7 +44,7 @@ class CauseCount {
   }
 
   /** The result; undefined when `wait` is over, or when the client has left. A null `wait` has no end. */
-  async answer(wait: Duration | null, signal: AbortSignal): Promise<CausesJson | undefined> {
+  async answer(wait: Duration | null, signal: AbortSignal): Promise<CountedCauses | undefined> {
     this.#clients++
     this.#timer?.cancel()
     this.#timer = null
@@ -47,13 +56,10 @@ class CauseCount {
     }
   }
 
-  async #count(name: DestinationName): Promise<CausesJson> {
+  async #count(name: Counted): Promise<CountedCauses> {
     const as_of = asOf(this.#view)
     try {
-      return {
-        causes: (await waitingCauses(this.#view.reader, name, this.#end.signal)).map((one) => causeJson(one, this.#view.clock.wall)),
-        as_of,
-      }
+      return { causes: await waitingCauses(this.#view.reader, name, this.#end.signal), as_of }
     } finally {
       this.#hasEnded = true
       this.#timer?.cancel()
@@ -70,10 +76,22 @@ const untilAborted = <T>(answer: Promise<T>, signal: AbortSignal): Promise<T | u
     answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
   })
 
+/** The name in lower case. Throws Problem for a destination that the client may not see. */
+function nameOf(asked: string, { visible }: Viewer): DestinationName {
+  const name = asked.toLowerCase()
+  assertVisible(name, visible)
+  return name
+}
+
+const seen = ({ causes, as_of }: CountedCauses, { visible }: Viewer): CountedCauses => ({
+  causes: causes.filter(({ destination }) => maySee(visible, destination)),
+  as_of,
+})
+
 export class Causes {
   readonly #view: CausesView
-  readonly #running = new Map<DestinationName, CauseCount>()
-  readonly #kept = new Map<DestinationName, { readonly at: Duration; readonly causes: CausesJson }>()
+  readonly #running = new Map<Counted, CauseCount>()
+  readonly #kept = new Map<Counted, { readonly at: Duration; readonly causes: CountedCauses }>()
 
   constructor(view: CausesView) {
     this.#view = view
@@ -81,27 +99,54 @@ export class Causes {
 
   /** The causes of a destination. Rejects when `signal` aborts. */
   async of(asked: string, client: Viewer): Promise<CausesJson> {
-    const causes = await this.#answer(asked, client, null)
-    client.signal.throwIfAborted()
-    if (causes === undefined) throw new Error(`the causes of ${asked} were not counted`)
-    return causes
+    return this.#json(await this.#whole(nameOf(asked, client), client))
   }
 
   /** As `of`; undefined when the causes are not counted within `wait`. */
-  within(wait: Duration, asked: string, client: Viewer): Promise<CausesJson | undefined> {
-    return this.#answer(asked, client, wait)
+  async within(wait: Duration, asked: string, client: Viewer): Promise<CausesJson | undefined> {
+    const counted = await this.#answer(nameOf(asked, client), client, wait)
+    return counted === undefined ? undefined : this.#json(counted)
   }
 
-  async #answer(asked: string, { visible, signal }: Viewer, wait: Duration | null): Promise<CausesJson | undefined> {
-    const name = asked.toLowerCase()
-    assertVisible(name, visible)
+  /** The causes of all destinations that the client may see, by destination. Rejects when `signal` aborts. */
+  async all(client: Viewer): Promise<CausesJson> {
+    return this.#json(seen(await this.#whole(null, client), client))
+  }
+
+  /** The same causes, summed over the destinations. */
+  async sums(client: Viewer): Promise<SummedCausesJson> {
+    return this.#summed(seen(await this.#whole(null, client), client))
+  }
+
+  /** As `sums`; undefined when the causes are not counted within `wait`. */
+  async sumsWithin(wait: Duration, client: Viewer): Promise<SummedCausesJson | undefined> {
+    const counted = await this.#answer(null, client, wait)
+    return counted === undefined ? undefined : this.#summed(seen(counted, client))
+  }
+
+  #json({ causes, as_of }: CountedCauses): CausesJson {
+    return { causes: causes.map((one) => causeJson(one, this.#view.clock.wall)), as_of }
+  }
+
+  #summed({ causes, as_of }: CountedCauses): SummedCausesJson {
+    return { causes: summedCauses(causes).map((one) => summedCauseJson(one, this.#view.clock.wall)), as_of }
+  }
+
+  async #whole(name: Counted, client: Viewer): Promise<CountedCauses> {
+    const counted = await this.#answer(name, client, null)
+    client.signal.throwIfAborted()
+    if (counted === undefined) throw new Error(`the causes of ${name ?? 'all destinations'} were not counted`)
+    return counted
+  }
+
+  async #answer(name: Counted, { signal }: Viewer, wait: Duration | null): Promise<CountedCauses | undefined> {
     const kept = this.#kept.get(name)
     if (kept !== undefined && this.#view.clock.monotonic() - kept.at < KEPT_FOR) return kept.causes
     const running = this.#running.get(name)
     return (running === undefined || running.isEnding ? this.#begun(name) : running).answer(wait, signal)
   }
 
-  #begun(name: DestinationName): CauseCount {
+  #begun(name: Counted): CauseCount {
     const count = new CauseCount(this.#view, name)
     this.#running.set(name, count)
     const ended = (): void => {
@@ -114,7 +159,7 @@ export class Causes {
     return count
   }
 
-  #keep(name: DestinationName, causes: CausesJson): void {
+  #keep(name: Counted, causes: CountedCauses): void {
     this.#kept.delete(name)
     // A count that takes longer than KEPT_FOR is kept as well, so that a client that waited for it finds it.
     this.#kept.set(name, { at: this.#view.clock.monotonic(), causes })

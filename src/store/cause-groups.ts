@@ -7,10 +7,16 @@ import { messageOf, queueIdOf, type DestinationName, type Message, type Recipien
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { QueueTime } from '../system/clock.ts'
 
-/** Recipients with the same cause at one destination. */
+/** `rare`: the remainder beyond a maximum number of groups. */
+export type CauseKind = 'failed' | 'untried' | 'rare'
+
+/** Recipients with the same cause at one destination, of mail that waits or of mail on hold. */
 export interface CauseGroup {
   readonly destination: DestinationName
-  /** Null for recipients that were not tried yet, and for the remainder beyond MAX_GROUPS. */
+  readonly kind: CauseKind
+  /** True for mail on hold. */
+  readonly isHeld: boolean
+  /** Null unless the kind is `failed`. */
   readonly cause: string | null
   readonly recipients: number
   /** Time of the earliest known attempt of these recipients that had this cause; null when none is known. */
@@ -26,6 +32,8 @@ export interface QueuedFailure {
   readonly id: RecipientId
   readonly createdAt: Message['createdAt']
   readonly destination: DestinationName
+  /** True for mail on hold. */
+  readonly isHeld: boolean
   readonly address: string
   /** Null for a recipient that was not tried yet. */
   readonly last: DeliveryStatus | null
@@ -54,7 +62,8 @@ export const MAX_GROUPS = 4_096
 
 const least = (a: QueueTime | null, b: QueueTime | null): QueueTime | null => (a === null ? b : b === null ? a : Math.min(a, b))
 
-function merged(one: CauseGroup, other: CauseGroup): CauseGroup {
+/** The sum of two groups that differ in their destination only, or in nothing. */
+export function merged(one: CauseGroup, other: CauseGroup): CauseGroup {
   const isLater = (other.last ?? -Infinity) > (one.last ?? -Infinity)
   return {
     ...one,
@@ -70,7 +79,7 @@ export class CauseGroups {
 
   add(group: CauseGroup): void {
     const full = this.#groups.size >= MAX_GROUPS && !this.#groups.has(keyOf(group))
-    const counted = full ? { ...group, cause: null, since: null, last: null, example: null } : group
+    const counted = full ? rareOf(group) : group
     const known = this.#groups.get(keyOf(counted))
     this.#groups.set(keyOf(counted), known === undefined ? counted : merged(known, counted))
   }
@@ -80,12 +89,12 @@ export class CauseGroups {
    * change them.
    */
   count(failure: QueuedFailure): void {
-    const { destination, last } = failure
-    const cause = last === null ? null : causeOf(last)
-    const key = keyOf({ destination, cause })
-    const known = this.#groups.get(key)
-    const group = { destination, cause, recipients: 1, since: null, last: null, example: null }
-    if (cause === null || last === null) return this.add(group)
+    const { destination, isHeld, last } = failure
+    const untried = { destination, kind: 'untried', isHeld, cause: null, recipients: 1, since: null, last: null, example: null } as const
+    if (last === null) return this.add(untried)
+    const cause = causeOf(last)
+    const group = { ...untried, kind: 'failed', cause } as const
+    const known = this.#groups.get(keyOf(group))
     const isLater = known === undefined || (failure.lastAt ?? -Infinity) > (known.last ?? -Infinity)
     const example = isLater ? exampleOf(failure, last) : known.example
     this.add({ ...group, since: sinceOf(failure, cause, known?.since ?? Infinity), last: failure.lastAt, example })
@@ -96,6 +105,16 @@ export class CauseGroups {
     return [...this.#groups.values()]
   }
 }
+
+/** The group as one of the remainder. */
+export const rareOf = <Group extends CauseGroup>(group: Group): Group => ({
+  ...group,
+  kind: 'rare',
+  cause: null,
+  since: null,
+  last: null,
+  example: null,
+})
 
 const exampleOf = ({ id, createdAt, address }: QueuedFailure, status: DeliveryStatus): CauseGroup['example'] => ({
   queueId: queueIdOf({ id: messageOf(id), createdAt }),
@@ -113,4 +132,5 @@ function sinceOf({ first, lastAt }: QueuedFailure, cause: string, known: QueueTi
   return status !== null && causeOf(status) === cause ? first.at : lastAt
 }
 
-const keyOf = ({ destination, cause }: Pick<CauseGroup, 'destination' | 'cause'>): string => `${destination}\n${cause ?? ''}`
+const keyOf = ({ destination, kind, isHeld, cause }: Pick<CauseGroup, 'destination' | 'kind' | 'isHeld' | 'cause'>): string =>
+  `${destination}\n${kind}\n${isHeld}\n${cause ?? ''}`

@@ -229,6 +229,26 @@ test('a destination has its last outcomes, its settings and its causes', async (
   expect((await api.get('/destinations/nowhere.example')).status).toBe(404)
 })
 
+test('causes are summed over the destinations that a token may see, or listed by destination', async () => {
+  const { api } = await filled()
+  const busy = { cause: '450 4.2.1 busy, try later', kind: 'failed', on_hold: false }
+  const names = ['a.example.org', 'b.example.org', 'c.example']
+  const { causes } = (await api.get('/causes')).json
+  expect(causes).toMatchObject([
+    {
+      ...busy,
+      recipients: 3,
+      destinations: 3,
+      largest_destinations: names,
+      filter: { destination: null, reply: expect.any(String) as string },
+    },
+  ])
+  const apart = (await api.get('/causes?by=destination')).json
+  expect(apart.causes).toMatchObject(names.map((destination) => ({ ...busy, destination, recipients: 1 })))
+  const limited = (await api.get('/causes', { as: 'limited' })).json
+  expect(limited.causes).toMatchObject([{ recipients: 2, largest_destinations: names.slice(0, 2) }])
+})
+
 test('the history lists mail that has left, the last one first', async () => {
   const { api, ids, world: queue } = await filled()
   const last = await queue.accept(['fay@ok.example'])

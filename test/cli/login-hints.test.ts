@@ -65,7 +65,18 @@ test('the page shows it beside the last reply and the cause', () => {
   const record = { name: HOP, deadUntil: NOW, probeInterval: 1, suspension: null, siteStatus: REFUSED }
   const row = { name: HOP, destination: HOP, load: undefined, live: undefined, record, provider: null }
   const example = { queueId: id, address: 'ann@far.example', status: REFUSED }
-  const cause = { destination: HOP, cause: '535', recipients: 1, since: NOW, last: NOW, example, filter: null, isExact: true }
+  const cause = {
+    destination: HOP,
+    kind: 'failed',
+    isHeld: false,
+    cause: '535',
+    recipients: 1,
+    since: NOW,
+    last: NOW,
+    example,
+    filter: null,
+    isExact: true,
+  } as const
   const clock = new VirtualClock()
   const view: View = {
     root: './',

@@ -30,7 +30,7 @@ export function searches(subject: () => Subject): void {
       for (const group of slice.groups) groups.add(group)
       after = slice.through
     }
-    return groups.all.toSorted((a, b) => `${a.destination} ${a.cause}`.localeCompare(`${b.destination} ${b.cause}`))
+    return groups.all.toSorted((a, b) => `${a.destination} ${a.cause} ${a.isHeld}`.localeCompare(`${b.destination} ${b.cause} ${b.isHeld}`))
   }
 
   test('recipients are counted by destination and cause, in slices of any size', async () => {
@@ -40,10 +40,12 @@ export function searches(subject: () => Subject): void {
     const untried = await queue(subject().store, { to: [{ address: 'zoe@else.example' }] })
     const trashed = await fail('dan@far.example', T0, '450 4.2.1 full')
     await operate(subject().store, trashed, { kind: 'delete', now: T0, purge: false })
+    const held = await fail('pat@far.example', T0 + 7, '450 4.2.1 full')
+    await operate(subject().store, held, { kind: 'hold' })
     expect(untried).toBeGreaterThan(0)
     for (const size of [1, 2, 100]) {
       expect(await causes(size)).toMatchObject([
-        { destination: 'else.example', cause: null, recipients: 1, since: null, last: null, example: null },
+        { destination: 'else.example', kind: 'untried', isHeld: false, cause: null, recipients: 1, since: null, last: null, example: null },
         {
           destination: 'far.example',
           cause: '450 4.2.1 busy {n}',
@@ -52,7 +54,8 @@ export function searches(subject: () => Subject): void {
           last: T0 + 9,
           example: { queueId: formatQueueId(T0, late), address: 'bob@far.example', status: said('450 4.2.1 busy 18') },
         },
-        { destination: 'far.example', cause: '450 4.2.1 full', recipients: 1, since: T0 + 5, last: T0 + 5 },
+        { destination: 'far.example', isHeld: false, cause: '450 4.2.1 full', recipients: 1, since: T0 + 5, last: T0 + 5 },
+        { destination: 'far.example', isHeld: true, cause: '450 4.2.1 full', recipients: 1, since: T0 + 7, last: T0 + 7 },
       ])
     }
     const all = await causes(100)

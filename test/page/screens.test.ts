@@ -50,6 +50,7 @@ async function idsIn(path: string): Promise<readonly string[]> {
 const SCREENS = [
   '',
   'destinations',
+  'causes',
   'messages',
   'history',
   'planner',

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline'
 import { NDJSON } from '../../http/command-protocol.ts'
 import { grouped, instantOf, jsonLine, localTime, maskControls, plural } from '../../presentation/text.ts'
 import type { DepartedMessageJson } from '../../resources/departed-message-json.ts'
+import type { SummedCauseJson } from '../../resources/cause-json.ts'
 import type { AuditEntryJson } from '../../resources/operation-json.ts'
 import { CONDITION_KEYS, MESSAGE_CONDITIONS } from '../../store/message-conditions.ts'
 import { clockOf } from '../../system/queue-clock.ts'
@@ -12,6 +13,7 @@ import { auditLine } from '../commands/audit/audit.ts'
 import { writeContent } from '../commands/queue-cat.ts'
 import { segment, type ApiConnection } from '../queue-client/api-connection.ts'
 import { givenConditions } from '../queue-client/filters.ts'
+import { causeSums } from '../render/cause-list.ts'
 import { historyHeadings, historyLine, historyValues } from '../render/history-line.ts'
 import { columnsFor, tableHeading, tableRow } from '../render/table.ts'
 import { displayOf } from '../shell/display.ts'
@@ -162,11 +164,16 @@ async function queueCat({ api, words: [id = ''], options, shell }: RemoteCall): 
 }
 
 async function causes(call: RemoteCall): Promise<void> {
-  const { destination } = call.options
-  if (typeof destination !== 'string')
-    throw new CommandError(EX.usage, 'with --host, name a destination: deferd queue causes --destination NAME')
-  const { causes: found } = await get(call.api, `/destinations/${segment(destination)}/causes`)
-  await listed(call, ['cause', 'recipients', 'last_time', 'options'], found as readonly Row[])
+  const { api, options, shell } = call
+  const { destination, details } = options
+  if (details !== true && typeof destination !== 'string') {
+    const sums = (await get(api, '/causes'))['causes'] as readonly SummedCauseJson[]
+    const facts = { display: displayOf(shell), limit: numberIn(options['limit'], Infinity) }
+    return shell.stdout.write(isJson(call) ? sums.map(jsonLine).join('') : sums.length === 0 ? 'No mail waits.\n' : causeSums(sums, facts))
+  }
+  const path = typeof destination === 'string' ? `/destinations/${segment(destination)}/causes` : '/causes?by=destination'
+  const { causes: found } = await get(api, path)
+  await listed(call, ['destination', 'on_hold', 'cause', 'recipients', 'last_time', 'options'], found as readonly Row[])
 }
 
 async function history({ api, options, shell }: RemoteCall): Promise<void> {

@@ -7,11 +7,12 @@ import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
-import { hintPart, marked } from '../markup/marks.ts'
+import { marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { clockTime, count, distance, due, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
+import { causeCell, causeTables } from './causes-screen.ts'
 import { selectionLinks } from './selection-links.ts'
 import { sendersSection, type SendersValue } from './senders-list.ts'
 
@@ -57,18 +58,14 @@ const buttonsOf = (view: View, { destination, state, waiting }: DestinationDetai
 
 /** Links to the operations on the mail of one cause. */
 const causeActions = (view: View, { filter, destination }: CauseJson): Part =>
-  filter === null
-    ? null
-    : selectionLinks(view, { destination: filter.destination, reply: filter.reply }, `destinations/${encodeURIComponent(destination)}`)
+  filter === null ? null : selectionLinks(view, { ...filter }, `destinations/${encodeURIComponent(destination)}`)
 
 const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] => [
   {
     heading: 'Cause',
     isTitle: true,
     kind: 'code',
-    cell: ({ cause, stage, hint }) =>
-      html`<span class="reply">${cause ?? 'Not tried yet, or one of many rare causes'}</span
-        >${stage === null ? null : html` <span class="faint">(${stage})</span>`}${hintPart(hint)}`,
+    cell: causeCell,
   },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
   { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
@@ -81,21 +78,8 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
   { heading: 'These', label: '', kind: 'actions', cell: (cause) => causeActions(view, cause) },
 ]
 
-function causesSection(view: View, { causes, as_of: at }: CausesJson): Html {
-  const most = Math.max(1, ...causes.map(({ recipients }) => recipients))
-  const inexact = causes.some((one) => one.filter !== null && !one.filter_is_exact)
-  return section(
-    'Why it waits',
-    html`${table({ caption: 'Causes', columns: causeColumns(view, most), rows: causes, empty: 'No mail waits for this destination.' })}${
-      inexact
-        ? html`<p class="faint">
-            Some of these selections also contain other causes of the destination; the dry run shows how many messages.
-          </p>`
-        : null
-    }`,
-    { aside: html`as of ${clockTime(view, at)}` },
-  )
-}
+const causesSections = (view: View, { causes, as_of: at }: CausesJson): Html =>
+  causeTables(view, causes, { columns: (most) => causeColumns(view, most), empty: 'No mail waits for this destination.', at })
 
 /** The curve of the window, and its present limit. */
 function windowFact({ last_windows: windows, settings }: DestinationDetailsJson): Part {
@@ -164,7 +148,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ['window', windowFact(one)],
         ['node', one.node],
       ])}
-      ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSection(view, causes)}
+      ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, causes)}
       ${sendersSection(view, senders, name)} ${settingsSection(one)}
       <p class="faint">
         ${joined(

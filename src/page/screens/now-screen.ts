@@ -161,7 +161,9 @@ function whereItWaits(view: View, now: NowJson): Html {
       empty: 'No destination has waiting mail.',
       kind: 'where',
     }),
-    { aside: html`<a href="${linkTo(view, 'destinations')}">All destinations</a>` },
+    {
+      aside: html`<a href="${linkTo(view, 'causes')}">Causes</a> · <a href="${linkTo(view, 'destinations')}">All destinations</a>`,
+    },
   )
 }
 

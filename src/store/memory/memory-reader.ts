@@ -159,10 +159,11 @@ export class MemoryReader implements ReaderEngine {
     const slice = live.slice(0, size)
     const groups = new CauseGroups()
     for (const { message, placement, one, history } of slice) {
-      if (!isLive(one) || placement === 'trash' || (destination !== null && one.destination !== destination)) continue
+      if (!isLive(one) || (placement !== 'queued' && placement !== 'hold') || (destination !== null && one.destination !== destination))
+        continue
       const own = history.filter(({ recipient }) => recipient === one.id)
       const first = own[0] === undefined ? null : { at: own[0].at, status: () => own[0]?.status ?? null }
-      groups.count({ ...one, createdAt: message.createdAt, lastAt: own.at(-1)?.at ?? null, first })
+      groups.count({ ...one, isHeld: placement === 'hold', createdAt: message.createdAt, lastAt: own.at(-1)?.at ?? null, first })
     }
     return { through: slice.at(-1)?.one.id ?? null, groups: groups.all }
   }

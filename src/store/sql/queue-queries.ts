@@ -76,15 +76,15 @@ export const queuesOf = (ids: readonly MessageId[], spelling: Spelling): Query =
   )
 
 /**
- * Live recipients that are not in the trash, with their last status, the times of their first and last attempt, and the status of the
+ * Live recipients of mail that waits or is on hold, with their last status, the times of their first and last attempt, and the status of the
  * first.
  */
 const failures = (where: string, { ownMessage }: Spelling): string => `
-  select r.id, message.created_at as "createdAt", r.destination, r.address, r.last,
+  select r.id, message.created_at as "createdAt", message.placement, r.destination, r.address, r.last,
     (select at from attempt where attempt.recipient = r.id order by number desc limit 1) as "lastAt",
     (select at from attempt where attempt.recipient = r.id order by number limit 1) as "firstAt",
     (select status from attempt where attempt.recipient = r.id order by number limit 1) as "firstStatus"
-  from recipient r ${ownMessage} where ${where} and r.settled_at is null and message.placement <> 'trash' order by r.id`
+  from recipient r ${ownMessage} where ${where} and r.settled_at is null and message.placement in ('queued', 'hold') order by r.id`
 export const failuresBetween = ({ after, through }: IdRange, destination: DestinationName | null, spelling: Spelling): Query =>
   statement((add) => {
     const there = destination === null ? '' : ` and r.destination = ${add(destination)}`

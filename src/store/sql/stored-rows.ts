@@ -42,14 +42,16 @@ export const toDestination = (row: DestinationRow): DestinationRecord => ({
 })
 
 /** Row of `failuresBetween` (queue-queries.ts). */
-export interface FailureRow extends Omit<QueuedFailure, 'last' | 'first'> {
+export interface FailureRow extends Omit<QueuedFailure, 'isHeld' | 'last' | 'first'> {
+  readonly placement: 'queued' | 'hold'
   readonly last: string | null
   readonly firstAt: number | null
   readonly firstStatus: string | null
 }
 
-export const toFailure = ({ last, firstAt, firstStatus, ...row }: FailureRow): QueuedFailure => ({
+export const toFailure = ({ placement, last, firstAt, firstStatus, ...row }: FailureRow): QueuedFailure => ({
   ...row,
+  isHeld: placement === 'hold',
   last: readableStatus(last),
   first: firstAt === null ? null : { at: firstAt, status: () => readableStatus(firstStatus) },
 })

@@ -1,0 +1,85 @@
+/** The causes for which mail waits, summed over destinations, with the operations on the mail of each. Mail on hold is apart. */
+import type { CauseJson, SummedCauseJson, SummedCausesJson } from '../../resources/cause-json.ts'
+import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
+import { bar } from '../markup/charts.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { heading, section, type Screen } from '../markup/frame.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
+import { destinationLink, messageLink } from '../markup/links.ts'
+import { hintPart } from '../markup/marks.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { clockTime, count, distance } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+import { countingNotice, untilCounted } from './counting-screen.ts'
+import { selectionLinks } from './selection-links.ts'
+
+export const causeCell = (one: Pick<CauseJson, 'kind' | 'cause' | 'stage' | 'hint'>): Html =>
+  html`<span class="reply">${causeTitle(one)}</span
+    >${one.stage === null ? null : html` <span class="faint">(${one.stage})</span>`}${hintPart(one.hint)}`
+
+interface Tables<Cause> {
+  /** `most` is the largest number of recipients in the table. */
+  readonly columns: (most: number) => readonly Column<Cause>[]
+  readonly empty: string
+  readonly at: number
+}
+
+/** The causes of mail that waits and, below them, of mail on hold. */
+export function causeTables<Cause extends CauseJson | SummedCauseJson>(
+  view: View,
+  causes: readonly Cause[],
+  { columns, empty, at }: Tables<Cause>,
+): Html {
+  const part = (title: string, rows: readonly Cause[]): Html => {
+    const most = Math.max(1, ...rows.map(({ recipients }) => recipients))
+    const inexact = rows.some((one) => one.filter !== null && !one.filter_is_exact)
+    const note = html`<p class="faint">Some of these selections also contain other mail; the dry run shows how many messages.</p>`
+    return section(title, html`${table({ caption: 'Causes', columns: columns(most), rows, empty })}${inexact ? note : null}`, {
+      aside: html`as of ${clockTime(view, at)}`,
+    })
+  }
+  const held = causes.filter(({ on_hold: isHeld }) => isHeld)
+  const waiting = causes.filter(({ on_hold: isHeld }) => !isHeld)
+  return html`${part('Why it waits', waiting)} ${held.length === 0 ? null : part('On hold', held)}`
+}
+
+const actions = (view: View, { filter }: SummedCauseJson): Part => (filter === null ? null : selectionLinks(view, { ...filter }, 'causes'))
+
+function place(view: View, one: SummedCauseJson): Html {
+  const names = one.largest_destinations.map((name) => html`<a href="${destinationLink(view, name)}">${name}</a> `)
+  return one.destinations === 1
+    ? html`${names}`
+    : html`${destinationsText(one)}<span class="faint">: ${names}${one.destinations > names.length ? '…' : null}</span>`
+}
+
+const sumColumns = (view: View, most: number): readonly Column<SummedCauseJson>[] => [
+  { heading: 'Cause', isTitle: true, kind: 'code', cell: causeCell },
+  { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
+  { heading: 'Destinations', cell: (one) => place(view, one) },
+  { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : distance(view, last)) },
+  {
+    heading: 'Example',
+    kind: 'code',
+    cell: ({ example }) => (example === null ? '–' : html`<a href="${messageLink(view, example.queue_id)}">${example.queue_id}</a>`),
+  },
+  { heading: 'These', label: '', kind: 'actions', cell: (cause) => actions(view, cause) },
+]
+
+const PATH = 'api/v1/causes'
+
+/** `causes` is null while they are counted. */
+export const causesScreen = (view: View, causes: SummedCausesJson | null): Screen => ({
+  title: 'Causes',
+  place: 'destinations',
+  ...(causes === null ? untilCounted(PATH) : {}),
+  main: html`${heading('Causes', 'The replies for which mail waits, summed over destinations.')}
+  ${
+    causes === null
+      ? section(
+          'Why it waits',
+          countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.'),
+        )
+      : causeTables(view, causes.causes, { columns: (most) => sumColumns(view, most), empty: 'No mail waits.', at: causes.as_of })
+  }
+  ${asCommand(['queue', 'causes'], { method: 'GET', path: PATH })}`,
+})
