@@ -96,7 +96,7 @@ _deferd() {
     'deferd simulate schedule') words='--config -o --policy --main-cf --exim --queue --grid --seed --within --tries --share --outage --plan --html --json -h --help' ;;
     'deferd simulate run') words='--seed -o --html --json -h --help' ;;
     'deferd simulate contention') words='--model --client --seed --runs --max-busy --requests --clients --wait --html --json -h --help' ;;
-    'deferd sink') words='show --listen --script --seed --json --keep --oauth --oauth-listen --oauth-certificate -h --help' ;;
+    'deferd sink') words='show --listen --script --seed --json --keep --tls --tls-cert --tls-key --auth --oauth --oauth-listen --oauth-certificate -h --help' ;;
     'deferd sink show') words='--keep -h --help' ;;
     'deferd help') words='-h --help' ;;
   esac
@@ -392,6 +392,9 @@ _deferd() {
     'deferd sink --script') words='' ;;
     'deferd sink --seed') words='' ;;
     'deferd sink --keep') words='' ;;
+    'deferd sink --tls-cert') words='' ;;
+    'deferd sink --tls-key') words='' ;;
+    'deferd sink --auth') words='' ;;
     'deferd sink --oauth') words='microsoft google other' ;;
     'deferd sink --oauth-listen') words='' ;;
     'deferd sink --oauth-certificate') words='' ;;

@@ -13,6 +13,7 @@ import type { AuthorityOptions } from './authority-options.ts'
 import type { HostIdentity } from './remote/policy-host.ts'
 import type { RemoteEvent } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
+import type { AcceptedLogins } from './remote/server-login.ts'
 import type { Script } from './remote/rule.ts'
 
 export interface SinkPort {
@@ -29,8 +30,12 @@ export interface SinkDeps {
   readonly clock: MachineClock
   readonly random: Random
   readonly ports: readonly SinkPort[]
-  /** Script of the remote network; null when recipient addresses request the faults. */
+  /** Script of the remote network. Where none of its rules acts, recipient addresses request faults. */
   readonly script: Script | null
+  /** Certificate with which all ports offer STARTTLS; absent without one. */
+  readonly identity?: HostIdentity | undefined
+  /** Logins that all ports offer and accept; absent without AUTH. */
+  readonly logins?: AcceptedLogins | undefined
   /** Authorization server whose tokens all ports require. */
   readonly authority?: SinkAuthority | undefined
   /** Receives each event as an object that can be written as JSON. */
@@ -75,17 +80,22 @@ export class Sink {
   readonly #totals = new Totals()
 
   constructor(deps: SinkDeps) {
-    const { clock, random, script, keep } = deps
+    const { clock, random, script, identity, logins, keep } = deps
     this.#deps = deps
     this.#startedAt = clock.now()
     this.#remote = new RemoteNetwork({
       clock,
       random,
       script: script ?? undefined,
-      addresses: script === null,
+      addresses: true,
+      logins,
       onEvent: (event, at) => this.#onEvent(event, at),
       keep: keep && ((mail) => keep(mail.content)),
     })
+    if (identity !== undefined) {
+      // A certificate of the script is that of its host.
+      for (const { mx } of deps.ports) if (script?.certificates.has(mx) !== true) this.#remote.setIdentity(mx, identity)
+    }
   }
 
   /** Opens the ports in the given order. Rejects with the system's error, such as EADDRINUSE, for the first port that fails. */
@@ -166,6 +176,7 @@ class Totals {
         if (event.kept) this.#countKept(event)
         return
       case 'lookup':
+      case 'mistyped':
       case 'authority':
       case 'closed':
     }

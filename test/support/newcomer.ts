@@ -25,7 +25,10 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^sudo deferd check --user deferd\b/, 'needs the user deferd and the smarthost; test/cli/check-connect.test.ts'],
   [/^journalctl\b/, 'needs the journal of systemd'],
   [/^deferd sink --oauth(?: google| --oauth-certificate \S+)?$/, 'ports may be in use; test/testkit/sink.test.ts runs these options'],
-  [/^deferd sink --(?:script|listen)\b/, 'needs faults.toml; test/testkit/sink.test.ts runs these options'],
+  [
+    /^deferd sink --(?:script|listen|tls)\b/,
+    'needs faults.toml, and ports that may be in use; test/testkit/sink.test.ts runs these options',
+  ],
   [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],
   [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
   [/^exec \/usr\/local\/bin\/node\b/, 'paths of one machine'],

@@ -13,6 +13,7 @@ import { realClock } from '../support/real-clock.ts'
 import { systemRandom } from '../../src/system/system-random.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 import { readScript } from '../../src/testkit/remote/script.ts'
+import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { Sink } from '../../src/testkit/sink.ts'
 
 async function openSink(script: string | null, names = ['sink']) {
@@ -98,6 +99,13 @@ test('a connection that times out by rule stays open without a reply until the s
   expect(heard).toBe(0)
 })
 
+test('rules of a script act first, addresses where none does', async () => {
+  const { sink, send } = await openSink('rule.full = { domain = "them.example", at = "rcpt", reply = "452 4.2.2 full" }')
+  expect(await send('550@them.example')).toBe('452 4.2.2 full')
+  expect(await send('550@other.example')).toBe('550 5.0.0 as you wish')
+  await sink.close()
+})
+
 /** Runs the command in this process; `stop` is the signal. */
 function runCommand(args: readonly string[], columns: number | null = null) {
   const printed = { stdout: '', stderr: '' }
@@ -167,6 +175,84 @@ test('on a terminal, the command prints lines and keeps messages for sink show',
   await expect(runCommand(['show', '2', '--keep', folder]).done).rejects.toThrow(`there is no message 2 in ${folder}; stored are 1 to 1`)
   writeFileSync(join(folder, 'file'), '')
   await expect(runCommand(['--keep', join(folder, 'file')]).done).rejects.toThrow('name another folder with --keep')
+})
+
+/** Starts the command on a free port. */
+async function startCommand(...args: readonly string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'deferd-sink-'))
+  const run = runCommand(['--listen', '127.0.0.1:0', '--keep', folder, ...args])
+  await expect.poll(() => run.printed.stderr, { timeout: 30_000 }).toMatch(/listens on .*\n/)
+  const port = Number(/listens on 127\.0\.0\.1:(\d+)/.exec(run.printed.stderr)?.[1])
+  const send = async (options: object, to = 'ann@far.example'): Promise<string> => {
+    const transport = createTransport({ host: '127.0.0.1', port, ...options })
+    try {
+      return (await transport.sendMail({ from: 'app@us.example', to, text: 'hi' })).response
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    } finally {
+      transport.close()
+    }
+  }
+  const events = () => run.printed.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, unknown>]))
+  return { ...run, folder, send, events }
+}
+
+test('--tls and --auth suit a client that is configured as in production', async () => {
+  const sink = await startCommand('--tls', '--auth', 'app:secret')
+  const ca = readFileSync(join(sink.folder, 'ca.pem'), 'utf8')
+  expect(sink.printed.stderr).toContain(`STARTTLS with a certificate of the CA in ${join(sink.folder, 'ca.pem')}\n`)
+  const tls = { requireTLS: true, tls: { ca } }
+  expect(await sink.send({ ...tls, auth: { user: 'app', pass: 'secret' } })).toMatch(/^250/)
+  expect(await sink.send({ ...tls, auth: { user: 'app', pass: 'secret' }, authMethod: 'LOGIN' })).toMatch(/^250/)
+  expect(await sink.send({ ...tls, auth: { user: 'app', pass: 'wrong' } })).toMatch(/535 5\.7\.8/)
+  expect(await sink.send({ ...tls, auth: { user: 'app', pass: 'wrong' }, authMethod: 'LOGIN' })).toMatch(/535 5\.7\.8/)
+  expect(await sink.send({ requireTLS: true })).toMatch(/self-signed|unable to verify|issuer/)
+  expect(await sink.send({ ignoreTLS: true })).toMatch(/^250/)
+  expect(await sink.send({ ...tls, auth: { user: 'app', pass: 'secret' } }, '550@far.example')).toMatch(/550 5\.0\.0/)
+  sink.stop()
+  await sink.done
+  expect(sink.printed.stdout).not.toContain('secret')
+  // The next sink with the folder has the same CA.
+  const again = runCommand(['--listen', '127.0.0.1:0', '--keep', sink.folder, '--tls'])
+  await expect.poll(() => again.printed.stderr, { timeout: 30_000 }).toContain('STARTTLS with')
+  expect(readFileSync(join(sink.folder, 'ca.pem'), 'utf8')).toBe(ca)
+  again.stop()
+  await again.done
+})
+
+test('--tls-cert has the certificate of the files, and --auth alone accepts any login', async () => {
+  const own = makeCertificate({ seed: 'own', names: ['127.0.0.1'] })
+  const file = join(mkdtempSync(join(tmpdir(), 'deferd-sink-')), 'own.pem')
+  writeFileSync(file, `${own.cert}${own.key}`)
+  const sink = await startCommand('--tls', '--tls-cert', file, '--auth')
+  expect(await sink.send({ requireTLS: true, tls: { ca: own.cert }, auth: { user: 'any', pass: 'any' } })).toMatch(/^250/)
+  sink.stop()
+  await sink.done
+  await expect(runCommand(['--tls', '--tls-cert', import.meta.filename]).done).rejects.toMatchObject({
+    exitCode: 78,
+    message: expect.stringContaining('are no certificate and its key'),
+  })
+})
+
+test.each<[readonly string[], string]>([
+  [['--tls-key', 'x'], '--tls-key needs --tls-cert'],
+  [['--tls-cert', 'x'], '--tls-cert needs --tls'],
+  [['--oauth', '--auth'], '--auth and --oauth exclude each other'],
+  [['--oauth', '--tls'], 'leave --tls out'],
+  [['--auth', 'app'], 'expected user:password'],
+])('%j is refused', (args, message) => expect(runCommand(args).done).rejects.toThrow(message))
+
+test('an address that looks like a mistyped fault is reported once', async () => {
+  const sink = await startCommand()
+  for (const to of ['grylist+5s@x.example', '650@x.example', 'grylist+5s@x.example', 'ann@x.example']) {
+    expect(await sink.send({}, to)).toMatch(/^250/)
+  }
+  sink.stop()
+  await sink.done
+  expect(sink.events().filter(({ event }) => event === 'mistyped')).toMatchObject([
+    { recipient: 'grylist+5s@x.example', word: 'grylist', meant: 'greylist' },
+    { recipient: '650@x.example', word: '650', meant: null },
+  ])
 })
 
 test('the command refuses a script with mistakes, with file and line, and a port that is taken', async () => {

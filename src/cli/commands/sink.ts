@@ -10,7 +10,9 @@ import { parseListen, placeText } from '../../config/values/endpoints.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { AuthorityProvider } from '../../testkit/oauth/authority-settings.ts'
 import type { Sink, SinkEvent, SinkPlaces, SinkPort, SinkSummary } from '../../testkit/sink.ts'
+import type { AcceptedLogins } from '../../testkit/remote/server-login.ts'
 import type { SinkOauth } from './sink/sink-oauth.ts'
+import type { SinkTls } from './sink/sink-tls.ts'
 import { countArgument } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Output, Shell } from '../shell/shell.ts'
@@ -25,6 +27,10 @@ interface Options {
   readonly seed: number
   readonly json?: true
   readonly keep?: string
+  readonly tls?: true
+  readonly tlsCert?: string
+  readonly tlsKey?: string
+  readonly auth?: AcceptedLogins
   readonly oauth?: AuthorityProvider | true
   readonly oauthListen: Endpoint
   readonly oauthCertificate?: string
@@ -41,6 +47,12 @@ function portArgument(text: string, previous: readonly SinkPort[]): readonly Sin
   } catch (cause) {
     throw new InvalidArgumentError(cause instanceof Error ? cause.message : String(cause))
   }
+}
+
+function loginArgument(text: string): AcceptedLogins {
+  const [, user, password] = /^([^:]+):(.+)$/s.exec(text) ?? []
+  if (user === undefined || password === undefined) throw new InvalidArgumentError('expected user:password')
+  return { user, password }
 }
 
 function endpointArgument(text: string): Endpoint {
@@ -60,10 +72,18 @@ export function addSink(program: Command, shell: Shell): void {
         .default([DEFAULT_PORT], '127.0.0.1:2526')
         .argParser(portArgument),
     )
-    .option('--script <file>', 'script of failures; without one, recipient addresses define them')
+    .option('--script <file>', 'script of failures; recipient addresses define them where none of its rules acts')
     .option('--seed <number>', 'seed of random numbers', countArgument, 1)
     .option('--json', 'print all events as JSON; the default when the output is not a terminal')
     .option('--keep <folder>', `folder for the last ${KEPT_MESSAGES} messages; in a terminal, one for temporary files by default`)
+    .option('--tls', 'offer STARTTLS, with a certificate that the sink makes')
+    .option('--tls-cert <file>', 'certificate (PEM) for --tls, with its chain')
+    .option('--tls-key <file>', 'key (PEM) of that certificate; by default in the same file')
+    .addOption(
+      new Option('--auth [user:password]', 'offer AUTH PLAIN and LOGIN, and accept any login or only this one')
+        .preset('any')
+        .argParser((text) => (text === 'any' ? text : loginArgument(text))),
+    )
     .addOption(
       new Option('--oauth [provider]', 'require access tokens of an authorization server of the sink, like those of a provider')
         .choices(['microsoft', 'google', 'other'])
@@ -78,7 +98,7 @@ export function addSink(program: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-Without a script, recipient addresses define the failure:
+Recipient addresses define the failure where no rule of the script acts:
   550@…  451+4.7.1+not+now@…  greylist+5m@…  first-2+451@…  slow+10s@…  drop-after-dot@…  full@…
 
 SIGINT and SIGTERM print a summary and exit.
@@ -87,6 +107,7 @@ Examples:
   deferd sink
   deferd sink --listen 127.0.0.1:2526 --script faults.toml --seed 7
   deferd sink --listen mx1.example=127.0.0.1:2526 --listen mx2.example=127.0.0.1:2527
+  deferd sink --tls --auth app:secret
   deferd sink --oauth`,
     )
     .action((options: Options) => runSink(shell, options))
@@ -102,6 +123,7 @@ async function runSink(shell: Shell, options: Options): Promise<void> {
   const script = path === undefined ? null : readScript(readTextFile(path), basename(path))
   const lines = new LineOutput(shell.stdout)
   const printed = printerOf(shell, options)
+  const tls = await tlsOf(shell, options)
   const oauth = await oauthOf(shell, options)
   const sink = new RealSink({
     net: systemNet,
@@ -109,12 +131,15 @@ async function runSink(shell: Shell, options: Options): Promise<void> {
     random: seededRandom(options.seed),
     ports: options.listen,
     script,
+    identity: tls?.identity,
+    logins: options.auth,
     authority: oauth?.authority,
     print: (event) => lines.print(printed.line(event)),
     keep: printed.folder && ((content) => printed.folder?.add(content)),
   })
   try {
     const places = await open(sink, shell)
+    if (tls !== undefined) await shell.stderr.write(tls.introduction)
     if (oauth !== undefined) await shell.stderr.write(oauth.introduction(places))
     await Promise.race([shell.untilStopped(() => undefined), lines.broken])
   } finally {
@@ -143,6 +168,22 @@ function printerOf({ clock, stdout, uid }: Shell, options: Options): Printer {
     return json ? jsonLine(event) : sinkLine(event, { clock, number: kept ? messages : null })
   }
   return { json, folder, line }
+}
+
+/** STARTTLS of the ports; undefined without --tls. Throws CommandError for options that exclude each other. */
+async function tlsOf(shell: Shell, options: Options): Promise<SinkTls | undefined> {
+  const { tls, tlsCert, tlsKey, auth, oauth, keep = defaultFolder(shell.uid) } = options
+  if (tlsKey !== undefined && tlsCert === undefined) throw new CommandError(EX.usage, '--tls-key needs --tls-cert')
+  if (tlsCert !== undefined && tls === undefined) throw new CommandError(EX.usage, '--tls-cert needs --tls')
+  if (oauth !== undefined && auth !== undefined)
+    throw new CommandError(EX.usage, '--auth and --oauth exclude each other: the ports ask for passwords or for tokens')
+  if (oauth !== undefined && tls !== undefined)
+    throw new CommandError(EX.usage, '--oauth has STARTTLS with a certificate of its own: leave --tls out')
+  if (tls === undefined) return undefined
+  const { givenTls, madeTls } = await import('./sink/sink-tls.ts')
+  if (tlsCert !== undefined) return givenTls(tlsCert, tlsKey)
+  const { makeCertificate } = await import('../../testkit/remote/certificate-maker.ts')
+  return madeTls(ownFolder(keep, shell.uid), options.listen, { random: shell.random, makeCertificate })
 }
 
 /** The authorization server, with its files in the folder of the sink; undefined without one. */

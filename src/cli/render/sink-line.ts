@@ -29,6 +29,10 @@ function textOf(event: RemoteEvent, number: number | null): string | null {
       const answer = event.status === null ? 'no answer' : [event.status, event.error ?? ''].join(' ').trimEnd()
       return `token request of ${event.oauth_client || 'no client'} (${asked}): ${answer}${event.rule === undefined ? '' : ` (rule ${event.rule})`}`
     }
+    case 'mistyped': {
+      const meant = event.meant === null ? '' : ` (did you mean ${event.meant}?)`
+      return `not a fault: ${event.word} in ${event.recipient}${meant}`
+    }
     case 'lookup':
     case 'connected':
     case 'closed':

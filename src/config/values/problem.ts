@@ -29,7 +29,7 @@ export class ConfigError extends Error {
 }
 
 /** Levenshtein distance: the number of letters to insert, delete or replace. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]

@@ -2,6 +2,7 @@
  * Addresses that request a fault: `550@…`, `first-2+451@…`, `greylist+5m@…`. The local part consists of conditions, a stage and
  * an action, joined by `+`. The resulting rule applies only to that address. docs/sink.md contains a table.
  */
+import { distance } from '../../config/values/problem.ts'
 import type { RuleText } from './rule-keys.ts'
 import { readRule } from './rule-reader.ts'
 import type { Rule } from './rule.ts'
@@ -11,8 +12,8 @@ const CONDITIONS: readonly (readonly [RegExp, (value: string) => RuleText])[] = 
   [/^nth-(\d+)$/, (n) => ({ nth: Number(n), per: 'triplet' })],
   [/^every-(\d+)$/, (n) => ({ every: Number(n), per: 'triplet' })],
   [/^chance-(\d+)$/, (percent) => ({ probability: `${percent}%` })],
-  [/^until-(.+)$/, (time) => ({ until: time })],
-  [/^from-(.+)$/, (time) => ({ from: time })],
+  [/^until-(\d.*)$/, (time) => ({ until: time })],
+  [/^from-(\d.*)$/, (time) => ({ from: time })],
 ]
 
 const STAGES: Readonly<Record<string, RuleText>> = {
@@ -42,6 +43,47 @@ const TIMED: readonly (readonly [string, (time: string) => RuleText])[] = [
   ['greylist', (time) => ({ greylist: time })],
   ['slow', (time) => ({ delay: time })],
 ]
+
+/** Beginnings of conditions. */
+const BEGINNINGS = ['first', 'nth', 'every', 'chance', 'until', 'from'] as const
+
+/** The word of an address that looks like a mistyped fault. */
+export interface MistypedFault {
+  readonly word: string
+  /** The most similar word; null for a word that is none of a fault in its place, such as `greylist` without a time. */
+  readonly meant: string | null
+}
+
+/** Returns the mistyped fault of an address that requests none. Null for an address that requests a fault, and for ordinary addresses. */
+export function mistypedFault(address: string): MistypedFault | null {
+  if (addressRules(address).length > 0) return null
+  const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
+  const words = local.split('+')
+  const at = words.findIndex(
+    (word) => !isKnown(word) && !Object.hasOwn(STAGES, word) && !CONDITIONS.some(([pattern]) => pattern.test(word)),
+  )
+  const word = words[at]
+  // Each word is one of a fault, but the whole is not.
+  if (word === undefined || (at > 0 && isKnown(words[at - 1] ?? ''))) return { word: local, meant: null }
+  if (/^\d{3}$/.test(word)) return { word, meant: null }
+  const [, beginning = '', rest = ''] = /^([a-z]+)(-\d\w*)$/.exec(word) ?? []
+  const condition = similar(beginning, BEGINNINGS)
+  if (condition !== null && words.length > at + 1) return { word, meant: `${condition}${rest}` }
+  const hasTime = words.length > at + 1
+  const meant = similar(word, [...Object.keys(ACTIONS), ...Object.keys(STAGES), ...(hasTime ? TIMED.map(([name]) => name) : [])])
+  return meant === null ? null : { word, meant }
+}
+
+const isKnown = (word: string): boolean => Object.hasOwn(ACTIONS, word) || TIMED.some(([name]) => name === word) || /^[245]\d\d$/.test(word)
+
+/** The known word from which one letter of at least four differs, two of at least six, or the order of two neighbours. */
+function similar(word: string, known: readonly string[]): string | null {
+  const most = word.length >= 6 ? 2 : word.length >= 4 ? 1 : 0
+  return known.find((one) => most > 0 && (distance(word, one) <= most || isSwapped(word, one))) ?? null
+}
+
+const isSwapped = (word: string, other: string): boolean =>
+  word.split('').some((letter, at) => `${word.slice(0, at)}${word.charAt(at + 1)}${letter}${word.slice(at + 2)}` === other)
 
 /** Rules that an address requests; empty for an ordinary address. */
 export function addressRules(address: string): readonly Rule[] {

@@ -10,6 +10,7 @@ export const DEFAULT_REPLIES = {
   helo: (mx: string) => [`250 ${mx}`],
   starttls: ['220 2.0.0 Ready to start TLS'],
   auth: ['235 2.7.0 Authentication successful'],
+  authRefused: ['535 5.7.8 Error: authentication failed'],
   mail: ['250 2.1.0 Ok'],
   rcpt: ['250 2.1.5 Ok'],
   data: ['354 End data with <CR><LF>.<CR><LF>'],

@@ -31,6 +31,14 @@ export type RemoteEvent =
       /** Reply code that the client received; null when it received none. */
       readonly reply_code: number | null
     }
+  /** A recipient that looks like a mistyped fault, once for each address: it was taken for an ordinary one. */
+  | {
+      readonly event: 'mistyped'
+      readonly recipient: string
+      readonly word: string
+      /** The most similar word of a fault; null without one. */
+      readonly meant: string | null
+    }
   /** A request to an authorization server; without secrets and tokens. */
   | {
       readonly event: 'authority'

@@ -8,7 +8,7 @@ import { sleep, type MachineClock, type Duration } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { DialOutcome, RemoteHosts } from '../virtual/memory-net.ts'
 import type { SubmissionGuard } from '../oauth/submission-guard.ts'
-import { addressRules } from './address-rules.ts'
+import { addressRules, mistypedFault } from './address-rules.ts'
 import { applies, type RuleFacts } from './rule-facts.ts'
 import type { RemoteEvent, RemoteListener, ReceivedMail } from './remote-events.ts'
 import { RuleState } from './rule-state.ts'
@@ -17,6 +17,7 @@ import { answerInWords, failedLookup } from './lookup-answers.ts'
 import { NO_SCRIPT, type FaultStage, type Rule, type Script, type Zone } from './rule.ts'
 import { PublishedPolicies, type PublishedPolicy } from './published-policies.ts'
 import { servePolicy, type HostIdentity, type PolicyHost, type WebHost } from './policy-host.ts'
+import type { AcceptedLogins } from './server-login.ts'
 import { Session, type Host } from './server-session.ts'
 import { mailIdentity, type HostCertificate } from './world-certificates.ts'
 
@@ -29,8 +30,10 @@ export interface RemoteNetworkDeps {
   readonly clock: MachineClock
   readonly random: Random
   readonly script?: Script | undefined
-  /** True if addresses such as `550@…` request faults; default false. */
+  /** True if addresses such as `550@…` request faults, where no rule of the script acts; default false. */
   readonly addresses?: boolean | undefined
+  /** Logins that all hosts offer and accept; none when absent. */
+  readonly logins?: AcceptedLogins | undefined
   /** Receives every event. */
   readonly onEvent?: RemoteListener | undefined
   /** Receives every message that is kept. */
@@ -50,6 +53,8 @@ export class RemoteNetwork implements RemoteHosts, Host {
   #rules: readonly StatefulRule[]
   /** Rules requested by addresses. They are created once per address. */
   readonly #addressRules = new Map<string, readonly StatefulRule[]>()
+  /** Addresses that were reported as mistyped faults. */
+  readonly #mistyped = new Set<string>()
   readonly #held = new Map<string, number>()
   readonly #identities = new Map<string, HostIdentity>()
   /** Certificates of all exchangers of a domain. */
@@ -125,6 +130,10 @@ export class RemoteNetwork implements RemoteHosts, Host {
   protect(host: string, identity: HostIdentity, guard: SubmissionGuard): void {
     this.setIdentity(host, identity)
     this.#guards.set(host, guard)
+  }
+
+  get logins(): AcceptedLogins | undefined {
+    return this.#deps.logins
   }
 
   guardOf(host: string): SubmissionGuard | undefined {
@@ -287,7 +296,15 @@ export class RemoteNetwork implements RemoteHosts, Host {
     if (known !== undefined) return known
     const rules = addressRules(address).map((rule) => this.#withState(rule))
     if (rules.length > 0) this.#addressRules.set(address, rules)
+    else this.#reportMistyped(address)
     return rules
+  }
+
+  #reportMistyped(address: string): void {
+    const mistyped = this.#mistyped.has(address) ? null : mistypedFault(address)
+    if (mistyped === null) return
+    this.#mistyped.add(address)
+    this.report({ event: 'mistyped', recipient: address, ...mistyped })
   }
 
   #factsAt(

@@ -4,9 +4,16 @@ import { DEFAULT_REPLIES } from './default-replies.ts'
 import type { WallTime } from '../../system/clock.ts'
 import type { SubmissionGuard, SubmissionLogin } from '../oauth/submission-guard.ts'
 
+/** Logins by password that are accepted: any, or this one. */
+export type AcceptedLogins = 'any' | { readonly user: string; readonly password: string }
+
+/** Mechanisms of a host with AcceptedLogins. */
+export const LOGIN_MECHANISMS = ['PLAIN', 'LOGIN'] as const
+
 interface LoginServer {
   readonly output: FaultInjector
   readonly guard: SubmissionGuard | undefined
+  readonly logins: AcceptedLogins | undefined
   readonly now: WallTime
 }
 
@@ -29,17 +36,18 @@ const ACKNOWLEDGED: ReadonlySet<string> = new Set(['', 'AQ=='])
 
 /** Performs one AUTH command. Resolves with the login that the guard has accepted; null for a host without a guard, and for a refusal. */
 export async function performLogin(
-  { output, guard, now }: LoginServer,
+  { output, guard, logins = 'any', now }: LoginServer,
   { name, initial, command }: LoginCommand,
 ): Promise<SubmissionLogin | null> {
-  const response = await responseOf(output, name, initial)
-  if (response === null) return null
+  const responses = await responsesOf(output, name, initial)
+  const response = responses?.at(-1)
+  if (responses === null || response === undefined) return null
   if (response === '*') {
     output.answer(['501 5.7.0 Authentication aborted'])
     return null
   }
   if (guard === undefined) {
-    await output.reply('auth', DEFAULT_REPLIES.auth, command)
+    await output.reply('auth', isAccepted(logins, name, responses) ? DEFAULT_REPLIES.auth : DEFAULT_REPLIES.authRefused, command)
     return null
   }
   const verdict = TOKENS.has(name)
@@ -57,16 +65,26 @@ export async function performLogin(
   return null
 }
 
-/** The last response of the client; null when it has closed the connection. */
-async function responseOf(output: FaultInjector, name: string, initial: string | undefined): Promise<string | null> {
+/** The responses of the client, up to `*`; null when it has closed the connection. */
+async function responsesOf(output: FaultInjector, name: string, initial: string | undefined): Promise<readonly string[] | null> {
   const questions = QUESTIONS[name] ?? ['334 ']
-  let response: string | null = initial ?? ''
-  for (const question of initial === undefined ? questions : questions.slice(1)) {
+  const responses = initial === undefined ? [] : [initial]
+  for (const question of questions.slice(responses.length)) {
     output.answer([question])
-    response = await output.reader.line()
-    if (response === null || response === '*') break
+    const response = await output.reader.line()
+    if (response === null) return null
+    responses.push(response)
+    if (response === '*') break
   }
-  return response
+  return responses
+}
+
+/** Compares user and password of PLAIN (RFC 4616) or LOGIN with the accepted ones. */
+function isAccepted(logins: AcceptedLogins, name: string, responses: readonly string[]): boolean {
+  if (logins === 'any') return true
+  const texts = responses.map((response) => Buffer.from(response, 'base64').toString())
+  const [user, password] = name === 'PLAIN' ? (texts[0] ?? '').split('\0').slice(1) : texts
+  return user === logins.user && password === logins.password
 }
 
 async function isAcknowledged(output: FaultInjector, challenge: string): Promise<boolean> {

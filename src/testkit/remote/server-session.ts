@@ -15,7 +15,7 @@ import { readCommand, readMail, readRcpt, type Transaction } from './server-tran
 import { EXTENSIONS, DEFAULT_REPLIES } from './default-replies.ts'
 import type { HostIdentity } from './policy-host.ts'
 import { CommandReader } from './command-reader.ts'
-import { performLogin } from './server-login.ts'
+import { LOGIN_MECHANISMS, performLogin, type AcceptedLogins } from './server-login.ts'
 import type { SubmissionGuard, SubmissionLogin } from '../oauth/submission-guard.ts'
 
 /** Stages whose facts are those of the previous transaction. */
@@ -35,6 +35,8 @@ export interface Host extends RuleSource {
   identityOf(mx: string): HostIdentity | undefined
   /** Requirements of a host that takes mail only after a login with an access token; undefined for other hosts. */
   guardOf(mx: string): SubmissionGuard | undefined
+  /** Logins that the host offers without such requirements. */
+  readonly logins: AcceptedLogins | undefined
   /** Domains for which the host accepts mail. */
   domainsOf(mx: string): readonly string[]
   /** Returns the serial number of the next complete message. */
@@ -153,8 +155,9 @@ export class Session {
    * it requires access tokens.
    */
   #offered(rule: Rule | undefined): readonly string[] {
-    const extensions = chosen(rule)
-    if (rule !== undefined) return extensions
+    const chosenOnes = chosen(rule)
+    if (rule !== undefined) return chosenOnes
+    const extensions = this.#host.logins === undefined ? chosenOnes : [...chosenOnes, `AUTH ${LOGIN_MECHANISMS.join(' ')}`]
     if (!(this.#output.socket instanceof TLSSocket)) {
       return this.#host.identityOf(this.#caller.mx) === undefined ? extensions : [...extensions, 'STARTTLS']
     }
@@ -217,7 +220,8 @@ export class Session {
     const known = this.#extensions.some((one) => /^AUTH /i.test(one) && one.toUpperCase().split(' ').includes(name))
     if (!known || this.#login !== null) return this.#refuse('auth')
     const command = line.split(' ', 2).join(' ')
-    this.#login = await performLogin({ output: this.#output, guard: this.#guard, now: this.#host.clock.now() }, { name, initial, command })
+    const server = { output: this.#output, guard: this.#guard, logins: this.#host.logins, now: this.#host.clock.now() }
+    this.#login = await performLogin(server, { name, initial, command })
     return 'auth'
   }
 

@@ -2,15 +2,12 @@
  * The authorization server of `deferd sink --oauth`: its files in the folder of the sink, which later sinks use again, and the configuration
  * to paste. Secrets are in the files only.
  */
-import { createHmac, generateKeyPairSync } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import type { Random } from '../../../system/random.ts'
+import { generateKeyPairSync } from 'node:crypto'
 import type { AuthorityOptions } from '../../../testkit/authority-options.ts'
 import type { AuthorityProvider } from '../../../testkit/oauth/authority-settings.ts'
-import type { CertificateTerms, MadeCertificate } from '../../../testkit/remote/certificate-maker.ts'
 import { placeText } from '../../../config/values/endpoints.ts'
 import type { SinkAuthority, SinkPlaces, SinkPort } from '../../../testkit/sink.ts'
+import { SinkFiles, type SinkFilesDeps } from './sink-files.ts'
 
 export interface SinkOauthOptions {
   readonly provider: AuthorityProvider
@@ -19,14 +16,8 @@ export interface SinkOauthOptions {
   readonly certificate: string | undefined
 }
 
-/** Makes certificates; loaded on demand with the rest of the sink. */
-type MakeCertificate = (terms: CertificateTerms) => MadeCertificate & { readonly subject: string }
-
-export interface SinkOauthDeps {
+export interface SinkOauthDeps extends SinkFilesDeps {
   readonly ports: readonly SinkPort[]
-  /** Source of the keys, which cannot be predicted. */
-  readonly random: Random
-  readonly makeCertificate: MakeCertificate
 }
 
 export interface SinkOauth {
@@ -47,17 +38,13 @@ const SCOPES: Readonly<Partial<Record<AuthorityProvider, string>>> = { other: 's
 export function prepareSinkOauth(
   { provider, at, certificate }: SinkOauthOptions,
   folder: string,
-  { ports, random, makeCertificate }: SinkOauthDeps,
+  { ports, ...deps }: SinkOauthDeps,
 ): SinkOauth {
-  const files = new OauthFiles(folder)
-  const seed = Buffer.from(files.keep('oauth-seed', () => randomOctets(random).toString('hex')).trim(), 'hex')
-  const derived = (name: string): Buffer => createHmac('sha256', seed).update(name).digest()
-  const issuer = makeCertificate({ seed: derived('authority of certificates'), subject: 'deferd sink CA', isAuthority: true })
-  files.write('ca.pem', issuer.cert)
-  const secret = derived('client secret').toString('base64url')
+  const files = new SinkFiles(folder, deps)
+  const seed = files.derived('authority server')
+  const secret = files.derived('client secret').toString('base64url')
   files.write('client-secret', `${secret}\n`)
-  const names = [...new Set(['localhost', '127.0.0.1', '::1', at.address, ...ports.flatMap((port) => [port.mx, port.at.address])])]
-  const identity = makeCertificate({ seed: derived('certificate'), subject: 'deferd sink', names, issuer })
+  const identity = files.identity(ports, at.address)
   const account = provider === 'google' ? serviceAccount(files) : {}
   const clients = { [CLIENT]: certificate === undefined ? { secret } : { certificate }, [PUBLIC_CLIENT]: {}, ...account }
   const options: AuthorityOptions = {
@@ -73,34 +60,8 @@ export function prepareSinkOauth(
   }
 }
 
-const randomOctets = (random: Random): Buffer =>
-  Buffer.from(Array.from({ length: 32 }, (_, i) => Math.floor(random.draw(`octet ${i}`) * 256)))
-
-/** Files of the server; those with secrets have mode 0600. */
-class OauthFiles {
-  readonly #folder: string
-
-  constructor(folder: string) {
-    this.#folder = resolve(folder)
-  }
-
-  path(name: string): string {
-    return join(this.#folder, name)
-  }
-
-  write(name: string, text: string): void {
-    writeFileSync(this.path(name), text, { mode: 0o600 })
-  }
-
-  /** Text of the file `name`. Creates the file with the text of `make` when it does not exist. */
-  keep(name: string, make: () => string): string {
-    if (!existsSync(this.path(name))) this.write(name, make())
-    return readFileSync(this.path(name), 'utf8')
-  }
-}
-
 /** A service account with the file that the Google Cloud console would give. */
-function serviceAccount(files: OauthFiles): AuthorityOptions['clients'] {
+function serviceAccount(files: SinkFiles): AuthorityOptions['clients'] {
   const text = files.keep('service-account.json', () => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', {
       modulusLength: 2048,
@@ -116,7 +77,7 @@ function serviceAccount(files: OauthFiles): AuthorityOptions['clients'] {
 
 interface Shown {
   readonly provider: AuthorityProvider
-  readonly files: OauthFiles
+  readonly files: SinkFiles
   readonly hasCertificate: boolean
 }
 
