@@ -4,13 +4,14 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start status top queue history destination node config map check import backup restore salvage audit operation page webhook token user access dkim tls oauth bounce simulate sink help --config -o --host --token-file --version -h --help' ;;
+    'deferd') words='demo start reload status top queue history destination node config map check import backup restore salvage audit operation page webhook token user access dkim tls oauth bounce simulate sink help --config -o --host --token-file --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
+    'deferd reload') words='--config -o -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
     'deferd top') words='--config -o --interval --count --json -h --help' ;;
     'deferd queue') words='list show cat shape causes upgrade move flush hold release requeue expire delete restore -h --help' ;;
@@ -45,7 +46,7 @@ _deferd() {
     'deferd map') words='query -h --help' ;;
     'deferd map query') words='--config -o -h --help' ;;
     'deferd check') words='domain --config -o --json --full --repair --connect --user -h --help' ;;
-    'deferd check domain') words='--config -o --from --json -h --help' ;;
+    'deferd check domain') words='--config -o --from --json --user -h --help' ;;
     'deferd import') words='postfix -h --help' ;;
     'deferd import postfix') words='--config -o --config-dir --spool --dry-run --force --user --json -h --help' ;;
     'deferd backup') words='--config -o -h --help' ;;
@@ -108,6 +109,8 @@ _deferd() {
     'deferd start --config') words='' ;;
     'deferd start -o') words='' ;;
     'deferd start --user') words='' ;;
+    'deferd reload --config') words='' ;;
+    'deferd reload -o') words='' ;;
     'deferd status --config') words='' ;;
     'deferd status -o') words='' ;;
     'deferd top --config') words='' ;;
@@ -267,6 +270,7 @@ _deferd() {
     'deferd check domain --config') words='' ;;
     'deferd check domain -o') words='' ;;
     'deferd check domain --from') words='' ;;
+    'deferd check domain --user') words='' ;;
     'deferd import postfix --config') words='' ;;
     'deferd import postfix -o') words='' ;;
     'deferd import postfix --config-dir') words='' ;;

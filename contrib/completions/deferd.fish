@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd check domain' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd webhook' 'deferd webhook add' 'deferd webhook list' 'deferd webhook remove' 'deferd webhook test' 'deferd webhook secret' 'deferd webhook replay' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd oauth' 'deferd oauth list' 'deferd oauth show' 'deferd oauth test' 'deferd oauth login' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd reload' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd check domain' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd webhook' 'deferd webhook add' 'deferd webhook list' 'deferd webhook remove' 'deferd webhook test' 'deferd webhook secret' 'deferd webhook replay' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd oauth' 'deferd oauth list' 'deferd oauth show' 'deferd oauth test' 'deferd oauth login' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -12,6 +12,7 @@ function __deferd_path
 end
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a demo -d 'show a deferred message and a notice, in virtual time'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a start -d 'run the relay in the foreground'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a reload -d 'have the running daemon read its configuration again'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a status -d 'print rates, queues, closed destinations and the balance'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a top -d 'print the status of a running daemon again and again'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a queue -d 'list, show and change queued mail'
@@ -50,6 +51,9 @@ complete -c deferd -n 'test (__deferd_path) = "deferd start"' -l config -r -d 'c
 complete -c deferd -n 'test (__deferd_path) = "deferd start"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd start"' -l user -r -d 'user to run as after the ports are open; only root can name one'
 complete -c deferd -n 'test (__deferd_path) = "deferd start"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd reload"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd reload"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd reload"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd status"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd status"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd status"' -l json -d 'as a JSON object'
@@ -330,12 +334,13 @@ complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l json -d 'one JS
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l full -d 'check every page, index, row and content of the queue'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l repair -d 'the same, and rebuild a damaged queue from its readable pages; needs a stopped daemon'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l connect -d 'connect to each relayhost and to each next hop with access tokens, start TLS and log in, without sending mail'
-complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l user -r -d 'user that deferd start --user gets'
+complete -c deferd -n 'test (__deferd_path) = "deferd check"' -l user -r -d 'user of the daemon, as whom root examines (default: owner of queue_directory)'
 complete -c deferd -n 'test (__deferd_path) = "deferd check"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd check domain"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd check domain"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd check domain"' -l from -r -d 'sender, or its domain, whose SPF, DKIM and DMARC are checked (default: $myorigin)'
 complete -c deferd -n 'test (__deferd_path) = "deferd check domain"' -l json -d 'one JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd check domain"' -l user -r -d 'user of the daemon, as whom root examines (default: owner of queue_directory)'
 complete -c deferd -n 'test (__deferd_path) = "deferd check domain"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd import"' -f -a postfix -d 'take over the configuration and the mail of a stopped Postfix'
 complete -c deferd -n 'test (__deferd_path) = "deferd import"' -s h -l help -d 'display help for command'
@@ -345,7 +350,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l config
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l spool -r -d 'spool of Postfix (default: queue_directory of main.cf)'
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l dry-run -d 'print the new configuration and the counts of the spool; change nothing'
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l force -d 'replace an existing configuration file'
-complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l user -r -d 'user who owns the queue, as for deferd start; only root can name one'
+complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l user -r -d 'user of the daemon, who gets queue, keys and logins; only root can name one (default: owner of the queue folder)'
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l json -d 'one JSON object'
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'

@@ -34,6 +34,7 @@ type Add = (program: Command, context: CommandContext) => Promise<unknown>
 const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['demo', async (program, { shell }) => (await import('./commands/demo.ts')).addDemo(program, shell)],
   ['start', async (program, { shell }) => (await import('./commands/start.ts')).addStart(program, shell)],
+  ['reload', async (program, { shell }) => (await import('./commands/reload.ts')).addReload(program, shell)],
   ['status', async (program, { shell }) => (await import('./commands/status.ts')).addStatus(program, shell)],
   ['top', async (program, { shell }) => (await import('./commands/status.ts')).addTop(program, shell)],
   ['queue', async (program, { shell, next }) => (await import('./commands/queue.ts')).addQueue(program, shell, next)],

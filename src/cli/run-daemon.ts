@@ -21,7 +21,7 @@ import type { RunningDaemon } from './shell/shell.ts'
 export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon> {
   const { config } = loaded
   const { env, pid } = process
-  const log = new ProcessLog(config, user === undefined ? null : new Account(user))
+  const log = new ProcessLog(config, user === undefined ? null : Account.named(user))
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
   const firstAccepted = firstIn(events)
@@ -35,18 +35,21 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
     process.exit(EX.software)
   })
   const net = new InheritedSockets(new SystemNet({ dnsServers: config.dns_servers }), inheritedSockets(env, pid))
-  const daemon = await startDaemon({ loaded, events, net, user })
+  const rereads = (started: Daemon): Promise<void> =>
+    new Promise((inEffect, refused) => void reload(started, readAgain, output, inEffect).catch(refused))
+  const daemon = await startDaemon({ loaded, events, net, user, rereads })
   void daemon.failed.then(({ exitCode }) => {
     log.flush()
     process.exit(exitCode)
   })
   const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => note('warning', text) })
   manager.ready()
-  note('info', `daemon started -- ${inEffect(loaded)}`)
+  note('info', `daemon started -- ${described(loaded)}`)
   return {
     described: () => daemon,
     firstAccepted,
-    reload: () => void reload(daemon, readAgain, output),
+    // The log has the failure.
+    reload: () => void rereads(daemon).catch(() => undefined),
     stop: () => {
       manager.stopping()
       return stop(daemon, output)
@@ -61,16 +64,18 @@ interface Output {
   readonly note: Note
 }
 
-async function reload(daemon: Daemon, readAgain: () => Promise<LoadedConfig>, { log, note }: Output): Promise<void> {
+/** Logs the outcome, and rejects after a failure. `inEffect` is called before the mail is routed. */
+async function reload(daemon: Daemon, readAgain: () => Promise<LoadedConfig>, { log, note }: Output, inEffect: () => void): Promise<void> {
   try {
     // The file is opened again whatever the configuration holds, so that it can be rotated.
     log.reopen()
     const changed = await readAgain()
-    await daemon.reload(changed)
+    await daemon.reload(changed, inEffect)
     log.reopen(changed.config)
-    note('info', `reload -- ${inEffect(changed)}`)
+    note('info', `reload -- ${described(changed)}`)
   } catch (error) {
     for (const line of errorMessage(error).split('\n')) note('error', `reload failed, the old configuration stays in effect: ${line}`)
+    throw error
   }
 }
 
@@ -97,7 +102,7 @@ function endWithout({ isStuck, message, exitCode }: StoreSilent, { log, note }: 
 }
 
 /** Version and configuration, in the words of Postfix's master. */
-const inEffect = ({ file }: LoadedConfig): string =>
+const described = ({ file }: LoadedConfig): string =>
   `version ${VERSION}, ${file === null ? 'no configuration file' : `configuration ${file}`}`
 
 /** Queue id of the first message that these events report as accepted. */

@@ -41,7 +41,7 @@ nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The envir
 - \`deferd check\` takes the steps of \`deferd start\` up to the opening of the queue and of the ports: files, certificates, keys,
   folder rights. Both report the same sentences with the same exit code.
 - \`deferd config\` prints the effective values, \`deferd config -n\` those that differ from the defaults.
-- A running daemon reads its configuration again on SIGHUP, with listeners, certificates, keys and log; with problems, or when a
+- A running daemon reads its configuration again on SIGHUP and at \`deferd reload\`, with listeners, certificates, keys and log; with problems, or when a
   port cannot be opened, the old one stays in effect. \`queue_directory\` changes at a restart, and so does a listener whose new
   address overlaps the old one (\`127.0.0.1:25\` to \`*:25\`).
 

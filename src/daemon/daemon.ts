@@ -10,7 +10,7 @@ import { type Duration, seconds, sleep } from '../system/clock.ts'
 import { SpareFiles } from '../store/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
 import { createQueueFolder } from '../store/queue-folder.ts'
-import { Fenced, type StoreFailed } from '../store/queue-store.ts'
+import { Fenced, StoreUnavailable, type StoreFailed } from '../store/queue-store.ts'
 import { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { SystemNet } from '../system/system-net.ts'
@@ -22,6 +22,7 @@ import { openFileQueue } from './file-queue.ts'
 import { Monitoring } from './monitoring.ts'
 import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
+import { NOT_OPEN } from './queue-api.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
 import { Closers, Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
@@ -43,6 +44,11 @@ interface DaemonDeps {
    * that cannot be assumed.
    */
   readonly user?: string | undefined
+  /**
+   * Reads the configuration again and reloads the daemon, for `deferd reload`. Resolves when the configuration is in effect, rejects when it
+   * has a problem. When absent, the files of the configuration in effect are read again.
+   */
+  readonly rereads?: ((daemon: Daemon) => Promise<void>) | undefined
 }
 
 interface DaemonParts extends DaemonDeps {
@@ -69,10 +75,11 @@ export async function startDaemon({
   net = new SystemNet({ dnsServers: loaded.config.dns_servers }),
   clock = new QueueClock(systemClock),
   user,
+  rereads,
 }: DaemonDeps): Promise<Daemon> {
-  const daemon = new Daemon({ loaded, events, net, clock })
+  const daemon = new Daemon({ loaded, events, net, clock, rereads })
   try {
-    await daemon.open(user === undefined ? null : new Account(user))
+    await daemon.open(user === undefined ? null : Account.named(user))
     return daemon
   } catch (error) {
     // The log has the errors of the stop.
@@ -107,7 +114,7 @@ export class Daemon {
   readonly #failed = Promise.withResolvers<StoreFailed>()
 
   /** @internal Use startDaemon. */
-  constructor({ loaded, events, net, clock }: DaemonParts) {
+  constructor({ loaded, events, net, clock, rereads = (daemon) => daemon.reload(this.#loaded) }: DaemonParts) {
     this.#clock = clock
     this.#loaded = loaded
     this.#events = events
@@ -120,6 +127,7 @@ export class Daemon {
       events,
       parts: () => this.#opening.partsIfOpen,
       readFiles: () => this.reload(this.#loaded),
+      rereads: () => rereads(this),
     })
     this.#opening = this.#newOpening()
     this.#sideWatch = new SideWatch({ clock: this.#clock, events, sides: () => this.#opening.sides })
@@ -302,10 +310,11 @@ export class Daemon {
 
   /**
    * Applies a changed configuration, with its listeners and certificates, and routes queued mail again. Rejects, without effect,
-   * when a file that the configuration names cannot be used, or a port cannot be opened. queue_directory changes only at a restart.
+   * when a file that the configuration names cannot be used, a port cannot be opened, or the queue is not open. queue_directory changes only
+   * at a restart. `inEffect` is called before the mail is routed, which takes long for much mail.
    */
-  async reload(loaded: LoadedConfig): Promise<void> {
-    if (!this.#isOpen) return
+  async reload(loaded: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
+    if (!this.#isOpen) throw new StoreUnavailable(`${NOT_OPEN}; repeat the reload`)
     const { relay, store, reader, membership, outbox } = this.#opening.parts
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
@@ -321,6 +330,7 @@ export class Daemon {
     this.#loaded = loaded
     this.#reopen = (next) => next.open(settings)
     await outbox.configure()
+    inEffect()
     const moved = await reroute({
       store,
       reader,

@@ -42,6 +42,8 @@ export interface LocalRoutesDeps {
   readonly url: () => string | null
   /** Reads the tables and the other files of the configuration in effect again. Rejects without effect when one cannot be used. */
   readonly readFiles: () => Promise<void>
+  /** Reads the configuration again. Resolves when it is in effect, rejects without effect when it has a problem. */
+  readonly rereads: () => Promise<void>
 }
 
 const userShape = z.strictObject({
@@ -62,13 +64,14 @@ export type MoveLine = { readonly progress: MoveProgress } | { readonly done: Mo
 
 const whoOf = ({ requester }: RouteRequest<unknown>): string => auditName(requester as Requester)
 
-export function localRoutes({ clock, queue, newCode, url, readFiles }: LocalRoutesDeps): readonly Route[] {
+export function localRoutes({ clock, queue, newCode, url, readFiles, rereads }: LocalRoutesDeps): readonly Route[] {
   const local = { role: 'local' } as const
   const path = (name: string): string => `${BASE}/local/${name}`
   return [
     route({ ...local, method: 'GET', path: path('destinations'), handler: () => json(queue()?.destinations() ?? null) }),
     route({ ...local, method: 'GET', path: path('status'), handler: async () => json((await queue()?.status()) ?? null) }),
     route({ ...local, method: 'POST', path: path('read-files'), handler: async () => (await readFiles(), json({})) }),
+    route({ ...local, method: 'POST', path: path('reload'), handler: async () => (await rereads(), json({})) }),
     route({
       ...local,
       method: 'POST',

@@ -4,8 +4,8 @@
  * nothing.
  */
 import { getServers } from 'node:dns'
-import { dirname } from 'node:path'
-import { readFileSync } from 'node:fs'
+import { dirname, isAbsolute } from 'node:path'
+import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import type { OptionName } from '../config/options.ts'
 import { inLineOrder, type Problem } from '../config/values/problem.ts'
@@ -110,12 +110,24 @@ export function prepareFiles(loaded: LoadedConfig): Preparation {
   return result(steps, readFiles(loaded, steps))
 }
 
-/** Prepares a start as `account`; null for the user of the process. */
+/** Prepares a start as `account`, which reads the files; null for the user of the process. */
 export function prepare(loaded: LoadedConfig, account: Account | null): Preparation {
   const steps = new Steps(loaded)
-  const settings = readFiles(loaded, steps)
+  const settings = account === null ? readFiles(loaded, steps) : account.acting(() => readFiles(loaded, steps))
   examineFolder(loaded.config.queue_directory, account?.uid ?? process.geteuid?.() ?? 0, steps)
   return result(steps, settings)
+}
+
+/**
+ * Prepares as `prepare` does, and becomes `account` for good. An existing folder is examined as the account, which has to pass the folders
+ * above it; a start by root creates a missing one.
+ */
+export function prepareAs(loaded: LoadedConfig, account: Account | null): Preparation {
+  if (account === null) return prepare(loaded, null)
+  const isMissing = !existsSync(loaded.config.queue_directory)
+  const preparation = isMissing ? prepare(loaded, account) : null
+  account.assume()
+  return preparation ?? prepare(loaded, null)
 }
 
 /** The settings. Throws ConfigError with all problems. */
@@ -132,6 +144,7 @@ function result({ problems, warnings }: Steps, settings: RelaySettings | undefin
 function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefined {
   const { config } = loaded
   checkNodemailer()
+  openConfigurationAgain(loaded, steps)
   if (loaded.ignoredFile !== null) steps.warn('configuration', ignoredFileWarning(loaded.ignoredFile))
   const notices = steps.take('notices', 'bounce_template_file', () => templatesOf(loaded))
   steps.warn('notices', ...(notices?.warnings ?? []))
@@ -163,6 +176,21 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const lookups = { tables: tables.tables, routingTables: routingTables.tables, checks: checks.checks, access: access.access }
   const secrets = { passwords: passwords.text, tls, oauth }
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }
+}
+
+/**
+ * Notes a configuration file that root has read and the user of the daemon cannot read: a reload, and a start by systemd, read it as
+ * this user. A relative path is that of a person's draft, since services name absolute ones.
+ */
+function openConfigurationAgain({ file }: LoadedConfig, steps: Steps): void {
+  if (file === null) return
+  try {
+    closeSync(openSync(file, constants.O_RDONLY | constants.O_NONBLOCK))
+  } catch (cause) {
+    const text = `the user of the daemon cannot read it: ${errorMessage(cause)}; permit it, as a reload and systemd need it`
+    if (isAbsolute(file)) steps.problems.push({ part: 'configuration', where: file, text })
+    else steps.warn('configuration', `${file}: ${text}`)
+  }
 }
 
 /** Ports of submission (RFC 6409, RFC 8314), which require a login. */

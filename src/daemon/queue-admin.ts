@@ -20,9 +20,11 @@ export interface QueueAdminDeps {
   readonly parts: () => OpenParts | null
   /** Reads the files of the configuration in effect again. */
   readonly readFiles: () => Promise<void>
+  /** Reads the configuration itself again. */
+  readonly rereads: () => Promise<void>
 }
 
-export function queueAdmin({ loaded, clock, events, parts, readFiles }: QueueAdminDeps): Admin {
+export function queueAdmin({ loaded, clock, events, parts, readFiles, rereads }: QueueAdminDeps): Admin {
   const open = (): OpenParts => {
     const opened = parts()
     if (opened === null) throw new StoreUnavailable(NOT_OPEN)
@@ -46,6 +48,7 @@ export function queueAdmin({ loaded, clock, events, parts, readFiles }: QueueAdm
     newCode: (user) => admin.newCode(user),
     url: () => admin.url,
     readFiles,
+    rereads,
   })
   const admin: Admin = new Admin({
     queueDirectory: config.queue_directory,

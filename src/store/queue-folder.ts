@@ -59,8 +59,7 @@ function presentProblem(directory: string, uid: number): string | null {
   const folder = statSync(directory, { throwIfNoEntry: false })
   if (folder === undefined) return 'it is a link to a missing folder: create the folder, or remove the link'
   if (!folder.isDirectory()) return 'it is not a folder: move the file away, or name another queue_directory'
-  if (folder.uid !== uid)
-    return `it belongs to the user with id ${folder.uid}, and the daemon runs as ${uid}: start deferd as its owner (--user), or chown -R the folder`
+  if (folder.uid !== uid) return ownerProblem(directory, folder.uid, uid)
   if ((folder.mode & GROUP_OR_OTHERS_WRITE) !== 0) return `other users can write to it: chmod go-w ${directory}`
   if (uid !== 0 && (folder.mode & OWNER_USES_FOLDER) !== OWNER_USES_FOLDER) return `its owner cannot use it: chmod u+rwx ${directory}`
   const refusal = accessProblem(directory)
@@ -70,6 +69,14 @@ function presentProblem(directory: string, uid: number): string | null {
   if (linked !== undefined) return `${join(directory, linked.name)} is a symbolic link: move the file to its place, or remove the link`
   const files = entries.filter(({ name }) => QUEUE_FILES.has(name)).map(({ name }) => join(directory, name))
   return files.map((path) => fileProblem(path, uid)).find((problem) => problem !== null) ?? null
+}
+
+/** Only a folder of root is given to another user: that of another one may be in use by its daemon. */
+function ownerProblem(directory: string, owner: number, uid: number): string {
+  const fact = `it belongs to the user with id ${owner}, and the daemon runs as ${uid}`
+  return owner === 0
+    ? `${fact}: chown -R ${uid} ${directory}`
+    : `${fact}: run deferd as the owner (systemctl, sudo -u, or start --user of root), or name another queue_directory`
 }
 
 /** Files that the daemon opens for writing. */

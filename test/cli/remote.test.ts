@@ -123,6 +123,7 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
   ['oauth test m365', null],
   ['oauth login m365', null],
   ['start', null],
+  ['reload', null],
   ['demo', null],
   ['config', null],
   ['map query hash:/x y', null],

@@ -87,6 +87,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     newCode: absent('code'),
     url: () => null,
     readFiles: () => Promise.reject(new Error('no files')),
+    rereads: () => Promise.reject(new Error('no files')),
   })
   const admin = new Admin({
     queueDirectory: directory,

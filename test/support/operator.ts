@@ -11,6 +11,7 @@ import {
   askForDestinations,
   askForLoginCode,
   askToReadFiles,
+  askToReload,
   askForStatus,
   openDaemonClient,
 } from '../../src/cli/queue-client/api-client.ts'
@@ -152,6 +153,7 @@ export class Operator {
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
       newLoginCode: (config, user) => askForLoginCode(config.queue_directory, user),
       readFilesAgain: (config) => askToReadFiles(config.queue_directory),
+      reloadDaemon: (config) => askToReload(config.queue_directory),
       openNodes: async () => null,
       ...access,
       startDaemon: (...args) => (daemon === undefined ? start(...args) : Promise.resolve(daemon)),

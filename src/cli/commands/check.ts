@@ -22,7 +22,7 @@ import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { parseUsers } from '../../access/users.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
-import { addCheckDomain } from '../domain-check/check-domain.ts'
+import { addCheckDomain, USER_HELP } from '../domain-check/check-domain.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { EX } from '../shell/exit.ts'
 import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
@@ -30,7 +30,7 @@ import { oauthCertificates } from '../oauth/oauth-findings.ts'
 import { connectFindings, isOfConnection } from './check-connect.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 import { Account } from '../../daemon/account.ts'
-import { PARTS, prepare, type Part, type Preparation } from '../../daemon/preparation.ts'
+import { PARTS, prepareAs, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/queue-folder.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
 import { maskControls, jsonLine, plural, span } from '../../presentation/text.ts'
@@ -216,7 +216,6 @@ const CHECKS: readonly (readonly [string, Check])[] = [
   ['queue', queue],
   ['maildrop', maildrop],
   ['names', names],
-  ['admin port', adminPort],
 ]
 
 interface Subject {
@@ -233,11 +232,22 @@ async function lookAt([what, check]: readonly [string, Check], { shell, loaded, 
   }
 }
 
+/** States as whom root examines; null for the user of the process. */
+function userFinding(account: Account | null, directory: string): Finding | null {
+  if (account === null) return null
+  const { name, uid } = account
+  return ok('user', `${name} (id ${uid}) of ${directory}: files are read as this user, as a reload and systemd read them`)
+}
+
 async function* findings(subject: Subject, { user, connect }: CheckOptions): AsyncGenerator<Finding> {
   const { shell, loaded } = subject
-  const account = user === undefined ? null : new Account(user)
-  const preparation = prepare(loaded, account)
+  const account = Account.ofDaemon(loaded.config.queue_directory, user)
+  // Root and systemd may open ports below 1024, the user of the daemon may not.
+  const port = await lookAt(['admin port', adminPort], subject)
+  const preparation = prepareAs(loaded, account)
   const prepared = preparationFindings(preparation, loaded, shell.clock.now())
+  const acting = userFinding(account, loaded.config.queue_directory)
+  if (acting !== null) yield acting
   yield* prepared
   yield* oauthCertificates(loaded.config, shell.clock.now())
   const folderIsUsable = !prepared.some(({ what, verdict }) => what === 'queue folder' && verdict === 'error')
@@ -245,6 +255,7 @@ async function* findings(subject: Subject, { user, connect }: CheckOptions): Asy
     const finding = await lookAt(entry, subject)
     if (finding !== null) yield finding
   }
+  if (folderIsUsable && port !== null) yield port
   if (connect === true && preparation.kind === 'ready') yield* connectFindings(shell, loaded, preparation.settings)
 }
 
@@ -262,12 +273,12 @@ export function addCheck(program: Command, shell: Shell, end: (code: number) => 
     .option('--full', 'check every page, index, row and content of the queue')
     .option('--repair', 'the same, and rebuild a damaged queue from its readable pages; needs a stopped daemon')
     .option('--connect', 'connect to each relayhost and to each next hop with access tokens, start TLS and log in, without sending mail')
-    .option('--user <name>', 'user that deferd start --user gets')
+    .option('--user <name>', USER_HELP)
     .addHelpText(
       'after',
       `
 Takes the steps of deferd start up to the opening of the queue and of the ports, as the same user, with the same sentences and
-exit codes; it changes nothing, and a running daemon is no obstacle. With --connect, a token is requested by each [oauth.NAME] table in use, as by
+exit codes: called by root, it acts as the owner of queue_directory, or as --user NAME. It changes nothing, and a running daemon is no obstacle. With --connect, a token is requested by each [oauth.NAME] table in use, as by
 deferd oauth test. Exit code 78 when a check fails, 69 when a relayhost or an access token fails with --connect, 0 otherwise; a warning is not a failure.`,
     )
     .action(async (options: CheckOptions, called: Command) => {

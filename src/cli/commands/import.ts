@@ -50,14 +50,18 @@ function configPath(shell: Shell, { config }: ImportOptions): string {
 /** True for a configuration file that an import leaves as it is. That of the package is replaced while it is untouched. */
 const isKept = (path: string, { force }: ImportOptions): boolean => existsSync(path) && force !== true && !isUntouched(path)
 
+/** The queue folder of a configuration that the import writes. */
+const convertedFolder = (overrides: readonly string[]): string =>
+  overrides.findLast((one) => /^\s*queue_directory\s*=/.test(one))?.replace(/^[^=]*=\s*/, '') ?? QUEUE_DIRECTORY
+
 function planOf(shell: Shell, options: ImportOptions, overrides: readonly string[]): Plan {
   const path = configPath(shell, options)
   const stays = isKept(path, options)
   if (stays && options.dryRun !== true && options.spool !== undefined) return { path, converted: null, spool: resolve(options.spool) }
   const configDirectory = resolve(options.configDir)
-  const queueDirectory = overrides.findLast((one) => /^\s*queue_directory\s*=/.test(one))?.replace(/^[^=]*=\s*/, '') ?? QUEUE_DIRECTORY
   try {
-    const converted = convertConfiguration({ configDirectory, folder: dirname(path), hostname: hostname(), queueDirectory }, postfixFiles)
+    const place = { configDirectory, folder: dirname(path), hostname: hostname(), queueDirectory: convertedFolder(overrides) }
+    const converted = convertConfiguration(place, postfixFiles)
     return { path, converted: stays && options.dryRun !== true ? null : converted, spool: resolve(options.spool ?? converted.spool) }
   } catch (cause) {
     throw new CommandError(EX.unavailable, errorMessage(cause), { cause })
@@ -124,18 +128,19 @@ async function importPostfix(shell: Shell, options: ImportOptions, command: Comm
   const overrides = overridesOf(command)
   const plan = planOf(shell, options, overrides)
   if (options.dryRun === true) return dryRun(shell, plan, options)
-  const account = options.user === undefined ? null : new Account(options.user)
+  const { path, converted } = plan
+  const load = () => loadShellConfig(shell, { file: path, overrides, calledAs: 'deferd' })
+  const kept = converted === null ? await load() : null
+  const account = Account.ofDaemon(kept?.config.queue_directory ?? convertedFolder(overrides), options.user)
   // The spool is looked at, and locked, before any file is written.
   surveySpool(plan.spool)
   const lock = await lockSpool(plan.spool)
   try {
-    const { path, converted } = plan
     const written =
       converted === null
         ? []
         : writeConfiguration(path, converted, { force: options.force === true, owner: account, replaces: isUntouched })
-    const loaded = await loadShellConfig(shell, { file: path, overrides, calledAs: 'deferd' })
-    const report = await takeOver(shell, plan.spool, account, loaded)
+    const report = await takeOver(shell, plan.spool, account, kept ?? (await load()))
     await print(shell, { path, written, report }, options)
     return report
   } finally {
@@ -164,7 +169,10 @@ export function addImport(program: Command, shell: Shell, end: (code: number) =>
     .option('--spool <dir>', 'spool of Postfix (default: queue_directory of main.cf)')
     .option('--dry-run', 'print the new configuration and the counts of the spool; change nothing')
     .option('--force', 'replace an existing configuration file')
-    .option('--user <name>', 'user who owns the queue, as for deferd start; only root can name one')
+    .option(
+      '--user <name>',
+      'user of the daemon, who gets queue, keys and logins; only root can name one (default: owner of the queue folder)',
+    )
     .option('--json', 'one JSON object')
     .addHelpText(
       'after',

@@ -76,8 +76,8 @@ SIGTERM and SIGINT stop the relay in order. SIGHUP reloads the configuration, wi
 admin_listen, and opens log_file again; a change of queue_directory needs a restart. While a command owns the queue, the
 start waits up to 5 seconds for it, then ends with 75.
 
-With --user, root reads the configuration and keys and opens the ports; the queue is opened as the user, who must own its
-folder. For a reload the user must be able to read the configuration.
+With --user, root reads the configuration and opens the ports. The user owns the queue and its folder, and reads keys, tables and other
+files, as at each reload, which reads the configuration as the user too.
 
 Examples:
   deferd start

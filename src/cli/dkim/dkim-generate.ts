@@ -1,6 +1,6 @@
 /** `deferd dkim generate`: new keys in files of their own, with the TXT records that publish them and the table that uses them. */
 import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { chownSync, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { domainToASCII } from 'node:url'
@@ -10,6 +10,7 @@ import { isDomain } from '../../config/values/dkim-tables.ts'
 import { recordName, recordText, zoneLine } from '../../dkim/key-record.ts'
 import { formatStamp } from '../../mail/mail-date.ts'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
+import { Account } from '../../daemon/account.ts'
 import { jsonLine, maskControls } from '../../presentation/text.ts'
 import { makeFolder } from '../../store/folder.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
@@ -46,20 +47,22 @@ export function addGenerate(parent: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-Writes each key in a file of its own, readable by its owner only, and overwrites none. Publish the records, wait until
+Writes each key in a file of its own, readable by its owner only, and overwrites none. Root gives files and new folders to the
+owner of queue_directory, the user of the daemon. Publish the records, wait until
 deferd dkim check finds them, then reload deferd. Example:
   deferd dkim generate example.com --directory /etc/deferd/dkim`,
     )
     .action(async (given: string, options: GenerateOptions, command: Command) => {
       const domain = domainToASCII(given).toLowerCase()
       if (!isDomain(domain)) throw new CommandError(EX.usage, `${maskControls(given)} is not a domain`)
-      const { file } = await configOf(shell, command)
+      const { file, config } = await configOf(shell, command)
+      const owner = Account.ofDaemon(config.queue_directory, undefined)
       const folder = resolve(options.directory ?? join(file === null ? '.' : dirname(file), 'dkim'))
       const year = formatStamp(shell.clock.now()).slice(0, 4)
       const types: readonly KeyType[] = options.type === 'both' ? ['rsa', 'ed25519'] : [options.type]
       const keys: WrittenKey[] = []
       for (const { type, selector } of selectors(types, { domain, folder, year, given: options.selector })) {
-        keys.push(await writeKey({ domain, folder, selector, type, bits: options.bits }))
+        keys.push(await writeKey({ domain, folder, selector, type, bits: options.bits, owner }))
       }
       await shell.stdout.write(options.json === true ? keys.map((key) => jsonLine({ domain, ...key })).join('') : report(domain, keys))
     })
@@ -105,14 +108,18 @@ interface KeyWish {
   readonly selector: string
   readonly type: KeyType
   readonly bits: number
+  /** Null for the user of the process. */
+  readonly owner: Account | null
 }
 
-async function writeKey({ domain, folder, selector, type, bits }: KeyWish): Promise<WrittenKey> {
+async function writeKey({ domain, folder, selector, type, bits, owner }: KeyWish): Promise<WrittenKey> {
   const path = fileOf(folder, domain, selector)
   const pem = await newKey(type, bits)
   try {
-    makeFolder(folder)
+    const made = makeFolder(folder)
+    if (owner !== null) for (const one of made) chownSync(one, owner.uid, owner.gid)
     const file = await open(path, 'wx', 0o600)
+    if (owner !== null) await file.chown(owner.uid, owner.gid)
     await file.writeFile(pem)
     await file.sync()
     await file.close()

@@ -3,7 +3,8 @@ import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../config/load.ts'
 import { problemLine } from '../../config/values/problem.ts'
-import { prepare, readySettings } from '../../daemon/preparation.ts'
+import { Account } from '../../daemon/account.ts'
+import { prepareAs, readySettings } from '../../daemon/preparation.ts'
 import { asciiName } from '../../delivery/sts/sts-record.ts'
 import { loadDkimKeys } from '../../dkim/keys.ts'
 import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
@@ -23,7 +24,11 @@ import { domainScreen } from './domain-screen.ts'
 interface DomainOptions {
   readonly from?: string
   readonly json?: true
+  readonly user?: string
 }
+
+/** Text of --user, which `deferd check` has too. */
+export const USER_HELP = 'user of the daemon, as whom root examines (default: owner of queue_directory)'
 
 const EXIT: Readonly<Record<Exclude<Verdict, 'note'>, number>> = { ok: 0, unknown: EX.temporary, wrong: EX.data }
 
@@ -39,9 +44,10 @@ async function openedReader(shell: Shell, loaded: LoadedConfig): Promise<OpenedR
 
 function settingsOf(
   loaded: LoadedConfig,
+  user: string | undefined,
 ): Omit<DomainCheckDeps, 'net' | 'clock' | 'random' | 'policyOf' | 'destination' | 'providerOf' | 'effectsOf'> {
   const { config } = loaded
-  const preparation = prepare(loaded, null)
+  const preparation = prepareAs(loaded, Account.ofDaemon(config.queue_directory, user))
   if (preparation.kind === 'refused') throw new CommandError(EX.config, preparation.problems.map(problemLine).join('\n'))
   const { secrets = {}, routingTables, dkimKeys } = readySettings(preparation)
   const tables = routingTables ?? openRoutingTables(config).tables
@@ -54,7 +60,7 @@ async function stateOf(shell: Shell, loaded: LoadedConfig, reader: QueueReader |
   return { live: live?.find(({ destination }) => destination === name), record: records.find((one) => one.name === name) }
 }
 
-async function check(shell: Shell, given: string, { from, json }: DomainOptions, command: Command): Promise<number> {
+async function check(shell: Shell, given: string, { from, json, user }: DomainOptions, command: Command): Promise<number> {
   const domain = asciiName(given)
   if (domain === undefined) throw new CommandError(EX.usage, `${maskControls(JSON.stringify(given))} is not the name of a domain`)
   const loaded = await configOf(shell, command)
@@ -63,7 +69,7 @@ async function check(shell: Shell, given: string, { from, json }: DomainOptions,
   const at = written.lastIndexOf('@') + 1
   const senderDomain = asciiName(written.slice(at))
   if (senderDomain === undefined) throw new CommandError(EX.usage, `--from ${maskControls(written)} is neither an address nor a domain`)
-  const settings = settingsOf(loaded)
+  const settings = settingsOf(loaded, user)
   const { SystemNet } = await import('../../system/system-net.ts')
   const opened = await openedReader(shell, loaded)
   const { reader, clock } = opened ?? { reader: null, clock: clockOf(null, shell.clock) }
@@ -94,6 +100,7 @@ export function addCheckDomain(parent: Command, shell: Shell, end: (code: number
     .argument('<name>', 'recipient domain')
     .option('--from <address>', 'sender, or its domain, whose SPF, DKIM and DMARC are checked (default: $myorigin)')
     .option('--json', 'one JSON object')
+    .option('--user <name>', USER_HELP)
     .addHelpText(
       'after',
       `

@@ -160,6 +160,10 @@ export class ApiClient implements QueueClient {
     await this.#api.json({ method: 'POST', path: '/local/read-files', limit: OPERATION_LIMIT })
   }
 
+  async reload(): Promise<void> {
+    await this.#api.json({ method: 'POST', path: '/local/reload', limit: OPERATION_LIMIT })
+  }
+
   removeStsPolicy({ domain, who }: PolicyRemoval): Promise<boolean> {
     return this.#removed({ method: 'DELETE', path: `/sts-policies/${segment(domain)}`, who })
   }
@@ -239,6 +243,10 @@ export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null>
 /** A code that logs in to the page of the running daemon; null when no daemon runs. */
 export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise<LoginCode | null> =>
   answerOf(() => clientOf(queueDirectory).newLoginCode(user))
+
+/** Has the running daemon read its configuration again. False when no daemon runs. */
+export const askToReload = async (queueDirectory: string): Promise<boolean> =>
+  (await answerOf(async () => (await clientOf(queueDirectory).reload(), true))) ?? false
 
 /** Has the running daemon read the files of its configuration again. False when no daemon runs. */
 export const askToReadFiles = async (queueDirectory: string): Promise<boolean> =>

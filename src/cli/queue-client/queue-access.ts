@@ -13,7 +13,7 @@ import type { AccessDeps } from './shared-access.ts'
 
 export type QueueAccess = Pick<
   Shell,
-  'openReader' | 'openQueueClient' | 'newLoginCode' | 'readFilesAgain' | 'liveDestinations' | 'liveStatus' | 'openNodes'
+  'openReader' | 'openQueueClient' | 'newLoginCode' | 'readFilesAgain' | 'reloadDaemon' | 'liveDestinations' | 'liveStatus' | 'openNodes'
 >
 
 /** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
@@ -44,6 +44,10 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
       if (!existsSync(adminSocketPath(directory))) return false
       const { askToReadFiles } = await import('./api-client.ts')
       return askToReadFiles(directory)
+    },
+    reloadDaemon: async ({ queue_directory: directory }) => {
+      const { askToReload } = await import('./api-client.ts')
+      return askToReload(directory)
     },
     openNodes: async (config) => (folderOf(config) === null ? (await shared(config)).openNodes() : null),
   }

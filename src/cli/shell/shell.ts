@@ -85,6 +85,8 @@ export interface Shell {
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
   /** Has the running daemon read its configuration's files again. False when no daemon runs. Rejects when the daemon cannot use a file. */
   readFilesAgain(config: Config): Promise<boolean>
+  /** Has the running daemon read its configuration again. False when no daemon runs. Rejects when the configuration has a problem. */
+  reloadDaemon(config: Config): Promise<boolean>
   /** Starts the relay. `readAgain` loads the configuration again at SIGHUP. */
   startDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon>
   /** Resolves at SIGTERM or SIGINT. Calls `reload` at each SIGHUP. */

@@ -2,7 +2,7 @@
  * Sources of parameters: a TOML file, the environment, and `-o` on the command line. This file collects raw values with their
  * positions; load.ts validates them.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
@@ -76,6 +76,16 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
+/** True when the user may not look into the folder of the file, so that it is unknown whether there is one. */
+function isHidden(path: string): boolean {
+  try {
+    statSync(path)
+    return false
+  } catch (error) {
+    return errorCode(error) === 'EACCES'
+  }
+}
+
 const namedFile = (sources: ConfigSources): string | undefined => sources.file ?? (sources.env['DEFERD_CONFIG'] || undefined)
 
 /** The configuration file and its text; null when there is none. Throws ConfigError when a named file does not exist. */
@@ -88,7 +98,8 @@ export function findFile(sources: ConfigSources): { readonly path: string; reado
   }
   const trusted = sources.uid !== 0 && sources.calledAs === 'deferd'
   const { folder, system } = sources.defaultFiles ?? DEFAULT_FILES
-  for (const path of trusted ? [folder, system] : [system]) {
+  // `sudo -u deferd` keeps the working folder, which may be that of root.
+  for (const path of trusted && !isHidden(folder) ? [folder, system] : [system]) {
     const text = readIfThere(path)
     if (text !== undefined) return { path, text }
   }

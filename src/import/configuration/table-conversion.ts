@@ -41,8 +41,8 @@ function tableOf(name: string, source: LookupSource, context: TableContext): str
   if (source.kind === 'literal') return usableLiteral(source.text, context)
   const text = name === 'alias_maps' ? usableAliases(source.text, context) : (context.usable?.(source.text) ?? source.text)
   if (source.warning !== null) draft.note(`${name}: ${source.warning}`)
-  if (source.isFile && text === source.text && !isBelow(source.path, context.configDirectory)) return `texthash:${source.path}`
-  return `texthash:${addTable(source.path, text, draft)}`
+  const isUnchanged = source.isFile && text === source.text
+  return `texthash:${placed(source.path, text, isUnchanged, context)}`
 }
 
 /** A table in the parameter itself, without the entries that deferd cannot use. */
@@ -55,27 +55,31 @@ function usableLiteral(text: string, { usable }: TableContext): string | null {
 }
 
 /** A table of patterns or networks in deferd's syntax; null for any other table, and for an unreadable file. */
-function patternTable(name: string, table: string, { draft, files, configDirectory, verify }: TableContext): string | null {
+function patternTable(name: string, table: string, context: TableContext): string | null {
+  const { draft, files, verify } = context
   const found = patternPath(table)
   const text = found === null ? null : files.read(found.path)
   if (found === null || text === null) return null
   const usable = usableRules({ name, ...found, text, verify })
   for (const reason of usable.reasons) draft.note(`${reason.replace(/; [^;]*$/, '')}: it is left out`)
-  const isUnchanged = usable.text === text && !isBelow(found.path, configDirectory)
-  return `${found.kind}:${isUnchanged ? found.path : addTable(found.path, usable.text, draft)}`
+  return `${found.kind}:${placed(found.path, usable.text, usable.text === text, context)}`
 }
 
 const isBelow = (path: string, folder: string): boolean => dirname(path) === folder || path.startsWith(`${folder}/`)
 
 /** Adds a certificate, key or template beside deferd.toml when it would be lost with Postfix, or when the daemon may not read it. Returns its path. */
-export function keptFile(path: string, { draft, files, configDirectory }: TableContext): string {
+export function keptFile(path: string, context: TableContext): string {
+  const text = context.files.read(path)
+  return text === null ? path : placed(path, text, true, context)
+}
+
+/** Path of a file: its own, or that of a copy when its text has changed, when it would be lost with Postfix, or when the daemon may not read it. */
+function placed(path: string, text: string, isUnchanged: boolean, { draft, files, configDirectory }: TableContext): string {
   const isPrivate = files.isPrivate(path)
-  if (!isBelow(path, configDirectory) && !isPrivate) return path
-  const text = files.read(path)
-  if (text === null) return path
+  const isLost = isBelow(path, configDirectory)
+  if (isUnchanged && !isLost && !isPrivate) return path
   const copy = addTable(path, text, draft, isPrivate || text.includes('PRIVATE KEY-----') ? 0o600 : undefined)
-  if (!isBelow(path, configDirectory))
-    draft.note(`${path} is copied to ${copy}, as the daemon may not read it: copy it again when it changes`)
+  if (isPrivate && !isLost) draft.note(`${path} is copied to ${copy}, as the daemon may not read it: copy it again when it changes`)
   return copy
 }
 

@@ -9,7 +9,7 @@ const LOG = `# Monitoring
 ## Log
 
 The log is written to standard error, or to \`log_file\`, which SIGHUP opens again: let logrotate(8) move the file and run
-\`systemctl reload deferd\`.
+\`systemctl kill --signal=HUP --kill-whom=main deferd\`.
 
 A start, a reload and a stop are lines of \`master\`: \`daemon started -- version …, configuration …\`, \`reload -- version …, configuration
 …\`, \`terminating\`, and \`stopped\` when the queue is closed. A start without \`stopped\` before it follows a kill or a crash.
