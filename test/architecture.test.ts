@@ -86,7 +86,7 @@ const LAYERS = [
   'cli/dkim',
   'cli/tls',
   'cli/oauth',
-  'cli/domain-check',
+  'cli/check',
   'cli/commands/simulate',
   'cli/commands/audit',
   'cli/commands/sink',
