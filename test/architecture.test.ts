@@ -45,6 +45,7 @@ const LAYERS = [
   'telemetry/metrics',
   'outbox',
   'bounce',
+  'queue/scheduler/hosts',
   'queue/scheduler/window',
   'queue/scheduler/rate',
   'queue/scheduler',

@@ -62,9 +62,18 @@ export interface AttemptResult {
 
 /**
  * Result of a delivery. `not-begun` means that this node's lease ended before the first mail transaction, or that the mail exchangers belong
- * to another provider than was known: no remote server has received a part of the mail, and it may be delivered anew.
+ * to another provider than was known; `passed-over`, that no connection to any of its hosts was allowed (DeliveryOptions.connecting). In both
+ * cases no remote server has received a part of the mail, and it may be delivered anew.
  */
-export type Delivery = AttemptResult | 'not-begun'
+export type Delivery = AttemptResult | 'not-begun' | 'passed-over'
+
+/** A connection that begins, up to its end or to the end of the session's opening. */
+export interface Connecting {
+  /** Reports that the host has sent its greeting, of any code. */
+  greeted(): void
+  /** Called once, when the session is open or has failed. */
+  ended(): void
+}
 
 /** Times of an attempt, in milliseconds since 1970. */
 export interface AttemptTimes {
@@ -84,6 +93,8 @@ export interface DeliveryOptions {
    * another one, so that it must not begin. Absent where no limits are shared.
    */
   readonly admits?: ((provider: string | null) => boolean) | undefined
+  /** Asked before each connection to an address: null when that host is passed over. Absent where connections are not limited. */
+  readonly connecting?: ((address: string) => Connecting | null) | undefined
   /** Aborts the attempt when the grace period of a stopping daemon has ended. */
   readonly signal: AbortSignal
 }

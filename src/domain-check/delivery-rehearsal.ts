@@ -173,7 +173,7 @@ async function rehearseUnder(
     const request = requestFor(domain, sender, { clock, destination: route.destination })
     const admits = (found: string | null): boolean => (shown = found) === provider
     const result = await agent.deliver(request, { keepConnection: false, signal: new AbortController().signal, admits })
-    if (result === 'not-begun') return { other: shown }
+    if (typeof result === 'string') return { other: shown }
     const outcome = result.outcomes.get(RECIPIENT)
     if (outcome === undefined) throw new Error(`the delivery to ${domain} had no outcome`)
     const { settings } = policies.for(route.destination)

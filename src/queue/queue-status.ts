@@ -4,7 +4,7 @@
  */
 import type { DestinationName } from '../mail/message.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import { byConnections, CONNECTING_SHOWN, type DeliverySlots, type LiveDestination } from '../store/destination-status.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -20,6 +20,8 @@ export interface LiveStatus {
   readonly version: string
   readonly tally: QueueTally
   readonly rates: Rates
+  /** Absent in the answer of an earlier version. */
+  readonly deliveries?: DeliverySlots | undefined
   readonly destinations: readonly LiveDestination[]
   /** Access tokens for next hops; absent in the answer of an earlier version. */
   readonly tokens?: readonly TokenState[] | undefined
@@ -38,7 +40,7 @@ export interface StatusDestination {
 export interface QueueStatus {
   readonly at: QueueTime
   /** Null when no daemon runs. */
-  readonly running: Pick<LiveStatus, 'version' | 'rates'> | null
+  readonly running: Pick<LiveStatus, 'version' | 'rates' | 'deliveries'> | null
   readonly queues: readonly QueueCount[]
   readonly trash: TrashCount
   /** Arrival of the oldest message that is not in the trash; null for an empty queue. */
@@ -130,7 +132,7 @@ export function statusOf({
   })
   return {
     at: now,
-    running: live === null ? null : { version: live.version, rates: live.rates },
+    running: live === null ? null : { version: live.version, rates: live.rates, deliveries: live.deliveries },
     queues: tally.queues,
     trash: tally.trash,
     oldestArrival: tally.queues.reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
@@ -155,6 +157,18 @@ function mergedTokens(all: readonly TokenState[]): readonly TokenState[] {
   return [...worst.values()]
 }
 
+/** The slots of several nodes together. */
+function mergedSlots(all: readonly DeliverySlots[]): DeliverySlots {
+  const counts = new Map<string, number>()
+  for (const { connecting } of all) for (const { address, count } of connecting) counts.set(address, (counts.get(address) ?? 0) + count)
+  const connecting = Array.from(counts, ([address, count]) => ({ address, count })).toSorted(byConnections)
+  return {
+    inFlight: all.reduce((sum, one) => sum + one.inFlight, 0),
+    limit: all.reduce((sum, one) => sum + one.limit, 0),
+    connecting: connecting.slice(0, CONNECTING_SHOWN),
+  }
+}
+
 const isClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null
 
 /** One status of several nodes: the sums of their rates, and the destinations of all. */
@@ -170,6 +184,7 @@ export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
     version: first.version,
     tally: first.tally,
     rates: { last10s: rates('last10s'), last5min: rates('last5min') },
+    deliveries: mergedSlots(all.flatMap(({ deliveries }) => deliveries ?? [])),
     destinations: all.flatMap(({ destinations }) => destinations),
     tokens: mergedTokens(all.flatMap(({ tokens = [] }) => tokens)),
     recent: ownRecent,

@@ -58,8 +58,9 @@ export class RelayStatus {
     return { ...this.#own(), tally, destinations, recent }
   }
 
-  #own(): Pick<LiveStatus, 'version' | 'rates' | 'tokens'> {
-    return { version: VERSION, rates: this.#meter.rates(), tokens: this.#deps.tokens.states() }
+  #own(): Pick<LiveStatus, 'version' | 'rates' | 'deliveries' | 'tokens'> {
+    const { destinations, tokens } = this.#deps
+    return { version: VERSION, rates: this.#meter.rates(), deliveries: destinations.slots, tokens: tokens.states() }
   }
 
   recentAttempts(destination: DestinationName): RecentAttempts {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { AttentionItem } from '../queue/attention.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
+import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
 import { TRAFFIC_KINDS, type TrafficKind } from '../store/traffic.ts'
 import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -23,11 +24,20 @@ const attentionShape = z.object({
 
 export type AttentionJson = Json<typeof attentionShape>
 
+const slotsShape = z.object({
+  in_flight: count.describe('delivery slots in use'),
+  limit: count.describe('default_process_limit, of all nodes together'),
+  connecting: z
+    .array(z.object({ address: z.string(), count }))
+    .describe(`connections without a greeting yet, for the ${CONNECTING_SHOWN} addresses with most`),
+})
+
 const statusMembers = {
   time,
   running: z.boolean(),
   version: textOrNull,
   rates: z.object({ last_10s: traffic, last_5min: traffic }).nullable().describe('recipients per second'),
+  deliveries: slotsShape.nullable().describe('null when no daemon runs'),
   last_hour: traffic,
   queues: z.array(z.object({ queue_name: z.string(), messages: count, recipients: count, oldest_arrival_time: z.int() })),
   trash: z.object({ messages: count, recipients: count }),
@@ -81,6 +91,7 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
     running: running !== null,
     version: running?.version ?? null,
     rates: running === null ? null : { last_10s: running.rates.last10s, last_5min: running.rates.last5min },
+    deliveries: slotsJson(running?.deliveries),
     last_hour: lastHour,
     queues: queues.map(({ queue, messages, recipients, oldestArrival: oldest }) => ({
       queue_name: queue,
@@ -97,6 +108,9 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
     balance: { ...balance },
   }
 }
+
+const slotsJson = (slots: DeliverySlots | undefined): Json<typeof slotsShape> | null =>
+  slots === undefined ? null : { in_flight: slots.inFlight, limit: slots.limit, connecting: slots.connecting.map((one) => ({ ...one })) }
 
 const EMPTY = { count: null, at_least: false, within: null, text: null, since: null } as const
 

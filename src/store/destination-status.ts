@@ -22,6 +22,26 @@ export interface Suspension {
   readonly reason: string | null
 }
 
+/** An address (IP) with connections that have no greeting yet. */
+export interface ConnectingAddress {
+  readonly address: string
+  readonly count: number
+}
+
+/** The delivery slots of a node (default_process_limit), or of several nodes together. */
+export interface DeliverySlots {
+  readonly inFlight: number
+  readonly limit: number
+  /** The addresses with most such connections first; at most CONNECTING_SHOWN. */
+  readonly connecting: readonly ConnectingAddress[]
+}
+
+export const CONNECTING_SHOWN = 10
+
+/** Those with most connections first. */
+export const byConnections = (a: ConnectingAddress, b: ConnectingAddress): number =>
+  b.count - a.count || (a.address < b.address ? -1 : Number(a.address > b.address))
+
 /** A destination in the memory of the scheduler. */
 export interface LiveDestination {
   readonly destination: DestinationName

@@ -212,15 +212,15 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a probe storm',
     HEALTH,
-    'const interval = Math.min(health.access.interval * 2, settings.maximal_backoff_time)',
+    'const interval = Math.min(access.interval * 2, settings.maximal_backoff_time)',
     'const interval = 1_000',
   ),
   mutant('probes come too early', DESTINATION, 'Math.max(this.access.until, this.#nextDueAt)', 'this.#nextDueAt'),
   mutant(
     'a dead destination is never probed',
     DESTINATION,
-    'return this.access.probing ? null : Math.max',
-    'return this.access.probing || this.waitingJobs === 0 ? null : Math.max',
+    'return this.access.probing || this.hosts',
+    'return this.access.probing || this.waitingJobs === 0 || this.hosts',
   ),
   mutant(
     'more deliveries than the process may make',

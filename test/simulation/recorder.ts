@@ -164,7 +164,7 @@ const resultFacts = ({ outcomes, feedback, congestion, possiblySent, times }: At
 
 /** Record of the end of a delivery: name and members. */
 const endOf = (result: Delivery, of: Readonly<Record<string, unknown>>): [string, Readonly<Record<string, unknown>>] =>
-  result === 'not-begun' ? ['not begun', of] : ['ended', { ...of, result: resultFacts(result) }]
+  typeof result === 'string' ? ['not begun', of] : ['ended', { ...of, result: resultFacts(result) }]
 
 /** Record of a commit. A content is replaced by the notice that it contains. */
 export function digest(method: QueueMethod, args: readonly unknown[], answer: unknown): Commit | { readonly method: string } {

@@ -56,7 +56,7 @@ for (const level of ['dane', 'dane-only']) {
     const { destination } = router.route(address, message.sender)
     const request: DeliveryRequest = { lease, message, destination, recipients, fresh: true, forcedExpire: false }
     const result = await agent.deliver(request, { keepConnection: false, signal: new AbortController().signal })
-    const [outcome] = result === 'not-begun' ? [] : result.outcomes.values()
+    const [outcome] = typeof result === 'string' ? [] : result.outcomes.values()
     outcomes[`${level} ${domain}`] = {
       outcome: outcome?.outcome,
       status: outcome?.status.status,

@@ -203,7 +203,7 @@ export class SmtpAgentHarness {
   async deliverRequest(request: DeliveryRequest, options: DeliveryOptions): Promise<Delivered> {
     const before = this.clock.monotonic()
     const result = await this.attempt(request, options)
-    if (result === 'not-begun') throw new Error('the attempt has not begun')
+    if (typeof result === 'string') throw new Error('the attempt has not begun')
     return { ...result, took: this.clock.monotonic() - before, of: outcomesOf(request, result) }
   }
 

@@ -185,7 +185,13 @@ describe('gauges', () => {
       '{state="open"}': 500,
       '{state="throttled"}': 1,
     })
-    expect(await samples(metrics, 'deferd_deliveries_in_flight')).toEqual({ '': 500 })
+  })
+
+  test('the delivery slots, and the addresses to which deliveries connect', async () => {
+    const metrics = open({ slots: () => ({ inFlight: 23, limit: 100, connecting: [{ address: '185.30.0.31', count: 20 }] }) })
+    expect(await samples(metrics, 'deferd_deliveries_in_flight')).toEqual({ '': 23 })
+    expect(await samples(metrics, 'deferd_delivery_slots')).toEqual({ '': 100 })
+    expect(await samples(metrics, 'deferd_deliveries_connecting')).toEqual({ '{address="185.30.0.31"}': 20 })
   })
 
   test('a scrape writes nothing: the time of commits is that of the health checks', async () => {

@@ -6,6 +6,7 @@ import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
 import type { Clock, QueueTime } from '../../system/clock.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
+import { slotsText } from '../../presentation/delivery-slots.ts'
 import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
@@ -159,6 +160,7 @@ export function statusScreen(
   const open = largest.filter(({ destination }) => !closed.some((one) => one.destination === destination))
   const lines = [
     clipped(maskControls(`${name}: ${state}, ${localTime(clock.wall.of(at), clock)}`), width),
+    ...(running?.deliveries === undefined ? [] : wrapped(slotsText(running.deliveries), width)),
     '',
     ...headed(trafficTable(status), display),
     '',

@@ -48,6 +48,8 @@ export class Attempt {
   readonly #endBy: Duration
   /** Hosts with which this attempt had a session. */
   readonly #usedHosts = new Set<string>()
+  /** True when a host was passed over, because no connection to its address was allowed. */
+  #hasPassedOver = false
   #progress: Progress = BEGUN
   #facts: AttemptFacts = NO_SESSION
 
@@ -65,14 +67,16 @@ export class Attempt {
     this.#outcomes = new OutcomeTracker(request.recipients)
     this.#startedAt = startedAt
     this.#endBy = endBy
-    this.#opener = new SessionOpener(deps, { route, settings, request, startedAt, endBy, signal: options.signal, connected })
+    const { signal, connecting } = options
+    this.#opener = new SessionOpener(deps, { route, settings, request, startedAt, endBy, signal, connecting, connected })
   }
 
   async run(): Promise<Delivery> {
     this.#bounceUnsendable()
     for (const hop of this.#route.nexthops) if (!this.#ended) await this.#tryHop(hop)
     if (!this.#facts.isRelayListed) for (const hop of this.#route.fallback) if (!this.#ended) await this.#tryHop(hop)
-    if (this.#progress.kind === 'barred' && this.#outcomes.isUntried) return 'not-begun'
+    if (this.#outcomes.isUntried && this.#progress.kind === 'barred') return 'not-begun'
+    if (this.#outcomes.isUntried && this.#hasPassedOver) return 'passed-over'
     const times = { startedAt: this.#startedAt, endedAt: this.#deps.clock.now() }
     return resultOf(this.#outcomes.close(), { progress: this.#progress, facts: this.#facts, ...times })
   }
@@ -180,6 +184,7 @@ export class Attempt {
     }
     const session = await this.#opener.open(host, { ...context, key }, found)
     if (session === undefined) return void (this.#progress = BARRED)
+    if (session === 'passed-over') return void (this.#hasPassedOver = true)
     const policy = this.#policy(context.hop, host.best, found.terms)
     if ('failure' in session) return this.#refused(host, session, policy)
     const { rehearsal } = this.#deps

@@ -282,6 +282,7 @@ export class ClientConnection extends Base implements CommandChannel {
   }
 
   #handshakeReply(lines: readonly string[]): void {
+    if (this.dialogue.stage === 'greeting') this.#options.greeted?.()
     if (this.dialogue.stage === 'ehlo') this.ehloName = /^2\d\d[ -](\S*)/.exec(lines[0] ?? '')?.[1] ?? ''
     this._responseActions.shift()?.call(this, lines.join('\n'))
   }

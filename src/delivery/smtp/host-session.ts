@@ -42,6 +42,8 @@ export interface Opening {
   /** End of the attempt on the monotonic clock. */
   readonly endBy: Duration
   readonly signal: AbortSignal
+  /** Called when the host has sent its greeting. */
+  readonly greeted: (() => void) | undefined
   /** Called when the connection is open, with its local address. */
   readonly connected: (localAddress: string | undefined) => void
 }
@@ -98,6 +100,7 @@ async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promis
     helo: config.smtp_helo_name,
     lmtp,
     tls,
+    greeted: opening.greeted,
     secured: config.smtp_tls_loglevel > 0 ? (connection: TlsConnection) => secured(relay, connection) : undefined,
     // The certificate of a resumed session cannot be verified again, not even for a report.
     ticket: tls.rehearsed === true ? undefined : { offered: tickets.offer(key), keep: (ticket: Buffer) => tickets.keep(key, ticket) },

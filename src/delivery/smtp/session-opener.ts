@@ -6,13 +6,14 @@ import type { Settings } from '../../config/destination-settings.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
+import type { Connecting, DeliveryOptions } from '../delivery-agent.ts'
 import type { Host } from '../routing/host-order.ts'
 import type { Route } from '../routing/router.ts'
 import type { TlsPolicyFailure } from '../tls/policy-failure.ts'
 import { NO_TLS, type AppliedSts, type TlsSettings, type TlsTerms } from '../tls/tls-policy.ts'
 import { isTlsOptional, type TlsStage, type UnfetchedPolicy } from '../tls/tls-stage.ts'
 import { failureReport, policyOfHop, termsOfHost, type HopPolicy, type HopPolicyDeps, type HostTerms } from './hop-policy.ts'
-import { failedSession, openHostSession, relayName, type OpeningDeps } from './host-session.ts'
+import { failedSession, openHostSession, relayName, type Opening, type OpeningDeps } from './host-session.ts'
 import { stageOf, type StageFacts } from './session-stage.ts'
 import type { FailedSession, SmtpSession } from './smtp-session.ts'
 
@@ -37,6 +38,7 @@ export interface OpenerFacts {
   /** End of the attempt on the monotonic clock. */
   readonly endBy: Duration
   readonly signal: AbortSignal
+  readonly connecting: DeliveryOptions['connecting']
   /** Called when a connection for the mail is open. */
   readonly connected: (relay: string) => void
 }
@@ -93,40 +95,58 @@ export class SessionOpener {
     return termsOfHost({ hop, host, lmtp: this.#isLmtp, tls: this.#tls, sts, optional: this.#isOptional }, this.#deps)
   }
 
-  /** Opens a session for mail, if the terms allow one, and reports the end of its TLS stage. Undefined when the lease of this node has ended. */
-  async open(host: Host, context: HopContext, found: HostTerms): Promise<SmtpSession | FailedSession | undefined> {
+  /**
+   * Opens a session for mail, if the terms and the scheduler allow one, and reports the end of its TLS stage. Undefined when the lease of this
+   * node has ended.
+   */
+  async open(host: Host, context: HopContext, found: HostTerms): Promise<SmtpSession | FailedSession | 'passed-over' | undefined> {
+    const connecting = 'failure' in found ? undefined : this.#facts.connecting?.(host.address)
+    if (connecting === null) return 'passed-over'
+    try {
+      return await this.#openAllowed(host, context, { found, connecting })
+    } finally {
+      connecting?.ended()
+    }
+  }
+
+  async #openAllowed(
+    host: Host,
+    context: HopContext,
+    { found, connecting }: { readonly found: HostTerms; readonly connecting: Connecting | undefined },
+  ): Promise<SmtpSession | FailedSession | undefined> {
+    const greeted = connecting === undefined ? undefined : () => connecting.greeted()
     let localAddress: string | undefined
     const connected = (address: string | undefined) => {
       localAddress = address
       this.#facts.connected(relayName(host))
     }
-    const session = await this.#openOnce(host, context, found, connected)
+    const session = await this.#openOnce(host, context, found, { greeted, connected })
     if (session === undefined) return undefined
     this.#report(host, context, { session, dane: found.dane, localAddress })
     if ('failure' in found || !('failure' in session) || session.failure.kind !== 'tls') return session
     if (!this.#mayTryInClear(context.hop, found.terms)) return session
     const id = queueIdOf(this.#facts.request.message)
     this.#deps.note(`${id}: Cannot start TLS with ${relayName(host)}: ${session.failure.why}; trying in clear`)
-    return this.#openOnce(host, context, { terms: { ...NO_TLS, stated: found.terms.stated } }, connected)
+    return this.#openOnce(host, context, { terms: { ...NO_TLS, stated: found.terms.stated } }, { greeted, connected })
   }
 
   /** Opens a session that gets no mail, to show how it would begin. Nothing is reported. Undefined when the lease of this node has ended. */
   async look(host: Host, context: HopContext): Promise<SmtpSession | FailedSession | undefined> {
-    return this.#openOnce(host, context, await this.termsOf(host, context), () => undefined)
+    return this.#openOnce(host, context, await this.termsOf(host, context), { greeted: undefined, connected: () => undefined })
   }
 
   async #openOnce(
     host: Host,
     { hop, key }: HopContext,
     found: HostTerms,
-    connected: (localAddress: string | undefined) => void,
+    calls: Pick<Opening, 'greeted' | 'connected'>,
   ): Promise<SmtpSession | FailedSession | undefined> {
     if ('failure' in found) return failedSession(found.failure, found.terms)
     // A process that was stopped during the look-ups may resume here, after it was taken over.
     if (!this.#deps.holds()) return undefined
     const { settings, request, endBy, signal } = this.#facts
     const mail = { settings, lmtp: this.#isLmtp, sender: request.message.sender, endBy, signal }
-    return openHostSession(host, this.#deps, { ...mail, hop, tls: found.terms, ticketKey: key, connected })
+    return openHostSession(host, this.#deps, { ...mail, hop, tls: found.terms, ticketKey: key, ...calls })
   }
 
   /** Reports the end of a TLS stage. That of mail which is itself a report is not counted. */

@@ -15,6 +15,8 @@ export interface SessionOptions {
   readonly helo: string
   readonly lmtp: boolean
   readonly tls: TlsTerms
+  /** Called when the host has sent its greeting, of any code. */
+  readonly greeted?: (() => void) | undefined
   /** Called when TLS is established. */
   readonly secured?: ((tls: TlsConnection) => void) | undefined
   /** The TLS session to resume, and a function that stores the sessions that the host sends. */

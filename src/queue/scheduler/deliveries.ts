@@ -7,6 +7,7 @@ import { ReadFailed, StoreUnavailable } from '../../store/queue-store.ts'
 import type { DeliveryRequest, LeasedRecipient } from '../../mail/message.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import { type QueueTime, type Duration, SECOND, sleep } from '../../system/clock.ts'
+import { DeliveryConnections, type HostConnections } from './host-connections.ts'
 import type { DestinationControl } from './destination-control.ts'
 import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
@@ -20,6 +21,7 @@ import { NEVER_STARTED, type SettlementWriter } from './settlement-writer.ts'
 type State = Pick<SchedulerState, 'store' | 'agent' | 'clock' | 'storeHealth'>
 interface Loops {
   readonly settlements: SettlementWriter
+  readonly connections: HostConnections
   readonly control: DestinationControl
   readonly providers: ProviderControl
   readonly giveBack: GiveBack
@@ -50,20 +52,24 @@ export class Deliveries {
 
   async #attempt(running: RunningDelivery): Promise<void> {
     const { agent, clock, storeHealth } = this.#state
-    const { settlements, control, providers, due, expiry } = this.#loops
+    const { settlements, connections, control, providers, due, expiry } = this.#loops
     const { job, destination } = running
+    const made = new DeliveryConnections()
     const result = await agent.deliver(job.request, {
       keepConnection: destination.keepsConnection(clock.monotonic()),
       signal: storeHealth.abandoned,
       admits: (provider) => providers.admits(running, provider),
+      connecting: (address) => connections.connecting(running, made, address),
     })
+    if (result === 'passed-over') return this.#passedOver(running, made)
     if (result === 'not-begun') return this.#returnUnbegun(running)
     const unread = await unreadRecipients(this.#state, job.request, result)
     if (unread.length === job.request.recipients.length) return this.#returnUnbegun(running)
     // Other deliveries to the destination are in progress, so it is congested, not dead. The attempt is not a step of the retry
     // schedule.
     const returned = result.congestion === 'early' && destination.inFlight > 1
-    control.learn(running, result)
+    connections.learn(made, result)
+    control.learn(running, result, made.silentHost)
     providers.learn(running, result)
     if (result.unreadable !== undefined) return settlements.unreadable(job.request.message, result.unreadable)
     const answered = unread.length === 0 ? job : { ...job, request: withoutRecipients(job.request, unread) }
@@ -74,6 +80,15 @@ export class Deliveries {
     // The destination may have left memory and be here again.
     due.expect(destination.name, dueAt)
     for (const recipient of job.request.recipients) expiry.expect(recipient.expiresAt)
+  }
+
+  /** Returns a delivery without an attempt, all of whose hosts were passed over. */
+  async #passedOver(running: RunningDelivery, made: DeliveryConnections): Promise<void> {
+    const { connections, giveBack } = this.#loops
+    connections.passedOver(running, made)
+    const { access } = running.destination
+    await this.#returnUnbegun(running)
+    giveBack.reportDeferred([running.job], access)
   }
 
   /**

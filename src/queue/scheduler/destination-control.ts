@@ -5,6 +5,7 @@
 import type { GiveBack } from './give-back.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import type { Duration } from '../../system/clock.ts'
@@ -13,11 +14,12 @@ import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import { asksForLowerRate } from './rate/adaptive-rate.ts'
 import type { Destination } from './destination.ts'
+import { probedNow, sharedDeath, sharedProbe } from './destination-health.ts'
 import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'recorder' | 'storeHealth' | 'table' | 'tasks'>
+type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'recorder' | 'storeHealth' | 'table' | 'hosts' | 'tasks'>
 interface Loops {
   readonly due: DueQueue
   readonly giveBack: GiveBack
@@ -77,25 +79,80 @@ export class DestinationControl {
 
   /**
    * Updates the health of a destination after a delivery. When the destination becomes dead, its waiting jobs return to the
-   * store.
+   * store. `silentHost` is the address of a host that has not greeted it, whose probes it then shares.
    */
-  learn(running: RunningDelivery, result: AttemptResult): void {
+  learn(running: RunningDelivery, result: AttemptResult, silentHost: string | null): void {
     const { destination, begunAs } = running
-    const { clock, events, recorder, tasks } = this.#state
+    const { clock, events, tasks } = this.#state
     // The next owner learns from its own deliveries.
     if (destination.isReleased) return
     const { name, inFlight, window: before } = destination
+    const wasDead = destination.ownAccess.kind === 'dead'
     // A refusal at connect while other deliveries are in flight is about their number, which the window limits.
     if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
     const change = destination.learn(slowingOnly(running, result, clock.monotonic()), begunAs, clock.now())
-    const { ownAccess: access, window } = destination
-    const happened = changeOf(change, destination, clock.wall)
-    if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
-    if (happened !== undefined) events.emit(happened)
-    if (change === 'died' && access.kind === 'dead') {
+    const { window } = destination
+    const happened = this.#changed(destination, change)
+    if (change === 'died') {
+      this.#share(destination, { silentHost, wasProbe: wasDead })
       tasks.add(this.#loops.giveBack.waiting(destination))
     } else if (happened === undefined && window !== before)
       events.emit({ kind: 'window', destination: name, window, inFlight, feedback: result.feedback })
+  }
+
+  /** Saves and reports a change of access. */
+  #changed(destination: Destination, change: ReturnType<Destination['learn']>): ReturnType<typeof changeOf> {
+    const { clock, events, recorder, tasks } = this.#state
+    const happened = changeOf(change, destination, clock.wall)
+    if (change !== 'same') tasks.add(this.#save(destination, happened === undefined ? undefined : recorder.of(happened)))
+    if (happened !== undefined) events.emit(happened)
+    return happened
+  }
+
+  // --- destinations that are dead because of the same host
+
+  /** Lets a dead destination share the probes of its host. A failed probe counts for the others. */
+  #share(destination: Destination, { silentHost, wasProbe }: { readonly silentHost: string | null; readonly wasProbe: boolean }): void {
+    const { hosts, tasks } = this.#state
+    if (silentHost === null) return destination.hosts.unshare()
+    destination.hosts.share(hosts.at(silentHost))
+    if (!wasProbe) return
+    for (const other of hosts.membersAt(silentHost)) {
+      if (other === destination || !this.#countProbe(other)) continue
+      tasks.add(this.#save(other))
+      this.#loops.due.schedule(other)
+    }
+  }
+
+  /** Counts a failed probe of the same host. Returns false when that changes nothing. */
+  #countProbe(destination: Destination): boolean {
+    return destination.change((health, settings) => sharedProbe(health, settings, this.#state.clock.now()))
+  }
+
+  /** Makes a destination dead without an attempt, because all its hosts are silent. A probe that was to be made counts as failed. */
+  shareDeath(destination: Destination, { address, status }: { readonly address: string; readonly status: DeliveryStatus }): void {
+    const { clock, tasks } = this.#state
+    const { due, giveBack } = this.#loops
+    if (destination.isReleased || destination.ownAccess.kind === 'suspended') return
+    destination.hosts.endWait()
+    const { isProber } = destination.hosts
+    if (destination.ownAccess.kind === 'dead') {
+      destination.probing(false)
+      if (this.#countProbe(destination)) tasks.add(this.#save(destination))
+    } else {
+      destination.change((health, settings) => sharedDeath(health, { siteStatus: status, now: clock.now(), settings }))
+      this.#changed(destination, 'died')
+    }
+    this.#share(destination, { silentHost: address, wasProbe: isProber })
+    tasks.add(giveBack.waiting(destination))
+    due.schedule(destination)
+  }
+
+  /** Makes the probe of a dead destination due, because its host has greeted another delivery. */
+  probeNow(destination: Destination): void {
+    const { clock, tasks } = this.#state
+    destination.hosts.unshare()
+    if (destination.change((health) => probedNow(health, clock.now()))) tasks.add(this.#save(destination))
   }
 
   /** The destinations of a provider share its rate. */

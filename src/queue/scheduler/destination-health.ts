@@ -138,8 +138,7 @@ function afterFailure(health: DestinationHealth, facts: LearnFacts, siteStatus: 
   if (health.access.kind === 'dead') {
     // A delivery that began before the destination became dead gives no new information.
     if (!health.access.probing) return health
-    const interval = Math.min(health.access.interval * 2, settings.maximal_backoff_time)
-    return { ...health, access: { kind: 'dead', until: now + interval, interval, siteStatus, probing: false } }
+    return { ...health, access: { ...afterProbe(health.access, facts), siteStatus } }
   }
   const window = failed(health.window, windowPolicy(settings), cutFacts(facts))
   if (window !== 'dead') return { ...health, window }
@@ -147,6 +146,36 @@ function afterFailure(health: DestinationHealth, facts: LearnFacts, siteStatus: 
   if (alone) return withFreshWindow(health, settings)
   const interval = settings.minimal_backoff_time
   return { ...health, access: { kind: 'dead', until: now + interval, interval, siteStatus, probing: false } }
+}
+
+type Dead = Extract<Access, { kind: 'dead' }>
+
+function afterProbe(access: Dead, { settings, now }: Pick<LearnFacts, 'settings' | 'now'>): Dead {
+  const interval = Math.min(access.interval * 2, settings.maximal_backoff_time)
+  return { ...access, until: now + interval, interval, probing: false }
+}
+
+/** Health after the failed probe of another destination at the same host, which counts as its own. One that is being probed itself stays. */
+export function sharedProbe(health: DestinationHealth, settings: Settings, now: QueueTime): DestinationHealth {
+  const { access } = health
+  return access.kind === 'dead' && !access.probing ? { ...health, access: afterProbe(access, { settings, now }) } : health
+}
+
+/** Health of a destination whose hosts are silent, which is known from other destinations. */
+export function sharedDeath(
+  health: DestinationHealth,
+  { siteStatus, now, settings }: Pick<LearnFacts, 'now' | 'settings'> & { readonly siteStatus: DeliveryStatus },
+): DestinationHealth {
+  if (health.access.kind !== 'open') return health
+  const interval = settings.minimal_backoff_time
+  return { ...health, siteStatus, access: { kind: 'dead', until: now + interval, interval, siteStatus, probing: false } }
+}
+
+/** Makes the next probe due at `now`, unless one is made. */
+export function probedNow(health: DestinationHealth, now: QueueTime): DestinationHealth {
+  const { access } = health
+  if (access.kind !== 'dead' || access.probing || access.until <= now) return health
+  return { ...health, access: { ...access, until: now } }
 }
 
 const cutFacts = ({ inFlight, begunAs, latestBegun }: LearnFacts): CutFacts => ({ inFlight, begunAs, latestBegun })

@@ -71,6 +71,11 @@ export class DestinationTable {
     return provider
   }
 
+  /** Number of deliveries that have a slot. */
+  get running(): number {
+    return this.#running
+  }
+
   get providers(): IterableIterator<Provider> {
     return this.#providers.values()
   }
@@ -104,6 +109,7 @@ export class DestinationTable {
     if (this.#destinations.get(destination.name) === destination) this.#destinations.delete(destination.name)
     this.#turns.delete(destination)
     this.#unblock(destination)
+    destination.hosts.leave()
   }
 
   /** Number of recipients for which the active queue has room at a destination. */

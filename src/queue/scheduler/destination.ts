@@ -24,6 +24,7 @@ import {
   type Access,
   type DestinationHealth,
 } from './destination-health.ts'
+import { DestinationHosts } from './hosts/destination-hosts.ts'
 import { JobQueue, type Job } from './job-queue.ts'
 import type { Provider } from './provider.ts'
 
@@ -33,6 +34,8 @@ export class Destination {
   readonly transport: string
   readonly #policies: () => DestinationPolicies
   readonly #provider: () => Provider | null
+  /** The hosts for which it waits. */
+  readonly hosts = new DestinationHosts<Destination>(this)
   readonly #jobs = new JobQueue()
   readonly #rate = new AdaptiveRate()
   #health: DestinationHealth
@@ -139,13 +142,15 @@ export class Destination {
   /** True when a delivery may start now. */
   get ready(): boolean {
     if (this.#jobs.size === 0 || this.#released || this.#delays > 0 || this.access.kind === 'suspended') return false
+    if (this.hosts.waitsFor.length > 0) return false
     return this.access.kind === 'dead' ? this.access.probing && this.#inFlight === 0 : this.#inFlight < this.window
   }
 
   /** Time of the next claim. Null while no mail waits in the store or none may be attempted. */
   get wakesAt(): QueueTime | null {
-    if (this.#nextDueAt === null || this.#claiming || this.access.kind === 'suspended') return null
-    if (this.access.kind === 'dead') return this.access.probing ? null : Math.max(this.access.until, this.#nextDueAt)
+    if (this.#nextDueAt === null || this.#claiming || this.access.kind === 'suspended' || this.hosts.waitsFor.length > 0) return null
+    if (this.access.kind === 'dead')
+      return this.access.probing || this.hosts.isProbedByOther ? null : Math.max(this.access.until, this.#nextDueAt)
     return this.#nextDueAt
   }
 
@@ -231,11 +236,27 @@ export class Destination {
     now: QueueTime,
   ): 'died' | 'revived' | 'same' {
     const before = this.#health.access
-    const alone = this.#inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
-    const { settings } = this
-    this.#health = learned(this.#health, result, { settings, now, alone, inFlight: this.#inFlight, begunAs, latestBegun: this.#begun })
+    const { settings, isAlone: alone } = this
+    this.#become(learned(this.#health, result, { settings, now, alone, inFlight: this.#inFlight, begunAs, latestBegun: this.#begun }))
     if (this.#health.access === before) return 'same'
     return this.#health.access.kind === 'dead' ? 'died' : 'revived'
+  }
+
+  /** True when the delivery in flight is all its mail that is known. */
+  get isAlone(): boolean {
+    return this.#inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
+  }
+
+  #become(health: DestinationHealth): void {
+    this.#health = health
+    if (health.access.kind !== 'dead') this.hosts.unshare()
+  }
+
+  /** Changes its health, because of a delivery to another destination. Returns false when that changes nothing. */
+  change(next: (health: DestinationHealth, settings: Settings) => DestinationHealth): boolean {
+    const before = this.#health
+    this.#become(next(before, this.settings))
+    return this.#health !== before
   }
 
   /** Records that it accepted mail at `now`, on the monotonic clock. */
@@ -264,13 +285,14 @@ export class Destination {
   refresh(now: Duration): void {
     if (this.#health.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
     if (now - this.#lastEndedAt < this.settings.minimal_backoff_time) return
-    this.#health = withFreshWindow(this.#health, this.settings)
+    this.#become(withFreshWindow(this.#health, this.settings))
     this.#lastEndedAt = null
   }
 
   /** Records whether a probe is claimed or in delivery. */
   probing(underWay: boolean): void {
-    this.#health = withProbe(this.#health, underWay)
+    this.#become(withProbe(this.#health, underWay))
+    this.hosts.probing(underWay)
   }
 
   // --- rate delays
@@ -312,20 +334,21 @@ export class Destination {
   /** Ends all claims and deliveries here, because another node is to schedule the destination. */
   release(): void {
     this.#released = true
+    this.hosts.leave()
   }
 
   suspend(suspension: Suspension): void {
-    this.#health = suspended(this.#health, suspension)
+    this.#become(suspended(this.#health, suspension))
   }
 
   /** Opens the destination by order of an operator, without an adaptive rate. */
   reopen(): void {
     this.#rate.forget()
-    this.#health = reopened(this.#health, this.settings)
+    this.#become(reopened(this.#health, this.settings))
   }
 
   recall(record: DestinationRecord): void {
-    this.#health = recalled(this.#health, record, this.settings)
+    this.#become(recalled(this.#health, record, this.settings))
   }
 
   record(): DestinationRecord {

@@ -80,6 +80,12 @@ export class DueQueue {
     const now = clock.now()
     for (let first = this.#heap.first(); first !== undefined && first.at <= now; first = this.#heap.first()) {
       const destination = table.get(first.name)
+      const { wakesAt } = destination
+      // Another destination probes the same host, or has probed it since.
+      if (wakesAt === null || wakesAt > now) {
+        this.#heap.set(first.name, wakesAt)
+        continue
+      }
       const limit = this.#limit(destination)
       if (limit > 0) {
         active.promise(limit)

@@ -1,8 +1,8 @@
 /** Returns leased mail to the store without an attempt. Due times, schedule steps and attempt counts do not change. */
 import { type Duration, SECOND } from '../../system/clock.ts'
 import type { DeliveryRequest, MessageId } from '../../mail/message.ts'
-import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { Destination } from './destination.ts'
+import type { Access } from './destination-health.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Expiry } from './expiry.ts'
 import type { Job } from './job-queue.ts'
@@ -71,7 +71,7 @@ export class GiveBack {
       destination,
       jobs.map(({ request }) => request),
     )
-    if (access.kind === 'dead') this.#reportDeferred(jobs, access.siteStatus)
+    this.reportDeferred(jobs, access)
   }
 
   /** Gives the jobs of messages that wait in memory back to the store. */
@@ -89,9 +89,12 @@ export class GiveBack {
     await Promise.all(returning)
   }
 
-  #reportDeferred(jobs: readonly Job[], siteStatus: DeliveryStatus): void {
+  /** Reports mail that begins to wait for a destination, if that is dead, once for each message. */
+  reportDeferred(jobs: readonly Job[], access: Access): void {
+    if (access.kind !== 'dead') return
     const { clock, events } = this.#state
     const at = clock.now()
+    const { siteStatus } = access
     for (const { request, activatedAt } of jobs) {
       const { message, destination } = request
       const recipients = request.recipients.map(({ address }) => address)

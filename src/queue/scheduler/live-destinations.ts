@@ -6,7 +6,7 @@ import type { SchedulerState } from './scheduler-state.ts'
 import { type Duration, SECOND, sleep } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
+import type { DeliverySlots, LiveDestination, Suspension } from '../../store/destination-status.ts'
 import { ordered, suspended, type DestinationControl } from './destination-control.ts'
 import type { Expiry } from './expiry.ts'
 import { endSavedSuspension, type ProviderControl } from './provider-control.ts'
@@ -14,7 +14,10 @@ import { endSavedSuspension, type ProviderControl } from './provider-control.ts'
 /** Time between two looks at a shard that is being loaded. */
 const LOOK: Duration = SECOND / 10
 
-type State = Pick<SchedulerState, 'store' | 'clock' | 'recorder' | 'storeHealth' | 'membership' | 'directory' | 'table' | 'shards'>
+type State = Pick<
+  SchedulerState,
+  'store' | 'clock' | 'recorder' | 'storeHealth' | 'membership' | 'directory' | 'table' | 'addresses' | 'limits' | 'shards'
+>
 interface Loops {
   readonly control: DestinationControl
   readonly providers: ProviderControl
@@ -45,6 +48,12 @@ export class LiveDestinations {
   status(name: DestinationName): LiveDestination | undefined {
     const { table, clock } = this.#state
     return table.known(name)?.status(clock.monotonic())
+  }
+
+  /** The delivery slots of this node. */
+  get slots(): DeliverySlots {
+    const { table, addresses, limits } = this.#state
+    return { inFlight: table.running, limit: limits().deliveries, connecting: addresses.connecting }
   }
 
   /** States of all destinations. */

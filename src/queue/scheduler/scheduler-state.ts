@@ -12,10 +12,12 @@ import type { StoreHealth } from '../../store/store-health.ts'
 import type { Clock, QueueTime } from '../../system/clock.ts'
 import type { TaskSet } from '../../system/task-set.ts'
 import type { Events } from '../../telemetry/events.ts'
+import type { AddressLimits } from './hosts/address-limits.ts'
 import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
 import type { ArrivingMail } from './arriving-mail.ts'
 import type { Destination } from './destination.ts'
 import type { DestinationTable } from './destination-table.ts'
+import type { SilentHosts } from './hosts/silent-host.ts'
 import type { ScheduledShards } from './scheduled-shards.ts'
 
 export interface SchedulerPorts {
@@ -45,6 +47,8 @@ export interface SchedulerPorts {
 export interface SchedulerState extends SchedulerPorts {
   readonly shards: ScheduledShards
   readonly arriving: ArrivingMail
+  readonly addresses: AddressLimits<Destination>
+  readonly hosts: SilentHosts<Destination>
   readonly tasks: TaskSet
 }
 

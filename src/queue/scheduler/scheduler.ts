@@ -9,8 +9,10 @@ import { takenTogether, type TakenBack } from '../../store/membership/taken-back
 import { StoreUnavailable, type DestinationDue } from '../../store/queue-store.ts'
 import type { Duration } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
+import { AddressLimits } from './hosts/address-limits.ts'
 import { Admission, reportActivated, type AdmissionLoops } from './admission.ts'
 import { ArrivingMail } from './arriving-mail.ts'
+import { HostConnections } from './host-connections.ts'
 import type { Destination } from './destination.ts'
 import { Deliveries } from './deliveries.ts'
 import { DestinationControl } from './destination-control.ts'
@@ -26,6 +28,7 @@ import { ProviderControl } from './provider-control.ts'
 import { RateDelays } from './rate-delays.ts'
 import { ScheduledShards } from './scheduled-shards.ts'
 import type { AddedWorkOptions, SchedulerLoop, SchedulerPorts, SchedulerState } from './scheduler-state.ts'
+import { SilentHosts } from './hosts/silent-host.ts'
 import { ShardTransfer } from './shard-transfer.ts'
 import { TakeBack } from './take-back.ts'
 import { SettlementWriter } from './settlement-writer.ts'
@@ -54,7 +57,11 @@ export class Scheduler implements SchedulerLoop {
   constructor(ports: SchedulerPorts) {
     const { storeHealth, membership } = ports
     const tasks = new TaskSet((error) => this.#abandoned(error))
-    const state = { ...ports, shards: new ScheduledShards(membership), arriving: new ArrivingMail(), tasks }
+    const addresses = new AddressLimits<Destination>(() => ports.limits().deliveries)
+    const hosts = new SilentHosts<Destination>((members) => {
+      for (const destination of members) this.#due.schedule(destination)
+    })
+    const state = { ...ports, shards: new ScheduledShards(membership), arriving: new ArrivingMail(), addresses, hosts, tasks }
     const settlements = new SettlementWriter(state)
     const due = new DueQueue(state, this)
     const expiry = new Expiry(state, { settlements, scheduler: this })
@@ -63,6 +70,7 @@ export class Scheduler implements SchedulerLoop {
     const takeBack = new TakeBack(state, { giveBack, forcedExpiry })
     const poisonRetry = new PoisonRetry(state, this)
     const control = new DestinationControl(state, { due, giveBack, scheduler: this })
+    const connections = new HostConnections(state, { control, due, scheduler: this })
     const transfer = new ShardTransfer(state, { due, giveBack })
     const providers = new ProviderControl(state, { due, giveBack, transfer, scheduler: this })
     this.#state = state
@@ -75,7 +83,7 @@ export class Scheduler implements SchedulerLoop {
     this.#rateDelays = new RateDelays(state, this)
     this.#control = control
     this.#providers = providers
-    this.#deliveries = new Deliveries(state, { settlements, control, providers, giveBack, due, expiry })
+    this.#deliveries = new Deliveries(state, { settlements, connections, control, providers, giveBack, due, expiry })
     this.#admission = { giveBack, takeBack, scheduler: this }
     this.destinations = new LiveDestinations(state, { control, providers, expiry })
     this.nodes = new NodeChanges(state, { transfer, due, control, providers, expiry, forcedExpiry, poisonRetry, takeBack, scheduler: this })

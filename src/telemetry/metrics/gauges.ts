@@ -5,7 +5,7 @@
 import { withTimeout, type Clock, type Duration } from '../../system/clock.ts'
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
-import type { DestinationState, LiveDestination } from '../../store/destination-status.ts'
+import { CONNECTING_SHOWN, type DeliverySlots, type DestinationState, type LiveDestination } from '../../store/destination-status.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
@@ -20,6 +20,8 @@ export interface MetricSources {
   readonly clock: Clock
   readonly tally: QueueStore['tally']
   readonly destinations: () => readonly LiveDestination[]
+  /** The delivery slots; none when absent, or before the queue is open. */
+  readonly slots?: () => DeliverySlots | undefined
   /** The nodes that share the queue, at the last beat; null, or absent, without other nodes. */
   readonly nodes?: () => NodesView | null
   /** State of the database, as last read; null before the first read, and for a queue in a folder. */
@@ -93,14 +95,12 @@ const STATES: readonly DestinationState[] = ['open', 'throttled', 'dead', 'suspe
 function destinationGauges(set: MetricSet, { destinations }: MetricSources): () => void {
   const largest = `, for the ${TOP} largest destinations`
   const known = set.gauge('destinations', 'Destinations in memory, by state (open, throttled, dead, suspended).', ['state'])
-  const inFlight = set.gauge('deliveries_in_flight', 'Running deliveries.')
   const window = set.gauge('destination_window', `Limit of concurrent deliveries${largest}.`, ['destination'])
   const busy = set.gauge('destination_in_flight', `Running deliveries${largest}.`, ['destination'])
   const waiting = set.gauge('destination_waiting', `Recipients that wait for a delivery slot${largest}.`, ['destination'])
   return () => {
     const all = destinations()
     for (const state of STATES) known.set({ state }, all.filter((one) => one.state === state).length)
-    inFlight.set(all.reduce((sum, one) => sum + one.inFlight, 0))
     for (const gauge of [window, busy, waiting]) gauge.reset()
     const bySize = all.toSorted((a, b) => b.waiting + b.inFlight - a.waiting - a.inFlight || (a.destination < b.destination ? -1 : 1))
     for (const one of bySize.slice(0, TOP)) {
@@ -108,6 +108,24 @@ function destinationGauges(set: MetricSet, { destinations }: MetricSources): () 
       busy.set({ destination: one.destination }, one.inFlight)
       waiting.set({ destination: one.destination }, one.waiting)
     }
+  }
+}
+
+function slotGauges(set: MetricSet, { slots }: MetricSources): () => void {
+  const inFlight = set.gauge('deliveries_in_flight', 'Deliveries that have a slot.')
+  const limit = set.gauge('delivery_slots', 'Delivery slots (default_process_limit).')
+  const connecting = set.gauge(
+    'deliveries_connecting',
+    `Connections without a greeting yet, for the ${CONNECTING_SHOWN} addresses with most.`,
+    ['address'],
+  )
+  return () => {
+    const now = slots?.()
+    if (now === undefined) return
+    inFlight.set(now.inFlight)
+    limit.set(now.limit)
+    connecting.reset()
+    for (const { address, count } of now.connecting) connecting.set({ address }, count)
   }
 }
 
@@ -215,7 +233,7 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
 
 /** Creates the gauges. Returns a function that reads the sources of the gauges. */
 export function openGauges(set: MetricSet, sources: MetricSources): () => Promise<void> {
-  const parts = [queueGauges, destinationGauges, nodeGauges, databaseGauges, sideGauges, tokenGauges, subscriptionGauges]
+  const parts = [queueGauges, destinationGauges, slotGauges, nodeGauges, databaseGauges, sideGauges, tokenGauges, subscriptionGauges]
   const all: readonly (() => void | Promise<void>)[] = parts.map((open) => open(set, sources))
   return async () => {
     for (const read of all) await read()
