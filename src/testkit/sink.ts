@@ -78,6 +78,7 @@ export class Sink {
   readonly #startedAt: WallTime
   readonly #listeners: Listener[] = []
   readonly #totals = new Totals()
+  #closed = false
 
   constructor(deps: SinkDeps) {
     const { clock, random, script, identity, logins, keep } = deps
@@ -138,14 +139,16 @@ export class Sink {
     return this.#totals.summary()
   }
 
-  /** Closes the ports and all connections. */
+  /** Closes the ports and all connections. No event follows, so that a summary is the last line. */
   async close(): Promise<void> {
     const closed = Promise.all(this.#listeners.map((listener) => listener.close()))
     this.#remote.close()
     await closed
+    this.#closed = true
   }
 
   #onEvent(event: RemoteEvent, at: WallTime): void {
+    if (this.#closed) return
     this.#totals.count(event)
     this.#deps.print({ time: isoInstant(at), after: (at - this.#startedAt) / 1000, ...event })
   }

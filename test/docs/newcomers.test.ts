@@ -13,6 +13,7 @@ import { portBelowEphemeral } from '../support/ports.ts'
 
 const OPERATIONS = 'docs/operations.md'
 const M365 = 'docs/microsoft-365.md'
+const SECONDS = 'docs/failures-in-seconds.md'
 const SETTINGS = 'docs/choosing-retry-settings.md'
 
 /** Commands that newcomers have run, as on the pages. */
@@ -108,6 +109,35 @@ describe('newcomers', () => {
     newcomer.run(`node -e "import('nodemailer').then(({ createTransport }) =>
       createTransport({ port: ${port} }).sendMail({ from: 'a@x.example', to: 'b@y.example', subject: 'shown' }))"`)
     expect(newcomer.run(show).out).toContain('Subject: shown')
+  })
+
+  test('an application meets deferral, duplicate, warning and returned mail within half a minute', async () => {
+    const ports = { 2525: await portBelowEphemeral(), 2526: await portBelowEphemeral() }
+    const onPorts = (text: string) => text.replaceAll(/\b252[56]\b/g, (port) => String(ports[port as '2525' | '2526']))
+    newcomer.write('deferd.toml', `smtpd_listen = ["127.0.0.1:2525"]\n${blockWith(SECONDS, 'relayhost').text}`)
+    newcomer.write('app.mjs', onPorts(blockWith(SECONDS, 'nodemailer').text))
+    newcomer.write('app.py', onPorts(blockWith(SECONDS, 'smtplib').text))
+    newcomer.write('deferd.toml', onPorts(newcomer.read('deferd.toml')))
+    // A checkout has no deferd in its node_modules.
+    const script = blockWith(SECONDS, 'sink.jsonl')
+      .text.replaceAll('node_modules/.bin/deferd', 'deferd')
+      .replace('deferd sink --json', `deferd sink --listen 127.0.0.1:${ports[2526]}`)
+    expect(script).toContain('npm test')
+    const fullTwice = "until [ $(grep -c 'Delayed Mail\\|Undelivered Mail' received/*.eml | grep -c ':[1-9]') -ge 6 ]; do sleep 0.5; done"
+    newcomer.write('ci.sh', script.replace('npm test', `node app.mjs && python3 app.py && ${fullTwice}`))
+    newcomer.run('unset DEFERD_SMTPD_LISTEN; bash ci.sh')
+    const events = newcomer
+      .read('sink.jsonl')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { readonly event: string; readonly sender?: string; readonly recipients?: readonly string[] })
+    const kept = events.filter(({ event, sender }) => event === 'message' && sender !== '').flatMap(({ recipients = [] }) => recipients)
+    const copies = (address: string): number => kept.filter((one) => one === address).length
+    const locals = ['ann', 'greylist+6s', 'first-1+drop-after-dot', 'full', '550']
+    // The mail from Python is not the first one to first-1+…, and is taken once.
+    expect(locals.map((local) => copies(`${local}@any.example`))).toEqual([2, 2, 3, 0, 0])
+    // The processes have ended with the script, so that the ports are free.
+    expect(events.at(-1)?.event).toBe('summary')
   })
 
   test('an administrator rehearses the way of a printer to Microsoft 365', async () => {

@@ -29,6 +29,7 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
     /^deferd sink --(?:script|listen|tls)\b/,
     'needs faults.toml, and ports that may be in use; test/testkit/sink.test.ts runs these options',
   ],
+  [/^npx deferd (?:sink$|start --config deferd\.toml$)/, 'ports may be in use; the script for CI on the same page starts both'],
   [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],
   [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
   [/^exec \/usr\/local\/bin\/node\b/, 'paths of one machine'],

@@ -194,7 +194,7 @@ async function startCommand(...args: readonly string[]) {
     }
   }
   const events = () => run.printed.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, unknown>]))
-  return { ...run, folder, send, events }
+  return { ...run, folder, port, send, events }
 }
 
 test('--tls and --auth suit a client that is configured as in production', async () => {
@@ -218,6 +218,17 @@ test('--tls and --auth suit a client that is configured as in production', async
   expect(readFileSync(join(sink.folder, 'ca.pem'), 'utf8')).toBe(ca)
   again.stop()
   await again.done
+})
+
+test('the summary is the last line, also while a connection is open', async () => {
+  const sink = await startCommand()
+  const transport = createTransport({ host: '127.0.0.1', port: sink.port, pool: true })
+  await transport.sendMail({ from: 'app@us.example', to: 'ann@far.example', text: 'hi' })
+  sink.stop()
+  await sink.done
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  transport.close()
+  expect(sink.events().at(-1)?.['event']).toBe('summary')
 })
 
 test('--tls-cert has the certificate of the files, and --auth alone accepts any login', async () => {
