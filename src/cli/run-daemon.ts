@@ -13,6 +13,7 @@ import { VERSION } from '../system/version.ts'
 import { SystemNet } from '../system/system-net.ts'
 import { Events } from '../telemetry/events.ts'
 import { queueIdOf } from '../mail/message.ts'
+import { listenText, placeText } from './shell/addresses.ts'
 import { EX } from './shell/exit.ts'
 import { ProcessLog } from './process-log.ts'
 import type { RunningDaemon } from './shell/shell.ts'
@@ -45,6 +46,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
   const manager = new ServiceManager({ env, pid, clock: systemClock, note: (text) => note('warning', text) })
   manager.ready()
   note('info', `daemon started -- ${described(loaded)}`)
+  if (config.log_format === 'json') note('info', `${listenText(daemon)}; ${placeText(daemon)}`)
   return {
     described: () => daemon,
     firstAccepted,

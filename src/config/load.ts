@@ -46,16 +46,20 @@ export interface LoadedConfig extends WrittenTables {
   readonly written: ReadonlyMap<OptionName, string>
   /** Client secrets of the environment, by variable (secretVariable). Nothing prints them. */
   readonly oauthSecrets: ReadonlyMap<string, string>
+  /** Files that variables such as DEFERD_QUEUE_DATABASE_FILE name. */
+  readonly variableFiles: readonly string[]
   /** Reports of replaced values, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
+
+const NAMES_IN_LOWER_CASE: ReadonlyMap<string, string> = new Map(NAMES.map((name) => [name.toLowerCase(), name]))
 
 const NO_KEYS: ReadonlySet<string> = new Set()
 
 function collect(sources: ConfigSources, raw: RawSettings, problems: Problem[]): string | null {
   const file = findFile(sources)
   if (file !== null) addFile(file.path, file.text, raw, problems)
-  addEnvironment(sources.env, raw, problems)
+  addEnvironment(sources.env, NAMES_IN_LOWER_CASE, raw, problems)
   addOverrides(sources.overrides, raw, problems)
   noteUnknown(raw, problems)
   return file?.path ?? null
@@ -94,6 +98,7 @@ const emptySettings = (): RawSettings => ({
   oauth: new Map(),
   whereOfOauth: new Map(),
   oauthSecrets: new Map(),
+  variableFiles: [],
 })
 
 /**
@@ -198,6 +203,7 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
     written,
     ...writtenTables(raw, expansion),
     oauthSecrets: raw.oauthSecrets,
+    variableFiles: raw.variableFiles,
     warnings: queueTimes.warnings,
   }
 }

@@ -6,6 +6,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { errorMessage } from '../system/caught-error.ts'
+import { isMountedSecret } from '../system/mounted-secret.ts'
 import type { Config } from '../config/options.ts'
 import { malformedLogins } from '../delivery/tls/sasl-credentials.ts'
 import type { TlsFiles } from '../delivery/tls/tls-policy.ts'
@@ -94,9 +95,11 @@ export function readableSecrets(config: PrivateFiles): readonly string[] {
   ]
 }
 
-/** Existing files whose mode has one of the bits. */
+/** Existing files whose mode has one of the bits, but for those that a container gets from its runtime. */
 const withMode = (paths: readonly string[], bits: number): readonly string[] =>
-  [...new Set(paths)].filter((path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & bits) !== 0)
+  [...new Set(paths)].filter(
+    (path) => path !== '' && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & bits) !== 0 && !isMountedSecret(path),
+  )
 
 function read(parameter: string, path: string): string | undefined {
   if (path === '') return undefined

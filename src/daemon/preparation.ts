@@ -144,7 +144,8 @@ function result({ problems, warnings }: Steps, settings: RelaySettings | undefin
 function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefined {
   const { config } = loaded
   checkNodemailer()
-  openConfigurationAgain(loaded, steps)
+  for (const path of [...(loaded.file === null ? [] : [loaded.file]), ...loaded.variableFiles]) openAgain(path, steps)
+  steps.warn('configuration', ...loaded.warnings)
   if (loaded.ignoredFile !== null) steps.warn('configuration', ignoredFileWarning(loaded.ignoredFile))
   const notices = steps.take('notices', 'bounce_template_file', () => templatesOf(loaded))
   steps.warn('notices', ...(notices?.warnings ?? []))
@@ -179,11 +180,10 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
 }
 
 /**
- * Notes a configuration file that root has read and the user of the daemon cannot read: a reload, and a start by systemd, read it as
+ * Notes a file of the configuration that root has read and the user of the daemon cannot read: a reload, and a start by systemd, read it as
  * this user. A relative path is that of a person's draft, since services name absolute ones.
  */
-function openConfigurationAgain({ file }: LoadedConfig, steps: Steps): void {
-  if (file === null) return
+function openAgain(file: string, steps: Steps): void {
   try {
     closeSync(openSync(file, constants.O_RDONLY | constants.O_NONBLOCK))
   } catch (cause) {

@@ -5,6 +5,7 @@ import type { DkimKeyName, DkimTable } from '../config/values/dkim-tables.ts'
 import type { Config } from '../config/options.ts'
 import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { errorMessage } from '../system/caught-error.ts'
+import { isMountedSecret } from '../system/mounted-secret.ts'
 import { recordText } from './key-record.ts'
 import type { Algorithm } from './signature-field.ts'
 
@@ -68,7 +69,8 @@ function readKey(path: string): KeyObject {
   try {
     text = readFileSync(path, 'utf8')
     const mode = statSync(path).mode & 0o777
-    if ((mode & 0o077) !== 0) throw new Error(`other users may read it (mode ${mode.toString(8)}): chmod 600 ${path}`)
+    if ((mode & 0o077) !== 0 && !isMountedSecret(path))
+      throw new Error(`other users may read it (mode ${mode.toString(8)}): chmod 600 ${path}`)
   } catch (cause) {
     throw new Error(`cannot use ${path}: ${errorMessage(cause)}`, { cause })
   }

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configFrom, ConfigError, loadConfig, type ConfigSources, type LoadedConfig } from '../../src/config/load.ts'
+import { asText } from '../../src/config/expansion.ts'
+import { OPTIONS, type OptionName } from '../../src/config/options.ts'
 import { DEFAULT_FILES, ignoredFileWarning } from '../../src/config/values/sources.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { days, hours, minutes, seconds } from '../../src/system/clock.ts'
@@ -66,6 +68,40 @@ describe('without any file', () => {
 })
 
 describe('sources', () => {
+  test('a variable of each parameter has its value, or is named _FILE and names a file with it', () => {
+    const file = inFolder('secret')
+    writeFileSync(file, 'postgresql://deferd:p%24w@db.example/deferd\r\n\n')
+    const { config, variableFiles, whereOf } = load(null, {
+      env: { DEFERD_QUEUE_DATABASE_FILE: file, DEFERD_LOG_FILE: '/var/log/deferd.log' },
+    })
+    expect(config.queue_database).toBe('postgresql://deferd:p%24w@db.example/deferd')
+    expect([variableFiles, whereOf('queue_database'), config.log_file]).toEqual([[file], file, '/var/log/deferd.log'])
+    for (const name of Object.keys(OPTIONS)) {
+      writeFileSync(file, asText(OPTIONS[name as OptionName].default))
+      const variable = `DEFERD_${name.toUpperCase()}`
+      for (const env of [{ [variable]: asText(OPTIONS[name as OptionName].default) }, { [`${variable}_FILE`]: file }])
+        expect([name, load(null, { env }).given.has(name)]).toEqual([name, true])
+    }
+  })
+
+  test('a variable is not set twice, and its file can be read', () => {
+    const env = {
+      DEFERD_MAIL_NAME: '',
+      DEFERD_MAIL_NAME_FILE: inFolder('none'),
+      DEFERD_RELAYHOST_FILE: inFolder('none'),
+      DEFERD_NONE_FILE: 'x',
+    }
+    expect(problems(null, { env })).toEqual([
+      'environment: DEFERD_MAIL_NAME and DEFERD_MAIL_NAME_FILE are both set: unset one of them',
+      expect.stringMatching(/^environment: DEFERD_RELAYHOST_FILE: cannot read .*none: ENOENT/),
+      'environment: unknown parameter none_file; did you mean log_file?',
+    ])
+    writeFileSync(inFolder('host'), '::\n')
+    expect(problems(null, { env: { DEFERD_RELAYHOST_FILE: inFolder('host') } })).toEqual([
+      expect.stringMatching(/host: relayhost: "::" is not/),
+    ])
+  })
+
   test('command line over environment over file over default', () => {
     const toml = 'myhostname = "file"\nmail_name = "file"\nsyslog_name = "file"'
     const { config, given } = load(toml, { env: { DEFERD_MAIL_NAME: 'env', DEFERD_SYSLOG_NAME: 'env' }, overrides: ['syslog_name=option'] })

@@ -23,7 +23,7 @@ import { parseUsers } from '../../access/users.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { addCheckDomain, USER_HELP } from './check-domain.ts'
-import { configOf, subcommand } from '../shell/config-options.ts'
+import { configToPrepare, subcommand } from '../shell/config-options.ts'
 import { EX } from '../shell/exit.ts'
 import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
 import { oauthCertificates } from '../oauth/oauth-findings.ts'
@@ -282,7 +282,7 @@ exit codes: called by root, it acts as the owner of queue_directory, or as --use
 deferd oauth test. Exit code 78 when a check fails, 69 when a relayhost or an access token fails with --connect, 0 otherwise; a warning is not a failure.`,
     )
     .action(async (options: CheckOptions, called: Command) => {
-      const loaded = await configOf(shell, called)
+      const loaded = configToPrepare(shell, called)
       const depth = options.repair === true ? 'repair' : options.full === true ? 'full' : 'quick'
       for await (const finding of findings({ shell, loaded, depth }, options)) {
         if (finding.verdict === 'error') end(isOfConnection(finding) ? EX.unavailable : EX.config)

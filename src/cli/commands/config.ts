@@ -25,9 +25,9 @@ function chosen(names: readonly string[]): readonly OptionName[] {
   })
 }
 
-/** True when the value differs from the default. */
+/** True when the value is set, and differs from the default. Defaults that refer to other parameters change with those. */
 const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
-  JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
+  loaded.given.has(name) && JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
 
 function* tables({
   config,
@@ -74,7 +74,7 @@ export function configLines(loaded: LoadedConfig, defaults: LoadedConfig, names:
 
 export function addConfig(program: Command, shell: Shell): void {
   subcommand(program, 'config [name...]', 'print effective parameters, like postconf')
-    .option('-n', 'only those that differ from the default')
+    .option('-n', 'only those that are set and differ from the default')
     .option('--json', 'one JSON object per parameter')
     .addHelpText('after', '\nExamples:\n  deferd config -n\n  deferd config minimal_backoff_time maximal_backoff_time')
     .action(async (names: readonly string[], options: Options, command: Command) => {

@@ -3,18 +3,11 @@
  * commands for a first mail. SIGTERM and SIGINT stop the relay after running deliveries; SIGHUP reloads the configuration.
  */
 import type { Command } from 'commander'
-import { configFlags, configOf, subcommand } from '../shell/config-options.ts'
+import { listenText, placeText } from '../shell/addresses.ts'
+import { configFlags, configToPrepare, subcommand } from '../shell/config-options.ts'
 import { BrokenPipe, OutputFailed } from '../shell/exit.ts'
 import type { Config } from '../../config/options.ts'
-import type { Described, RunningDaemon, Shell } from '../shell/shell.ts'
-
-const at = (address: string, port: number): string => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`)
-
-/** Text printed at start: addresses and queue directory. */
-const addressLines = ({ listeners, queueDirectory, http, page }: Described): string =>
-  `deferd listens on ${listeners.map(({ address, port }) => at(address, port)).join(', ')}
-queue directory: ${queueDirectory}${http === null ? '' : `; metrics: http://${http}/metrics`}${page === null ? '' : `; page: ${page}`}
-`
+import type { RunningDaemon, Shell } from '../shell/shell.ts'
 
 /**
  * An address literal at which no host answers, so that mail to it stays deferred: 192.0.2.0/24 is reserved for documentation (RFC
@@ -57,8 +50,11 @@ async function guide(shell: Shell, daemon: RunningDaemon, config: Config, flags:
 
 /** Prints the addresses and the guide. The relay runs on when the reader of its output has closed the pipe, and when the output cannot be written. */
 async function describe(shell: Shell, daemon: RunningDaemon, config: Config, flags: string): Promise<void> {
+  // A container has one stream for standard output and the log, whose readers expect JSON: the log has the addresses.
+  if (config.log_format === 'json') return
   try {
-    await shell.stdout.write(addressLines(daemon.described()))
+    const described = daemon.described()
+    await shell.stdout.write(`${listenText(described)}\n${placeText(described)}\n`)
     await guide(shell, daemon, config, flags)
   } catch (error) {
     if (error instanceof OutputFailed) await shell.stderr.write(`deferd: warning: ${error.message}\n`)
@@ -90,8 +86,8 @@ Examples:
       let wanted = false
       let reload = (): void => void (wanted = true)
       const stopped = shell.untilStopped(() => reload())
-      const loaded = await configOf(shell, command)
-      const daemon = await shell.startDaemon(loaded, () => configOf(shell, command), user)
+      const loaded = configToPrepare(shell, command)
+      const daemon = await shell.startDaemon(loaded, () => Promise.resolve(configToPrepare(shell, command)), user)
       reload = () => daemon.reload()
       if (wanted) reload()
       try {

@@ -48,12 +48,22 @@ export function configFlags(command: Command): string {
   return args.map((arg) => ` ${shellWord(arg)}`).join('')
 }
 
+/** The configuration of a command that prepares a start: the preparation reports its warnings, in the log or as findings. */
+export const configToPrepare = (shell: Shell, command: Command): LoadedConfig =>
+  loadNamed(shell, { ...configurationOptions(command), calledAs: 'deferd' })
+
+interface Named {
+  readonly file?: string | undefined
+  readonly overrides: readonly string[]
+  readonly calledAs: string
+}
+
+const loadNamed = (shell: Shell, named: Named): LoadedConfig =>
+  loadConfig({ ...named, env: shell.env, uid: shell.uid, defaultFiles: shell.defaultFiles })
+
 /** Loads the configuration and prints its warnings. */
-export async function loadShellConfig(
-  shell: Shell,
-  { file, overrides, calledAs }: { readonly file?: string | undefined; readonly overrides: readonly string[]; readonly calledAs: string },
-): Promise<LoadedConfig> {
-  const loaded = loadConfig({ file, overrides, calledAs, env: shell.env, uid: shell.uid, defaultFiles: shell.defaultFiles })
+export async function loadShellConfig(shell: Shell, named: Named): Promise<LoadedConfig> {
+  const loaded = loadNamed(shell, named)
   for (const warning of loaded.warnings) await shell.stderr.write(`deferd: warning: ${warning}\n`)
   return loaded
 }

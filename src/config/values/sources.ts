@@ -38,6 +38,8 @@ export interface RawSettings {
   readonly whereOfOauth: Map<string, string>
   /** Client secrets of the environment, by variable. */
   readonly oauthSecrets: Map<string, string>
+  /** Files that hold the values of variables. */
+  readonly variableFiles: string[]
 }
 
 /** Configuration files that are tried when none is named. The first existing file is used. */
@@ -179,16 +181,66 @@ const SETTING = /^DEFERD_(?!CONFIG$|TEST_)/
 /** Matches variables with the client secret of an `[oauth.NAME]` table. */
 const CLIENT_SECRET = /^DEFERD_OAUTH_.+_CLIENT_SECRET$/
 
-/** Adds variables such as `DEFERD_MYHOSTNAME`, which sets myhostname. */
-export function addEnvironment(env: ConfigSources['env'], raw: RawSettings, problems: Problem[]): void {
+/** Names of parameters by their form in lower case. */
+type Names = ReadonlyMap<string, string>
+
+/** Name of the parameter that a variable sets: DEFERD_SMTP_TLS_CAFILE sets smtp_tls_CAfile. */
+function parameterOf(variable: string, names: Names): string {
+  const name = variable.slice('DEFERD_'.length).toLowerCase()
+  return names.get(name) ?? name
+}
+
+/**
+ * Variable whose value is in the file that `DEFERD_NAME_FILE` names; null for a variable that has its value itself, such as that of the
+ * parameter log_file.
+ */
+function variableOfFile(variable: string, names: Names): string | null {
+  const [, named, name = ''] = /^(DEFERD_(.+))_FILE$/.exec(variable) ?? []
+  if (named === undefined || names.has(`${name}_file`.toLowerCase())) return null
+  return names.has(name.toLowerCase()) || name === 'TRANSPORT_MAPS' || CLIENT_SECRET.test(named) ? named : null
+}
+
+/**
+ * Adds variables such as `DEFERD_MYHOSTNAME`, which sets myhostname, and `DEFERD_MYHOSTNAME_FILE`, a file with the value. `names` has
+ * the parameters by their names in lower case.
+ */
+export function addEnvironment(env: ConfigSources['env'], names: Names, raw: RawSettings, problems: Problem[]): void {
   for (const [variable, value] of Object.entries(env)) {
     if (!SETTING.test(variable) || value === undefined) continue
-    const name = variable.slice('DEFERD_'.length).toLowerCase()
-    if (CLIENT_SECRET.test(variable)) raw.oauthSecrets.set(variable, value)
-    else if (name === 'transport_maps') overrideTransports(raw, { value, where: 'environment' })
-    else if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
-    else raw.parameters.set(name, { value, where: 'environment' })
+    const named = variableOfFile(variable, names)
+    const target = { name: parameterOf(named ?? variable, names), variable: named ?? variable }
+    if (named === null) addVariable(target, { value, where: 'environment' }, raw, problems)
+    else if (env[named] === undefined) addVariableFile(target, value, raw, problems)
+    else problems.push({ where: 'environment', text: `${named} and ${variable} are both set: unset one of them` })
   }
+}
+
+interface Target {
+  readonly variable: string
+  readonly name: string
+}
+
+/** Adds the contents of a file without the line breaks at its end. */
+function addVariableFile(target: Target, path: string, raw: RawSettings, problems: Problem[]): void {
+  try {
+    const value = readFileSync(path, 'utf8').replace(/[\r\n]+$/, '')
+    raw.variableFiles.push(path)
+    addVariable(target, { value, where: path }, raw, problems)
+  } catch (cause) {
+    problems.push({ where: 'environment', text: `${target.variable}_FILE: cannot read ${path}: ${errorMessage(cause)}` })
+  }
+}
+
+function addVariable(
+  { variable, name }: Target,
+  setting: RawValue & { readonly value: string },
+  raw: RawSettings,
+  problems: Problem[],
+): void {
+  if (CLIENT_SECRET.test(variable)) raw.oauthSecrets.set(variable, setting.value)
+  else if (name === 'transport_maps') overrideTransports(raw, setting)
+  else if (TABLES.has(name)) problems.push({ where: 'environment', text: `${variable}: tables are allowed in a file only` })
+  else raw.parameters.set(name, setting)
 }
 
 /** Replaces the entries or tables of the file. */
