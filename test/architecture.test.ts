@@ -48,6 +48,7 @@ const LAYERS = [
   'queue/scheduler/hosts',
   'queue/scheduler/window',
   'queue/scheduler/rate',
+  'queue/scheduler/due',
   'queue/scheduler',
   'queue/intake',
   'queue',

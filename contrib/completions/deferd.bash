@@ -122,7 +122,7 @@ _deferd() {
     'deferd queue list --sender') words='' ;;
     'deferd queue list --recipient') words='' ;;
     'deferd queue list --destination') words='' ;;
-    'deferd queue list --queue') words='maildrop incoming active deferred hold corrupt trash' ;;
+    'deferd queue list --queue') words='maildrop incoming active deferred scheduled hold corrupt trash' ;;
     'deferd queue list --older-than') words='' ;;
     'deferd queue list --younger-than') words='' ;;
     'deferd queue list --attempts-over') words='' ;;
@@ -153,7 +153,7 @@ _deferd() {
     'deferd queue flush --sender') words='' ;;
     'deferd queue flush --recipient') words='' ;;
     'deferd queue flush --destination') words='' ;;
-    'deferd queue flush --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue flush --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue flush --older-than') words='' ;;
     'deferd queue flush --younger-than') words='' ;;
     'deferd queue flush --attempts-over') words='' ;;
@@ -165,7 +165,7 @@ _deferd() {
     'deferd queue hold --sender') words='' ;;
     'deferd queue hold --recipient') words='' ;;
     'deferd queue hold --destination') words='' ;;
-    'deferd queue hold --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue hold --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue hold --older-than') words='' ;;
     'deferd queue hold --younger-than') words='' ;;
     'deferd queue hold --attempts-over') words='' ;;
@@ -177,7 +177,7 @@ _deferd() {
     'deferd queue release --sender') words='' ;;
     'deferd queue release --recipient') words='' ;;
     'deferd queue release --destination') words='' ;;
-    'deferd queue release --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue release --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue release --older-than') words='' ;;
     'deferd queue release --younger-than') words='' ;;
     'deferd queue release --attempts-over') words='' ;;
@@ -189,7 +189,7 @@ _deferd() {
     'deferd queue requeue --sender') words='' ;;
     'deferd queue requeue --recipient') words='' ;;
     'deferd queue requeue --destination') words='' ;;
-    'deferd queue requeue --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue requeue --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue requeue --older-than') words='' ;;
     'deferd queue requeue --younger-than') words='' ;;
     'deferd queue requeue --attempts-over') words='' ;;
@@ -201,7 +201,7 @@ _deferd() {
     'deferd queue expire --sender') words='' ;;
     'deferd queue expire --recipient') words='' ;;
     'deferd queue expire --destination') words='' ;;
-    'deferd queue expire --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue expire --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue expire --older-than') words='' ;;
     'deferd queue expire --younger-than') words='' ;;
     'deferd queue expire --attempts-over') words='' ;;
@@ -213,7 +213,7 @@ _deferd() {
     'deferd queue delete --sender') words='' ;;
     'deferd queue delete --recipient') words='' ;;
     'deferd queue delete --destination') words='' ;;
-    'deferd queue delete --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue delete --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue delete --older-than') words='' ;;
     'deferd queue delete --younger-than') words='' ;;
     'deferd queue delete --attempts-over') words='' ;;
@@ -225,7 +225,7 @@ _deferd() {
     'deferd queue restore --sender') words='' ;;
     'deferd queue restore --recipient') words='' ;;
     'deferd queue restore --destination') words='' ;;
-    'deferd queue restore --queue') words='incoming active deferred hold corrupt' ;;
+    'deferd queue restore --queue') words='incoming active deferred scheduled hold corrupt' ;;
     'deferd queue restore --older-than') words='' ;;
     'deferd queue restore --younger-than') words='' ;;
     'deferd queue restore --attempts-over') words='' ;;

@@ -15,7 +15,8 @@ import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { Recall } from '../store/membership/taken-back.ts'
 import type { StoreSides } from '../store/store-health.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import type { Duration } from '../system/clock.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import { SECOND, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -103,11 +104,13 @@ export class Opening {
   readonly #use: Use
   #parts: OpenParts | null = null
   #sides: StoreSides | null = null
+  /** True after a step of the wall clock that the times of messages do not follow yet. */
+  #isBehind = false
 
   constructor(deps: OpeningDeps) {
     // Listeners on the events of an opening end with it.
     const events = deps.events.branch()
-    this.#use = { ...deps, events, closers: new Closers(events) }
+    this.#use = { ...deps, events, closers: new Closers(events), stepped: () => this.#followClock() }
   }
 
   /** The open parts. Throws before `open` and after `stop`. */
@@ -147,8 +150,23 @@ export class Opening {
     const started = openOperations(opened, sending.sender, this.#use)
     this.#parts = { ...opened, ...started }
     await joinNodes(opened, started.operations, this.#use)
+    if (this.#isBehind) this.#followClock()
     sending.start()
     await openMaintenance(opened, this.#use)
+  }
+
+  /** Has the times of messages follow the wall clock: now, at the start of operations, or when the store commits again. */
+  #followClock(): void {
+    const operations = this.#parts?.operations ?? null
+    this.#isBehind = true
+    if (operations === null) return
+    operations.clockStepped().then(
+      () => (this.#isBehind = false),
+      (error: unknown) => {
+        rethrowUnlessUnavailable(error)
+        this.#use.clock.after(SECOND, () => this.#followClock())
+      },
+    )
   }
 
   /** Refuses new mail, waits up to `grace` for running deliveries and closes all parts. */
@@ -161,13 +179,15 @@ export class Opening {
 /** Parts that the steps of an opening use. */
 interface Use extends OpeningDeps {
   readonly closers: Closers
+  /** Called after each step of the wall clock. */
+  readonly stepped: () => void
 }
 
 async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use): Promise<OpenParts> {
   const { store, reader, membership, node } = queue
   const { clock, net, config, events, closers } = use
   const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
-  closers.addPart(watchClock({ clock, store, events }, step))
+  closers.addPart(watchClock({ clock, store, events, stepped: use.stepped }, step))
   const accessEntries = new AccessEntries({ store, reader, clock })
   await accessEntries.load()
   const relay = new Relay({

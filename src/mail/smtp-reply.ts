@@ -22,6 +22,7 @@ export type Stage =
   | 'rcpt'
   | 'data'
   | 'body'
+  | 'cancel' // none: the submitter has cancelled the message
   | 'end-of-data'
   | 'queue' // decided by the queue itself: expiry, operator
 

@@ -43,7 +43,7 @@ export interface QueueStatus {
   readonly running: Pick<LiveStatus, 'version' | 'rates' | 'deliveries'> | null
   readonly queues: readonly QueueCount[]
   readonly trash: TrashCount
-  /** Arrival of the oldest message that is not in the trash; null for an empty queue. */
+  /** Arrival of the oldest message that is neither scheduled nor in the trash; null for an empty queue. */
   readonly oldestArrival: QueueTime | null
   readonly lastHour: Traffic
   /** Dead and suspended destinations, the largest first. */
@@ -135,7 +135,9 @@ export function statusOf({
     running: live === null ? null : { version: live.version, rates: live.rates, deliveries: live.deliveries },
     queues: tally.queues,
     trash: tally.trash,
-    oldestArrival: tally.queues.reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
+    oldestArrival: tally.queues
+      .filter(({ queue }) => queue !== 'scheduled')
+      .reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
     lastHour,
     closed: [...closedLoads.keys()].map(named).toSorted((a, b) => b.waiting - a.waiting),
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),

@@ -22,7 +22,7 @@ import { TokenReports } from '../outbox/token-reports.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
-import type { DestinationName, Message } from '../mail/message.ts'
+import { expiryOf, type DestinationName, type Message } from '../mail/message.ts'
 import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { ActiveQueue } from '../queue/scheduler/active-queue.ts'
 import { DestinationTable } from '../queue/scheduler/destination-table.ts'
@@ -336,10 +336,10 @@ export class Relay {
   /** Destination of an address, and the time when a message's lifetime ends there. */
   routeOf(
     address: string,
-    message: Pick<Message, 'sender' | 'createdAt'>,
+    message: Pick<Message, 'sender' | 'createdAt' | 'notBefore' | 'expires'>,
   ): { readonly destination: DestinationName; readonly expiresAt: QueueTime } {
     const { destination } = this.#rules.router.route(address, message.sender)
-    return { destination, expiresAt: message.createdAt + lifetimeOf(message.sender, this.#rules.policies.for(destination).settings) }
+    return { destination, expiresAt: expiryOf(message, lifetimeOf(message.sender, this.#rules.policies.for(destination).settings)) }
   }
 
   /** Starts deliveries. Mail accepted earlier waits in the queue until then. */

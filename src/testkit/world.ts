@@ -56,6 +56,7 @@ import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
+import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
 import { toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
@@ -270,6 +271,7 @@ export class World implements AsyncDisposable {
     const by = toSignedDuration(time)
     this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
+    if (this.isUp) void this.#lives.operations().clockStepped()
   }
 
   /**
@@ -308,6 +310,13 @@ export class World implements AsyncDisposable {
   /** Returns a transport to the relay: `nodemailer.createTransport(world.transport())`. */
   transport(): WorldTransport {
     return this.#clients.transport()
+  }
+
+  /** Queues a message without an SMTP client, and returns its queue id. */
+  async submit(options: SubmitOptions): Promise<string> {
+    this.#requireClock()
+    requireKnownOptions('submit', options, SUBMIT_OPTIONS)
+    return this.#driven(submitTo(this.#lives.relay, this.#lives.life.clock, options))
   }
 
   /** Opens a TCP port on 127.0.0.1 that is connected to the relay, for clients in other processes. Port 0 selects a free port. */

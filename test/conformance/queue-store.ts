@@ -6,6 +6,7 @@ import { auditing, operationsAcrossRestarts } from './audit.ts'
 import { refreshTokens, refreshTokensAcrossRestarts } from './shared-grants.ts'
 import { tlsReporting } from './tls-reports.ts'
 import { comingIn } from './enqueue.ts'
+import { timesOfMessages } from './times.ts'
 import { newestFirst } from './newest-first.ts'
 import { noticesDue } from './notices-due.ts'
 import { leases } from './leases.ts'
@@ -56,6 +57,7 @@ export function describeQueueStore(
     if (restartsOnly) return
     describe('events', () => outbox(subject))
     describe('enqueue', () => comingIn(subject))
+    describe('times of messages', () => timesOfMessages(subject))
     describe('leases', () => leases(subject))
     describe('settlements', () => outcomes(subject))
     describe('notices due', () => noticesDue(subject))

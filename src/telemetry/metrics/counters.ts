@@ -1,4 +1,5 @@
 /** Counters of the metrics: they follow the events. */
+import { releasedAt } from '../../mail/message.ts'
 import type { LoginFailure } from '../../delivery/delivery-agent.ts'
 import { FAILURE_CLASSES, failureClass } from '../../mail/failure-class.ts'
 import type { DoubtResolution } from '../../store/membership/writing-events.ts'
@@ -74,7 +75,7 @@ function ofAttempts(set: MetricSet): Listen {
       if (result.login !== undefined) logins.inc({ reason: result.login })
       for (const { outcome, status, at, delays } of attempts) {
         all.inc({ outcome, status: statusGroup(status.status) })
-        if (outcome === 'delivered') delay.observe(Math.max(0, at - request.message.arrivedAt) / 1000)
+        if (outcome === 'delivered') delay.observe(Math.max(0, at - releasedAt(request.message)) / 1000)
         else failures.inc({ class: failureClass(status).class })
         ATTEMPT_PARTS.forEach((part, i) => parts.observe({ part }, (delays[i] ?? 0) / 1000))
       }

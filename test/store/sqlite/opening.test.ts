@@ -47,6 +47,8 @@ describe('a queue of another version', () => {
     await store.close()
     const db = new Database(queueFile(directory))
     for (const table of ['moving', 'origin', 'records_taken', 'moved_to', 'oauth_token']) db.exec(`drop table ${table}`)
+    for (const index of ['message_scheduled', 'message_envid']) db.exec(`drop index ${index}`)
+    for (const column of ['not_before', 'scheduled', 'hold_request', 'expires']) db.exec(`alter table message drop column ${column}`)
     const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')
     const fingerprint = crc32(sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))
     db.prepare(`update meta set value = ? where name = 'schema'`).run(fingerprint)
