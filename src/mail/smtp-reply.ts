@@ -17,6 +17,7 @@ export type Stage =
   | 'greeting'
   | 'ehlo'
   | 'starttls'
+  | 'handshake' // TLS, and the certificate of the host
   | 'auth'
   | 'mail'
   | 'rcpt'

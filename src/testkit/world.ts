@@ -124,6 +124,8 @@ interface WorldDeps {
  * `advance`, in `settle` and in the methods that wait for the relay.
  */
 export class World implements AsyncDisposable {
+  /** Seed of all random numbers. */
+  readonly seed: number
   /** @internal */
   readonly clock: VirtualClock
   /** @internal */
@@ -155,6 +157,7 @@ export class World implements AsyncDisposable {
     const { options, script, dkimKeys } = deps
     this.#dkimKeys = dkimKeys
     const seed = options.seed ?? 1
+    this.seed = seed
     this.#authoritySeed = Buffer.from(`authority of seed ${seed}`)
     this.#authorityRules = script?.authority ?? []
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
@@ -330,7 +333,7 @@ export class World implements AsyncDisposable {
   /** Returns the history of an address so far. */
   recipient(address: string): Recipient {
     const name = normalizeAddress(address)
-    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), known: this.#log.addresses })
+    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), known: this.#log.addresses, seed: this.seed })
   }
 
   /** Returns the attempts for an address, oldest first. */
