@@ -38,7 +38,6 @@ function keepsNothing(): QueueStore {
     maildropFiles: () => Promise.resolve([]),
     forgetMaildropFiles: () => Promise.resolve(),
     readChunk: async () => undefined,
-    endSchedules: () => Promise.resolve({ ended: [], next: null }),
     claimDue: async () => ({ requests: [], nextDueAt: null }),
     claimSuspect: async () => undefined,
     claimExpired: async () => [],

@@ -274,13 +274,7 @@ function laterBy(offset: Duration, moved: MovedMessage): MovedMessage {
   const { message, deletedAt, warnAt, recipients, attempts } = moved
   return {
     ...moved,
-    message: {
-      ...message,
-      createdAt: message.createdAt + offset,
-      arrivedAt: message.arrivedAt + offset,
-      ...(message.notBefore === undefined ? {} : { notBefore: message.notBefore + offset }),
-      ...(message.expires === undefined ? {} : { expires: message.expires + offset }),
-    },
+    message: { ...message, createdAt: message.createdAt + offset, arrivedAt: message.arrivedAt + offset },
     deletedAt: later(deletedAt),
     warnAt: later(warnAt),
     recipients: recipients.map((one) => ({

@@ -119,13 +119,7 @@ describe('the watch of the clock', () => {
         records.push(record)
       },
     }
-    return {
-      machine,
-      records,
-      texts,
-      store,
-      start: (step: Duration) => watchClock({ clock, store, events, stepped: () => undefined }, step),
-    }
+    return { machine, records, texts, store, start: (step: Duration) => watchClock({ clock, store, events }, step) }
   }
 
   test('keeps a record at the start, once a minute and at the end', async () => {

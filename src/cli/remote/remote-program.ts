@@ -25,6 +25,7 @@ const UNCHANGED: ReadonlySet<string> = new Set([
   'access add',
   'access remove',
   'tls forget',
+  'schedule run',
 ])
 
 /** Commands that use nothing of a queue. */
