@@ -38,6 +38,7 @@ function keepsNothing(): QueueStore {
     maildropFiles: () => Promise.resolve([]),
     forgetMaildropFiles: () => Promise.resolve(),
     readChunk: async () => undefined,
+    endSchedules: () => Promise.resolve({ ended: [], next: null }),
     claimDue: async () => ({ requests: [], nextDueAt: null }),
     claimSuspect: async () => undefined,
     claimExpired: async () => [],

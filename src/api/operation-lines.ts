@@ -18,6 +18,7 @@ export const operationLine = z
         ...counts,
         in_transfer: count.describe('messages of which a recipient is in transfer: delivered and bounced stand'),
         unknown: z.array(z.string()).describe('ids found neither in the queue nor in the trash'),
+        scheduled: count.optional().describe('scheduled messages that a flush has passed over'),
         id: z.int().optional().describe('of an undo, which is an operation too'),
       }),
     }),

@@ -6,7 +6,9 @@ import { MOST_VALUES, parseJson } from '../http/json-text.ts'
 import { shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
+import { queueTimeOf, timeProblem } from '../mail/message-times.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
+import { formatDuration } from '../system/duration.ts'
 import type { Acceptance, SmtpClient } from '../queue/intake/acceptor.ts'
 import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/data-stream.ts'
@@ -48,6 +50,14 @@ export const RECIPIENTS: ProblemKind = {
   status: 422,
   title: 'Invalid recipients',
   about: 'A recipient is not an address, and nothing was queued; `errors` lists them. With `partial`, the others get the message.',
+}
+
+export const TIMES: ProblemKind = {
+  slug: 'invalid-time',
+  status: 422,
+  title: 'Invalid time',
+  about:
+    'A time is in the past, `not_before` is later than `smtpd_future_release_limit` allows or than `expires`, or the message has the null sender. Nothing was changed; `errors` names the member.',
 }
 
 const RFC822 = 'message/rfc822'
@@ -122,6 +132,30 @@ async function drained(content: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of content) continue
 }
 
+const invalidTime = (pointer: string, detail: string): Problem =>
+  new Problem(TIMES, `${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
+
+/** Throws Problem for times that cannot be granted. */
+export function assertTimes(
+  { sender, release, expires }: Pick<Envelope, 'sender' | 'release' | 'expires'>,
+  { clock, loaded }: Pick<QueueView, 'clock' | 'loaded'>,
+): void {
+  const moment = { now: clock.now(), wall: clock.wall }
+  const { smtpd_future_release_limit: limit } = loaded().config
+  if (release !== undefined) {
+    if (limit === 0) throw invalidTime('/not_before', 'messages are not held for later: smtpd_future_release_limit is 0')
+    if (sender === '') throw invalidTime('/not_before', 'mail from the null sender is not held')
+    const problem = timeProblem(release, moment, limit)
+    if (problem === 'past') throw invalidTime('/not_before', 'the time is in the past')
+    if (problem === 'too-far')
+      throw invalidTime('/not_before', `the time is more than ${formatDuration(limit)} in the future (smtpd_future_release_limit)`)
+  }
+  if (expires === undefined) return
+  const end = queueTimeOf(expires, moment)
+  if (end <= moment.now) throw invalidTime('/expires', 'the time is in the past')
+  if (release !== undefined && end <= queueTimeOf(release, moment)) throw invalidTime('/expires', 'the time is not after not_before')
+}
+
 class Submitting {
   readonly #view: QueueView
   readonly #request: Request
@@ -181,6 +215,7 @@ class Submitting {
     const { myorigin: origin, smtpd_recipient_limit: most } = this.#view.loaded().config
     const parsed = parsedEnvelope(given, { origin, most })
     const { envelope, rejected } = parsed
+    assertTimes(envelope, this.#view)
     if (rejected.length > 0 && (!isPartial || envelope.recipients.length === 0)) {
       const errors = rejected.map(notAnAddress)
       const [first] = errors
@@ -284,6 +319,6 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     },
     bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
     answers: { 202: { about: 'the message is on disk', shape: acceptedShape } },
-    problems: [RECIPIENTS, REFUSED, KEY_REUSED, NO_SPACE],
+    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE],
     handler: (request) => new Submitting(view, request).answer(),
   })

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { invalidPart, type InvalidPart } from '../http/problem-details.ts'
 import { isInternational } from '../mail/address.ts'
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
+import { parseNamedTime, type NamedTimes } from '../mail/message-times.ts'
 import { mailboxesIn, parseMailbox } from '../mail/mailbox-list.ts'
 import { clipped, grouped } from '../presentation/text.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
@@ -19,6 +20,17 @@ const envid = z
   .regex(/^[\u0021-\u007e]{1,100}$/, 'expected 1 to 100 printable characters of ASCII, without blanks')
   .describe('ENVID of RFC 3461, without blanks')
 
+const NAMED_TIME = 'seconds since 1970, RFC 3339, or a time from now such as 2h'
+const namedTime = z.union([z.string().max(50), z.number()]).transform((given, context) => {
+  const time = parseNamedTime(given)
+  if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })
+  return time ?? z.NEVER
+})
+const times = {
+  not_before: namedTime.optional().describe(`time before which no delivery begins: ${NAMED_TIME}`),
+  expires: namedTime.optional().describe(`time at which undelivered mail is given up, and its sender told: ${NAMED_TIME}`),
+}
+
 /** The envelope in the query of a message/rfc822 submission. */
 export const envelopeQuery = z.strictObject({
   from: address.optional().describe('envelope sender; empty or <> is the null sender'),
@@ -26,6 +38,7 @@ export const envelopeQuery = z.strictObject({
   notify: z.string().optional().describe('never, or a list of success, failure, delay'),
   ret: ret.optional().describe('part of the message that a notice returns'),
   envid: envid.optional(),
+  ...times,
   partial: z.enum(['true', 'false']).optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
 
@@ -75,6 +88,10 @@ export const compositionShape = z.strictObject({
   html: z.string().optional(),
   headers: z.record(fieldName, lines).optional().describe('further header fields, such as List-Unsubscribe'),
   attachments: z.array(attachment).max(1_000).optional(),
+  notify: notify.optional().describe('for all recipients, without `envelope`'),
+  ret: ret.optional().describe('without `envelope`'),
+  envid: envid.optional().describe('ENVID of RFC 3461, without `envelope`'),
+  ...times,
   partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
 export type Composition = z.output<typeof compositionShape>
@@ -85,7 +102,7 @@ interface GivenAddress {
   readonly text: string
 }
 
-export interface GivenEnvelope {
+export interface GivenEnvelope extends NamedTimes {
   readonly from: GivenAddress
   readonly to: readonly GivenAddress[]
   readonly notify?: EnvelopeRecipient['notify']
@@ -113,7 +130,7 @@ export const envelopeTexts = ({ from, to, ...rest }: GivenEnvelope): object => (
 
 /** The envelope of a query, or of the fields X-Envelope-From and X-Envelope-To. Throws Problem without a sender or recipient. */
 export function queriedEnvelope(
-  { from, to, notify: wishes, ret: returned, envid: id }: z.output<typeof envelopeQuery>,
+  { from, to, notify: wishes, ret: returned, envid: id, not_before: release, expires }: z.output<typeof envelopeQuery>,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): GivenEnvelope {
   const [field] = listOf(headers['x-envelope-from'])
@@ -130,6 +147,8 @@ export function queriedEnvelope(
     notify: parsed?.data,
     ret: returned,
     envid: id,
+    release,
+    expires,
   }
 }
 
@@ -151,10 +170,14 @@ async function addressesOf(pointer: string, given: string | readonly string[] | 
 }
 
 /** The envelope of a composition. Rejects with Problem without a sender or recipient, and for lists that take long to parse. */
-export async function composedEnvelope({ envelope, from, to, cc, bcc }: Composition): Promise<GivenEnvelope> {
+export async function composedEnvelope(composition: Composition): Promise<GivenEnvelope> {
+  const { envelope, from, to, cc, bcc, not_before: release, expires } = composition
+  const wishes = { notify: composition.notify, ret: composition.ret, envid: composition.envid }
   if (envelope !== undefined) {
+    for (const [name, value] of Object.entries(wishes))
+      if (value !== undefined) throw invalidPart(`/${name}`, 'name it in `envelope`, which is given')
     const recipients = envelope.to.map((text, index) => ({ pointer: `/envelope/to/${index}`, text }))
-    return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients }
+    return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients, release, expires }
   }
   const characters = [to, cc, bcc].flatMap(listOf).reduce((sum, { length }) => sum + length, 0)
   if (characters > MOST_CHARACTERS)
@@ -163,12 +186,12 @@ export async function composedEnvelope({ envelope, from, to, cc, bcc }: Composit
   const [sender] = await addressesOf('/from', from)
   if (sender === undefined || sender.text === '<>') throw invalidPart('/from', 'expected an address')
   if (recipients.length === 0) throw invalidPart('/to', 'name at least one recipient')
-  return { from: sender, to: recipients }
+  return { from: sender, to: recipients, ...wishes, release, expires }
 }
 
 /** The envelope with parsed addresses, and the recipients that are no addresses. Throws Problem for an invalid sender. */
 export function parsedEnvelope(
-  { from, to, notify: wishes, ret: returned, envid: id }: GivenEnvelope,
+  { from, to, notify: wishes, ret: returned, envid: id, release, expires }: GivenEnvelope,
   { origin, most }: { readonly origin: string; readonly most: number },
 ): { readonly envelope: Envelope; readonly rejected: readonly GivenAddress[] } {
   const bare = (text: string): string => text.trim().replace(/^<(.*)>$/, '$1')
@@ -180,7 +203,7 @@ export function parsedEnvelope(
   const rejected = parsed.flatMap(({ given, address: one }) => (one === undefined ? [given] : []))
   const recipients = [...valid.values()].map((one) => ({ address: one, notify: wishes }))
   const smtputf8 = [sender, ...valid.values()].some(isInternational)
-  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8 }, rejected }
+  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8, release, expires }, rejected }
 }
 
 /** The bytes of a composition, by nodemailer. Files and URLs are never read. */

@@ -3,7 +3,7 @@
  * that are late at that time. An attempt that was in flight when the warning was composed causes no second warning. Pure.
  */
 import type { QueueTime } from '../system/clock.ts'
-import type { DestinationName, Recipient } from '../mail/message.ts'
+import { releasedAt, type DestinationName, type Recipient } from '../mail/message.ts'
 import type { MessageWithNoticesDue } from '../store/queue-store.ts'
 import { noticeDueFor, nextWarning } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
@@ -41,7 +41,7 @@ export const isLate = ({ state, attempts, destination }: Recipient, { closed }: 
 export function withLateRecipients(due: MessageWithNoticesDue, ownFacts: LateFacts): MessageWithNoticesDue {
   const facts = factsFor(due, ownFacts)
   if (!due.recipients.some(({ noticeDue }) => noticeDue === 'delay')) return due
-  const warnAt = nextWarning(facts.settings.warningAges, due.message.arrivedAt, due.warnings)
+  const warnAt = nextWarning(facts.settings.warningAges, releasedAt(due.message), due.warnings)
   const isDue = warnAt !== null && warnAt <= facts.now
   const recipients = due.recipients.map((one): Recipient => {
     if (one.noticeDue === undefined)

@@ -6,7 +6,7 @@
 import { MINUTE, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import { EarliestAlarm } from '../system/earliest-alarm.ts'
 import type { TaskSet } from '../system/task-set.ts'
-import type { DestinationName, MessageId, RecipientId } from '../mail/message.ts'
+import { releasedAt, type DestinationName, type MessageId, type RecipientId } from '../mail/message.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
@@ -29,7 +29,7 @@ export function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFact
   const { message, warnings, recipients } = claimed
   const facts = factsFor(claimed, ownFacts)
   const { now, settings, closed } = facts
-  const due = nextWarning(settings.warningAges, message.arrivedAt, warnings)
+  const due = nextWarning(settings.warningAges, releasedAt(message), warnings)
   if (due === null || due > now) return { kind: 'postpone', until: due }
   const concerned = recipients.filter((one) => wantsWarning(claimed, one, facts))
   const waiting = concerned.filter(({ state }) => state === 'waiting')
@@ -85,7 +85,7 @@ export class DelayWatch {
   /** Schedules the first warning of a message that is new or was changed by an operator. */
   onEvent(event: QueueEvent): void {
     if (event.kind === 'accepted' && event.message.sender !== '') {
-      this.expect(nextWarning(this.#deps.settings().warningAges, event.message.arrivedAt, 0))
+      this.expect(nextWarning(this.#deps.settings().warningAges, releasedAt(event.message), 0))
     } else if (event.kind === 'operated') this.expectChange()
   }
 

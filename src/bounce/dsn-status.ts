@@ -41,11 +41,15 @@ export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destinati
 
 const CLASS: Readonly<Record<NoticeDue, string>> = { failure: '5', delay: '4', success: '2' }
 
+/** RFC 3463 §3.5. */
+const DELIVERY_TIME_EXPIRED = '5.4.7'
+
 /**
- * Status of a recipient as received from the remote server, also for expired mail; `5.0.0`, `4.0.0` or `2.0.0` when none was
+ * Status of a recipient as received from the remote server, also for expired mail, unless its client has named the time; `5.0.0`, `4.0.0` or `2.0.0` when none was
  * received.
  */
-function statusFor(kind: NoticeDue, { last, state }: Recipient): string {
+function statusFor(kind: NoticeDue, { last, state, expiresAt }: Recipient, { expires }: Message): string {
+  if (state === 'expired' && expires !== undefined && expires <= expiresAt) return DELIVERY_TIME_EXPIRED
   if (last !== null && isEnhancedStatus(last.status)) return last.status
   return `${state === 'expired' ? '4' : CLASS[kind]}.0.0`
 }
@@ -60,6 +64,7 @@ export function statusBlock(facts: StatusFacts): string[] {
   lines.push(`${x}-Queue-ID: ${queueIdOf(message)}`)
   lines.push(`${x}-Sender: ${typedAddress(senderShown(message.sender, reportingMta), message.smtputf8)}`)
   lines.push(`Arrival-Date: ${date(message.arrivedAt)}`)
+  if (message.holdRequest !== undefined) lines.push(`Future-Release-Request: ${text(message.holdRequest, 100)}`)
   for (const recipient of facts.recipients) lines.push('', ...recipientBlock(recipient, facts, text))
   return lines
 }
@@ -73,7 +78,7 @@ function recipientBlock(recipient: Recipient, facts: StatusFacts, text: AsText):
     `Final-Recipient: ${typedAddress(recipient.address, message.smtputf8)}`,
     `Original-Recipient: ${originalAddress(recipient.orcpt ?? `rfc822;${recipient.address}`, message.smtputf8)}`,
     `Action: ${actionFor(kind, recipient)}`,
-    `Status: ${statusFor(kind, recipient)}`,
+    `Status: ${statusFor(kind, recipient, message)}`,
   ]
   if (last?.reply !== undefined) {
     if (last.remoteMta !== undefined) lines.push(`Remote-MTA: dns; ${text(last.remoteMta, 255)}`)

@@ -4,7 +4,7 @@
  */
 import type { Duration } from '../system/clock.ts'
 import { largestUnits } from '../system/duration.ts'
-import type { Message, Recipient } from '../mail/message.ts'
+import { releasedAt, startOf, type Message, type Recipient } from '../mail/message.ts'
 import { fold, oneLine } from './text-folding.ts'
 import { actionFor, NEVER_TRIED, type StatusFacts } from './dsn-status.ts'
 
@@ -17,7 +17,7 @@ export const spelledOut = (duration: Duration): string =>
 const tried = (attempts: number): string => (attempts === 1 ? 'once' : `${attempts} times`)
 
 function expiryText(message: Message, recipient: Recipient, date: StatusFacts['date']): string {
-  const since = date(message.arrivedAt)
+  const since = date(releasedAt(message))
   const effort =
     recipient.attempts === 0
       ? `The message has been queued since ${since}; no delivery attempt was possible`
@@ -25,12 +25,12 @@ function expiryText(message: Message, recipient: Recipient, date: StatusFacts['d
   const end = recipient.settledAt ?? recipient.expiresAt
   // Only an operator's command makes mail expire before its time.
   if (end < recipient.expiresAt) return `${effort}. On ${date(end)} the postmaster ended the attempts.`
-  const kept = spelledOut(recipient.expiresAt - message.createdAt)
+  const kept = spelledOut(recipient.expiresAt - startOf(message))
   return `${effort}. On ${date(end)} the attempts ended: undelivered mail is kept for ${kept}.`
 }
 
 function delayText(message: Message, recipient: Recipient, date: StatusFacts['date']): string {
-  const since = date(message.arrivedAt)
+  const since = date(releasedAt(message))
   const effort =
     recipient.attempts === 0
       ? `No delivery attempt was possible since ${since}`

@@ -4,7 +4,7 @@
  * notice due. No notice is lost or sent twice.
  */
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
-import { type DestinationName, type Message, type MessageId } from '../mail/message.ts'
+import { releasedAt, type DestinationName, type Message, type MessageId } from '../mail/message.ts'
 import type { Arrivals } from '../store/membership/node-table.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
@@ -121,7 +121,7 @@ export class MailerDaemon implements NoticePort {
   }
 
   waits(message: Message): void {
-    const at = message.sender === '' ? null : nextWarning(this.#deps.settings().warningAges, message.arrivedAt, 0)
+    const at = message.sender === '' ? null : nextWarning(this.#deps.settings().warningAges, releasedAt(message), 0)
     if (at !== null) this.#tasks.add(this.#watch.wait(message.id, at))
   }
 
@@ -225,14 +225,14 @@ export class MailerDaemon implements NoticePort {
     const { message, recipients, warnings: before } = recorded
     const ages = settings().warningAges
     const late = named.recipients.filter(({ noticeDue }) => noticeDue === 'delay').map(({ id }) => id)
-    const warnings = late.length === 0 ? before : Math.max(before + 1, warningsUsed(ages, message.arrivedAt, clock.now(), before))
+    const warnings = late.length === 0 ? before : Math.max(before + 1, warningsUsed(ages, releasedAt(message), clock.now(), before))
     return {
       message: message.id,
       noticesSettled: recipients.flatMap(({ id, noticeDue }) => (noticeDue === undefined ? [] : [{ recipient: id, noticeDue }])),
       late,
       notices: written.map(({ prepared }) => prepared.entry),
       warnings,
-      warnAt: message.sender === '' ? null : nextWarning(ages, message.arrivedAt, warnings),
+      warnAt: message.sender === '' ? null : nextWarning(ages, releasedAt(message), warnings),
     }
   }
 

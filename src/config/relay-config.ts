@@ -15,5 +15,4 @@ export type RelayConfig = { readonly [Name in OptionName]?: ParameterValue } & {
   readonly dkim?: Tables
   readonly events?: Tables
   readonly oauth?: Tables
-  readonly schedule?: Tables
 }

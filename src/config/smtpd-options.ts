@@ -45,6 +45,11 @@ export const SMTPD_OPTIONS = {
     '',
     'Extensions that EHLO does not announce, and that are refused where a client uses them all the same.',
   ),
+  smtpd_future_release_limit: option(
+    is.durationWithinYear,
+    '0',
+    'Longest time for which clients may hold a message back (HOLDFOR and HOLDUNTIL of RFC 4865, not_before of the API and of sendmail); 0 refuses such mail.',
+  ),
   fast_flush_domains: option(is.list, '$relay_domains', 'Domains, with their subdomains, whose mail clients may flush with ETRN.'),
   smtpd_etrn_restrictions: perListener(
     is.words('permit_mynetworks', 'permit_sasl_authenticated', 'permit', 'reject'),

@@ -13,13 +13,15 @@ export interface ClockWatchDeps {
   readonly clock: QueueClock
   readonly store: Pick<QueueStore, 'saveClock'>
   readonly events: Events
+  /** Called after each step. */
+  readonly stepped: () => void
 }
 
 /** A restart may be uncertain about this much time. */
 const RECORD_INTERVAL: Duration = MINUTE
 
 /** Starts the watch. `step` is the step of the wall clock since the last process. Its stop saves the record once more. */
-export function watchClock({ clock, store, events }: ClockWatchDeps, step: Duration): { readonly stop: () => Promise<void> } {
+export function watchClock({ clock, store, events, stepped }: ClockWatchDeps, step: Duration): { readonly stop: () => Promise<void> } {
   let isSaved = false
   const save = async (): Promise<void> => {
     isSaved = false
@@ -32,11 +34,14 @@ export function watchClock({ clock, store, events }: ClockWatchDeps, step: Durat
     if (by !== 0) events.emit({ kind: 'note', level: 'warning', text: stepText(by) })
   }
   noteStep(step)
+  if (step !== 0) stepped()
   const records = every(clock, nextSave, save, { immediate: true, failed: rethrowUnlessUnavailable })
   const looks = every(clock, SECOND, () => {
     const by = clock.observe()
     noteStep(by)
-    if (by !== 0) records.wake()
+    if (by === 0) return
+    records.wake()
+    stepped()
   })
   const stop = async (): Promise<void> => {
     await Promise.all([looks.stop(), records.stop()])

@@ -15,7 +15,8 @@ import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { Recall } from '../store/membership/taken-back.ts'
 import type { StoreSides } from '../store/store-health.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import type { Duration } from '../system/clock.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import { SECOND, type Duration } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
@@ -37,11 +38,6 @@ import type { OpenedQueue } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
 import { answerQuestions } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
-import { openSchedules } from '../schedules/open-schedules.ts'
-import type { ScheduleRunner } from '../schedules/schedule-runner.ts'
-import { scheduledBackup } from '../schedules/scheduled-backup.ts'
-import { copyInThread } from '../store/sqlite/file/copied-queue.ts'
-import { eventLoopTurn } from '../system/event-loop.ts'
 import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
 import { Relay } from '../relay/relay.ts'
@@ -63,8 +59,6 @@ export interface OpenParts extends OpenedQueue {
   readonly operations: Operations | null
   /** Null until deliveries begin. */
   readonly subscriptions: SubscriptionChanges | null
-  /** Null until deliveries begin. */
-  readonly schedules: ScheduleRunner | null
   /** Null until deliveries begin. */
   readonly moves: MoveService | null
   readonly accessEntries: AccessEntries
@@ -110,11 +104,13 @@ export class Opening {
   readonly #use: Use
   #parts: OpenParts | null = null
   #sides: StoreSides | null = null
+  /** True after a step of the wall clock that the times of messages do not follow yet. */
+  #isBehind = false
 
   constructor(deps: OpeningDeps) {
     // Listeners on the events of an opening end with it.
     const events = deps.events.branch()
-    this.#use = { ...deps, events, closers: new Closers(events) }
+    this.#use = { ...deps, events, closers: new Closers(events), stepped: () => this.#followClock() }
   }
 
   /** The open parts. Throws before `open` and after `stop`. */
@@ -154,9 +150,23 @@ export class Opening {
     const started = openOperations(opened, sending.sender, this.#use)
     this.#parts = { ...opened, ...started }
     await joinNodes(opened, started.operations, this.#use)
+    if (this.#isBehind) this.#followClock()
     sending.start()
     await openMaintenance(opened, this.#use)
-    this.#parts = { ...this.parts, schedules: startSchedules(opened, started.operations, this.#use) }
+  }
+
+  /** Has the times of messages follow the wall clock: now, at the start of operations, or when the store commits again. */
+  #followClock(): void {
+    const operations = this.#parts?.operations ?? null
+    this.#isBehind = true
+    if (operations === null) return
+    operations.clockStepped().then(
+      () => (this.#isBehind = false),
+      (error: unknown) => {
+        rethrowUnlessUnavailable(error)
+        this.#use.clock.after(SECOND, () => this.#followClock())
+      },
+    )
   }
 
   /** Refuses new mail, waits up to `grace` for running deliveries and closes all parts. */
@@ -169,13 +179,15 @@ export class Opening {
 /** Parts that the steps of an opening use. */
 interface Use extends OpeningDeps {
   readonly closers: Closers
+  /** Called after each step of the wall clock. */
+  readonly stepped: () => void
 }
 
 async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use): Promise<OpenParts> {
   const { store, reader, membership, node } = queue
   const { clock, net, config, events, closers } = use
   const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
-  closers.addPart(watchClock({ clock, store, events }, step))
+  closers.addPart(watchClock({ clock, store, events, stepped: use.stepped }, step))
   const accessEntries = new AccessEntries({ store, reader, clock })
   await accessEntries.load()
   const relay = new Relay({
@@ -195,7 +207,7 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
   await outbox.start()
   closers.addPart(outbox)
   closers.add((grace) => relay.stop(grace))
-  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, schedules: null, moves: null }
+  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, moves: null }
 }
 
 /** Sends events to their subscribers, from `start` on. */
@@ -275,38 +287,6 @@ function schedulerOfNodes({ relay, store, reader, membership }: OpenParts, peers
     transfers: async () => ((await peers.ask('transfers')) as (readonly MessageId[])[]).flat(),
   }
   return sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder, others), membership)
-}
-
-/** Makes the runs of the [schedule.NAME] tables. */
-function startSchedules(
-  { relay, store, reader, node }: OpenParts,
-  operations: Operations,
-  { clock, net, config, events, queueDirectory, closers }: Use,
-): ScheduleRunner {
-  const schedules = openSchedules({
-    relay,
-    store,
-    reader,
-    clock,
-    net,
-    events,
-    operations: () => operations,
-    random: systemRandom,
-    node: config().node_name || config().myhostname,
-    isShared: node !== null,
-    backup: (run, action) =>
-      scheduledBackup(run, action, {
-        directory: queueDirectory,
-        clock: systemClock,
-        random: systemRandom,
-        runs: store.records.scheduleRuns,
-        copyTo: (path, stopping) => copyInThread({ directory: queueDirectory, path }, stopping),
-      }),
-    pause: eventLoopTurn,
-  })
-  schedules.start()
-  closers.addPart(schedules)
-  return schedules
 }
 
 function moveService(

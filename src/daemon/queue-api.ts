@@ -24,10 +24,7 @@ export interface QueueApiDeps {
   readonly parts: () => ApiParts | null
 }
 
-export type ApiParts = Pick<
-  OpenParts,
-  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'schedules' | 'accessEntries'
-> & {
+export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'accessEntries'> & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
 
@@ -63,10 +60,6 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
     attention: () => relay.status.attention(reader),
-    runSchedule: async (name, who) => {
-      if (parts.schedules === null) throw new StoreUnavailable(NOT_OPEN)
-      return parts.schedules.order(name, who)
-    },
     onEvents: (listener) => outbox.onPublished(listener),
   }
 }
@@ -101,7 +94,6 @@ export function queueApi(deps: QueueApiDeps): Api {
     draw: (key) => open().draw(key),
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
-    runSchedule: (name, who) => open().runSchedule(name, who),
     onEvents: (listener) => open().onEvents(listener),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })

@@ -66,6 +66,7 @@ const ACTIVITIES: Partial<Record<Stage, string>> = {
   greeting: 'receiving the initial server greeting',
   ehlo: 'performing the EHLO handshake',
   starttls: 'receiving the STARTTLS response',
+  handshake: 'performing the TLS handshake',
   auth: 'performing the AUTH handshake',
   mail: 'sending MAIL FROM',
   rcpt: 'sending RCPT TO',
@@ -171,11 +172,11 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       if (!policy.best) return deferred('4.4.6', `mail for ${policy.domain} loops back to myself`, 'ehlo')
       return hard({ status: '5.4.6', reason: `mail for ${policy.domain} loops back to myself`, stage: 'ehlo' }, policy)
     case 'tls':
-      return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'starttls')
+      return deferred('4.7.5', `Cannot start TLS with ${host}: ${failure.why}`, 'handshake')
     case 'certificate':
-      return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'starttls')
+      return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'handshake')
     case 'anchor':
-      return deferred('4.7.5', `Server certificate not verified: ${host}: its issuer is not trusted`, 'starttls')
+      return deferred('4.7.5', `Server certificate not verified: ${host}: its issuer is not trusted`, 'handshake')
     case 'dane':
       return deferred('4.7.5', failure.why, 'starttls')
     case 'sts-mismatch': {

@@ -55,7 +55,8 @@ function outcomeText({ delivery }: DomainFacts): string {
     case 'bounced':
       return `returned to its sender (${code}): ${reason}`
     case 'deferred': {
-      const mayBeClear = status.stage === 'starttls' && tls?.state === 'undecided' && tls.policy === 'none'
+      const mayBeClear =
+        (status.stage === 'starttls' || status.stage === 'handshake') && tls?.state === 'undecided' && tls.policy === 'none'
       const later = mayBeClear ? `; sent without TLS once it is older than ${span(settings.minimal_backoff_time)}` : ''
       return `deferred (${code}): ${reason}${later}`
     }

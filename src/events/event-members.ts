@@ -1,6 +1,6 @@
 /** Members of the data of events about messages and recipients, for programs, with the value of each. */
 import { failureClass, type FailureClass } from '../mail/failure-class.ts'
-import { queueIdOf, type MessageSummary } from '../mail/message.ts'
+import { releasedAt, queueIdOf, type MessageSummary } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { tlsFeature } from '../mail/tls-facts.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
@@ -96,7 +96,7 @@ export const ATTEMPT: Members<RecipientAttempt, AttemptMembers> = {
   destination: ({ request }) => request.destination,
   relay: ({ attempt }) => attempt.relay,
   connection_use: ({ result }) => result.connectionUse,
-  delay: ({ request, attempt }) => seconds(attempt.at - request.message.arrivedAt),
+  delay: ({ request, attempt }) => seconds(attempt.at - releasedAt(request.message)),
   delays: ({ attempt }) => attempt.delays.map(seconds),
   status: ({ attempt }) => attempt.status.status,
   class: ({ attempt }) => (attempt.outcome === 'delivered' ? null : failureClass(attempt.status).class),

@@ -1,6 +1,7 @@
 /** Envelope of an SMTP transaction: sender, recipients and DSN parameters (RFC 5321 §3.3, RFC 3461). */
 
 import { isInternational } from './address.ts'
+import type { NamedTimes } from './message-times.ts'
 
 /** NOTIFY: the notices that the sender requests. An absent NOTIFY means failure and delay (RFC 3461 §4.1). */
 export type Notify = 'never' | readonly ('success' | 'failure' | 'delay')[]
@@ -36,7 +37,7 @@ export const orcptOf = (address: string): string => `${isInternational(address) 
 /** Sender shown in listings. The null sender is shown as in Postfix (`empty_address_recipient`). */
 export const shownSender = (sender: string): string => (sender === '' ? 'MAILER-DAEMON' : sender)
 
-export interface Envelope {
+export interface Envelope extends NamedTimes {
   /** Reverse-path without brackets; empty for the null reverse-path `<>`. */
   readonly sender: string
   readonly recipients: readonly EnvelopeRecipient[]

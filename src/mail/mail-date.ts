@@ -83,6 +83,13 @@ function dayOf(year: number, month: number, day: number): number {
   return era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468
 }
 
+/** Begin of a day in UTC; undefined for a date that does not exist. */
+export function midnightOf({ year, month, day }: Pick<CivilTime, 'year' | 'month' | 'day'>): WallTime | undefined {
+  const number = dayOf(year, month, day)
+  const date = dateOf(number)
+  return date.year === year && date.month === month && date.day === day ? number * DAY : undefined
+}
+
 /** Offsets from UTC in minutes by obsolete zone name (RFC 5322 §4.3). Other names mean UTC. */
 const ZONES: Readonly<Record<string, number>> = { EDT: -240, EST: -300, CDT: -300, CST: -360, MDT: -360, MST: -420, PDT: -420, PST: -480 }
 

@@ -1,6 +1,7 @@
 /** Messages in the queue, their recipients, and the states of a recipient. */
 import type { QueueTime } from '../system/clock.ts'
 import type { EnvelopeRecipient, Notify, Ret } from './envelope.ts'
+import type { MessageTimes } from './message-times.ts'
 import { formatQueueId } from './queue-id.ts'
 import type { DeliveryStatus } from './smtp-reply.ts'
 
@@ -31,7 +32,7 @@ export const LOOPING: DestinationName = 'looping:'
 export const isOfAliases = (destination: DestinationName): boolean => destination === EXPANDED || destination === LOOPING
 
 /** Properties of a message that do not change while it is queued. */
-export interface Message {
+export interface Message extends MessageTimes {
   readonly id: MessageId
   /** Start of the lifetime and of the retry schedule. A requeue resets it. */
   readonly createdAt: QueueTime
@@ -53,9 +54,21 @@ export interface Message {
   readonly messageId?: string | undefined
   /** Client from which the message came: `mx.example[192.0.2.1]`; absent for mail of this machine. */
   readonly client?: string | undefined
-  /** User name of the client's login. */
+  /** User name of the client's login, or name of the access token with which it was submitted: who may change or cancel the message. */
   readonly saslUsername?: string | undefined
 }
+
+/** Time from which the ages of a message are counted: delays, delay warnings. */
+export const releasedAt = ({ arrivedAt, notBefore }: Pick<Message, 'arrivedAt' | 'notBefore'>): QueueTime =>
+  notBefore === undefined ? arrivedAt : Math.max(arrivedAt, notBefore)
+
+/** Time from which the lifetime and the retry schedule of a message are counted. */
+export const startOf = ({ createdAt, notBefore }: Pick<Message, 'createdAt' | 'notBefore'>): QueueTime =>
+  notBefore === undefined ? createdAt : Math.max(createdAt, notBefore)
+
+/** End of the lifetime of a recipient, at the latest at the time that the client named. */
+export const expiryOf = (message: Pick<Message, 'createdAt' | 'notBefore' | 'expires'>, lifetime: number): QueueTime =>
+  Math.min(startOf(message) + lifetime, message.expires ?? Infinity)
 
 /** A message without the members that only transport and notices need, for listings and the log. */
 export type MessageSummary = Omit<Message, 'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername'>
@@ -130,8 +143,8 @@ export interface Recipient extends EnvelopeRecipient, Progress {
 /** Placement of a message, which applies to all its recipients. */
 export type Placement = 'queued' | 'hold' | 'corrupt' | 'trash'
 
-/** Postfix's queue names: `active` is in delivery, `incoming` was never attempted, `deferred` is other mail not on hold or corrupt. */
-export const QUEUE_NAMES = ['incoming', 'active', 'deferred', 'hold', 'corrupt'] as const
+/** Postfix's queue names: `active` is in delivery, `incoming` was never attempted, `deferred` is other mail not on hold or corrupt. `scheduled` waits for the time that its client named. */
+export const QUEUE_NAMES = ['incoming', 'active', 'deferred', 'scheduled', 'hold', 'corrupt'] as const
 export type QueueName = (typeof QUEUE_NAMES)[number]
 
 /** Identifies one opening of the queue by one process. Each opening has a higher number. */

@@ -17,11 +17,13 @@ export type Stage =
   | 'greeting'
   | 'ehlo'
   | 'starttls'
+  | 'handshake' // TLS, and the certificate of the host
   | 'auth'
   | 'mail'
   | 'rcpt'
   | 'data'
   | 'body'
+  | 'cancel' // none: the submitter has cancelled the message
   | 'end-of-data'
   | 'queue' // decided by the queue itself: expiry, operator
 

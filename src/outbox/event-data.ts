@@ -6,7 +6,7 @@ import type { EventType, TypedEvent } from '../events/event-types.ts'
 import { keptData } from '../events/event-values.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import { PUBLISHED_KINDS, type EventData } from '../events/published-kinds.ts'
-import type { DeliveryRequest, LeasedRecipient, RecipientId } from '../mail/message.ts'
+import { releasedAt, type DeliveryRequest, type LeasedRecipient, type RecipientId } from '../mail/message.ts'
 import type { Settled, Settlement } from '../store/queue-store.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -115,5 +115,5 @@ function outcomeOf({ request, settlement, result, wall }: Outcome, recipient: Le
 /** Stands for the attempt of a recipient that expired without one. */
 function unmade(at: QueueTime, { message }: DeliveryRequest, { last }: Settled) {
   const status = last ?? { status: '4.4.7', reason: '', stage: 'queue' as const }
-  return { at, relay: null, outcome: 'expired' as const, status, delays: [Math.max(0, at - message.arrivedAt), 0, 0, 0] as const }
+  return { at, relay: null, outcome: 'expired' as const, status, delays: [Math.max(0, at - releasedAt(message)), 0, 0, 0] as const }
 }

@@ -59,7 +59,7 @@ function seconds(at: WallTime | null): string {
   return `${whole}${FRACTIONS[at - whole * 1000]}`
 }
 
-function recipientJson(recipient: ListedRecipient, next: string, records: DestinationRecords): string {
+function recipientJson(recipient: ListedRecipient, next: string, records: DestinationRecords, isScheduled: boolean): string {
   const { state, last, node, orcpt } = recipient
   const original = orcpt === undefined ? null : differingOrcpt(recipient)
   const reason = delayReason(recipient, records)
@@ -68,12 +68,13 @@ function recipientJson(recipient: ListedRecipient, next: string, records: Destin
   const status = last === null ? ',"last_status":null' : statusMember(last.status)
   const end = node === undefined ? '}' : `,"leased_by":"${escaped(node)}"}`
   const where = `${first}${escaped(recipient.address)}${why}${escaped(recipient.destination)}`
-  return `${where}${stateMember(state)}${recipient.attempts},"next_attempt_time":${next}${status}${end}`
+  return `${where}${stateMember(isScheduled && state === 'waiting' ? 'scheduled' : state)}${recipient.attempts},"next_attempt_time":${next}${status}${end}`
 }
 
 /** A message as a line of JSON. */
 function messageLine(listing: ListedMessage, records: DestinationRecords, wall: WallView): string {
   const { message, queue, forcedExpire, recipients: listed } = listing
+  const isScheduled = queue === 'scheduled'
   let recipients = ''
   let attempts = 0
   let expiry: QueueTime | null = null
@@ -82,7 +83,7 @@ function messageLine(listing: ListedMessage, records: DestinationRecords, wall: 
   for (const recipient of listed) {
     const next = nextAttemptAt(recipient, queue, records)
     const nextText = seconds(wall.orNull(next))
-    const json = recipientJson(recipient, nextText, records)
+    const json = recipientJson(recipient, nextText, records, isScheduled)
     recipients = recipients === '' ? json : `${recipients},${json}`
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
@@ -91,9 +92,15 @@ function messageLine(listing: ListedMessage, records: DestinationRecords, wall: 
     earliestText = nextText
   }
   const expires = forcedExpire ? ',"forced_expire":true,"sender":"' : ',"forced_expire":false,"sender":"'
-  const head = `${queueMember(queue)}${queueIdOf(message)}","arrival_time":${Math.floor(wall.seconds(message.arrivedAt))},"message_size":${message.size}`
+  const head = `${queueMember(isScheduled ? 'deferred' : queue)}${queueIdOf(message)}","arrival_time":${Math.floor(wall.seconds(message.arrivedAt))},"message_size":${message.size}`
   const sent = `${head}${expires}${escaped(shownSender(message.sender))}","recipients":[`
-  return `${sent}${recipients}],"expire_time":${seconds(wall.orNull(expiry))},"attempts":${attempts},"next_attempt_time":${earliestText}}\n`
+  return `${sent}${recipients}],"expire_time":${seconds(wall.orNull(expiry))},"attempts":${attempts},"next_attempt_time":${earliestText}${timesOf(message, wall)}}\n`
+}
+
+/** The times that the client has named; empty for most mail. */
+function timesOf({ notBefore, scheduled, expires }: ListedMessage['message'], wall: WallView): string {
+  const from = notBefore === undefined ? '' : `,"not_before":${seconds(wall.of(notBefore))}${scheduled === true ? ',"scheduled":true' : ''}`
+  return expires === undefined ? from : `${from},"expires":${seconds(wall.of(expires))}`
 }
 
 /** In characters. V8 takes several times as long to encode a text that does not fit into its young generation. */

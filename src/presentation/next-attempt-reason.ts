@@ -2,7 +2,9 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
+import { formatInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
+import type { WallView } from '../system/wall-view.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { Recipient } from '../mail/message.ts'
@@ -17,6 +19,7 @@ interface RuleFacts {
   /** Time of the next attempt; null when an operator must act first. */
   readonly next: QueueTime | null
   readonly policies: DestinationPolicies
+  readonly wall: WallView
 }
 
 /** The rule that determined the time of the next attempt; null for a recipient in a final state. */
@@ -30,11 +33,24 @@ export function ruleFor(facts: RuleFacts): string | null {
       return 'no attempts while the message is on hold, corrupt or in the trash'
     case 'resume':
       return 'no attempts while the destination is suspended'
+    case 'schedule':
+      return namedTime(facts)
     case 'due-time':
     case 'probe':
     case 'delivery':
       return scheduledBy(facts)
   }
+}
+
+const REQUESTS = { for: 'a time from the acceptance', until: 'a time of day' } as const
+
+/** The rule for a message whose client has named the time of its first attempt. */
+function namedTime({ story: { message }, wall }: RuleFacts): string {
+  const at = formatInstant(wall.of(message.notBefore ?? message.createdAt))
+    .replace('T', ' ')
+    .replace('Z', ' UTC')
+  const asked = message.holdRequest?.startsWith('until;') === true ? REQUESTS.until : REQUESTS.for
+  return `scheduled for ${at} by the client, which named ${asked} (HOLDFOR, HOLDUNTIL, not_before)`
 }
 
 /** The rule for a recipient whose next attempt is scheduled. */
@@ -47,6 +63,8 @@ function scheduledBy({ recipient, story, waits, next, policies }: RuleFacts): st
   // The due time is in the past or before the probe, so the destination determines the time.
   if (waits === 'probe' && next !== recipient.dueAt)
     return `due, but the destination is dead and probed at doubling intervals; ${limits}${source}`
+  if (story.message.expires !== undefined && recipient.dueAt >= story.message.expires)
+    return 'last attempt, at the time at which the client gives the message up (expires)'
   if (recipient.dueAt >= recipient.expiresAt)
     return `last attempt, at the end of ${lifetime} = ${formatDuration(values[lifetime])}${source}`
   if (recipient.steps === 0) return 'first attempt of new mail, at once'
@@ -65,6 +83,8 @@ export function remedyFor(waits: WaitsFor, queueId: string, record: DestinationR
   switch (waits) {
     case 'due-time':
       return `to try now: deferd queue flush ${queueId}`
+    case 'schedule':
+      return `to send now: deferd queue release ${queueId}`
     case 'probe':
       return `waits until a probe of ${record?.name ?? 'the destination'} succeeds; to try now: deferd queue flush ${queueId}`
     case 'resume':

@@ -13,7 +13,7 @@ export type DestinationRecords = ReadonlyMap<DestinationName, DestinationRecord>
 export const recordsByName = (records: readonly DestinationRecord[]): DestinationRecords =>
   new Map(records.map((record) => [record.name, record]))
 
-export type WaitsFor = 'due-time' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
+export type WaitsFor = 'due-time' | 'schedule' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
 
 /** The event for which the recipient waits. */
 export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): WaitsFor {
@@ -22,6 +22,7 @@ export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queu
   if (queue === 'hold') return 'release'
   if (queue === 'corrupt') return 'inspection'
   if (queue === 'trash') return 'restore'
+  if (queue === 'scheduled') return 'schedule'
   const record = records.get(recipient.destination)
   if (record !== undefined && record.suspension !== null) return 'resume'
   return record !== undefined && record.deadUntil !== null ? 'probe' : 'due-time'
@@ -30,7 +31,7 @@ export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queu
 /** Time of the next attempt; null when an operator must act first, and when there is none. */
 export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): QueueTime | null {
   const waiting = waitsFor(recipient, queue, records)
-  if (waiting === 'due-time' || waiting === 'delivery') return recipient.dueAt
+  if (waiting === 'due-time' || waiting === 'schedule' || waiting === 'delivery') return recipient.dueAt
   const resumedAt = waiting === 'resume' ? (records.get(recipient.destination)?.suspension?.until ?? null) : null
   if (resumedAt !== null) return Math.max(recipient.dueAt, resumedAt)
   if (waiting === 'probe') return Math.max(recipient.dueAt, records.get(recipient.destination)?.deadUntil ?? 0)

@@ -2,10 +2,11 @@
  * The state of the queue now: rates, queues, the largest destinations, and what needs attention. It is made at most once a second, from
  * memory; parts that are read from the store are read again in the background.
  */
+import type { ListedMessage } from '../store/queue-reader.ts'
 import { wholeTime } from '../resources/members.ts'
 import { attentionJson, statusJson, type NowJson } from '../resources/status-json.ts'
 import { jsonLine } from '../presentation/text.ts'
-import { queueIdOf } from '../mail/message.ts'
+import { QUEUE_NAMES, queueIdOf } from '../mail/message.ts'
 import { readStored, statusOf, type StoredStatus } from '../queue/queue-status.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
@@ -23,11 +24,20 @@ const STORED_AGE: Duration = seconds(5)
 
 interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'attention'> {}
 
+/** The oldest message that is not scheduled. */
+async function oldestOf({ reader }: QueueView): Promise<ListedMessage | undefined> {
+  const [first] = await reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
+  if (first?.queue !== 'scheduled') return first
+  const others = QUEUE_NAMES.filter((queue) => queue !== 'scheduled')
+  const found = await Promise.all(others.map((queue) => reader.list({ ...ANY_MESSAGE, queue }, { after: 0, limit: 1 })))
+  return found.flat().toSorted((a, b) => a.message.id - b.message.id)[0]
+}
+
 async function read(view: QueueView): Promise<Stored> {
   const { waiting } = await view.tally(0)
   const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
-  const stored = await readStored({ reader: view.reader, clock: view.clock, schedules: view.loaded().config.schedule }, counted)
-  const [oldest] = await view.reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
+  const stored = await readStored(view.reader, view.clock.now(), counted)
+  const oldest = await oldestOf(view)
   return {
     ...stored,
     attention: attentionJson(await view.attention(), view.clock.wall),
@@ -62,7 +72,6 @@ function seen(now: NowJson, visible: Visible): NowJson {
     oldest: null,
     subscriptions: [],
     oauth: [],
-    schedules: [],
     attention: [],
     ages: null,
     closed_destinations: now.closed_destinations.filter(isShown),

@@ -13,7 +13,7 @@ import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRe
 import { carryOut, endsAttempts, type RoundDeps } from './operation-rounds.ts'
 import { operationText } from './operation-words.ts'
 import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
-import { selectedRounds, type RoundsOf } from './selected-messages.ts'
+import { passedOver, selectedRounds, type RoundsOf } from './selected-messages.ts'
 
 export interface JobDeps extends RoundDeps {
   /** Times for which operations can be undone. */
@@ -161,7 +161,9 @@ export class OperationJobs {
     }
     // The transfers that earlier rounds have met may have ended.
     if (rounds > 1 && inTransfer.length > 0) ({ inTransfer } = await scheduler.takeBack(inTransfer, { rests: false }))
-    return { matched, changed, inTransfer: inTransfer.length, unknown }
+    const summary = { matched, changed, inTransfer: inTransfer.length, unknown }
+    const scheduled = job.operation === 'flush' ? await passedOver(this.#deps, { ...job, through }) : 0
+    return scheduled === 0 ? summary : { ...summary, scheduled }
   }
 
   /** The error of an operation that was ended by another call. */

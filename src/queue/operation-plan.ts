@@ -18,7 +18,7 @@ const EXAMPLES = 20
 const SLICE = 16_000
 
 /** Queues whose messages an operation changes unless it names others. */
-const ORDINARY: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold']
+const ORDINARY: readonly QueueName[] = ['incoming', 'active', 'deferred', 'scheduled', 'hold']
 
 /** Many more messages are selected than the operator was shown (EX_TEMPFAIL). */
 export class PlanOutdated extends Error {

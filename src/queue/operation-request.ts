@@ -64,6 +64,8 @@ export interface OperationSummary {
   readonly inTransfer: number
   /** Ids found neither in the queue nor in the trash. */
   readonly unknown: readonly string[]
+  /** Number of scheduled messages that a flush has passed over; absent for none. */
+  readonly scheduled?: number | undefined
 }
 
 /** Result of an undo. */
@@ -76,7 +78,7 @@ export interface UndoSummary extends OperationSummary {
 export type Cancellation = 'cancelled' | 'ended' | 'unknown'
 
 /** Progress of an operation, after each round. */
-export interface Progress extends Omit<OperationSummary, 'inTransfer'> {
+export interface Progress extends Omit<OperationSummary, 'inTransfer' | 'scheduled'> {
   /**
    * Queue ids of the messages that this round changed, or of those selected in a dry run. A requeued message has its former id
    * here.

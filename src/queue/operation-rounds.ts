@@ -1,6 +1,6 @@
 /** Carries out the rounds of an operation, each of which is one commit, and tells the scheduler and the log about the changed messages. */
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import { queueIdOf, type DestinationName, type MessageId } from '../mail/message.ts'
+import { expiryOf, queueIdOf, type DestinationName, type MessageId } from '../mail/message.ts'
 import type { OperationRound } from '../store/audit-log.ts'
 import type { LiveDestination, Suspension } from '../store/destination-status.ts'
 import type { ListedMessage, QueueReader } from '../store/queue-reader.ts'
@@ -12,12 +12,13 @@ import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { BulkOperation, OperationName } from './operation-request.ts'
+import { rescheduled } from './rescheduling.ts'
 import type { SelectedMessage } from './selected-messages.ts'
 
 /** Effects on the scheduler. */
 export interface SchedulerControl {
-  /** Schedules the mail of these destinations. With `revive`, dead destinations are opened. */
-  workAdded(due: readonly DestinationDue[], options: { readonly revive: boolean }): void
+  /** Schedules the mail of these destinations. With `revive`, dead destinations are opened; `scheduled` is the time of a scheduled message. */
+  workAdded(due: readonly DestinationDue[], options: { readonly revive: boolean; readonly scheduled?: QueueTime | undefined }): void
   suspend(name: DestinationName, suspension: Suspension): Promise<void>
   resume(name: DestinationName, by: string): Promise<void>
   /**
@@ -157,16 +158,18 @@ async function commit(
   if (results === null) return null
   const woken = new Map<DestinationName, QueueTime>()
   const changed: SelectedMessage[] = []
-  for (const [n, { message, happened }] of steps.entries()) {
+  let scheduled: QueueTime | undefined
+  for (const [n, { message, operation, happened }] of steps.entries()) {
     const result = results[n]
     if (result?.changed !== true) continue
     changed.push(message)
+    if (operation.kind === 'reschedule') scheduled = Math.min(operation.notBefore, scheduled ?? Infinity)
     for (const event of happened) events.emit(event)
     for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
   }
   if (woken.size > 0) {
     const due = [...woken].map(([destination, dueAt]) => ({ destination, dueAt }))
-    scheduler.workAdded(due, { revive: work.operation === 'flush' })
+    scheduler.workAdded(due, { revive: work.operation === 'flush', scheduled })
   }
   return changed
 }
@@ -186,7 +189,17 @@ async function stepsOf(
   const now = deps.clock.now()
   if (kind === 'requeue') return (await Promise.all(messages.map((message) => requeueing(deps, message, { now, through })))).flat()
   const operation: Operation = kind === 'delete' ? { kind, now, purge } : kind === 'flush' ? { kind, now } : { kind }
-  return messages.map((message) => ({ message, operation }))
+  if (kind !== 'release') return messages.map((message) => ({ message, operation }))
+  const steps = messages.map(async (message) => (message.queue === 'scheduled' ? releasing(deps, message, now) : [{ message, operation }]))
+  return (await Promise.all(steps)).flat()
+}
+
+/** Step that makes a scheduled message due now, as a list: empty when the message has left the queue. */
+async function releasing({ reader, policies }: RoundDeps, message: SelectedMessage, now: QueueTime): Promise<readonly Step[]> {
+  const [listed] = await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
+  return listed === undefined
+    ? []
+    : [{ message, operation: rescheduled(listed, { notBefore: now, expires: listed.message.expires }, { now, policies: policies() }) }]
 }
 
 /** Step that requeues a message, as a list: empty when the message has left the queue. */
@@ -198,7 +211,18 @@ async function requeueing(
   const [requeued] = await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
   if (requeued === undefined) return []
   const newId = await idAbove(store, through)
-  return [{ message, requeued, operation: { kind: 'requeue', now, newId, expiresAt: now + lifetime(policies(), requeued) } }]
+  return [
+    {
+      message,
+      requeued,
+      operation: {
+        kind: 'requeue',
+        now,
+        newId,
+        expiresAt: expiryOf({ ...requeued.message, createdAt: now }, lifetime(policies(), requeued)),
+      },
+    },
+  ]
 }
 
 /**

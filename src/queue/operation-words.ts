@@ -19,12 +19,12 @@ import type { OperationName, OperationRequest } from './operation-request.ts'
 /** Maximum number of ids in a text. */
 const NAMED = 20
 
-const LIVE: readonly QueueName[] = ['incoming', 'active', 'deferred', 'hold']
+const LIVE: readonly QueueName[] = ['incoming', 'active', 'deferred', 'scheduled', 'hold']
 
 /** Queues whose messages an operation can change without naming a queue. */
 const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
   flush: ['deferred'],
-  hold: ['incoming', 'active', 'deferred'],
+  hold: ['incoming', 'active', 'deferred', 'scheduled'],
   release: ['hold'],
   requeue: LIVE,
   expire: LIVE,

@@ -11,7 +11,8 @@ import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
 import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
-import { selectedRounds } from './selected-messages.ts'
+import { followWallClock } from './wall-clock-step.ts'
+import { passedOver, selectedRounds } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
 export interface SuspensionRequest {
@@ -60,6 +61,11 @@ export class Operations {
     await this.#audit(who, 'resume', shellWord(name), 1)
   }
 
+  /** Computes the times of messages anew that clients have named as instants, after the wall clock was set. */
+  clockStepped(): Promise<void> {
+    return followWallClock(this.#deps)
+  }
+
   /** Destinations in the scheduler's memory. */
   destinations(): readonly LiveDestination[] {
     return this.#deps.scheduler.snapshot()
@@ -80,6 +86,7 @@ export class Operations {
       inTransfer += round.filter(({ id }) => transfers.has(id)).length
       progress({ matched, changed: 0, unknown, ids: round.map(queueIdOf) })
     }
-    return { matched, changed: 0, inTransfer, unknown }
+    const scheduled = request.operation === 'flush' ? await passedOver(this.#deps, { ...request, through }) : 0
+    return { matched, changed: 0, inTransfer, unknown, ...(scheduled === 0 ? {} : { scheduled }) }
   }
 }

@@ -274,7 +274,13 @@ function laterBy(offset: Duration, moved: MovedMessage): MovedMessage {
   const { message, deletedAt, warnAt, recipients, attempts } = moved
   return {
     ...moved,
-    message: { ...message, createdAt: message.createdAt + offset, arrivedAt: message.arrivedAt + offset },
+    message: {
+      ...message,
+      createdAt: message.createdAt + offset,
+      arrivedAt: message.arrivedAt + offset,
+      ...(message.notBefore === undefined ? {} : { notBefore: message.notBefore + offset }),
+      ...(message.expires === undefined ? {} : { expires: message.expires + offset }),
+    },
     deletedAt: later(deletedAt),
     warnAt: later(warnAt),
     recipients: recipients.map((one) => ({

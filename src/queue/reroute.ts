@@ -11,7 +11,7 @@ import type { DestinationDue, Move, QueueStore } from '../store/queue-store.ts'
 export interface RerouteDeps {
   readonly store: QueueStore
   readonly reader: QueueReader
-  readonly routeOf: (address: string, message: Pick<Message, 'createdAt' | 'sender'>) => Omit<Move, 'recipient'>
+  readonly routeOf: (address: string, message: Pick<Message, 'createdAt' | 'sender' | 'notBefore' | 'expires'>) => Omit<Move, 'recipient'>
   readonly woken: (due: readonly DestinationDue[], options: { readonly expiresAt: QueueTime }) => void
   /** True for destinations whose mail this process routes: all of them in a queue with one owner. */
   readonly routes: (destination: DestinationName) => boolean

@@ -22,13 +22,16 @@ const DEFAULT_QUEUE: Readonly<Record<OperationName, QueueFilter['queue']>> = {
 }
 
 /** Identifies a selected message. */
-export type SelectedMessage = Pick<Message, 'id' | 'createdAt'>
+export type SelectedMessage = Pick<Message, 'id' | 'createdAt'> & {
+  /** Absent for a message that an earlier operation has placed. */
+  readonly queue?: FoundMessage['queue']
+}
 
 /** A selection, or the messages that an earlier operation has placed. */
 export type RoundsOf = Selection | { readonly kind: 'placed'; readonly by: AuditId }
 
 export interface SelectionDeps {
-  readonly reader: Pick<QueueReader, 'find' | 'named' | 'placedBy'>
+  readonly reader: Pick<QueueReader, 'find' | 'named' | 'placedBy' | 'survey'>
 }
 
 export type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
@@ -114,4 +117,23 @@ async function* matching(
     next = isLast ? null : find(page.at(-1)?.id ?? through, left)
     yield found
   }
+}
+
+/** Number of ids that one slice of a count covers. */
+const SLICE = 16_000
+
+/** Number of scheduled messages that a flush passes over: those that are named, or that its filter selects but for their queue. */
+export async function passedOver({ reader }: SelectionDeps, { selection, through }: MessageSelection): Promise<number> {
+  if (selection.kind === 'placed') return 0
+  if (selection.kind === 'ids') return (await reader.named(selection.ids)).filter((one) => one?.queue === 'scheduled').length
+  const { filter } = selection
+  if (filter.queue !== null) return 0
+  let count = 0
+  for (let after: MessageId | null = 0; after !== null;) {
+    const page = { after, through, size: SLICE, queues: null, destinations: false }
+    const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey({ ...filter, queue: 'scheduled' }, page)
+    count += slice.messages
+    after = slice.last
+  }
+  return count
 }

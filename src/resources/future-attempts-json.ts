@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { noticeDueFor } from '../bounce/notice.ts'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import { isLive, type Recipient } from '../mail/message.ts'
+import { releasedAt, startOf, isLive, type Recipient } from '../mail/message.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { QueueTime } from '../system/clock.ts'
@@ -46,20 +46,20 @@ function futureOf(recipient: Recipient, { story, records, policies, notices, dra
   const { settings, retry } = policies.for(recipient.destination)
   const ages = plannedAttempts({
     policy: retry,
-    lifetime: recipient.expiresAt - message.createdAt,
+    lifetime: recipient.expiresAt - startOf(message),
     jitter: settings.retry_jitter,
     draw: (what, step) => draw(`${what} ${message.id} ${recipient.destination} ${step}`),
     // An attempt that is due starts now, at the earliest.
-    from: { step: recipient.steps + 1, age: Math.max(next, now) - message.createdAt },
+    from: { step: recipient.steps + 1, age: Math.max(next, now) - startOf(message) },
   })
   const isWarned = noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: message.sender }, notices.rules) === 'delay'
   const warnings = notices.warningAges
     .slice(story.warnings)
-    .map((age) => message.arrivedAt + age)
+    .map((age) => releasedAt(message) + age)
     .filter((at) => isWarned && at > now && at < recipient.expiresAt)
   return {
     recipient: recipient.address,
-    attempts: ages.slice(0, MOST_ATTEMPTS).map((age) => wall.seconds(message.createdAt + age)),
+    attempts: ages.slice(0, MOST_ATTEMPTS).map((age) => wall.seconds(startOf(message) + age)),
     planned: ages.length,
     warnings: warnings.map((at) => wall.seconds(at)),
     expire_time: wall.seconds(recipient.expiresAt),

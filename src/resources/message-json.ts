@@ -18,7 +18,7 @@ const recipientShape = z.object({
   bounce_reason: z.string().optional(),
   delay_reason: z.string().optional(),
   destination: z.string().nullable(),
-  state: z.enum([...LIVE_STATES, ...FINAL_STATES]),
+  state: z.enum([...LIVE_STATES, ...FINAL_STATES, 'scheduled']),
   attempts: count,
   next_attempt_time: timeOrNull,
   last_status: textOrNull,
@@ -36,6 +36,9 @@ export const messageShape = z.object({
   expire_time: timeOrNull,
   attempts: count,
   next_attempt_time: timeOrNull,
+  not_before: time.optional().describe('time before which no delivery begins, when the client has named one'),
+  scheduled: z.literal(true).optional().describe('until that time has come'),
+  expires: time.optional().describe('time at which the client gives the message up, when it has named one'),
 })
 
 type Queue = MessageDetails['queue']
@@ -48,7 +51,11 @@ export interface MessageJson extends Json<typeof messageShape> {
 }
 
 /** Absent members are undefined instead of omitted, because long listings are faster with objects of one shape. */
-function recipientJson(recipient: ListedRecipient, nextTime: number | null, records: DestinationRecords): RecipientJson {
+function recipientJson(
+  recipient: ListedRecipient,
+  { nextTime, isScheduled }: { readonly nextTime: number | null; readonly isScheduled: boolean },
+  records: DestinationRecords,
+): RecipientJson {
   const reason = delayReason(recipient, records) ?? undefined
   const isBounced = recipient.state === 'bounced'
   return {
@@ -57,7 +64,7 @@ function recipientJson(recipient: ListedRecipient, nextTime: number | null, reco
     bounce_reason: isBounced ? reason : undefined,
     delay_reason: isBounced ? undefined : reason,
     destination: recipient.destination,
-    state: recipient.state,
+    state: isScheduled && recipient.state === 'waiting' ? 'scheduled' : recipient.state,
     attempts: recipient.attempts,
     next_attempt_time: nextTime,
     last_status: recipient.last?.status ?? null,
@@ -78,13 +85,13 @@ export function messageJson(
   let earliest: QueueTime | null = null
   for (const recipient of listed.recipients) {
     const at = nextAttemptAt(recipient, queue, records)
-    recipients.push(recipientJson(recipient, wall.secondsOrNull(at), records))
+    recipients.push(recipientJson(recipient, { nextTime: wall.secondsOrNull(at), isScheduled: queue === 'scheduled' }, records))
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
     if (at !== null) earliest = Math.min(earliest ?? at, at)
   }
   return {
-    queue_name: queue,
+    queue_name: queue === 'scheduled' ? 'deferred' : queue,
     queue_id: queueIdOf(message),
     arrival_time: wholeTime(message.arrivedAt, wall),
     message_size: message.size,
@@ -94,6 +101,9 @@ export function messageJson(
     expire_time: wall.secondsOrNull(expiry),
     attempts,
     next_attempt_time: wall.secondsOrNull(earliest),
+    not_before: message.notBefore === undefined ? undefined : wall.seconds(message.notBefore),
+    scheduled: message.scheduled === true ? true : undefined,
+    expires: message.expires === undefined ? undefined : wall.seconds(message.expires),
   }
 }
 

@@ -67,7 +67,7 @@ const attemptJson = (
 const storyMembers = {
   history: z.array(attemptShape),
   rule: textOrNull,
-  waits_for: z.enum(['due-time', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing']),
+  waits_for: z.enum(['due-time', 'schedule', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing']),
 }
 
 /** The members of `deferd queue show --json`, with those that only the API has. */
@@ -108,7 +108,9 @@ export function storyJson(facts: StoryFacts): StoryJson {
     ...messageJson(story, records, wall),
     history: story.history.map((attempt) => attemptJson(attempt, addresses.get(attempt.recipient) ?? '', wall)),
     rule:
-      first === undefined ? null : ruleFor({ recipient: first, story, waits, next: nextAttemptAt(first, story.queue, records), policies }),
+      first === undefined
+        ? null
+        : ruleFor({ recipient: first, story, waits, next: nextAttemptAt(first, story.queue, records), policies, wall }),
     waits_for: waits,
   }
 }

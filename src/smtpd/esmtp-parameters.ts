@@ -1,12 +1,14 @@
 /**
  * Parses the ESMTP parameters of MAIL and RCPT: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), and RET, ENVID,
- * NOTIFY and ORCPT (RFC 3461). Those of RFC 3461 may occur once; an unknown name is refused.
+ * NOTIFY and ORCPT (RFC 3461), HOLDFOR and HOLDUNTIL (RFC 4865). Those of RFC 3461 and RFC 4865 may occur once; an unknown name is refused.
  */
 import type { Envelope, EnvelopeRecipient, Notify } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
+import { parseInstant } from '../mail/message-times.ts'
+import { SECOND } from '../system/clock.ts'
 import { badParameter, DSN_DISABLED, unsupported } from './replies.ts'
 
-export interface MailParameters extends Pick<Envelope, 'ret' | 'envid' | 'smtputf8' | 'body'> {
+export interface MailParameters extends Pick<Envelope, 'ret' | 'envid' | 'smtputf8' | 'body' | 'release'> {
   /** Size in bytes as stated by the client; 0 without SIZE. */
   readonly size: number
 }
@@ -91,6 +93,17 @@ const MAIL: Readonly<Record<string, Reader<MailParameters>>> = {
     into.envid = envid
     return undefined
   },
+  HOLDFOR: (value, into) => {
+    if (into.release !== undefined || !/^[1-9]\d{0,8}$/.test(value ?? '')) return badParameter('Bad HOLDFOR parameter syntax')
+    into.release = { kind: 'span', span: Number(value) * SECOND }
+    return undefined
+  },
+  HOLDUNTIL: (value, into) => {
+    const at = parseInstant(value ?? '')
+    if (into.release !== undefined || at === undefined) return badParameter('Bad HOLDUNTIL parameter syntax')
+    into.release = { kind: 'instant', at }
+    return undefined
+  },
 }
 
 const RCPT: Readonly<Record<string, Reader<RecipientParameters>>> = {
@@ -121,19 +134,23 @@ function parseNotify(text: string): Notify | undefined {
 export interface ParameterRules {
   readonly withDsn: boolean
   readonly withUtf8: boolean
+  readonly withHold: boolean
 }
 
-const ALL: ParameterRules = { withDsn: true, withUtf8: true }
+const ALL: ParameterRules = { withDsn: true, withUtf8: true, withHold: true }
+
+const notSupported = () => 'unknown' as const
 
 const withoutDsn = (): SmtpReply => DSN_DISABLED
 
-const mailReaders = ({ withDsn, withUtf8 }: ParameterRules): typeof MAIL =>
-  withDsn && withUtf8
+const mailReaders = ({ withDsn, withUtf8, withHold }: ParameterRules): typeof MAIL =>
+  withDsn && withUtf8 && withHold
     ? MAIL
     : {
         ...MAIL,
         ...(withDsn ? {} : { RET: withoutDsn, ENVID: withoutDsn }),
-        ...(withUtf8 ? {} : { SMTPUTF8: () => 'unknown' as const }),
+        ...(withUtf8 ? {} : { SMTPUTF8: notSupported }),
+        ...(withHold ? {} : { HOLDFOR: notSupported, HOLDUNTIL: notSupported }),
       }
 
 export const parseMailParameters = (text: string, rules = ALL): Parsed<MailParameters> => readAll(text, mailReaders(rules), { size: 0 })

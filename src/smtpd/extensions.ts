@@ -1,18 +1,38 @@
 /** The extensions that a session announces in its reply to EHLO, in Postfix's order. */
 import type { Config } from '../config/options.ts'
+import { formatInstant } from '../mail/message-times.ts'
+import { SECOND, type WallTime } from '../system/clock.ts'
 import type { EhloKeyword } from '../config/values/values.ts'
 import { XCLIENT_KEYWORD, XFORWARD_KEYWORD } from './client-attributes.ts'
 
+/** An instant without the fraction, so that no client may ask for a later one. */
+const wholeSeconds = (at: WallTime): string => formatInstant(Math.floor(at / SECOND) * SECOND)
+
 export interface ExtensionFacts {
-  readonly settings: Pick<Config, 'message_size_limit' | 'disable_vrfy_command' | 'smtpd_discard_ehlo_keywords'>
+  readonly settings: Pick<
+    Config,
+    'message_size_limit' | 'disable_vrfy_command' | 'smtpd_discard_ehlo_keywords' | 'smtpd_future_release_limit'
+  >
   readonly offersTls: boolean
   readonly offersAuth: boolean
   readonly offersXclient: boolean
   readonly offersXforward: boolean
+  /** True for a client that may hold its mail back. */
+  readonly offersHold: boolean
+  readonly now: WallTime
 }
 
-export function announced({ settings, offersTls, offersAuth, offersXclient, offersXforward }: ExtensionFacts): readonly string[] {
+export function announced({
+  settings,
+  offersTls,
+  offersAuth,
+  offersXclient,
+  offersXforward,
+  offersHold,
+  now,
+}: ExtensionFacts): readonly string[] {
   const { message_size_limit: limit, disable_vrfy_command: withoutVrfy, smtpd_discard_ehlo_keywords: discarded } = settings
+  const { smtpd_future_release_limit: longest } = settings
   const lines: readonly (readonly [EhloKeyword, string, boolean])[] = [
     ['pipelining', 'PIPELINING', true],
     ['size', limit > 0 ? `SIZE ${limit}` : 'SIZE', true],
@@ -27,6 +47,7 @@ export function announced({ settings, offersTls, offersAuth, offersXclient, offe
     ['dsn', 'DSN', true],
     ['smtputf8', 'SMTPUTF8', true],
     ['chunking', 'CHUNKING', true],
+    ['futurerelease', `FUTURERELEASE ${Math.floor(longest / SECOND)} ${wholeSeconds(now + longest)}`, offersHold && longest > 0],
   ]
   return lines.filter(([keyword, , offered]) => offered && !discarded.includes(keyword)).map(([, line]) => line)
 }

@@ -46,6 +46,7 @@ export const CANNOT_FLUSH = reply(458, undefined, 'Unable to queue messages')
 export const ETRN_IN_TRANSACTION = reply(503, undefined, 'Error: MAIL transaction in progress')
 export const ETRN_SYNTAX = reply(500, undefined, 'Syntax: ETRN domain')
 export const BAD_ETRN_DOMAIN = reply(501, undefined, 'Error: invalid parameter syntax')
+export const HELD_NOTICE = reply(501, '5.5.4', 'Error: mail from <> is not held')
 export const SIZE_EXCEEDED = reply(552, '5.3.4', 'Message size exceeds fixed limit')
 
 /** Client text in a form suitable for a reply: ASCII, one line, limited length. */

@@ -190,6 +190,7 @@ function contextsOf(
       limits,
       refusal: (size) => intake.refusal(size),
       flushDomain,
+      clock,
       restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),
       hourly,
       nextInstance: () => `${startedAt}.${(++transactions).toString(36)}`,

@@ -5,6 +5,8 @@
 import type { Config } from '../config/options.ts'
 import type { EhloKeyword } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
+import { timeProblem, type NamedTime } from '../mail/message-times.ts'
+import { SECOND, type Clock } from '../system/clock.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { ClientName } from '../mail/client-name.ts'
@@ -46,6 +48,7 @@ export interface SessionContext extends PeerRules, RecipientRules {
   readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
   readonly hourly: HourlyLimits
+  readonly clock: Pick<Clock, 'now' | 'wall'>
   /** Returns the identity of a new transaction, for policy servers. */
   readonly nextInstance: () => string
 }
@@ -207,6 +210,8 @@ export class Session implements CommandHandler {
       offersAuth: mayLogIn && login === undefined,
       offersXclient: this.peer.mayXclient,
       offersXforward: this.peer.mayXforward,
+      offersHold: this.#identity.mayRelay || mayLogIn,
+      now: this.#context.clock.wall.now(),
     }
     return { reply, keywords: announced({ settings, ...offers }) }
   }
@@ -238,6 +243,8 @@ export class Session implements CommandHandler {
     const { sender: path, parameters } = parsed.value
     const { address: sender } = path
     const { message_size_limit: limit } = this.#context.settings
+    const unheld = parameters.release === undefined ? undefined : this.#holdRefusal(sender, parameters.release)
+    if (unheld !== undefined) return this.#refused('MAIL', unheld, { sender })
     if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
     const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
     const refusal = tooMany ?? this.#context.refusal(parameters.size)
@@ -369,8 +376,35 @@ export class Session implements CommandHandler {
     return this.#context.settings.smtpd_discard_ehlo_keywords.includes(keyword)
   }
 
+  /** True where HOLDFOR and HOLDUNTIL are parameters of MAIL. */
+  get #mayHold(): boolean {
+    return this.#context.settings.smtpd_future_release_limit > 0 && !this.#discards('futurerelease')
+  }
+
+  /** Reply to a request to hold a message that is not granted. */
+  #holdRefusal(sender: string, release: NamedTime): SmtpReply | undefined {
+    const { clock, settings } = this.#context
+    if (!this.#identity.mayRelay) return replies.NEEDS_AUTH
+    if (sender === '') return replies.HELD_NOTICE
+    const { smtpd_future_release_limit: limit } = settings
+    const name = release.kind === 'span' ? 'HOLDFOR' : 'HOLDUNTIL'
+    switch (timeProblem(release, { now: clock.now(), wall: clock.wall }, limit)) {
+      case 'too-far':
+        return replies.badParameter(`${name} is more than the limit of ${Math.floor(limit / SECOND)} seconds in the future`)
+      case 'past':
+        return replies.badParameter(`${name} is in the past`)
+      case null:
+        return undefined
+    }
+  }
+
   get #argumentRules(): ArgumentRules {
-    return { origin: this.#context.settings.myorigin, withDsn: !this.#discards('dsn'), withUtf8: !this.#discards('smtputf8') }
+    return {
+      origin: this.#context.settings.myorigin,
+      withDsn: !this.#discards('dsn'),
+      withUtf8: !this.#discards('smtputf8'),
+      withHold: this.#mayHold,
+    }
   }
 
   #recipient(transaction: Transaction, argument: string): Answer {

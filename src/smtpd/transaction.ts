@@ -30,10 +30,10 @@ export class Transaction {
   }
 
   get envelope(): Envelope {
-    const { ret, envid, smtputf8, body } = this.#parameters
+    const { ret, envid, smtputf8, body, release } = this.#parameters
     const copies = [...this.#copies].map((address): EnvelopeRecipient => ({ address, notify: 'never' }))
     const recipients = copies.length === 0 ? this.#recipients : [...this.#recipients, ...copies]
-    return { sender: this.sender, recipients, ret, envid, smtputf8, body }
+    return { sender: this.sender, recipients, ret, envid, smtputf8, body, release }
   }
 
   /** SIZE parameter of MAIL (RFC 1870), in bytes; 0 for none. */

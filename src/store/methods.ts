@@ -168,6 +168,7 @@ const OF_THE_STORE = {
       map: ([report], change) => [{ ...report, notices: report.notices.map((notice) => withContent(notice, change)) }],
     },
   },
+  endSchedules: { room: 'reserve', sending: 'alone', changes: (_, { ended }) => ended },
   destinationsDue: { room: 'neither', sending: 'read', changes: nothing },
   nextDeadlines: { room: 'neither', sending: 'read', changes: nothing },
   destinations: { room: 'neither', sending: 'read', changes: nothing },

@@ -255,11 +255,14 @@ export const freshRecord = (name: DestinationName): DestinationRecord => ({
 
 /** An operation on a whole message. */
 export type Operation =
-  /** Makes all recipients due now. The previous due time is kept, so that a failed attempt continues the previous schedule. */
+  /**
+   * Makes all recipients due now, unless the message is scheduled. The previous due time is kept, so that a failed attempt continues the previous
+   * schedule.
+   */
   | { readonly kind: 'flush'; readonly now: QueueTime }
   | { readonly kind: 'hold' }
   | { readonly kind: 'release' }
-  /** Moves the undelivered recipients to a new message that has the same arrival time and a schedule that starts again. */
+  /** Moves the undelivered recipients to a new message that has the same arrival time and a schedule that starts again, at its `notBefore` at the earliest. */
   | { readonly kind: 'requeue'; readonly now: QueueTime; readonly newId: MessageId; readonly expiresAt: QueueTime }
   /** Returns the message to the sender when it is next activated, without another delivery attempt. */
   | { readonly kind: 'expire' }
@@ -267,6 +270,22 @@ export type Operation =
   | { readonly kind: 'delete'; readonly now: QueueTime; readonly purge: boolean }
   /** Takes the message out of the trash. A message that was on hold when an operation deleted it is on hold again. */
   | { readonly kind: 'restore' }
+  /** Gives a scheduled message other times. Has no effect on other mail, and while a recipient is leased. */
+  | Rescheduling
+  /** Removes the recipients that are not in delivery, because the submitter cancels the message. */
+  | { readonly kind: 'cancel'; readonly now: QueueTime; readonly by: string }
+
+export interface Rescheduling extends Pick<Message, 'scheduled' | 'expires'> {
+  readonly kind: 'reschedule'
+  /** Absent when the request of the message stays. */
+  readonly holdRequest?: string | undefined
+  readonly notBefore: QueueTime
+  /** The end of the lifetime at each destination of the message. */
+  readonly expiries: readonly { readonly destination: DestinationName; readonly expiresAt: QueueTime }[]
+}
+
+/** Outcome of a recipient that its submitter has cancelled. */
+export const cancelledStatus = (by: string): DeliveryStatus => ({ status: '2.0.0', reason: `cancelled by ${by}`, stage: 'cancel' })
 
 /** Whether an operation applies to mail of a placement. Its recipients decide then whether it has an effect. */
 export function appliesAt(operation: Operation, placement: Placement): boolean {
@@ -280,14 +299,17 @@ export function appliesAt(operation: Operation, placement: Placement): boolean {
       return placement === 'trash'
     case 'expire':
     case 'requeue':
+    case 'cancel':
       return placement !== 'trash'
+    case 'reschedule':
+      return placement === 'queued' || placement === 'hold'
     case 'delete':
       return operation.purge || placement !== 'trash'
   }
 }
 
 /** False for an operation after which no destination has to be scheduled. */
-export const makesMailDue = ({ kind }: Operation): boolean => kind !== 'hold' && kind !== 'delete'
+export const makesMailDue = ({ kind }: Operation): boolean => kind !== 'hold' && kind !== 'delete' && kind !== 'cancel'
 
 /**
  * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
@@ -409,6 +431,11 @@ export interface QueueStore {
    */
   report(report: Report): Promise<{ readonly removed: boolean; readonly entered: boolean }>
 
+  /**
+   * Ends the state `scheduled` of the messages whose time has come, a slice of them. `next` is the earliest time of those that are left, null
+   * for none. On a shared queue, each node may do this for all mail.
+   */
+  endSchedules(now: QueueTime): Promise<{ readonly ended: readonly MessageId[]; readonly next: QueueTime | null }>
   /** Every destination with waiting mail, and its earliest due time. Costs one loose index scan. */
   destinationsDue(): Promise<readonly DestinationDue[]>
   /** The earliest expiry of a waiting recipient, and the earliest delay warning. */

@@ -48,7 +48,6 @@ export class QueueClock implements Clock {
   /** Time of the queue when the monotonic clock is 0. */
   #base: QueueTime
   #offset: Duration = 0
-  readonly #stepListeners = new Set<() => void>()
   /** Offset from the wall clock at the last `observe`. */
   #observed: Duration = 0
   #wall = new WallView(() => this.now())
@@ -132,14 +131,7 @@ export class QueueClock implements Clock {
     }
     const before = this.#observed
     this.#observed = this.#measuredOffset()
-    if (before !== this.#observed) for (const listener of this.#stepListeners) listener()
     return before - this.#observed
-  }
-
-  /** Adds a listener, called by `observe` after a step of the wall clock. Returns a function that removes it. */
-  onStep(listener: () => void): () => void {
-    this.#stepListeners.add(listener)
-    return () => void this.#stepListeners.delete(listener)
   }
 
   /** State from which another process can continue this clock. */

@@ -2,6 +2,7 @@
 import '../system/supported-node.ts'
 
 export { createWorld, type World } from './world.ts'
+export type { SubmitOptions } from './submission.ts'
 export type { WorldTransport } from './world-clients.ts'
 export type { ParameterValue } from '../config/relay-config.ts'
 export type { WorldConfig, WorldOptions } from './world-options.ts'

@@ -1,7 +1,7 @@
 /**
  * Matchers for expect() of vitest and jest. After `expect.extend(matchers)`, a test can state
  * `expect(world.recipient('ann@example.net')).toHaveBounced({ status: '5.1.1' })`. The message of a failing matcher contains the
- * timeline of the recipient.
+ * timeline of the recipient, and the seed of its world.
  */
 import { nearest } from '../config/values/problem.ts'
 import { Recipient } from './recipient.ts'
@@ -53,6 +53,7 @@ function matcher<Args extends readonly unknown[]>(find: (recipient: Recipient, .
         [
           `expected ${received.address} ${holds ? 'not ' : ''}${expected}, but ${found}`,
           ...(timeline.length > 0 ? timeline : ['  no message for it was accepted']),
+          `  seed ${received.seed}`,
         ].join('\n'),
     }
   }
@@ -60,7 +61,7 @@ function matcher<Args extends readonly unknown[]>(find: (recipient: Recipient, .
 
 const outcomes = (recipient: Recipient): string => {
   const last = recipient.attempts.at(-1)
-  return last === undefined ? 'it has no attempt' : `its last attempt was ${last.outcome} (${last.reply ?? last.reason})`
+  return last === undefined ? 'it has no attempt' : `its last attempt was ${last.outcome} ${last.status} (${last.reply ?? last.reason})`
 }
 
 const noticesSent = ({ notices }: Recipient): string =>

@@ -8,20 +8,24 @@ export interface RecipientRecord {
   readonly mailbox: Mailbox
   /** All addresses for which the relay has accepted mail, listed when it has accepted none for this address. */
   readonly known: readonly string[]
+  readonly seed: number
 }
 
 /** One recipient address as of the call to `world.recipient`. The matchers are applied to it. */
 export class Recipient {
   /** Address, its domain in lower case. */
   readonly address: string
+  /** Seed of the world, for messages of matchers. @internal */
+  readonly seed: number
   readonly #entries: readonly Entry[]
   readonly #mailbox: Mailbox
   /** All addresses for which the relay has accepted mail, to name them when this one has none. @internal */
   readonly known: readonly string[]
 
   /** @internal Use `world.recipient`. */
-  constructor(address: string, { entries, mailbox, known }: RecipientRecord) {
+  constructor(address: string, { entries, mailbox, known, seed }: RecipientRecord) {
     this.address = address
+    this.seed = seed
     this.known = known
     this.#entries = entries
     this.#mailbox = mailbox

@@ -56,6 +56,7 @@ import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
+import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
 import { toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
@@ -123,6 +124,8 @@ interface WorldDeps {
  * `advance`, in `settle` and in the methods that wait for the relay.
  */
 export class World implements AsyncDisposable {
+  /** Seed of all random numbers. */
+  readonly seed: number
   /** @internal */
   readonly clock: VirtualClock
   /** @internal */
@@ -154,6 +157,7 @@ export class World implements AsyncDisposable {
     const { options, script, dkimKeys } = deps
     this.#dkimKeys = dkimKeys
     const seed = options.seed ?? 1
+    this.seed = seed
     this.#authoritySeed = Buffer.from(`authority of seed ${seed}`)
     this.#authorityRules = script?.authority ?? []
     this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
@@ -181,8 +185,6 @@ export class World implements AsyncDisposable {
       events,
       freeSpace: () => this.#freeSpace,
       sendEvents: (one) => this.#sendEvents(one),
-      outside: (work) => this.#outsideWork(work),
-      directory: typeof options.store === 'object' ? options.store.directory : null,
       did: (what) => this.#did(what),
     })
   }
@@ -272,7 +274,7 @@ export class World implements AsyncDisposable {
     const by = toSignedDuration(time)
     this.#did(`set the clock by ${by} ms`, { by })
     this.clock.step(by)
-    this.#lives.life.clock.observe()
+    if (this.isUp) void this.#lives.operations().clockStepped()
   }
 
   /**
@@ -313,6 +315,13 @@ export class World implements AsyncDisposable {
     return this.#clients.transport()
   }
 
+  /** Queues a message without an SMTP client, and returns its queue id. */
+  async submit(options: SubmitOptions): Promise<string> {
+    this.#requireClock()
+    requireKnownOptions('submit', options, SUBMIT_OPTIONS)
+    return this.#driven(submitTo(this.#lives.relay, this.#lives.life.clock, options))
+  }
+
   /** Opens a TCP port on 127.0.0.1 that is connected to the relay, for clients in other processes. Port 0 selects a free port. */
   async openPort(port = 0): Promise<Endpoint> {
     this.#requireOpen()
@@ -324,7 +333,7 @@ export class World implements AsyncDisposable {
   /** Returns the history of an address so far. */
   recipient(address: string): Recipient {
     const name = normalizeAddress(address)
-    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), known: this.#log.addresses })
+    return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), known: this.#log.addresses, seed: this.seed })
   }
 
   /** Returns the attempts for an address, oldest first. */
@@ -371,15 +380,6 @@ export class World implements AsyncDisposable {
     const count = await this.#driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
     if (count === null) throw new TypeError(`there is no webhook ${name}`)
     return count
-  }
-
-  /** Does work of the relay that takes real time. Its failure is one of the relay, not of the test. */
-  async #outsideWork<T>(work: () => Promise<T>): Promise<T> {
-    const settled = await this.#outside.run(() => Promise.allSettled([work()]))
-    if (settled === 'failed') throw new Error('the work failed')
-    const [result] = settled.value
-    if (result.status === 'rejected') throw result.reason
-    return result.value
   }
 
   /** Sends events to the webhooks of the test. The webhooks of the configuration have no server in a world. */

@@ -3,10 +3,10 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
-import { scheduleRuns } from './schedule-runs.ts'
 import { refreshTokens, refreshTokensAcrossRestarts } from './shared-grants.ts'
 import { tlsReporting } from './tls-reports.ts'
 import { comingIn } from './enqueue.ts'
+import { timesOfMessages } from './times.ts'
 import { newestFirst } from './newest-first.ts'
 import { noticesDue } from './notices-due.ts'
 import { leases } from './leases.ts'
@@ -57,6 +57,7 @@ export function describeQueueStore(
     if (restartsOnly) return
     describe('events', () => outbox(subject))
     describe('enqueue', () => comingIn(subject))
+    describe('times of messages', () => timesOfMessages(subject))
     describe('leases', () => leases(subject))
     describe('settlements', () => outcomes(subject))
     describe('notices due', () => noticesDue(subject))
@@ -64,7 +65,6 @@ export function describeQueueStore(
     describe('audit log', () => auditing(subject))
     describe('reports about TLS', () => tlsReporting(subject))
     describe('refresh tokens', () => refreshTokens(subject))
-    describe('runs of schedules', () => scheduleRuns(subject))
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))

@@ -119,7 +119,13 @@ describe('the watch of the clock', () => {
         records.push(record)
       },
     }
-    return { machine, records, texts, store, start: (step: Duration) => watchClock({ clock, store, events }, step) }
+    return {
+      machine,
+      records,
+      texts,
+      store,
+      start: (step: Duration) => watchClock({ clock, store, events, stepped: () => undefined }, step),
+    }
   }
 
   test('keeps a record at the start, once a minute and at the end', async () => {

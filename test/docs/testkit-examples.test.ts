@@ -4,6 +4,7 @@
  * for CommonJS run in a project of that type, with the sources in the place of the package.
  */
 import * as assert from 'node:assert/strict'
+import * as crypto from 'node:crypto'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,6 +30,7 @@ const modules: Readonly<Record<string, object>> = {
   '@jest/globals': { ...vitest, jest: vitest.vi },
   'node:test': vitest,
   'node:assert/strict': assert,
+  'node:crypto': crypto,
 }
 
 const pages = ['docs/testkit.md', 'docs/testkit-oauth.md', 'docs/testkit-runners.md'].flatMap((page) =>

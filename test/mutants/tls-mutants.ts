@@ -55,8 +55,8 @@ export const TLS_MUTANTS: readonly SafetyMutant[] = [
   mutant(
     'mail is given up when a policy is not met',
     'classify.ts',
-    "      return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'starttls')",
-    "      return hard({ status: '5.7.5', reason: `Server certificate not verified: ${host}: ${failure.why}`, stage: 'starttls' }, policy)",
+    "      return deferred('4.7.5', `Server certificate not verified: ${host}: ${failure.why}`, 'handshake')",
+    "      return hard({ status: '5.7.5', reason: `Server certificate not verified: ${host}: ${failure.why}`, stage: 'handshake' }, policy)",
   ),
   mutant(
     'mail is given up when STARTTLS is not offered',

@@ -36,9 +36,9 @@ test.each<readonly [Partial<WordedOperation>, string]>([
   [{ selection: filtered({ queue: 'hold' }) }, '--queue=hold'],
   [{ selection: filtered({ queue: 'hold' }), queues: ['deferred'] }, "--queue=''"],
   // A limit that the operation has by itself is left out.
-  [{ queues: ['incoming', 'active', 'deferred', 'hold'] }, '--all'],
+  [{ queues: ['incoming', 'active', 'deferred', 'scheduled', 'hold'] }, '--all'],
   [{ operation: 'release', queues: ['hold'] }, '--all'],
-  [{ operation: 'hold', queues: ['incoming', 'active', 'deferred'] }, '--all'],
+  [{ operation: 'hold', queues: ['incoming', 'active', 'deferred', 'scheduled'] }, '--all'],
   [{ operation: 'restore', selection: filtered({ queue: 'trash' }) }, '--all'],
   [{ queues: ['deferred'] }, '--all --queue=deferred'],
   [{ queues: ['incoming', 'active'] }, '--all --queue=incoming,active'],

@@ -236,6 +236,9 @@ export class QueueModel {
         return
       case 'requeue':
         return this.#requeue(held, operation)
+      case 'reschedule':
+      case 'cancel':
+        throw new Error(`the simulation orders no ${operation.kind}`)
       case 'delete':
         return operation.purge ? this.#purge(held) : this.#discard(held)
     }

@@ -21,6 +21,7 @@ const context = {
   deadEnds: { refusalOf: () => undefined },
   restrictions: { isIdle: true, decide: () => Promise.reject(new Error('no restriction is configured')) },
   hourly: new HourlyLimits(new VirtualClock()),
+  clock: new VirtualClock(),
   nextInstance: () => 'x',
 }
 

@@ -16,7 +16,7 @@ import { countText, ProgressLine } from '../shell/progress.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../queue/operation-rounds.ts'
-import { grouped, maskControls, jsonLine, plural, transferText } from '../../presentation/text.ts'
+import { grouped, maskControls, jsonLine, passedOverText, plural, transferText } from '../../presentation/text.ts'
 import { listHeading, listRow } from '../render/list-row.ts'
 
 interface Verb {
@@ -33,7 +33,7 @@ const VERBS: readonly Verb[] = [
     summary: 'try messages now, also at dead destinations',
     past: 'flushed',
     doing: 'flushing',
-    note: 'A flushed attempt that fails does not change the retry schedule.',
+    note: 'A flushed attempt that fails does not change the retry schedule. Scheduled messages are passed over.',
   },
   {
     operation: 'hold',
@@ -44,10 +44,10 @@ const VERBS: readonly Verb[] = [
   },
   {
     operation: 'release',
-    summary: 'release messages from hold',
+    summary: 'release messages from hold, and send scheduled messages now',
     past: 'released',
     doing: 'releasing',
-    note: 'Messages keep their schedule; due recipients are tried at once.',
+    note: 'Messages keep their schedule; due recipients are tried at once. A scheduled message that is named, or selected with --queue scheduled, is sent now.',
   },
   {
     operation: 'requeue',
@@ -155,8 +155,13 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
-function outcomeOf({ operation, past }: Verb, { matched, changed, inTransfer }: OperationSummary, { dryRun }: Options): string {
-  const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : []
+function outcomeOf(
+  { operation, past }: Verb,
+  { matched, changed, inTransfer, scheduled = 0 }: OperationSummary,
+  { dryRun }: Options,
+): string {
+  const passed = scheduled === 0 ? [] : [passedOverText(scheduled)]
+  const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : passed
   if (dryRun === true) return [`${plural(matched, 'message')} would be ${past}`, ...stand, 'nothing was changed'].join('; ')
   return [`${plural(changed, 'message')} ${past}${matched > changed ? ` of ${grouped(matched)}` : ''}`, ...stand].join('; ')
 }

@@ -55,7 +55,7 @@ async function nodesOf(shell: Shell, config: Config): Promise<readonly NodeJson[
 async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   await withReader(shell, config, async ({ reader, clock }) => {
-    const status = await readStatus({ reader, clock, schedules: config.schedule }, await shell.liveStatus(config))
+    const status = await readStatus(reader, await shell.liveStatus(config), clock.now())
     await shell.stdout.write(print(shell, config, { status, nodes: await nodesOf(shell, config), clock }, json === true))
   })
 }
@@ -70,11 +70,7 @@ async function top(shell: Shell, { json, interval, count = Infinity }: TopOption
       const live = await shell.liveStatus(config)
       if (live === null)
         throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
-      const screen = {
-        status: await readStatus({ reader, clock, schedules: config.schedule }, live),
-        nodes: await nodesOf(shell, config),
-        clock,
-      }
+      const screen = { status: await readStatus(reader, live, clock.now()), nodes: await nodesOf(shell, config), clock }
       await shell.stdout.write(clear + print(shell, config, screen, json === true))
     }
   })

@@ -6,6 +6,7 @@ import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { loadShellConfig } from '../shell/config-options.ts'
 import { getopt } from './getopt.ts'
+import { passedOverText } from '../../presentation/text.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
@@ -18,7 +19,7 @@ import { recordsByName } from '../../presentation/recipient-status.ts'
 import type { QueueName } from '../../mail/message.ts'
 
 /** Queues in the order of Postfix's listing. The maildrop is listed before them. */
-const ORDER: readonly QueueName[] = ['active', 'incoming', 'deferred', 'hold']
+const ORDER: readonly QueueName[] = ['active', 'incoming', 'deferred', 'scheduled', 'hold']
 
 async function* everything(reader: QueueReader): AsyncGenerator<readonly ListedMessage[]> {
   for (const queue of ORDER) yield* pages(reader, { filter: { ...ANY_MESSAGE, queue } })
@@ -72,7 +73,7 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
 async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSelection): Promise<void> {
   const client = await shell.openQueueClient(config)
   try {
-    await client.perform({
+    const { scheduled = 0 } = await client.perform({
       operation: 'flush',
       selection,
       queues: null,
@@ -80,6 +81,7 @@ async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSel
       dryRun: false,
       who: shell.user,
     })
+    if (scheduled > 0) await shell.stderr.write(`postqueue: ${passedOverText(scheduled)}\n`)
   } finally {
     await client.close()
   }

@@ -21,7 +21,7 @@ interface Action {
   readonly summary: string
 }
 
-const LIVE: readonly QueueName[] = ['hold', 'incoming', 'active', 'deferred']
+const LIVE: readonly QueueName[] = ['hold', 'incoming', 'active', 'deferred', 'scheduled']
 
 const EXPIRE: Action = { operation: 'expire', queues: LIVE, logText: 'expired', summary: 'Force-expired' }
 const RELEASE: Action = { operation: 'release', queues: ['hold'], logText: 'released from hold', summary: 'Released from hold' }
@@ -30,7 +30,7 @@ const ACTIONS: Readonly<Record<string, readonly Action[]>> = {
   d: [{ operation: 'delete', queues: LIVE, logText: 'removed', summary: 'Deleted' }],
   e: [EXPIRE],
   f: [EXPIRE, RELEASE],
-  h: [{ operation: 'hold', queues: ['incoming', 'active', 'deferred'], logText: 'placed on hold', summary: 'Placed on hold' }],
+  h: [{ operation: 'hold', queues: ['incoming', 'active', 'deferred', 'scheduled'], logText: 'placed on hold', summary: 'Placed on hold' }],
   H: [RELEASE],
   r: [{ operation: 'requeue', queues: LIVE, logText: 'requeued', summary: 'Requeued' }],
 }
@@ -87,7 +87,9 @@ export async function postsuper(shell: Shell, args: readonly string[]): Promise<
       for (const action of ACTIONS[name] ?? []) changed.set(action.summary, changed.get(action.summary) ?? 0)
       for await (const selection of ACTIONS[name] === undefined ? [] : selections(shell, value)) {
         for (const action of ACTIONS[name] ?? []) {
-          const queues = action.queues.filter((queue) => operands.length === 0 || operands.includes(queue))
+          const queues = action.queues.filter(
+            (queue) => operands.length === 0 || operands.includes(queue === 'scheduled' ? 'deferred' : queue),
+          )
           const count = await act(shell, client, action, { selection, queues })
           changed.set(action.summary, (changed.get(action.summary) ?? 0) + count)
         }

@@ -8,6 +8,10 @@ import { isInternational } from '../../mail/address.ts'
 import { addressesIn } from '../../mail/address-list.ts'
 import type { Envelope, Notify } from '../../mail/envelope.ts'
 import { fieldsOf } from '../../mail/headers.ts'
+import { parseNamedTime, queueTimeOf, timeProblem, type NamedTime, type NamedTimes } from '../../mail/message-times.ts'
+import type { Duration } from '../../system/clock.ts'
+import { formatDuration } from '../../system/duration.ts'
+import { WallView } from '../../system/wall-view.ts'
 import { openNamed } from '../../rewriting/tables.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { getopt, type Parsed } from './getopt.ts'
@@ -118,7 +122,8 @@ async function send(shell: Shell, { config }: LoadedConfig, { options, operands 
   const origin = config.myorigin
   const addresses = recipientsOf(has(options, 't') ? [...operands, ...recipientFields(fields)] : operands, operands, origin)
   const sender = senderOf(valueOf(options, 'f', 'r') ?? shell.login, origin)
-  const envelope = await envelopeOf(shell, options, sender, addresses)
+  const times = timesOf(shell, options, { sender, limit: config.smtpd_future_release_limit })
+  const envelope = { ...(await envelopeOf(shell, options, sender, addresses)), ...times }
   const header = fields.some(({ name }) => name === 'from') || has(options, 'G') ? '' : missingFrom(shell, options, sender)
   // The empty line that a message without a header lacks.
   const gap = fields.length > 0 || header === '' || content.startsWith('\r\n') ? '' : '\r\n'
@@ -164,6 +169,38 @@ function assertNoVerp(options: Options): void {
     : `unsupported: -X${value}`
   throw new CommandError(EX.usage, `sendmail: fatal: ${maskControls(reason)}`)
 }
+
+/**
+ * The times of `-O not_before=TIME` and `-O expires=TIME`, as instants: a span ends by the time of this command. Throws CommandError (64) for a
+ * time that cannot be granted. Other names of -O have no effect, as in Postfix.
+ */
+function timesOf(shell: Shell, options: Options, { sender, limit }: { readonly sender: string; readonly limit: Duration }): NamedTimes {
+  // A command knows the wall clock only.
+  const now: number = shell.clock.now()
+  const moment = { now, wall: new WallView(() => now) }
+  const given = (name: 'not_before' | 'expires'): NamedTime | undefined => {
+    const text = options.findLast((one) => one.name === 'O' && one.value.startsWith(`${name}=`))?.value.slice(name.length + 1)
+    if (text === undefined) return undefined
+    const time = parseNamedTime(text)
+    if (time === undefined) throw refusedTime(name, `expected seconds since 1970, RFC 3339 or a time from now such as 2h, got ${text}`)
+    const at: number = queueTimeOf(time, moment)
+    return { kind: 'instant', at }
+  }
+  const [release, expires] = [given('not_before'), given('expires')]
+  if (release !== undefined) {
+    if (limit === 0) throw refusedTime('not_before', 'messages are not held for later: smtpd_future_release_limit is 0')
+    if (sender === '') throw refusedTime('not_before', 'mail from the null sender is not held')
+    const problem = timeProblem(release, moment, limit)
+    if (problem === 'past') throw refusedTime('not_before', 'the time is in the past')
+    if (problem === 'too-far') throw refusedTime('not_before', `the time is above smtpd_future_release_limit = ${formatDuration(limit)}`)
+  }
+  if (expires !== undefined && queueTimeOf(expires, moment) <= Math.max(now, release === undefined ? 0 : queueTimeOf(release, moment)))
+    throw refusedTime('expires', 'the time is not in the future, or not after not_before')
+  return { ...(release === undefined ? {} : { release }), ...(expires === undefined ? {} : { expires }) }
+}
+
+const refusedTime = (name: string, why: string): CommandError =>
+  new CommandError(EX.usage, `sendmail: fatal: -O ${name}: ${maskControls(why)}`)
 
 async function envelopeOf(shell: Shell, options: Options, sender: string, addresses: readonly string[]): Promise<Envelope> {
   const notify = await notifyOf(shell, valueOf(options, 'N'))

@@ -25,7 +25,6 @@ const UNCHANGED: ReadonlySet<string> = new Set([
   'access add',
   'access remove',
   'tls forget',
-  'schedule run',
 ])
 
 /** Commands that use nothing of a queue. */

@@ -262,6 +262,4 @@ export const REMOTE_READS: Readonly<Record<string, (call: RemoteCall) => Promise
   'access list': wholeList('/access', 'entries', ['subject', 'key', 'action', 'expire_time', 'added_by']),
   'tls list': wholeList('/sts-policies', 'policies', ['domain', 'mode', 'id', 'expire_time', 'mx']),
   'tls show': tlsShow,
-  'schedule list': wholeList('/schedules', 'schedules', ['schedule', 'do', 'at', 'zone', 'next_time']),
-  'schedule show': (call) => shown(call, `/schedules/${segment(call.words[0] ?? '')}`),
 }

@@ -68,6 +68,8 @@ export function storyText(facts: StoryScreenFacts, display: Display): string {
   screen.fact('envid', message.envid)
   screen.fact('arrived', timeAndDistance(message.arrivedAt, clock))
   if (message.createdAt !== message.arrivedAt) screen.fact('requeued', timeAndDistance(message.createdAt, clock))
+  if (message.notBefore !== undefined) screen.fact('not before', timeAndDistance(message.notBefore, clock))
+  if (message.expires !== undefined) screen.fact('given up at', timeAndDistance(message.expires, clock))
   if (story.leftAt !== undefined) screen.fact('left', timeAndDistance(story.leftAt, clock))
   if (story.warnings > 0) screen.fact('warnings', `${plural(story.warnings, 'delay warning')} sent to the sender`)
   for (const recipient of story.recipients) writeRecipient(screen, recipient, facts)
@@ -85,7 +87,7 @@ function writeRecipient(screen: Screen, recipient: Recipient, { story, records, 
   if (recipient.settledAt !== undefined) screen.fact('since', timeAndDistance(recipient.settledAt, clock))
   if (isLive(recipient)) {
     screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
-    screen.fact('by rule', ruleFor({ recipient, story, waits, next, policies }))
+    screen.fact('by rule', ruleFor({ recipient, story, waits, next, policies, wall: clock.wall }))
     // Held and corrupt mail does not expire.
     if (recipient.state !== 'parked') screen.fact('expires', timeAndDistance(recipient.expiresAt, clock))
   }
@@ -103,6 +105,7 @@ function writeRecipient(screen: Screen, recipient: Recipient, { story, records, 
 
 const STATUS_TEXTS: Readonly<Record<WaitsFor, string>> = {
   'due-time': 'waits for its next attempt',
+  schedule: 'is scheduled',
   delivery: 'is in delivery',
   probe: 'waits behind a dead destination',
   resume: 'waits behind a suspended destination',

@@ -1,7 +1,6 @@
 /** The status of a queue as one screen. */
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { QueueStatus, StatusDestination } from '../../queue/queue-status.ts'
-import { runState, runText, type ScheduleState } from '../../queue/schedule-state.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
@@ -150,31 +149,6 @@ function tokenTable({ tokens }: QueueStatus, display: Display): readonly string[
   return ['', painted('ACCESS TOKENS', 'heading', display), ...lines, ...more]
 }
 
-/** A table of the calendar on one line: when it runs next, and how its last run ended. */
-function scheduleLines({ table, next, last }: ScheduleState, at: QueueTime, clock: Clock, { width }: Display): readonly string[] {
-  const name = cutMiddle(maskControls(table.name), NAME_WIDTH - 2).padEnd(NAME_WIDTH)
-  const due = (next === null ? 'never' : relative(next, clock.wall.of(at))).padEnd(COUNT_WIDTH)
-  const ended = last === null ? 'no run yet' : `${runState(last, at)}${last.endedAt === null ? '' : ` ${relative(last.endedAt, at)}`}`
-  const why = last === null ? '' : runText(last, at)
-  const indent = NAME_WIDTH + COUNT_WIDTH + 2
-  const text = `${table.action.do}; ${ended}${why === '' ? '' : `: ${why}`}`
-  const [first = '', ...rest] = wrapped(maskControls(text), width - indent)
-  return [`${name}${due}  ${first}`, ...rest.map((line) => `${' '.repeat(indent)}${line}`)]
-}
-
-function scheduleTable({ schedules, at }: QueueStatus, clock: Clock, display: Display): readonly string[] {
-  if (schedules.length === 0) return []
-  const title = `${'SCHEDULES'.padEnd(NAME_WIDTH)}${'next run'.padEnd(COUNT_WIDTH)}`
-  const lines = schedules.slice(0, MOST_DESTINATIONS).flatMap((one) => {
-    const shown = scheduleLines(one, at, clock, display)
-    const isFailed = one.last !== null && runState(one.last, at) === 'failed'
-    return isFailed ? shown.map((line) => painted(line, roleOfDestination.dead, display)) : shown
-  })
-  const more =
-    schedules.length > MOST_DESTINATIONS ? [`and ${grouped(schedules.length - MOST_DESTINATIONS)} more: deferd schedule list`] : []
-  return ['', painted(title.trimEnd(), 'heading', display), ...lines, ...more]
-}
-
 /** The screen, of at most the width of the display. */
 export function statusScreen(
   status: QueueStatus,
@@ -195,7 +169,6 @@ export function statusScreen(
     ...destinationTable(closed.length === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS', open, at, display),
     ...subscriptionTable(status, display),
     ...tokenTable(status, display),
-    ...scheduleTable(status, clock, display),
     ...balanceLines(status, width),
   ]
   return `${lines.join('\n')}\n`

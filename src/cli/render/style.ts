@@ -23,6 +23,7 @@ export const roleOfQueue: Readonly<Record<QueueName | 'trash' | 'gone' | 'maildr
   incoming: null,
   active: 'good',
   deferred: 'waiting',
+  scheduled: null,
   hold: 'stopped',
   corrupt: 'bad',
   trash: 'faint',

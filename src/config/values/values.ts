@@ -2,7 +2,7 @@
  * Kinds of parameter values. Each kind parses a value from TOML, the environment or `-o` (a string, a number, a boolean or a
  * list), or reports what it expected.
  */
-import type { Duration } from '../../system/clock.ts'
+import { DAY, type Duration } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
 import { shown } from '../../system/shown-value.ts'
 
@@ -55,6 +55,14 @@ const durationIn = (unit: TimeUnit): Kind<Duration> =>
 
 /** A time. A number without a unit is in seconds. */
 export const duration = durationIn('s')
+/** A time of at most a year. A number without a unit is in seconds. */
+export const durationWithinYear: Kind<Duration> = Object.assign(
+  read<Duration>('a time of at most 365d, such as "7d"', (v) => {
+    const span = typeof v === 'boolean' ? undefined : parseDuration(withUnit(String(v).trim(), 's'))
+    return span === undefined || span > 365 * DAY ? undefined : span
+  }),
+  { unit: 's' as const },
+)
 /** A time. A number without a unit is in days. */
 export const durationInDays = durationIn('d')
 export const size = read<number>('a size in bytes', (v) => (typeof v === 'boolean' ? undefined : parseSize(v)))
@@ -128,6 +136,7 @@ export const EHLO_KEYWORDS = [
   'dsn',
   'enhancedstatuscodes',
   'etrn',
+  'futurerelease',
   'pipelining',
   'silent-discard',
   'size',

@@ -257,6 +257,7 @@ export class ClientConnection extends Base implements CommandChannel {
   override _upgradeConnection(done: (error: Error | null, secured?: boolean) => void): void {
     this.dialogue.discard()
     const { ticket, secured, tls, inspects } = this.#options
+    if (!tls.wrapper) this.dialogue.await('handshake')
     super._upgradeConnection((error, isSecure) => {
       if (error === null && this._socket instanceof TLSSocket) {
         const verification = tls.verifyPeer?.(this._socket) ?? { kind: 'fits' as const }

@@ -14,7 +14,7 @@ import type { SessionFailure } from '../transcript.ts'
 /** A command whose reply is awaited with `expect`. */
 type Expected = Step | 'auth'
 
-export type Waiting = Step | 'tls' | 'greeting' | 'ehlo' | 'starttls' | 'auth' | 'body' | 'idle'
+export type Waiting = Step | 'tls' | 'greeting' | 'ehlo' | 'starttls' | 'handshake' | 'auth' | 'body' | 'idle'
 
 /** Name of the parameter that limits each wait. */
 const TIMEOUTS = {
@@ -22,6 +22,7 @@ const TIMEOUTS = {
   ehlo: 'smtp_helo_timeout',
   auth: 'smtp_helo_timeout',
   starttls: 'smtp_starttls_timeout',
+  handshake: 'smtp_starttls_timeout',
   tls: 'smtp_starttls_timeout',
   rset: 'smtp_rset_timeout',
   mail: 'smtp_mail_timeout',
@@ -80,7 +81,7 @@ export class Dialogue {
 
   get stage(): Stage {
     if (this.#waiting === 'bdat') return 'body'
-    if (this.#waiting === 'tls') return 'starttls'
+    if (this.#waiting === 'tls') return 'handshake'
     return this.#waiting === 'idle' || this.#waiting === 'rset' ? 'mail' : this.#waiting
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Settings } from '../../config/destination-settings.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
-import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
+import { releasedAt, queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { Connecting, DeliveryOptions } from '../delivery-agent.ts'
 import type { Host } from '../routing/host-order.ts'
@@ -165,8 +165,8 @@ export class SessionOpener {
    */
   #mayTryInClear(hop: NextHop, tls: TlsTerms): boolean {
     const { request, settings, startedAt } = this.#facts
-    const { arrivedAt, sender } = request.message
-    const hasWaited = startedAt - arrivedAt >= settings.minimal_backoff_time
+    const { sender } = request.message
+    const hasWaited = startedAt - releasedAt(request.message) >= settings.minimal_backoff_time
     return !tls.required && (hasWaited || this.#isOptional) && this.#deps.passwords.find(hop, sender, settings) === undefined
   }
 }

@@ -57,6 +57,7 @@ function outcomeOf(status: string, fields: ReadonlyMap<string, string>): Deliver
 /** Texts of Postfix's smtp client at each stage. */
 const STAGES: readonly (readonly [text: RegExp, stage: Stage])[] = [
   [/in reply to (?:EHLO|HELO) command/, 'ehlo'],
+  [/Cannot start TLS|[Ss]erver certificate/, 'handshake'],
   [/in reply to STARTTLS command|TLS/, 'starttls'],
   [/authentication failed|in reply to AUTH/, 'auth'],
   [/in reply to MAIL FROM command/, 'mail'],

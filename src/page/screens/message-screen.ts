@@ -19,6 +19,7 @@ type Operation = MessageStoryJson['operations'][number]
 
 const WAITS: Readonly<Record<MessageStoryJson['waits_for'], string>> = {
   'due-time': 'It waits for its next attempt.',
+  schedule: 'It is scheduled: its client has named the time.',
   delivery: 'It is in delivery.',
   probe: 'It waits because its destination is dead.',
   resume: 'It waits because its destination is suspended.',
@@ -39,6 +40,8 @@ function verbsOf({ queue_name: queue }: MessageStoryJson): readonly OperationNam
       return ['restore']
     case 'gone':
       return []
+    case 'scheduled':
+      return ['release', 'hold', 'requeue', 'expire', 'delete']
     case 'incoming':
     case 'active':
     case 'deferred':

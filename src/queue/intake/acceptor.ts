@@ -6,6 +6,9 @@ import type { Config } from '../../config/options.ts'
 import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
+import { releasedAt } from '../../mail/message.ts'
+import { acceptedTimes, timeProblem } from '../../mail/message-times.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { mailDate } from '../../mail/mail-date.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { ArrivalChecks } from '../../checks/checked-content.ts'
@@ -65,7 +68,10 @@ type AcceptSettings = Pick<
   | 'message_drop_headers'
   | 'append_at_myorigin'
   | 'append_dot_mydomain'
+  | 'smtpd_future_release_limit'
 >
+
+const HELD_TOO_LONG: SmtpReply = { code: 501, status: '5.5.4', text: 'Error: the message is held longer than smtpd_future_release_limit' }
 
 export interface AcceptorDeps {
   readonly intake: IntakePort
@@ -132,15 +138,18 @@ export class Acceptor implements MessageTaker {
     const additions = isLocal ? this.#additions(identity.queueId, envelope.sender, date) : null
     const completion = isLocal ? (lookups?.completion(this.#completion) ?? this.#completion) : null
     const isOwn = 'uid' in client || client.own
+    const moment = { now: identity.arrivedAt, wall: this.#deps.clock.wall }
+    const times = acceptedTimes(envelope, moment)
     const facts = {
       identity,
       envelope,
+      times,
       trace,
       sizeLimit: sizeLimit ?? config.message_size_limit,
       declaredSize,
       additions,
       completion,
-      signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, identity.arrivedAt) ?? null) : null,
+      signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, releasedAt({ ...identity, ...times })) ?? null) : null,
       submitter: submitterOf(client),
       checks: this.#checks(identity.queueId, envelope, client),
       handling: handling ?? null,
@@ -148,6 +157,9 @@ export class Acceptor implements MessageTaker {
     }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)
+    // The other ways in have looked before. A file in the maildrop may be any user's.
+    if (envelope.release !== undefined && timeProblem(envelope.release, moment, config.smtpd_future_release_limit) === 'too-far')
+      receiver.refuse(HELD_TOO_LONG)
     lookups?.onFailure((reply) => receiver.refuse(reply))
     return receiver
   }

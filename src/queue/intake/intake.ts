@@ -16,6 +16,8 @@ import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { ClientName, UpstreamMessage } from '../../mail/client-name.ts'
 import type { Events } from '../../telemetry/events.ts'
 import {
+  expiryOf,
+  startOf,
   EXPANDED,
   LOOPING,
   packRequests,
@@ -231,7 +233,8 @@ export class Intake {
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })
-    const admission = scheduler.admit(message.id, hold ? NO_MAIL : byDestination)
+    const admission = scheduler.admit(message.id, hold || message.scheduled === true ? NO_MAIL : byDestination)
+    const dueAt = startOf(message)
     const expiries = new Map<DestinationName, QueueTime>()
     for (const destination of byDestination.keys()) expiries.set(destination, this.#expiryOf(message, destination))
     const isKept = admission.hasAny && contents.keep(message, content)
@@ -244,8 +247,8 @@ export class Intake {
       // Admitted mail keeps its content in memory for the delivery. The store takes over the buffers of all other mail.
       givesContent: !isKept,
       recipients: routed.map(({ recipient: { address, notify, orcpt }, destination }): NewRecipient => {
-        const expiresAt = expiries.get(destination) ?? message.createdAt
-        return { address, notify, orcpt, destination, dueAt: message.createdAt, expiresAt, leased: admission.has(destination) }
+        const expiresAt = expiries.get(destination) ?? dueAt
+        return { address, notify, orcpt, destination, dueAt: Math.min(dueAt, expiresAt), expiresAt, leased: admission.has(destination) }
       }),
     }
     return {
@@ -269,10 +272,16 @@ export class Intake {
     admission.committed(requests)
     const waiting = entry.recipients.filter((one) => !one.leased)
     if (waiting.length === 0) return
-    this.#deps.notices.waits(entry.message)
-    this.#reportDeferred(entry.message, waiting)
+    const scheduled = entry.message.scheduled === true ? startOf(entry.message) : undefined
+    if (scheduled === undefined) {
+      this.#deps.notices.waits(entry.message)
+      this.#reportDeferred(entry.message, waiting)
+    }
     const due = new Map(waiting.map((one) => [one.destination, { destination: one.destination, dueAt: one.dueAt }]))
-    scheduler.workAdded([...due.values()], { expiresAt: waiting.reduce((earliest, one) => Math.min(earliest, one.expiresAt), Infinity) })
+    scheduler.workAdded([...due.values()], {
+      expiresAt: waiting.reduce((earliest, one) => Math.min(earliest, one.expiresAt), Infinity),
+      scheduled,
+    })
   }
 
   /** Reports recipients that begin to wait for a dead destination. */
@@ -287,12 +296,12 @@ export class Intake {
     }
   }
 
-  #expiryOf({ createdAt, sender }: Message, destination: DestinationName): QueueTime {
-    return createdAt + lifetimeOf(sender, this.#deps.policies().for(destination).settings)
+  #expiryOf(message: Message, destination: DestinationName): QueueTime {
+    return expiryOf(message, lifetimeOf(message.sender, this.#deps.policies().for(destination).settings))
   }
 }
 
-/** The mail of a message on hold that enters the active queue. */
+/** The mail of a message on hold, or of a scheduled one, that enters the active queue. */
 const NO_MAIL: ReadonlyMap<DestinationName, number> = new Map()
 
 /** Destination of an alias to which nothing is sent; null for other recipients. */

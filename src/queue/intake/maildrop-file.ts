@@ -35,6 +35,9 @@ const recipient = z.strictObject({
     .optional(),
 })
 
+/** An instant of the wall clock, in ms: a span would begin when the file is read. */
+const instant = z.strictObject({ kind: z.literal('instant'), at: z.int().nonnegative() })
+
 const shape = z.strictObject({
   version: z.literal(1),
   sender: z.string(),
@@ -47,6 +50,8 @@ const shape = z.strictObject({
     .optional(),
   smtputf8: z.boolean().optional(),
   body: z.enum(['7bit', '8bitmime']).optional(),
+  release: instant.optional(),
+  expires: instant.optional(),
   length: z.int().nonnegative(),
 })
 

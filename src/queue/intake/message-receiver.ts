@@ -10,6 +10,7 @@ import { HeaderEditor, type BodyStart } from '../../mail/header-editor.ts'
 import { CheckedContent, NO_VERDICT, redirected, type ArrivalChecks, type CheckedSink, type Verdict } from '../../checks/checked-content.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
+import type { MessageTimes } from '../../mail/message-times.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
 import { StagedContent } from './staged-content.ts'
 import { RequestRepeated } from '../../store/audit-log.ts'
@@ -45,6 +46,8 @@ export interface Handling extends Readonly<Verdict> {
 export interface ReceiverFacts {
   readonly identity: ReturnType<Intake['begin']>
   readonly envelope: Envelope
+  /** The times that the client has named. */
+  readonly times: MessageTimes
   /** The Received field of this relay. */
   readonly trace: string
   /** Maximum size of the content in bytes; 0 for no limit. */
@@ -301,7 +304,7 @@ export class MessageReceiver {
 
   /** Returns undefined when the message is refused. */
   async #commit(): Promise<Acceptance | undefined> {
-    const { identity, envelope, submitter, signing } = this.#facts
+    const { identity, envelope, times, submitter, signing } = this.#facts
     const { client, saslUsername } = submitter
     const queued: Message = {
       id: identity.id,
@@ -318,6 +321,7 @@ export class MessageReceiver {
       messageId: this.#messageId,
       client: client === null ? undefined : `${client.name}[${client.address}]`,
       saslUsername,
+      ...times,
     }
     const { hold, discard, redirect } = this.#verdict
     if (discard) return this.#discard()

@@ -6,7 +6,7 @@ import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
 import type { Duration, QueueTime, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { Destination } from './destination.ts'
-import { DueHeap } from './due-heap.ts'
+import { DueHeap } from './due/due-heap.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
 type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' | 'table' | 'shards' | 'arriving' | 'tasks'>

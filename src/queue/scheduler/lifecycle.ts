@@ -9,7 +9,7 @@ import type { DestinationPolicy } from '../../config/destination-policies.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
-import type { DeliveryRequest, LeasedRecipient, RecipientId } from '../../mail/message.ts'
+import { releasedAt, startOf, type DeliveryRequest, type LeasedRecipient, type RecipientId } from '../../mail/message.ts'
 import type { AttemptRecord, Settled, Settlement } from '../../store/queue-store.ts'
 
 export interface LifecycleFacts {
@@ -123,7 +123,7 @@ function nextDue(request: DeliveryRequest, recipient: LeasedRecipient, step: num
   const name = `${request.message.id} ${request.destination} ${step}`
   const wait = waitAfter(step, {
     ...facts,
-    age: facts.now - request.message.createdAt,
+    age: facts.now - startOf(request.message),
     key: `${request.message.id} ${request.destination}`,
   })
   const { retry_jitter: jitter } = facts.policy.settings
@@ -154,7 +154,7 @@ function waitAfter(
 function delayNoticeDue(request: DeliveryRequest, recipient: LeasedRecipient, facts: OneFacts): boolean {
   const { warningAges, rules } = facts.notices
   const threshold = warningAges[recipient.warnings]
-  if (threshold === undefined || facts.now < request.message.arrivedAt + threshold) return false
+  if (threshold === undefined || facts.now < releasedAt(request.message) + threshold) return false
   return noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: request.message.sender }, rules) === 'delay'
 }
 
@@ -172,7 +172,7 @@ function warnings(
   if (warningAges.length === 0 || request.message.sender === '') return {}
   if (settled.every((one) => one.state !== 'waiting')) return {}
   const threshold = warningAges[request.recipients[0]?.warnings ?? 0]
-  const at = threshold === undefined ? null : request.message.arrivedAt + threshold
+  const at = threshold === undefined ? null : releasedAt(request.message) + threshold
   return { warnAt: at === null || at <= now ? null : at }
 }
 
@@ -184,7 +184,7 @@ const span = (from: QueueTime, to: QueueTime): Duration => Math.max(0, to - from
  */
 function delaysOf(request: DeliveryRequest, { times }: AttemptResult, { activatedAt }: JobTimes): AttemptRecord['delays'] {
   return [
-    span(request.message.arrivedAt, activatedAt),
+    span(releasedAt(request.message), activatedAt),
     span(activatedAt, times.startedAt),
     span(times.startedAt, times.transmittingAt),
     span(times.transmittingAt, times.endedAt),

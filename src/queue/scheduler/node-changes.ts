@@ -11,6 +11,7 @@ import { SECOND } from '../../system/clock.ts'
 import type { DestinationControl } from './destination-control.ts'
 import type { Expiry } from './expiry.ts'
 import type { ForcedExpiry } from './forced-expiry.ts'
+import type { Schedules } from './due/schedules.ts'
 import type { PoisonRetry } from './poison-retry.ts'
 import type { ProviderControl } from './provider-control.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
@@ -24,6 +25,7 @@ interface Loops {
   readonly control: DestinationControl
   readonly providers: ProviderControl
   readonly expiry: Expiry
+  readonly schedules: Schedules
   readonly forcedExpiry: ForcedExpiry
   readonly poisonRetry: PoisonRetry
   readonly takeBack: TakeBack
@@ -48,11 +50,12 @@ export class NodeChanges {
   /** Schedules the destinations of shards that this node now owns. Rejects with StoreUnavailable only while the scheduler stops. */
   async taken(shards: readonly Shard[]): Promise<void> {
     if (this.#stopped) return
-    const { providers, poisonRetry, expiry, scheduler } = this.#loops
+    const { providers, poisonRetry, expiry, schedules, scheduler } = this.#loops
     await this.#load(shards)
     providers.refresh()
     poisonRetry.start()
     this.#state.tasks.add(expiry.run())
+    this.#state.tasks.add(schedules.run())
     scheduler.dispatch()
   }
 

@@ -57,6 +57,8 @@ export interface AddedWorkOptions {
   readonly revive?: boolean
   /** The earliest expiry of the mail; absent when unknown. */
   readonly expiresAt?: QueueTime
+  /** Time for which a message among it is scheduled; absent when none is. */
+  readonly scheduled?: QueueTime | undefined
 }
 
 /** All delivery requests are leased. */

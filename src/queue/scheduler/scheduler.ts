@@ -31,6 +31,7 @@ import type { AddedWorkOptions, SchedulerLoop, SchedulerPorts, SchedulerState } 
 import { SilentHosts } from './hosts/silent-host.ts'
 import { ShardTransfer } from './shard-transfer.ts'
 import { TakeBack } from './take-back.ts'
+import { Schedules } from './due/schedules.ts'
 import { SettlementWriter } from './settlement-writer.ts'
 
 export class Scheduler implements SchedulerLoop {
@@ -41,6 +42,7 @@ export class Scheduler implements SchedulerLoop {
   readonly #state: SchedulerState
   readonly #due: DueQueue
   readonly #expiry: Expiry
+  readonly #schedules: Schedules
   readonly #giveBack: GiveBack
   readonly #forcedExpiry: ForcedExpiry
   readonly #takeBack: TakeBack
@@ -67,6 +69,7 @@ export class Scheduler implements SchedulerLoop {
     const expiry = new Expiry(state, { settlements, scheduler: this })
     const giveBack = new GiveBack(state, { due, expiry, scheduler: this })
     const forcedExpiry = new ForcedExpiry(state, { settlements, giveBack, scheduler: this })
+    const schedules = new Schedules(state)
     const takeBack = new TakeBack(state, { giveBack, forcedExpiry })
     const poisonRetry = new PoisonRetry(state, this)
     const control = new DestinationControl(state, { due, giveBack, scheduler: this })
@@ -76,6 +79,7 @@ export class Scheduler implements SchedulerLoop {
     this.#state = state
     this.#due = due
     this.#expiry = expiry
+    this.#schedules = schedules
     this.#giveBack = giveBack
     this.#forcedExpiry = forcedExpiry
     this.#takeBack = takeBack
@@ -86,7 +90,18 @@ export class Scheduler implements SchedulerLoop {
     this.#deliveries = new Deliveries(state, { settlements, connections, control, providers, giveBack, due, expiry })
     this.#admission = { giveBack, takeBack, scheduler: this }
     this.destinations = new LiveDestinations(state, { control, providers, expiry })
-    this.nodes = new NodeChanges(state, { transfer, due, control, providers, expiry, forcedExpiry, poisonRetry, takeBack, scheduler: this })
+    this.nodes = new NodeChanges(state, {
+      transfer,
+      due,
+      control,
+      providers,
+      expiry,
+      schedules,
+      forcedExpiry,
+      poisonRetry,
+      takeBack,
+      scheduler: this,
+    })
     storeHealth.onRecovery(() => this.resumeWork())
   }
 
@@ -102,6 +117,7 @@ export class Scheduler implements SchedulerLoop {
     this.#started = true
     this.#poisonRetry.start()
     this.#state.tasks.add(this.#expiry.run())
+    this.#state.tasks.add(this.#schedules.run())
     this.dispatch()
   }
 
@@ -112,6 +128,7 @@ export class Scheduler implements SchedulerLoop {
     this.nodes.stop()
     this.#poisonRetry.stop()
     this.#expiry.stop()
+    this.#schedules.stop()
     this.#control.stop()
     this.#providers.stop()
     this.#due.stop()
@@ -149,6 +166,7 @@ export class Scheduler implements SchedulerLoop {
       if (options.revive === true) this.#control.revive(destination)
       this.#due.expect(destination, dueAt)
     }
+    if (options.scheduled !== undefined) this.#schedules.expect(options.scheduled)
     // Mail restored by an operator may be past its lifetime.
     this.#expiry.expect(options.expiresAt ?? this.#state.clock.now())
     this.dispatch()
@@ -277,6 +295,7 @@ export class Scheduler implements SchedulerLoop {
     for (const { destination, dueAt } of await this.#state.store.destinationsDue()) this.#due.expect(destination, dueAt)
     await this.#poisonRetry.run()
     await this.#expiry.run()
+    await this.#schedules.run()
     this.#state.table.forgetIdle(this.#state.clock.monotonic())
     this.dispatch()
   }

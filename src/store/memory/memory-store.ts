@@ -362,6 +362,15 @@ class MemoryStore implements QueueStore {
     return [...earliest.values()].toSorted((a, b) => Buffer.compare(Buffer.from(a.destination), Buffer.from(b.destination)))
   }
 
+  async endSchedules(now: QueueTime) {
+    const scheduled = [...this.#queue.messages.values()].filter(({ message }) => message.scheduled === true)
+    const isOver = ({ message: { notBefore = 0 } }: HeldMessage): boolean => notBefore <= now
+    const over = scheduled.filter(isOver)
+    for (const held of over) held.message = { ...held.message, scheduled: undefined }
+    const left = scheduled.filter((held) => !isOver(held))
+    return { ended: over.map(({ message }) => message.id), next: least(left.map(({ message: { notBefore = 0 } }) => notBefore)) }
+  }
+
   async nextDeadlines() {
     const expiries = this.#waiting(() => true).map((one) => one.expiresAt)
     return { expiresAt: least(expiries), warnAt: least(this.#toBeWarned().map(({ at }) => at)) }

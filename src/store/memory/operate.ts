@@ -8,12 +8,14 @@ import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldR
 import { isLive, queueIdOf, recipientId, type DestinationName } from '../../mail/message.ts'
 import {
   appliesAt,
+  cancelledStatus,
   makesMailDue,
   PURGE_PENDING,
   type DestinationDue,
   type MessageOperation,
   type Operation,
   type OperationResult,
+  type Rescheduling,
 } from '../queue-store.ts'
 
 export function applyOperation(queue: MemoryQueue, { message: id, operation, events }: MessageOperation): OperationResult {
@@ -66,12 +68,17 @@ function apply(queue: MemoryQueue, held: HeldMessage, operation: Operation): boo
       return true
     case 'requeue':
       return requeue(queue, held, operation)
+    case 'reschedule':
+      return reschedule(held, operation)
+    case 'cancel':
+      return cancel(queue, held, operation)
     case 'delete':
       return operation.purge ? purge(queue, held, operation.now) : discard(held, operation.now)
   }
 }
 
-function flush({ recipients }: HeldMessage, now: QueueTime): boolean {
+function flush({ message, recipients }: HeldMessage, now: QueueTime): boolean {
+  if (message.scheduled === true) return false
   const flushed = recipients.filter((one) => one.state === 'waiting' && one.keptDueAt === null)
   for (const one of flushed) {
     one.keptDueAt = one.dueAt
@@ -100,11 +107,45 @@ function restore(queue: MemoryQueue, held: HeldMessage): boolean {
   return true
 }
 
+function reschedule(
+  held: HeldMessage,
+  { notBefore, scheduled, expires, holdRequest = held.message.holdRequest, expiries }: Rescheduling,
+): boolean {
+  if (held.message.scheduled !== true || held.recipients.some(({ state }) => state === 'leased')) return false
+  held.message = { ...held.message, notBefore, scheduled, expires, holdRequest }
+  for (const { destination, expiresAt } of expiries) {
+    for (const one of held.recipients)
+      if (isLive(one) && one.destination === destination)
+        Object.assign(one, { dueAt: Math.min(notBefore, expiresAt), keptDueAt: null, expiresAt })
+  }
+  return true
+}
+
+function cancel(queue: MemoryQueue, held: HeldMessage, { now, by }: Extract<Operation, { kind: 'cancel' }>): boolean {
+  const idle = held.recipients.filter(({ state }) => state === 'waiting' || state === 'parked')
+  for (const one of idle) {
+    remove(one, now)
+    one.last = cancelledStatus(by)
+  }
+  noteTraffic(queue, 'deleted', now, idle.length)
+  if (idle.length > 0 && !isKept(held)) depart(queue, held)
+  return idle.length > 0
+}
+
 function requeue(queue: MemoryQueue, held: HeldMessage, { now, newId, expiresAt }: Extract<Operation, { kind: 'requeue' }>): boolean {
   const moving = held.recipients.filter((one) => one.state === 'waiting' || one.state === 'parked')
   if (moving.length === 0) return false
   const message = { ...held.message, id: newId, createdAt: now }
-  const fresh = { dueAt: now, expiresAt, steps: 0, attempts: 0, deliveryStarts: 0, last: null, keptDueAt: null, state: 'waiting' as const }
+  const fresh = {
+    dueAt: Math.max(now, message.notBefore ?? now),
+    expiresAt,
+    steps: 0,
+    attempts: 0,
+    deliveryStarts: 0,
+    last: null,
+    keptDueAt: null,
+    state: 'waiting' as const,
+  }
   const recipients = moving.map(({ address, notify, orcpt, destination }, position): HeldRecipient => {
     const wishes = { ...(notify === undefined ? {} : { notify }), ...(orcpt === undefined ? {} : { orcpt }) }
     return { address, ...wishes, destination, ...fresh, leasedBy: null, id: recipientId(newId, position) }

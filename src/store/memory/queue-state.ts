@@ -32,7 +32,7 @@ export interface HeldRecipient extends Mutable<Recipient> {
 }
 
 export interface HeldMessage {
-  readonly message: Message
+  message: Message
   /** Shard of the first recipient's destination, whose owner sends the notices about the message. */
   readonly home: Shard
   placement: Placement
@@ -170,9 +170,10 @@ export const isClosed = (record: DestinationRecord | undefined): boolean =>
   record !== undefined && (record.deadUntil !== null || record.suspension !== null)
 
 /** The queue of a message; the same definition as QUEUE_NAME of store/sql/message-selection.ts. */
-export function queueOf({ placement, recipients }: HeldMessage, { destinations }: MemoryQueue): QueueName | 'trash' {
+export function queueOf({ message, placement, recipients }: HeldMessage, { destinations }: MemoryQueue): QueueName | 'trash' {
   if (placement !== 'queued') return placement
   if (recipients.some((one) => one.state === 'leased')) return 'active'
+  if (message.scheduled === true) return 'scheduled'
   const isDeferred = (one: Recipient) => isLive(one) && (one.attempts > 0 || isClosed(destinations.get(one.destination)))
   return recipients.some(isDeferred) ? 'deferred' : 'incoming'
 }

@@ -13,6 +13,9 @@ export interface ListedMessageColumns {
   readonly size: number
   readonly content_id: number
   readonly message_id: string | null
+  readonly not_before: number | null
+  readonly scheduled: boolean | null
+  readonly expires: number | null
 }
 
 export interface ListedRecipientColumns {
@@ -36,6 +39,9 @@ export const toListedMessage = (id: MessageId, row: ListedMessageColumns): Messa
   size: row.size,
   contentId: row.content_id,
   messageId: row.message_id ?? undefined,
+  notBefore: row.not_before ?? undefined,
+  scheduled: row.scheduled === true,
+  expires: row.expires ?? undefined,
 })
 
 export const toListedRecipient = (row: ListedRecipientColumns): ListedRecipient => ({

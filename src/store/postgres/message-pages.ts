@@ -27,7 +27,8 @@ type LiveEntry = readonly [
 const LIVE_ENTRIES = `json_agg(
   json_build_array(r.id, r.state, r.destination, r.address, r.orcpt, r.due_at, r.expires_at, r.steps, r.attempts, r.last) order by r.id)`
 const LIVE = `from recipient r where ${THEIRS} and r.settled_at is null`
-const OF_MESSAGE = 'message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire'
+const OF_MESSAGE =
+  'message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire, not_before, scheduled, expires'
 
 /** Columns that a listing reads of a message, and its live recipients. With `most`, so many of them, the number of all, and the queue. */
 export const listedColumns =
@@ -64,7 +65,7 @@ export function* messagePage(filter: QueueFilter, ids: Selection, form: ListedFo
   const listed: ListedMessage[] = []
   for (const row of rows) {
     if (row.live === null) continue
-    const queue = row.queue ?? queueOf(row.placement, row.live, closed)
+    const queue = row.queue ?? queueOf({ placement: row.placement, scheduled: row.scheduled === true }, row.live, closed)
     const [message, recipientCount] = [toListedMessage(row.message, row), row.live_count ?? row.live.length]
     listed.push({ message, queue, forcedExpire: row.forced_expire, recipients: row.live, recipientCount })
   }

@@ -27,6 +27,7 @@ export const POSTGRES: Spelling = {
     `message.id > ${add(after)} and message.id <= ${add(through)}
       and exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${condition})`,
   leased: `message.id = any (array(select ${messageIdOf('id')} from recipient where leased_by is not null))`,
+  scheduled: 'message.id in (select id from message where scheduled)',
   aside: null,
   trash: 'message',
   fence: 'offset 0',

@@ -25,10 +25,10 @@ import {
 import type { ListedRow } from './writing/rows.ts'
 
 const MESSAGE_LISTS = [
-  ...['message', 'created_at', 'arrived_at', 'size', 'content_id'].map(bigintList),
+  ...['message', 'created_at', 'arrived_at', 'size', 'content_id', 'not_before', 'expires'].map(bigintList),
   ...['sender', 'placement'].map(textList),
   nullableList('message_id'),
-  booleanList('forced_expire'),
+  ...['forced_expire', 'scheduled'].map(booleanList),
 ].join(', ')
 const RECIPIENT_LISTS = [
   ...['id', 'due_at', 'expires_at'].map(bigintList),
@@ -42,7 +42,8 @@ export const listedWhole = ({ after, through }: IdRange, { limit, newestFirst }:
   statement(
     (add) => `
       select ${MESSAGE_LISTS} from (
-        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire from message
+        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire,
+          coalesce(not_before, 0) as not_before, coalesce(scheduled, false) as scheduled, coalesce(expires, 0) as expires from message
         where message.id > ${add(after)} and message.id <= ${add(through)} and placement <> 'trash'
         order by message.id${newestFirst ? ' desc' : ''} limit ${add(limit)}) rows`,
   )
@@ -72,6 +73,11 @@ interface MessageLists {
   readonly message_id_count: number
   readonly placement: string
   readonly forced_expire: Buffer
+  /** 0 for none. */
+  readonly not_before: Buffer
+  readonly scheduled: Buffer
+  /** 0 for none. */
+  readonly expires: Buffer
 }
 
 interface RecipientLists {
@@ -138,6 +144,9 @@ function messagesIn(lists: MessageLists): readonly WholeRow[] | null {
       message_id: messageId[n]!,
       placement: placement[n]! as Placement,
       forced_expire: booleanAt(lists.forced_expire, n),
+      not_before: bigintAt(lists.not_before, n) || null,
+      scheduled: booleanAt(lists.scheduled, n),
+      expires: bigintAt(lists.expires, n) || null,
       live: null,
     })
   return rows

@@ -26,12 +26,13 @@ export interface MessagePage {
 
 /** The queue of a message; the same definition as QUEUE_NAME in message-selection.ts. */
 export function queueOf(
-  placement: Placement,
+  { placement, scheduled }: { readonly placement: Placement; readonly scheduled: boolean },
   live: readonly ListedRecipient[],
   closed: ReadonlySet<DestinationName>,
 ): ListedMessage['queue'] {
   if (placement !== 'queued') return placement
   if (live.some(({ state }) => state === 'leased')) return 'active'
+  if (scheduled) return 'scheduled'
   const isDeferred = ({ attempts, destination }: ListedRecipient) => attempts > 0 || closed.has(destination)
   return live.some(isDeferred) ? 'deferred' : 'incoming'
 }

@@ -18,12 +18,14 @@ export const IS_DEFERRED = `(r.attempts > 0 or r.destination in (${closedDestina
 /**
  * Queue name of a message. A message that is held, corrupt or deleted has its placement as queue name. Any other message is
  * `active` when a recipient is leased, `deferred` when a live recipient was attempted or its destination is dead or suspended,
- * and `incoming` otherwise. The due time is not tested, because mail that was never attempted is due from its creation on.
+ * and `incoming` otherwise. The due time is not tested, because mail that was never attempted is due from its creation on. `scheduled` until the
+ * time that the client named has come.
  */
 export const QUEUE_NAME = `
   case
     when message.placement <> 'queued' then message.placement
     when exists (select 1 from recipient r where ${THEIRS} and r.state = 'leased') then 'active'
+    when message.scheduled then 'scheduled'
     when exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${IS_DEFERRED}) then 'deferred'
     else 'incoming'
   end`
@@ -109,9 +111,10 @@ function selected(filter: QueueFilter, ids: Selection, spelling: Spelling, add: 
   const met = live.join(' and ')
   const have = live.length === 0 ? [] : [`exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${met})`]
   if ('candidates' in ids) return [spelling.among('message.id', ids.candidates, add), ...have]
-  if (filter.queue !== 'active' && live.length > 0) return [spelling.withLive(met, ids, add)]
+  const few = filter.queue === 'active' ? spelling.leased : filter.queue === 'scheduled' ? spelling.scheduled : null
+  if (few === null && live.length > 0) return [spelling.withLive(met, ids, add)]
   const range = `message.id > ${add(ids.after)} and message.id <= ${add(ids.through)}`
-  return filter.queue === 'active' ? [spelling.leased, range, ...have] : [range]
+  return few === null ? [range] : [few, range, ...have]
 }
 
 const conditionsOf = (filter: QueueFilter, ids: Selection, spelling: Spelling, add: Add): readonly string[] => [
@@ -125,7 +128,7 @@ const isByIndex = ({ queue }: QueueFilter, { aside }: Spelling): boolean => asid
 
 /** Whether the statement of `listedBy` skips so few rows that the whole queue can be searched without slices. */
 export const needsNoSlices = (filter: QueueFilter, spelling: Spelling): boolean =>
-  filter.queue === 'active' || conditionsIn(filter).length === (isByIndex(filter, spelling) ? 1 : 0)
+  filter.queue === 'active' || filter.queue === 'scheduled' || conditionsIn(filter).length === (isByIndex(filter, spelling) ? 1 : 0)
 
 /** How many messages are listed, and in which order. */
 export interface ListedForm {
@@ -154,7 +157,8 @@ function queueCondition({ queue }: QueueFilter, queues: readonly QueueName[] | n
   const wanted = queues ?? (queue === null ? null : [queue])
   if (wanted === null) return []
   const placements = wanted.map((name) => (isAside(name) ? name : 'queued'))
-  const isWhole = !placements.includes('queued') || (['incoming', 'active', 'deferred'] as const).every((name) => wanted.includes(name))
+  const isWhole =
+    !placements.includes('queued') || (['incoming', 'active', 'deferred', 'scheduled'] as const).every((name) => wanted.includes(name))
   return [isWhole ? `message.placement in ${namesIn([...new Set(placements)])}` : `${QUEUE_NAME} in ${namesIn(wanted)}`]
 }
 

@@ -26,6 +26,8 @@ export interface Spelling {
   readonly withLive: (condition: string, ids: IdRange, add: Add) => string
   /** The messages in delivery, found by their leased recipients. */
   readonly leased: string
+  /** The messages that wait for the time that their clients named, found by their index. */
+  readonly scheduled: string
   /** The table of messages by an index of those outside of the ordinary queues; null without such an index. */
   readonly aside: string | null
   /** The table of messages by the index of the trash. */

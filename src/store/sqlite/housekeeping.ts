@@ -27,6 +27,8 @@ const HISTORY_SLICE = 250
 const TRASH_SLICE = 25
 /** Number of recipients verified per slice. A slice takes about a millisecond. */
 const VERIFIED_SLICE = 200
+/** Maximum number of messages whose time has come per slice. A slice takes a few milliseconds. */
+const SCHEDULES_SLICE = 500
 /** Number of pages vacuumed per slice. */
 const VACUUM_SLICE = 500
 /** Number of free pages from which a vacuum is worth its writes. */
@@ -34,6 +36,8 @@ const VACUUM_FROM = 4_000
 
 export class Housekeeping {
   readonly #db: Database
+  readonly #endSchedules
+  readonly #nextScheduled
   readonly #destinationsDue
   readonly #nextExpiry
   readonly #nextWarning
@@ -75,6 +79,8 @@ export class Housekeeping {
     this.#operating = parts.operating
     this.#traffic = parts.traffic
     this.#changed = parts.changed
+    this.#endSchedules = db.prepare<{ now: QueueTime; limit: number }, MessageId>(sql.endSchedules).pluck()
+    this.#nextScheduled = db.prepare<[], QueueTime | null>(sql.nextScheduled).pluck()
     this.#destinationsDue = db.prepare<[], DestinationDue>(sql.destinationsDue)
     this.#nextExpiry = db.prepare<[], QueueTime | null>(sql.nextExpiry).pluck()
     this.#nextWarning = db.prepare<[], QueueTime | null>(sql.nextWarning).pluck()
@@ -93,6 +99,10 @@ export class Housekeeping {
       sql.sliceWithoutEntries,
     )
     this.#reserveIds = db.prepare<{ count: number }, MessageId>(sql.reserveIds).pluck()
+  }
+
+  endSchedules(now: QueueTime): { readonly ended: readonly MessageId[]; readonly next: QueueTime | null } {
+    return { ended: this.#endSchedules.all({ now, limit: SCHEDULES_SLICE }), next: this.#nextScheduled.get() ?? null }
   }
 
   destinationsDue(): DestinationDue[] {

@@ -20,7 +20,8 @@ import { readableStatus } from '../stored-values.ts'
 import { SQLITE } from './spelling.ts'
 
 /** The placement is null for `queued`. */
-const OF_MESSAGE = `id, created_at, arrived_at, sender, size, content_id, message_id, nullif(placement, 'queued'), forced_expire`
+const OF_MESSAGE = `id, created_at, arrived_at, sender, size, content_id, message_id, nullif(placement, 'queued'), forced_expire,
+  not_before, scheduled, expires`
 
 type MessageRow = readonly [
   id: number,
@@ -32,6 +33,9 @@ type MessageRow = readonly [
   message_id: string | null,
   placement: Placement | null,
   forced_expire: number,
+  not_before: number | null,
+  scheduled: number | null,
+  expires: number | null,
 ]
 
 /** The state is null for `waiting`. */
@@ -120,7 +124,7 @@ function assembled(rows: readonly MessageRow[], live: readonly RecipientRow[], c
     if (recipients.length === 0) continue
     listed.push({
       message: toListedMessage(row),
-      queue: queueOf(placementOf(row), recipients, closed),
+      queue: queueOf({ placement: placementOf(row), scheduled: row[10] === 1 }, recipients, closed),
       forcedExpire: row[8] === 1,
       recipients,
       recipientCount: recipients.length,
@@ -139,13 +143,20 @@ function* shortened(rows: readonly MessageRow[], most: number): Read<ListedMessa
     const placement = placementOf(row)
     listed.push({
       message: toListedMessage(row),
-      queue: placement !== 'queued' ? placement : count.isActive === 1 ? 'active' : count.isDeferred === 1 ? 'deferred' : 'incoming',
+      queue: queueOfCount(placement, row[10] === 1, count),
       forcedExpire: row[8] === 1,
       recipients: (yield* rowsOf<RecipientRow>(arrays(firstLiveOf(row[0], most)))).map(toListedRecipient),
       recipientCount: count.recipients,
     })
   }
   return listed
+}
+
+function queueOfCount(placement: Placement, scheduled: boolean, { isActive, isDeferred }: LiveCount): ListedMessage['queue'] {
+  if (placement !== 'queued') return placement
+  if (isActive === 1) return 'active'
+  if (scheduled) return 'scheduled'
+  return isDeferred === 1 ? 'deferred' : 'incoming'
 }
 
 const placementOf = (row: MessageRow): Placement => row[7] ?? 'queued'
@@ -158,6 +169,9 @@ const toListedMessage = (row: MessageRow): MessageSummary => ({
   size: row[4],
   contentId: row[5],
   messageId: row[6] ?? undefined,
+  notBefore: row[9] ?? undefined,
+  scheduled: row[10] === 1,
+  expires: row[11] ?? undefined,
 })
 
 const toListedRecipient = (row: RecipientRow): ListedRecipient => ({

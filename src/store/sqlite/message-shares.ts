@@ -14,6 +14,9 @@ import { sliceEnd } from '../sql/queue-queries.ts'
 /** Separator of the parts of a key. No part contains it. */
 const NEXT = 'char(10)'
 
+/** Placement, or `scheduled`. */
+const QUEUE = `case when scheduled = 1 and placement = 'queued' then 'scheduled' else placement end`
+
 /**
  * Messages of a range of ids, each with its share of the tally as a text key. The key lists placement, state, tried, destination
  * and number of recipients for each distinct kind of live recipient. A text is the cheapest form in which SQLite can return a
@@ -22,7 +25,7 @@ const NEXT = 'char(10)'
 export const sharesBetween = `
   select id, arrived_at, group_concat(kind || recipients, ${NEXT})
   from (select message.id as id, arrived_at, count(*) as recipients,
-      placement || ${NEXT} || state || ${NEXT} || (attempts > 0) || ${NEXT} || destination || ${NEXT} as kind
+      ${QUEUE} || ${NEXT} || state || ${NEXT} || (attempts > 0) || ${NEXT} || destination || ${NEXT} as kind
     from message cross join recipient on recipient.id ${recipientRange('message.id')}
     where message.id between :first and :last and settled_at is null
     group by message.id, state, destination, attempts > 0)
@@ -147,5 +150,6 @@ function shareOf(key: string): Share {
 function queueOf(placement: string | undefined, isLeased: boolean, isTried: boolean): Share['queue'] {
   if (placement === 'hold' || placement === 'corrupt' || placement === 'trash') return placement
   if (isLeased) return 'active'
+  if (placement === 'scheduled') return placement
   return isTried ? 'deferred' : 'untried'
 }

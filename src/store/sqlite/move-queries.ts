@@ -1,4 +1,5 @@
 /** SQL statements of moves between queues. None scans a table that grows with the queue. */
+import { columnsBut } from '../stored-message.ts'
 import { recipientRange } from '../sql/id-ranges.ts'
 import { chunkRange } from './queries.ts'
 
@@ -29,11 +30,18 @@ export const historyAfter = `
 
 // --- a message enters a queue with its state
 
-export const restoreMessage = `
-  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, shares_content, ret, envid, smtputf8,
-    body_type, message_id, client, sasl_username, placement, deleted_at, why, forced_expire, warnings, warn_at, envelope_crc)
-  values (:id, :created_at, :arrived_at, :sender, :size, :content_id, :prepended_headers, :shares_content, :ret, :envid, :smtputf8,
-    :body_type, :message_id, :client, :sasl_username, :placement, :deleted_at, :why, :forced_expire, :warnings, :warn_at, :envelope_crc)`
+const RESTORED = [
+  ...columnsBut(),
+  'shares_content',
+  'placement',
+  'deleted_at',
+  'why',
+  'forced_expire',
+  'warnings',
+  'warn_at',
+  'envelope_crc',
+]
+export const restoreMessage = `insert into message (${RESTORED.join(', ')}) values (${RESTORED.map((column) => `:${column}`).join(', ')})`
 export const restoreRecipient = `
   insert into recipient (id, state, destination, address, notify, orcpt, due_at, kept_due_at, expires_at, steps, attempts,
     delivery_starts, suspect, settled_at, notice_due, last, last_crc, envelope_crc)

@@ -8,6 +8,7 @@ import type { DestinationName, MessageId, Placement, RecipientId } from '../../m
 import type { OperationRound } from '../audit-log.ts'
 import {
   appliesAt,
+  cancelledStatus,
   makesMailDue,
   PURGE_PENDING,
   type DestinationDue,
@@ -15,10 +16,12 @@ import {
   type Move,
   type Operation,
   type OperationResult,
+  type Rescheduling,
 } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
 import type { AuditRows, Operated } from './records/audit-rows.ts'
-import { isSoundRecipient, recipientCrc } from './file/checksums.ts'
+import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { fromStatus } from '../stored-values.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import type { Requeueing } from './requeueing.ts'
@@ -58,6 +61,8 @@ export class Operating {
   readonly #keepers
   readonly #reroute
   readonly #movable
+  readonly #retime
+  readonly #retimeAt
   readonly #departures: HistoryWriter
   readonly #requeueing: Requeueing
   readonly #traffic: TrafficRows
@@ -87,6 +92,10 @@ export class Operating {
     this.#hasLeased = db.prepare<Of>(sql.hasLeased)
     this.#keepers = db.prepare<Of & { most: number }, number>(sql.countKeepers).pluck()
     this.#reroute = db.prepare<[Move & { readonly crc: number }]>(sql.move)
+    this.#retime = db.prepare<Pick<MessageRow, 'id' | 'not_before' | 'scheduled' | 'hold_request' | 'expires'> & { crc: number }>(
+      sql.reschedule,
+    )
+    this.#retimeAt = db.prepare<Of & { destination: DestinationName; notBefore: QueueTime; expiresAt: QueueTime }>(sql.rescheduleAt)
     this.#movable = db.prepare<[RecipientId], RecipientRow>(sql.movable)
   }
 
@@ -161,7 +170,29 @@ export class Operating {
         return this.#requeueing.requeue(this.#rowOf(message), operation)
       case 'delete':
         return this.purge(this.#rowOf(message), operation.now)
+      case 'reschedule':
+        return this.#reschedule(this.#rowOf(message), operation)
+      case 'cancel':
+        return this.#cancel(this.#rowOf(message), operation)
     }
+  }
+
+  #reschedule(row: MessageRow, { notBefore, scheduled, holdRequest, expires, expiries }: Rescheduling): boolean {
+    const message = row.id
+    if (row.scheduled !== 1 || !isSoundMessage(row) || this.#hasLeased.get({ message }) !== undefined) return false
+    const times = { not_before: notBefore, hold_request: holdRequest ?? row.hold_request, expires: expires ?? null }
+    this.#retime.run({ ...times, id: message, scheduled: scheduled === true ? 1 : null, crc: messageCrc({ ...row, ...times }) })
+    for (const { destination, expiresAt } of expiries) this.#retimeAt.run({ message, destination, notBefore, expiresAt })
+    return true
+  }
+
+  #cancel(row: MessageRow, { now, by }: Extract<Operation, { readonly kind: 'cancel' }>): boolean {
+    const message = row.id
+    const last = fromStatus(cancelledStatus(by))
+    const { changes } = this.#remove.run({ message, at: now, last, lastCrc: outcomeCrc(last) })
+    this.#traffic.note('deleted', now, changes)
+    if (changes > 0 && this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart(row)
+    return changes > 0
   }
 
   #rowOf(message: MessageId): MessageRow {

@@ -7,6 +7,7 @@
  */
 import { RECIPIENTS_PER_MESSAGE, STARTS_UNTIL_SUSPECT } from '../../mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../chunks.ts'
+import { columnsBut } from '../stored-message.ts'
 import { messageIdOf, recipientRange } from '../sql/id-ranges.ts'
 import { OLDER_MINUTES, TRAFFIC_KINDS } from '../traffic.ts'
 
@@ -28,8 +29,10 @@ export const DUE_INDEX = `state = 'waiting' and suspect = 0`
 // --- intake
 
 export const insertMessage = `
-  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, ret, envid, smtputf8, body_type, message_id, client, sasl_username, placement, envelope_crc)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  insert into message (${columnsBut().join(', ')}, placement, envelope_crc)
+  values (${columnsBut()
+    .map(() => '?, ')
+    .join('')}?, ?)`
 
 export const insertRecipient = `
   insert into recipient (id, state, destination, address, notify, orcpt, due_at, expires_at, delivery_starts, envelope_crc)
@@ -52,8 +55,7 @@ export const placementOf = 'select placement from message where id = ?'
 export const messageById = 'select * from message where id = ?'
 /** The columns of a message that its settlement and its history need. The others include a sum that SQLite computes at each read. */
 export const messageToSettle = `
-  select id, created_at, arrived_at, sender, size, content_id, shares_content, ret, envid, smtputf8, body_type, message_id, client,
-    sasl_username, placement, forced_expire, warnings
+  select ${columnsBut('prepended_headers').join(', ')}, shares_content, placement, forced_expire, warnings
   from message where id = ?`
 export const stateOf = 'select state from recipient where id = ?'
 export const recipientsOf = `select * from recipient where ${OF_MESSAGE} order by id`
@@ -164,6 +166,20 @@ export const dueWarnings = `
 export const setWarnAt = 'update message set warn_at = ? where id = ? and warn_at is not ?'
 export const setWarnings = 'update message set warnings = ?, warn_at = ? where id = ?'
 
+// --- times of messages
+
+export const endSchedules = `
+  update message set scheduled = null where id in (
+    select id from message indexed by message_scheduled where scheduled = 1 and not_before <= :now order by not_before, id limit +:limit)
+  returning id`
+export const nextScheduled = 'select min(not_before) from message indexed by message_scheduled where scheduled = 1'
+export const reschedule = `
+  update message set not_before = :not_before, scheduled = :scheduled, hold_request = :hold_request, expires = :expires, envelope_crc = :crc
+  where id = :id`
+export const rescheduleAt = `
+  update recipient set due_at = min(:notBefore, :expiresAt), kept_due_at = null, expires_at = :expiresAt
+  where ${OF_MESSAGE} and destination = :destination and settled_at is null`
+
 // --- queries of the scheduler
 
 /**
@@ -212,7 +228,8 @@ export const saveDestination = `
  */
 export const flush = `
   update recipient set kept_due_at = due_at, due_at = min(due_at, :now)
-  where ${OF_MESSAGE} and state = 'waiting' and kept_due_at is null`
+  where ${OF_MESSAGE} and state = 'waiting' and kept_due_at is null
+    and (select scheduled from message where message.id = :message) is null`
 
 /** Limits the due time to the new expiry, so that the last attempt takes place before a shorter lifetime ends. */
 export const move = `
@@ -241,10 +258,10 @@ export const discardRecipients = `
 
 export const place = 'update message set placement = ?, deleted_at = ?, why = ? where id = ?'
 export const forceExpire = 'update message set forced_expire = 1 where id = ? and forced_expire = 0'
+const COPIED = columnsBut('id', 'created_at').join(', ')
 export const copyMessage = `
-  insert into message (id, created_at, arrived_at, sender, size, content_id, prepended_headers, shares_content, ret, envid, smtputf8, body_type, message_id, client, sasl_username, warnings, warn_at, envelope_crc)
-  select :newId, :now, arrived_at, sender, size, content_id, prepended_headers, 1, ret, envid, smtputf8, body_type, message_id, client, sasl_username, warnings, warn_at, :crc
-  from message where id = :message`
+  insert into message (id, created_at, ${COPIED}, shares_content, warnings, warn_at, envelope_crc)
+  select :newId, :now, ${COPIED}, 1, warnings, warn_at, :crc from message where id = :message`
 export const shareContent = 'update message set shares_content = 1 where id = ?'
 
 /** Destinations of a message's waiting recipients. */

@@ -38,6 +38,7 @@ export class Requeueing {
    */
   requeue(row: MessageRow, { now, newId, expiresAt }: Requeue): boolean {
     const message = row.id
+    const dueAt = Math.max(now, row.not_before ?? now)
     const moving = this.#live.all({ message }).filter((one) => one.state !== 'leased')
     if (moving.length === 0) return false
     // A damaged row stays damaged: its copy gets no checksum of its own.
@@ -48,7 +49,7 @@ export class Requeueing {
       const { destination, address, notify, orcpt } = one
       const id = recipientId(newId, position)
       const recipient = isSoundRecipient(one) ? recipientCrc({ ...one, id }) : one.envelope_crc
-      this.#insertRecipient.run(id, 'waiting', destination, address, notify, orcpt, now, expiresAt, 0, recipient)
+      this.#insertRecipient.run(id, 'waiting', destination, address, notify, orcpt, dueAt, expiresAt, 0, recipient)
     })
     const reason = `requeued as ${queueIdOf({ id: newId, createdAt: now })}`
     const last = fromStatus({ status: '2.0.0', reason, stage: 'queue' })

@@ -3,27 +3,13 @@
  * quarantined, and other mail is not affected.
  */
 import type { QueueTime } from '../../system/clock.ts'
-import type { Ret } from '../../mail/envelope.ts'
 import type { NoticeDue, LeasedRecipient, Message, Placement, Recipient, RecipientState } from '../../mail/message.ts'
+import { COLUMN_LIST, departedOfRow, messageOfRow, type MessageColumn, type StoredMessage } from '../stored-message.ts'
 import { lenient, readableStatus, toNotify, toStatus, Undecodable } from '../stored-values.ts'
 import { isSoundMessage, isSoundRecipient } from './file/checksums.ts'
 
-export interface MessageRow {
-  readonly id: number
-  readonly created_at: number
-  readonly arrived_at: number
-  readonly sender: string
-  readonly size: number
-  readonly content_id: number
-  readonly prepended_headers: string | null
+export interface MessageRow extends StoredMessage<number> {
   readonly shares_content: number
-  readonly ret: Ret | null
-  readonly envid: string | null
-  readonly smtputf8: number
-  readonly body_type: '7bit' | '8bitmime' | null
-  readonly message_id: string | null
-  readonly client: string | null
-  readonly sasl_username: string | null
   readonly placement: Placement
   readonly deleted_at: number | null
   readonly why: string | null
@@ -61,6 +47,9 @@ export interface RecipientRow {
 /** Columns of a recipient that the history needs. */
 export type DepartingRecipientRow = Omit<RecipientRow, 'kept_due_at' | 'last_crc' | 'envelope_crc' | 'is_sound'>
 
+/** Columns that no message lacks. */
+const REQUIRED: ReadonlySet<string> = new Set(['id', 'created_at', 'arrived_at', 'sender', 'size', 'content_id', 'smtputf8'])
+
 const instant = (value: unknown, column: string): QueueTime => {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
   throw new Undecodable(`${column} is not a whole number`)
@@ -73,10 +62,12 @@ const text = (value: unknown, column: string): string => {
 
 /** Decodes a message for delivery. Throws Undecodable when a value that a delivery depends on is invalid. */
 export function toMessage(row: MessageRow): Message {
-  for (const column of ['created_at', 'arrived_at', 'size', 'content_id'] as const) instant(row[column], column)
-  text(row.sender, 'sender')
-  for (const column of ['prepended_headers', 'envid', 'message_id', 'client', 'sasl_username'] as const)
-    if (row[column] !== null) text(row[column], column)
+  for (const { column, type } of COLUMN_LIST) {
+    const value = row[column]
+    if (value === null && !REQUIRED.has(column)) continue
+    if (type === 'text') text(value, column)
+    else instant(value, column)
+  }
   if (!isSoundMessage(row)) throw new Undecodable('the envelope does not match its checksum')
   return asMessage(row)
 }
@@ -86,44 +77,21 @@ export function assertSound(row: RecipientRow): void {
   if (!isSoundRecipient(row)) throw new Undecodable(`the envelope or schedule of recipient ${row.id} does not match its checksum`)
 }
 
-/** The columns of a message that are written once. */
-export const fromMessage = (message: Message) => ({
-  id: message.id,
-  created_at: message.createdAt,
-  arrived_at: message.arrivedAt,
-  sender: message.sender,
-  size: message.size,
-  content_id: message.contentId,
-  prepended_headers: message.prependedHeaders ?? null,
-  ret: message.ret ?? null,
-  envid: message.envid ?? null,
-  smtputf8: message.smtputf8 ? 1 : 0,
-  body_type: message.bodyType ?? null,
-  message_id: message.messageId ?? null,
-  client: message.client ?? null,
-  sasl_username: message.saslUsername ?? null,
-})
+/** The columns of a message. */
+export function fromMessage(message: Message): StoredMessage<number> {
+  const row: { [Column in MessageColumn]?: string | number | null } = {}
+  for (const { member, column } of COLUMN_LIST) {
+    const value = message[member] ?? null
+    row[column] = typeof value === 'boolean' ? Number(value) : value
+  }
+  return row as StoredMessage<number>
+}
 
 /** Decodes a message without validation. */
-export const asMessage = (row: MessageRow): Message =>
-  row.prepended_headers === null ? asDeparted(row) : { ...asDeparted(row), prependedHeaders: row.prepended_headers }
+export const asMessage = (row: MessageRow): Message => messageOfRow(row.id, row)
 
-/** Decodes a message for the history, without the prepended header fields, which belong to the deleted content. */
-export const asDeparted = (row: DepartingRow): Message => ({
-  id: row.id,
-  createdAt: row.created_at,
-  arrivedAt: row.arrived_at,
-  sender: row.sender,
-  size: row.size,
-  contentId: row.content_id,
-  smtputf8: row.smtputf8 === 1,
-  ...(row.ret === null ? {} : { ret: row.ret }),
-  ...(row.envid === null ? {} : { envid: row.envid }),
-  ...(row.body_type === null ? {} : { bodyType: row.body_type }),
-  ...(row.message_id === null ? {} : { messageId: row.message_id }),
-  ...(row.client === null ? {} : { client: row.client }),
-  ...(row.sasl_username === null ? {} : { saslUsername: row.sasl_username }),
-})
+/** Decodes a message for the history. */
+export const asDeparted = (row: DepartingRow): Message => departedOfRow(row.id, row)
 
 export function toLeased(row: RecipientRow, warnings: number): LeasedRecipient {
   assertSound(row)

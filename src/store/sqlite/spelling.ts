@@ -26,6 +26,7 @@ export const SQLITE: Spelling = {
     `message.id in (select ${messageIdOf('r.id')} from recipient r
       where r.id ${recipientRange(`(${add(after)} + 1)`, add(through))} and r.settled_at is null and ${condition})`,
   leased: `message.id in (select ${messageIdOf('id')} from ${LEASED})`,
+  scheduled: 'message.id in (select id from message indexed by message_scheduled where scheduled = 1)',
   aside: 'message indexed by message_aside',
   trash: 'message indexed by message_trash',
   fence: '',

@@ -7,7 +7,7 @@ import { about, line, logged, loggedEach, same, seconds, UNLOGGED, type Unlogged
 import { ATTEMPT, MESSAGE, type RecipientAttempt } from '../../events/event-members.ts'
 import { loginText } from '../../events/published-kinds.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
-import type { DeliveryRequest, DestinationName, Message, RecipientId } from '../../mail/message.ts'
+import { releasedAt, type DeliveryRequest, type DestinationName, type Message, type RecipientId } from '../../mail/message.ts'
 import type { Settled } from '../../store/queue-store.ts'
 import type { Duration } from '../../system/clock.ts'
 import { attemptLines, deferralLines, suspendedText, type Attempted, type Deferral } from './delivery-lines.ts'
@@ -43,7 +43,7 @@ export const DELIVERY_KINDS = {
     record: {
       ...MESSAGE,
       ...same('recipient', 'destination'),
-      delay: ({ message, at }) => seconds(at - message.arrivedAt),
+      delay: ({ message, at }) => seconds(at - releasedAt(message)),
       status: ({ siteStatus }) => siteStatus.status,
       reason: ({ siteStatus }) => suspendedText(siteStatus),
     },

@@ -2,7 +2,7 @@
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import { about, type LineOptions, type LogLine } from '../../events/event-kind.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
-import { EXPANDED, LOOPING, type DeliveryRequest, type DestinationName, type Message } from '../../mail/message.ts'
+import { releasedAt, EXPANDED, LOOPING, type DeliveryRequest, type DestinationName, type Message } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { tlsFeature } from '../../mail/tls-facts.ts'
 import type { AttemptRecord, Settled } from '../../store/queue-store.ts'
@@ -46,7 +46,7 @@ export function attemptLines({ request, result, attempts }: Attempted, { tlsStat
     // The server's reply for a delivered message, otherwise the reason.
     const text = outcome === 'delivered' ? (status.reply ?? status.reason) : status.reason
     const verdict = `dsn=${status.status}, status=${isSoft ? 'SOFTBOUNCE' : STATUS[outcome]} (${text})`
-    const relayed = `relay=${relay ?? 'none'}${use}, ${delaysText(at - message.arrivedAt, delays)}${tls}${oauth}`
+    const relayed = `relay=${relay ?? 'none'}${use}, ${delaysText(at - releasedAt(message), delays)}${tls}${oauth}`
     return { program: agentOf(request, attempt), text: about(message, `to=<${addresses.get(recipient) ?? ''}>, ${relayed}, ${verdict}`) }
   })
   if (result.login !== undefined) lines.push({ program: 'smtp', text: `warning: ${about(message, loginWarning(request, result))}` })
@@ -81,7 +81,7 @@ function loginWarning({ destination }: DeliveryRequest, { relay, login, siteStat
  * passes such mail), so that tools for Postfix's log count them.
  */
 export function deferralLines({ message, recipients, at, activatedAt, siteStatus }: Deferral): readonly LogLine[] {
-  const times = delaysText(at - message.arrivedAt, [activatedAt - message.arrivedAt, at - activatedAt, 0, 0])
+  const times = delaysText(at - releasedAt(message), [activatedAt - releasedAt(message), at - activatedAt, 0, 0])
   const verdict = `dsn=${siteStatus.status}, status=deferred (${suspendedText(siteStatus)})`
   return recipients.map((address) => ({ program: 'error', text: about(message, `to=<${address}>, relay=none, ${times}, ${verdict}`) }))
 }

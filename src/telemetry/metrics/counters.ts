@@ -1,4 +1,5 @@
 /** Counters of the metrics: they follow the events. */
+import { releasedAt } from '../../mail/message.ts'
 import type { LoginFailure } from '../../delivery/delivery-agent.ts'
 import { FAILURE_CLASSES, failureClass } from '../../mail/failure-class.ts'
 import type { DoubtResolution } from '../../store/membership/writing-events.ts'
@@ -74,7 +75,7 @@ function ofAttempts(set: MetricSet): Listen {
       if (result.login !== undefined) logins.inc({ reason: result.login })
       for (const { outcome, status, at, delays } of attempts) {
         all.inc({ outcome, status: statusGroup(status.status) })
-        if (outcome === 'delivered') delay.observe(Math.max(0, at - request.message.arrivedAt) / 1000)
+        if (outcome === 'delivered') delay.observe(Math.max(0, at - releasedAt(request.message)) / 1000)
         else failures.inc({ class: failureClass(status).class })
         ATTEMPT_PARTS.forEach((part, i) => parts.observe({ part }, (delays[i] ?? 0) / 1000))
       }
@@ -118,25 +119,6 @@ function ofKeys(set: MetricSet): Listen {
       if (result.unsigned !== null) return unsigned.inc({ reason: result.unsigned })
       for (const algorithm of result.algorithms) signatures.inc({ domain: result.domain, algorithm })
     },
-  })
-}
-
-const RUN_RESULTS = ['done', 'failed', 'skipped'] as const
-
-function ofSchedules(set: MetricSet): Listen {
-  const runs = set.counter(
-    'schedule_runs_total',
-    'Runs of the [schedule.NAME] tables, by table and result (done, failed; skipped: an earlier run went on, or its time had passed).',
-    ['schedule', 'result'],
-  )
-  // The first run of a table begins the series of all results.
-  const countRun = (schedule: string, result: (typeof RUN_RESULTS)[number]): void => {
-    for (const one of RUN_RESULTS) runs.inc({ schedule, result: one }, one === result ? 1 : 0)
-  }
-  return onEvents({
-    'schedule-done': ({ schedule }) => countRun(schedule, 'done'),
-    'schedule-failed': ({ schedule }) => countRun(schedule, 'failed'),
-    'schedule-skipped': ({ schedule }) => countRun(schedule, 'skipped'),
   })
 }
 
@@ -186,7 +168,7 @@ function ofNodes(set: MetricSet): Listen {
 
 /** Creates the counters. The result counts an event. */
 export function openCounters(set: MetricSet): Listen {
-  const listeners = [ofClients, ofAttempts, ofKeys, ofSchedules, ofTheQueue, ofNodes].map((open) => open(set))
+  const listeners = [ofClients, ofAttempts, ofKeys, ofTheQueue, ofNodes].map((open) => open(set))
   return (event, at) => {
     for (const listener of listeners) listener(event, at)
   }

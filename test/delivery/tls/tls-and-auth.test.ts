@@ -143,7 +143,7 @@ describe('TLS', () => {
     far.dialOutcome('192.0.2.10', { kind: 'open', accept })
     const result = await far.deliver({ to: TO })
     expect(result.took).toBe(5 * MINUTE)
-    expect(result.of()).toMatchObject({ outcome: 'deferred', stage: 'starttls' })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', stage: 'handshake' })
   })
 })
 

@@ -34,7 +34,7 @@ describe('with smtp_tls_wrappermode', () => {
     const trusting = world({ wrapper: true }, level, { agent: { secrets: { tls: { ca: AUTHORITY } } } })
     expect((await trusting.deliver({ to: TO })).of().outcome).toBe('delivered')
     const result = await world({ wrapper: true }, level).deliver({ to: TO })
-    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.7.5', stage: 'starttls' })
+    expect(result.of()).toMatchObject({ outcome: 'deferred', status: '4.7.5', stage: 'handshake' })
   })
 
   test('the connection is logged, kept, and its TLS session resumed', async () => {

@@ -3,7 +3,7 @@
  * row of JSON, so that no other statement finds it.
  */
 import { recipientRange } from '../../sql/id-ranges.ts'
-import { WRITTEN_ONCE, WRITTEN_ONCE_ARRAYS } from '../writing/message-columns.ts'
+import { furtherArrays, WRITTEN, WRITTEN_ARRAYS } from '../writing/message-columns.ts'
 
 // --- state
 
@@ -74,9 +74,9 @@ export const unmarkMoved = 'delete from moved_to returning name'
 // --- a message enters a queue with its state
 
 export const restoreMessages = `
-  insert into message (${WRITTEN_ONCE}, warn_at, deleted_at, recipients, warnings, home, shares_content, forced_expire, placement, why)
-  select * from unnest(${WRITTEN_ONCE_ARRAYS}, $15::bigint[], $16::bigint[], $17::int[], $18::int[], $19::smallint[], $20::boolean[],
-    $21::boolean[], $22::text[], $23::text[])`
+  insert into message (${WRITTEN}, warn_at, deleted_at, recipients, warnings, home, shares_content, forced_expire, placement, why)
+  select * from unnest(${WRITTEN_ARRAYS},
+    ${furtherArrays('bigint', 'bigint', 'int', 'int', 'smallint', 'boolean', 'boolean', 'text', 'text')})`
 export const restoreRecipients = `
   insert into recipient (id, due_at, kept_due_at, expires_at, settled_at, steps, attempts, delivery_starts, shard, home, suspect, parks,
     state, destination, address, notify, orcpt, notice_due, last)

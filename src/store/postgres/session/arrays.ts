@@ -71,7 +71,7 @@ export const int4s = (values: readonly (number | null)[]): Buffer => arrayOf(INT
 export const int2s = (values: readonly (number | null)[]): Buffer => arrayOf(INT2, values)
 
 /** For `boolean[]`. */
-export const booleans = (values: readonly boolean[]): Buffer => arrayOf(BOOL, values)
+export const booleans = (values: readonly (boolean | null)[]): Buffer => arrayOf(BOOL, values)
 
 /** For `text[]`. NUL, which PostgreSQL does not store, becomes U+FFFD. */
 export const texts = (values: readonly (string | null)[]): Buffer =>

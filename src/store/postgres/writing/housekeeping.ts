@@ -21,6 +21,9 @@ const HISTORY_SLICE = 1_000
 /** Maximum number of messages in the trash per slice. A slice takes some milliseconds. */
 const TRASH_SLICE = 25
 
+/** Maximum number of messages whose time has come per slice. A slice takes some milliseconds. */
+const SCHEDULES_SLICE = 1_000
+
 export interface HousekeepingDeps {
   readonly terms: LeaseTerms
   readonly name: string
@@ -51,6 +54,11 @@ export class Housekeeping {
   }
 
   ping: Send<'ping'> = (tx, calls) => sent(tx.query(sql.ping).then(() => calls.map(() => undefined)))
+
+  endSchedules: Send<'endSchedules'> = (tx, calls) => ({
+    answers: Promise.all(calls.map(([now]) => endSchedules(tx, now))),
+    isLast: false,
+  })
 
   prune: Send<'prune'> = (tx, calls) => ({ answers: Promise.all(calls.map(([limits]) => this.#prune(tx, limits))), isLast: false })
 
@@ -109,4 +117,10 @@ export class Housekeeping {
       )
     return { more: more || trash.length === TRASH_SLICE || history.length === HISTORY_SLICE }
   }
+}
+
+async function endSchedules(tx: Transaction, now: QueueTime) {
+  const ended = await tx.query<{ id: MessageId }>(sql.endSchedules, [now, SCHEDULES_SLICE])
+  const [row] = await tx.query<{ next: QueueTime | null }>(sql.nextScheduled)
+  return { ended: ended.map(({ id }) => id), next: row?.next ?? null }
 }

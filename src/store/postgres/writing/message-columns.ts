@@ -1,27 +1,28 @@
-/** The columns of a message that are written once, as arrays for a statement that inserts many messages. */
+/** The columns of a message, as arrays for a statement that inserts many messages. */
 import type { Message } from '../../../mail/message.ts'
-import { booleans, int8s, texts } from '../session/arrays.ts'
+import { COLUMN_LIST, columnsBut } from '../../stored-message.ts'
+import { int8s, booleans, texts } from '../session/arrays.ts'
 
-export const WRITTEN_ONCE = `id, created_at, arrived_at, size, content_id, smtputf8, sender, prepended_headers, ret, envid, body_type, message_id,
-  client, sasl_username`
+export const WRITTEN = columnsBut().join(', ')
+
+const TYPES = { integer: 'bigint', text: 'text', flag: 'boolean' } as const
 
 /** Placeholders of the parameters that `messageArrays` returns. The parameters of the statement begin with them. */
-export const WRITTEN_ONCE_ARRAYS = `$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::boolean[], $7::text[], $8::text[],
-  $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[]`
+export const WRITTEN_ARRAYS = COLUMN_LIST.map(({ type }, n) => `$${n + 1}::${TYPES[type]}[]`).join(', ')
 
-export const messageArrays = (messages: readonly Message[]) => [
-  int8s(messages.map(({ id }) => id)),
-  int8s(messages.map(({ createdAt }) => createdAt)),
-  int8s(messages.map(({ arrivedAt }) => arrivedAt)),
-  int8s(messages.map(({ size }) => size)),
-  int8s(messages.map(({ contentId }) => contentId)),
-  booleans(messages.map(({ smtputf8 }) => smtputf8)),
-  texts(messages.map(({ sender }) => sender)),
-  texts(messages.map(({ prependedHeaders }) => prependedHeaders ?? null)),
-  texts(messages.map(({ ret }) => ret ?? null)),
-  texts(messages.map(({ envid }) => envid ?? null)),
-  texts(messages.map(({ bodyType }) => bodyType ?? null)),
-  texts(messages.map(({ messageId }) => messageId ?? null)),
-  texts(messages.map(({ client }) => client ?? null)),
-  texts(messages.map(({ saslUsername }) => saslUsername ?? null)),
-]
+/** Placeholders of further parameters of the statement, which are arrays of these types. */
+export const furtherArrays = (...types: readonly string[]): string =>
+  types.map((type, n) => `$${COLUMN_LIST.length + n + 1}::${type}[]`).join(', ')
+
+export const messageArrays = (messages: readonly Message[]): readonly Buffer[] =>
+  COLUMN_LIST.map(({ member, type }) => {
+    const values = messages.map((message) => message[member] ?? null)
+    switch (type) {
+      case 'integer':
+        return int8s(values as (number | null)[])
+      case 'text':
+        return texts(values as (string | null)[])
+      case 'flag':
+        return booleans(values as (boolean | null)[])
+    }
+  })

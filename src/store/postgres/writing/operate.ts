@@ -181,8 +181,9 @@ export class Operating {
     }
     if (of('expire').length > 0) statements.push(tx.query(sql.forceExpire, [messagesOf(of('expire'))]))
     for (const one of of('requeue')) statements.push(requeue(tx, one))
-    for (const { ids, at, last } of of('remove')) {
-      if (last === null) tx.traffic.note('deleted', at, ids.length)
+    for (const one of of('reschedule')) statements.push(reschedule(tx, one))
+    for (const { ids, at, last, isCounted } of of('remove')) {
+      if (isCounted) tx.traffic.note('deleted', at, ids.length)
       if (ids.length > 0) statements.push(tx.query(sql.removeRecipients, [int8s(ids), at, last]))
     }
     await Promise.all(statements)
@@ -208,6 +209,14 @@ function partsOf(operations: readonly MessageOperation[]): readonly (readonly Me
 
 const messagesOf = (changes: readonly { readonly held: HeldMessage }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))
 
+async function reschedule(tx: Transaction, { held: { row }, operation }: Of<'reschedule'>): Promise<void> {
+  const { notBefore, scheduled, holdRequest = null, expires = null, expiries } = operation
+  await Promise.all([
+    tx.query(sql.reschedule, [row.message, notBefore, scheduled === true ? true : null, holdRequest, expires]),
+    ...expiries.map(({ destination, expiresAt }) => tx.query(sql.rescheduleAt, [row.message, destination, notBefore, expiresAt])),
+  ])
+}
+
 async function requeue(tx: Transaction, { held: { row }, moving, operation: { now, newId, expiresAt } }: Of<'requeue'>): Promise<void> {
   const home = moving[0]?.shard ?? row.home
   await Promise.all([
@@ -215,7 +224,7 @@ async function requeue(tx: Transaction, { held: { row }, moving, operation: { no
     tx.query(sql.shareContent, [row.message]),
     tx.query(sql.insertRequeued, [
       int8s(moving.map((_, position) => recipientId(newId, position))),
-      now,
+      Math.max(now, row.not_before ?? now),
       expiresAt,
       home,
       int2s(moving.map(({ shard }) => shard)),

@@ -4,7 +4,7 @@
  */
 import { queueIdOf, type Placement, type RecipientId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
-import { appliesAt, PURGE_PENDING, type Operation } from '../../queue-store.ts'
+import { appliesAt, cancelledStatus, PURGE_PENDING, type Operation, type Rescheduling } from '../../queue-store.ts'
 import type { MessageRow, RecipientRow } from './rows.ts'
 
 /** A message with its recipients, locked. */
@@ -21,7 +21,15 @@ type Requeue = Extract<Operation, { kind: 'requeue' }>
 export type Change =
   | { readonly kind: 'flush'; readonly ids: readonly RecipientId[]; readonly now: QueueTime }
   | { readonly kind: 'park' | 'unpark' | 'discard'; readonly ids: readonly RecipientId[] }
-  | { readonly kind: 'remove'; readonly ids: readonly RecipientId[]; readonly at: QueueTime; readonly last: string | null }
+  | {
+      readonly kind: 'remove'
+      readonly ids: readonly RecipientId[]
+      readonly at: QueueTime
+      readonly last: string | null
+      /** False for recipients that go on in another message. */
+      readonly isCounted: boolean
+    }
+  | { readonly kind: 'reschedule'; readonly held: HeldMessage; readonly operation: Rescheduling }
   | { readonly kind: 'place'; readonly held: HeldMessage; readonly placement: Placement; readonly deletedAt: QueueTime | null }
   | { readonly kind: 'expire'; readonly held: HeldMessage }
   | { readonly kind: 'depart'; readonly held: HeldMessage }
@@ -53,6 +61,10 @@ export function changesOf(held: HeldMessage, operation: Operation): readonly Cha
       return held.row.forced_expire ? [] : [{ kind: 'expire', held }]
     case 'requeue':
       return requeued(held, operation)
+    case 'reschedule':
+      return held.row.scheduled !== true || held.recipients.some(isLeased) ? [] : [{ kind: 'reschedule', held, operation }]
+    case 'cancel':
+      return cancelled(held, operation)
     case 'delete':
       return operation.purge ? purged(held, operation.now) : discarded(held, operation.now)
   }
@@ -63,6 +75,7 @@ export function wakes(held: HeldMessage, operation: Operation): readonly Recipie
   switch (operation.kind) {
     case 'flush':
     case 'expire':
+    case 'reschedule':
       return held.recipients.filter(isWaiting)
     case 'restore':
       return held.wasHeld === true ? [] : held.recipients.filter(isIdle)
@@ -71,6 +84,7 @@ export function wakes(held: HeldMessage, operation: Operation): readonly Recipie
       return held.recipients.filter(isIdle)
     case 'hold':
     case 'delete':
+    case 'cancel':
       return []
   }
 }
@@ -87,7 +101,8 @@ const queued = (held: HeldMessage): readonly Change[] => [
   { kind: 'unpark', ids: idsOf(held.recipients.filter(isLive)) },
 ]
 
-function flushed({ recipients }: HeldMessage, now: QueueTime): readonly Change[] {
+function flushed({ row, recipients }: HeldMessage, now: QueueTime): readonly Change[] {
+  if (row.scheduled === true) return []
   const ids = idsOf(recipients.filter((one) => isWaiting(one) && one.kept_due_at === null))
   return ids.length === 0 ? [] : [{ kind: 'flush', ids, now }]
 }
@@ -102,8 +117,15 @@ const discarded = (held: HeldMessage, at: QueueTime): readonly Change[] => [
 export function purged(held: HeldMessage, now: QueueTime): readonly Change[] {
   const { row, recipients } = held
   if (recipients.some(isLeased)) return row.placement === 'trash' && row.deleted_at === PURGE_PENDING ? [] : discarded(held, PURGE_PENDING)
-  const removal: Change = { kind: 'remove', ids: idsOf(recipients.filter(isLive)), at: now, last: null }
+  const removal: Change = { kind: 'remove', ids: idsOf(recipients.filter(isLive)), at: now, last: null, isCounted: true }
   return [removal, staysWithout(recipients) ? placed(held, 'queued') : { kind: 'depart', held }]
+}
+
+function cancelled(held: HeldMessage, { now, by }: Extract<Operation, { kind: 'cancel' }>): readonly Change[] {
+  const ids = idsOf(held.recipients.filter(isIdle))
+  if (ids.length === 0) return []
+  const removal: Change = { kind: 'remove', ids, at: now, last: JSON.stringify(cancelledStatus(by)), isCounted: true }
+  return staysWithout(held.recipients) ? [removal] : [removal, { kind: 'depart', held }]
 }
 
 function requeued(held: HeldMessage, operation: Requeue): readonly Change[] {
@@ -111,7 +133,7 @@ function requeued(held: HeldMessage, operation: Requeue): readonly Change[] {
   if (moving.length === 0) return []
   const reason = `requeued as ${queueIdOf({ id: operation.newId, createdAt: operation.now })}`
   const last = JSON.stringify({ status: '2.0.0', reason, stage: 'queue' })
-  const removal: Change = { kind: 'remove', ids: idsOf(moving), at: operation.now, last }
+  const removal: Change = { kind: 'remove', ids: idsOf(moving), at: operation.now, last, isCounted: false }
   const copy: Change = { kind: 'requeue', held, moving, operation }
   return staysWithout(held.recipients) ? [copy, removal] : [copy, removal, { kind: 'depart', held }]
 }

@@ -2,6 +2,7 @@
  * SQL statements of operators, notices and housekeeping. Operations lock recipients before messages, both by id, so that two of them
  * do not wait for each other. $1 is the node in statements about shards.
  */
+import { columnsBut } from '../../stored-message.ts'
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
 import { isForeign, rowsOf } from './queries.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
@@ -46,14 +47,24 @@ export const parkUnreadable = `
     leased_by = case when leased_by = $1 then null else leased_by end
   where id ${recipientRange('$2::bigint')} and settled_at is null returning id`
 
+// --- times of messages
+
+export const endSchedules = `
+  update message set scheduled = null where id = any (array(
+    select id from message where scheduled and not_before <= $1 order by not_before, id limit $2 for update skip locked)) returning id`
+export const nextScheduled = 'select min(not_before) as next from message where scheduled'
+export const reschedule =
+  'update message set not_before = $2, scheduled = $3, hold_request = coalesce($4, hold_request), expires = $5 where id = $1'
+export const rescheduleAt = `
+  update recipient set due_at = least($3::bigint, $4::bigint), kept_due_at = null, expires_at = $4
+  where id ${recipientRange('$1::bigint')} and destination = $2 and settled_at is null`
+
 // --- requeueing
 
+const COPIED = columnsBut('id', 'created_at').join(', ')
 export const copyMessage = `
-  insert into message (id, created_at, arrived_at, size, content_id, recipients, home, shares_content, smtputf8, sender,
-    prepended_headers, ret, envid, body_type, message_id, client, sasl_username, warnings, warn_at)
-  select $2, $3, arrived_at, size, content_id, $4, $5, true, smtputf8, sender, prepended_headers, ret, envid, body_type, message_id,
-    client, sasl_username, warnings, warn_at
-  from message where id = $1`
+  insert into message (id, created_at, recipients, home, shares_content, ${COPIED}, warnings, warn_at)
+  select $2, $3, $4, $5, true, ${COPIED}, warnings, warn_at from message where id = $1`
 /** Moves a content out of the row of its message, so that two messages can have it. */
 export const shareContent = `
   with m as (select content_id, content_crc, content from message where id = $1 and content is not null),

@@ -6,7 +6,7 @@
  * $1 is the node, in every statement about leases or shards.
  */
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
-import { WRITTEN_ONCE, WRITTEN_ONCE_ARRAYS } from './message-columns.ts'
+import { furtherArrays, WRITTEN, WRITTEN_ARRAYS } from './message-columns.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** True for a shard of another node, or without an owner. */
@@ -38,8 +38,8 @@ export const DUE_INDEX = `state = 'waiting' and not suspect`
 export const reserveIds = `select nextval('message_id') as id from generate_series(1, $1::int)`
 
 export const insertMessages = `
-  insert into message (${WRITTEN_ONCE}, content_crc, recipients, home, placement, content)
-  select * from unnest(${WRITTEN_ONCE_ARRAYS}, $15::bigint[], $16::int[], $17::smallint[], $18::text[], $19::bytea[])`
+  insert into message (${WRITTEN}, content_crc, recipients, home, placement, content)
+  select * from unnest(${WRITTEN_ARRAYS}, ${furtherArrays('bigint', 'int', 'smallint', 'text', 'bytea')})`
 
 export const insertRecipients = `
   insert into recipient (id, due_at, expires_at, leased_by, delivery_starts, shard, home, parks, state, destination, address, notify, orcpt)

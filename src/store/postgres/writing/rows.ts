@@ -1,5 +1,4 @@
 /** Rows of the tables in PostgreSQL, and their conversion to values. */
-import type { Ret } from '../../../mail/envelope.ts'
 import {
   type LeasedRecipient,
   type Message,
@@ -9,37 +8,26 @@ import {
   type RecipientState,
 } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
+import { columnsBut, messageOfRow, type StoredMessage } from '../../stored-message.ts'
 import type { AttemptRecord } from '../../queue-store.ts'
 import { lenient, readableStatus, toNotify, toStatus, UNREADABLE } from '../../stored-values.ts'
 
 /** Columns of a message, except the content. */
-export const MESSAGE_COLUMNS = `message.id as message, message.created_at, message.arrived_at, message.size, message.content_id,
-    message.recipients, message.warnings, message.home, message.shares_content, message.smtputf8, message.forced_expire,
-    message.placement, message.deleted_at, message.sender, message.prepended_headers, message.ret, message.envid, message.body_type,
-    message.message_id, message.client, message.sasl_username, message.content is not null and message.content_id = message.id and not message.shares_content as is_inline`
+export const MESSAGE_COLUMNS = `message.id as message, ${columnsBut('id')
+  .map((column) => `message.${column}`)
+  .join(', ')},
+    message.recipients, message.warnings, message.home, message.shares_content, message.forced_expire, message.placement, message.deleted_at,
+    message.content is not null and message.content_id = message.id and not message.shares_content as is_inline`
 
-export interface MessageRow {
+export interface MessageRow extends Omit<StoredMessage<boolean>, 'id'> {
   readonly message: number
-  readonly created_at: number
-  readonly arrived_at: number
-  readonly size: number
-  readonly content_id: number
   readonly recipients: number
   readonly warnings: number
   readonly home: Shard
   readonly shares_content: boolean
-  readonly smtputf8: boolean
   readonly forced_expire: boolean
   readonly placement: Placement
   readonly deleted_at: number | null
-  readonly sender: string
-  readonly prepended_headers: string | null
-  readonly ret: Ret | null
-  readonly envid: string | null
-  readonly body_type: '7bit' | '8bitmime' | null
-  readonly message_id: string | null
-  readonly client: string | null
-  readonly sasl_username: string | null
   /** True when the content is in the row, and no other message has it. */
   readonly is_inline: boolean
 }
@@ -78,22 +66,7 @@ export type LeasedRow = MessageRow &
     readonly content_crc?: number | null
   }
 
-export const toMessage = (row: MessageRow): Message => ({
-  id: row.message,
-  createdAt: row.created_at,
-  arrivedAt: row.arrived_at,
-  sender: row.sender,
-  size: row.size,
-  contentId: row.content_id,
-  smtputf8: row.smtputf8,
-  ...(row.prepended_headers === null ? {} : { prependedHeaders: row.prepended_headers }),
-  ...(row.ret === null ? {} : { ret: row.ret }),
-  ...(row.envid === null ? {} : { envid: row.envid }),
-  ...(row.body_type === null ? {} : { bodyType: row.body_type }),
-  ...(row.message_id === null ? {} : { messageId: row.message_id }),
-  ...(row.client === null ? {} : { client: row.client }),
-  ...(row.sasl_username === null ? {} : { saslUsername: row.sasl_username }),
-})
+export const toMessage = (row: MessageRow): Message => messageOfRow(row.message, row)
 
 const wishesOf = ({ notify, orcpt }: Pick<RecipientRow, 'notify' | 'orcpt'>): Pick<Recipient, 'notify' | 'orcpt'> => ({
   ...(notify === null ? {} : { notify: lenient(() => toNotify(notify), 'never') }),
@@ -135,5 +108,16 @@ export const toRecipient = (row: RecipientRow): Recipient => ({
 /** Columns of a message in a listing. */
 export type ListedRow = Pick<
   MessageRow,
-  'message' | 'created_at' | 'arrived_at' | 'sender' | 'size' | 'content_id' | 'message_id' | 'placement' | 'forced_expire'
+  | 'message'
+  | 'created_at'
+  | 'arrived_at'
+  | 'sender'
+  | 'size'
+  | 'content_id'
+  | 'message_id'
+  | 'placement'
+  | 'forced_expire'
+  | 'not_before'
+  | 'scheduled'
+  | 'expires'
 >

@@ -16,7 +16,7 @@ const QUEUED = `
   counted as (select message, count(*) as recipients, bool_or(state = 'leased') as is_active,
       bool_or(attempts > 0 or destination in (${closedDestinations})) as is_deferred from live group by message),
   queued as (select counted.recipients, arrived_at, case when placement <> 'queued' then placement when is_active then 'active'
-      when is_deferred then 'deferred' else 'incoming' end as queue
+      when scheduled then 'scheduled' when is_deferred then 'deferred' else 'incoming' end as queue
     from counted join message on message.id = counted.message)`
 
 const TRAFFIC = TRAFFIC_KINDS.map((kind) => `'${kind}', coalesce(sum(${kind}), 0)`).join(', ')

@@ -4,23 +4,10 @@
  * (migrations/0001_queue.sql).
  */
 import { crc32 } from '../../../system/crc32.ts'
+import type { StoredMessage } from '../../stored-message.ts'
 
-export interface MessageEnvelope {
-  readonly id: number
-  readonly created_at: number
-  readonly arrived_at: number
-  readonly sender: string
-  readonly size: number
-  readonly content_id: number
-  readonly prepended_headers: string | null
-  readonly ret: string | null
-  readonly envid: string | null
-  readonly smtputf8: number
-  readonly body_type: string | null
-  readonly message_id: string | null
-  readonly client: string | null
-  readonly sasl_username: string | null
-}
+/** The columns of a message that its checksum covers: all but the mark of the index message_scheduled, on which no delivery depends. */
+export type MessageEnvelope = Omit<StoredMessage<number>, 'scheduled'>
 
 export interface RecipientEnvelope {
   readonly id: number
@@ -32,12 +19,15 @@ export interface RecipientEnvelope {
 
 /**
  * Checksum of a message's columns. Line feeds separate the columns, because only the last column, the prepended header fields,
- * may contain one.
+ * may contain one. Mail without times of its own has the sum that it had before there were any.
  */
 export const messageCrc = (row: MessageEnvelope): number =>
   crc32(
-    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${row.prepended_headers}`,
+    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${row.prepended_headers}`,
   )
+
+const timesOf = ({ not_before: notBefore, hold_request: request, expires }: MessageEnvelope): string =>
+  (notBefore ?? request ?? expires ?? null) === null ? '' : `${notBefore} ${expires} ${request}\n`
 
 export const recipientCrc = (row: RecipientEnvelope): number =>
   crc32(`${row.id}\n${row.destination}\n${row.address}\n${row.notify}\n${row.orcpt}`)
@@ -51,12 +41,12 @@ interface Stored {
   readonly is_sound: 0 | 1
 }
 
-export type StoredMessage = MessageEnvelope & Stored
+export type SummedMessage = MessageEnvelope & Stored
 
 export type StoredRecipient = RecipientEnvelope & Stored & { readonly last: string | null; readonly last_crc: number | null }
 
 /** Whether the columns of a message are those that deferd wrote. */
-export const isSoundMessage = (row: StoredMessage): boolean => row.is_sound === 1 && messageCrc(row) === row.envelope_crc
+export const isSoundMessage = (row: SummedMessage): boolean => row.is_sound === 1 && messageCrc(row) === row.envelope_crc
 
 /** Whether the columns of a recipient are those that deferd wrote. */
 export const isSoundRecipient = (row: StoredRecipient): boolean =>

@@ -8,7 +8,7 @@ import { messageOf, queueIdOf } from '../../../mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../../chunks.ts'
 import { isDamage } from '../../errors.ts'
 import * as salvage from './salvage-queries.ts'
-import { isSoundMessage, isSoundRecipient, type StoredMessage, type StoredRecipient } from './checksums.ts'
+import { isSoundMessage, isSoundRecipient, type SummedMessage, type StoredRecipient } from './checksums.ts'
 
 /** Maximum number of damages that SQLite's check reports. */
 const MOST = 100
@@ -54,7 +54,7 @@ function structure(db: Database): readonly string[] {
 /** Messages whose row does not match its checksum, except messages in `corrupt`, which are known already. */
 function messages(db: Database): readonly string[] {
   const found: string[] = []
-  for (const row of db.prepare<[], StoredMessage>(`select * from message where placement <> 'corrupt' order by id`).iterate())
+  for (const row of db.prepare<[], SummedMessage>(`select * from message where placement <> 'corrupt' order by id`).iterate())
     if (!isSoundMessage(row))
       found.push(`message ${queueIdOf({ id: row.id, createdAt: row.created_at })}: the envelope does not match its checksum`)
   return found

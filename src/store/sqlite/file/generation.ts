@@ -99,7 +99,7 @@ function generationIn(path: string): number | null {
   const file = new PageFile(path, { withLog: false })
   try {
     if (!file.hasHeader) return null
-    const scan = new RowScan(file, new Map([['meta', { columns: META_COLUMNS, hasRowNumber: false }]]))
+    const scan = new RowScan(file, new Map([['meta', { columns: META_COLUMNS, added: 0, hasRowNumber: false }]]))
     for (const { values } of scan.fromRoots()) if (values[0] === 'generation' && isGeneration(values[1])) return values[1]
     return null
   } finally {

@@ -27,6 +27,12 @@ const migrations = (): readonly Migration[] =>
 /** The migrations that lead to a version. */
 export const migrationsThrough = (version: number): readonly Migration[] => migrations().filter((one) => one.version <= version)
 
+/** Number of the columns that migrations have added to a table after it was made. */
+export const addedColumns = (table: string): number =>
+  migrations()
+    .flatMap(({ sql }) => [...sql.matchAll(/^alter table (\w+) add column/gm)])
+    .filter(([, name]) => name === table).length
+
 /** Version of the schema that this release writes. */
 export const currentVersion = (): number => migrations().at(-1)?.version ?? 0
 

@@ -12,8 +12,14 @@ export interface StoredColumn {
   readonly type: string
 }
 
-/** The stored columns of each table. */
-export type Tables = ReadonlyMap<string, { readonly columns: readonly StoredColumn[]; readonly hasRowNumber: boolean }>
+/** The stored columns of each table. A record lacks the last ones that were added to the table after it was written, at most `added`. */
+export type Tables = ReadonlyMap<
+  string,
+  { readonly columns: readonly StoredColumn[]; readonly added: number; readonly hasRowNumber: boolean }
+>
+
+const isWidth = (width: number, { columns, added }: { readonly columns: readonly StoredColumn[]; readonly added: number }): boolean =>
+  width <= columns.length && width >= columns.length - added
 
 export interface FoundRow {
   readonly table: string
@@ -78,7 +84,7 @@ export class RowScan {
   /** Root pages of the tables, from the schema on page 1. */
   #roots(): ReadonlyMap<string, number> {
     const roots = new Map<string, number>()
-    const schema = new RowScan(this.#file, new Map([['sqlite_schema', { columns: SCHEMA_COLUMNS, hasRowNumber: true }]]))
+    const schema = new RowScan(this.#file, new Map([['sqlite_schema', { columns: SCHEMA_COLUMNS, added: 0, hasRowNumber: true }]]))
     for (const { values } of schema.#walk('sqlite_schema', { page: 1, after: -Infinity, through: Infinity })) {
       const [type, name, , root] = values
       if (type === 'table' && typeof name === 'string' && typeof root === 'number' && this.#tables.has(name)) roots.set(name, root)
@@ -109,9 +115,9 @@ export class RowScan {
     if (description === undefined || number < 1 || number > this.#file.count || this.#seen.has(number)) return null
     const page = attempt(() => treePage(this.#file, number))
     if (page === null || page.kind.startsWith('table') !== description.hasRowNumber) return null
-    const { hasRowNumber, columns } = description
+    const { hasRowNumber } = description
     const inRange = (key: number) => !hasRowNumber || (key > after && key <= through)
-    const cells = page.cells.filter(({ key, values }) => inRange(key) && (values === null || values.length === columns.length))
+    const cells = page.cells.filter(({ key, values }) => inRange(key) && (values === null || isWidth(values.length, description)))
     if (cells.length === 0 && page.cells.length > 0) return null
     this.#seen.add(number)
     if (page.unreadable > 0 || cells.length < page.cells.length || this.#file.log.lost.has(number))
@@ -143,9 +149,10 @@ export class RowScan {
       const table = page === null ? undefined : this.#tableOf(page.cells[0]?.values ?? [], kind === 'table-leaf')
       if (page === null || table === undefined) continue
       this.#seen.add(number)
-      const width = this.#tables.get(table)?.columns.length
+      const description = this.#tables.get(table)
       const isCurrent = use === 'tree' && this.#file.isCurrent(number)
-      for (const { key, values } of page.cells) if (values?.length === width) yield { table, key, values: values ?? [], isCurrent }
+      for (const { key, values } of page.cells)
+        if (values !== null && description !== undefined && isWidth(values.length, description)) yield { table, key, values, isCurrent }
       if (page.unreadable > 0) this.lost.push({ page: number, table, after: -Infinity, through: Infinity })
     }
   }
@@ -156,7 +163,9 @@ export class RowScan {
    */
   #tableOf(values: readonly Value[], hasRowNumber: boolean): string | undefined {
     if (!hasRowNumber && values.length <= 3) return undefined
-    const [table, other] = [...this.#tables].filter(([, one]) => one.hasRowNumber === hasRowNumber && canHave(one.columns, values))
+    const [table, other] = [...this.#tables].filter(
+      ([, one]) => one.hasRowNumber === hasRowNumber && isWidth(values.length, one) && canHave(one.columns, values),
+    )
     return other === undefined ? table?.[0] : undefined
   }
 
@@ -183,7 +192,7 @@ export class RowScan {
 }
 
 const canHave = (columns: readonly StoredColumn[], values: readonly Value[]): boolean =>
-  columns.length === values.length && columns.every(({ type }, n) => isOfType(values[n] ?? null, type))
+  columns.every(({ type }, n) => isOfType(values[n] ?? null, type))
 
 function isOfType(value: Value, type: string): boolean {
   if (value === null) return true

@@ -52,7 +52,9 @@ export class SalvagedQueue {
 
   /** The stored columns of each table, as the schema has them. */
   get tables(): Tables {
-    return new Map([...this.#writers].map(([table, { columns, rowNumber }]) => [table, { columns, hasRowNumber: rowNumber !== null }]))
+    return new Map(
+      [...this.#writers].map(([table, { columns, added, rowNumber }]) => [table, { columns, added, hasRowNumber: rowNumber !== null }]),
+    )
   }
 
   /** Adds a row, unless a row with the same key was added before. */

@@ -1,5 +1,6 @@
 /** Statements that insert rows into the tables of a queue, made from its schema. */
 import type Database from 'better-sqlite3'
+import { addedColumns } from './migrations.ts'
 import * as sql from './salvage-queries.ts'
 import type { Value } from './records.ts'
 import type { StoredColumn } from './row-scan.ts'
@@ -7,6 +8,8 @@ import type { StoredColumn } from './row-scan.ts'
 export interface TableWriter {
   readonly columns: readonly StoredColumn[]
   readonly written: readonly string[]
+  /** Number of the columns that were added to the table after it was made. */
+  readonly added: number
   /** The column that has the row number, which is not in the record; null in a table without row numbers. */
   readonly rowNumber: string | null
   readonly insert: Database.Statement<Value[], number>
@@ -30,5 +33,5 @@ function tableWriter(db: Database.Database, table: string, hasRowNumber: boolean
     )
     .pluck()
   const rowNumber = hasRowNumber ? (described.find(({ pk }) => pk === 1)?.name ?? null) : null
-  return { columns, written, insert, rowNumber }
+  return { columns, written, added: addedColumns(table), insert, rowNumber }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DueHeap } from '../../../src/queue/scheduler/due-heap.ts'
+import { DueHeap } from '../../../../src/queue/scheduler/due/due-heap.ts'
 
 /** Removes and returns all names, earliest first. */
 function drained(heap: DueHeap): readonly string[] {

@@ -2,8 +2,8 @@
  * A heap of destinations by the time of their next action. An entry is found by name and moved in O(log n). Entries with equal
  * times keep the order of their first insertion, so that runs are reproducible.
  */
-import type { QueueTime } from '../../system/clock.ts'
-import type { DestinationName } from '../../mail/message.ts'
+import type { QueueTime } from '../../../system/clock.ts'
+import type { DestinationName } from '../../../mail/message.ts'
 
 interface Entry {
   readonly name: DestinationName

@@ -1,0 +1,94 @@
+/** Times that clients name for their messages: FUTURERELEASE (RFC 4865), the members `not_before` and `expires` of the API. Pure. */
+import { HOUR, MINUTE, SECOND, type Duration, type QueueTime, type WallTime } from '../system/clock.ts'
+import { parseDuration } from '../system/duration.ts'
+import type { WallView } from '../system/wall-view.ts'
+import { isoInstant, midnightOf } from './mail-date.ts'
+
+/** Times of a queued message that its client has named. */
+export interface MessageTimes {
+  /** Time before which no delivery begins, as the client asked. Ages and lifetimes are counted from it; see releasedAt. */
+  readonly notBefore?: QueueTime | undefined
+  /** True until the time `notBefore` has come. */
+  readonly scheduled?: boolean | undefined
+  /** The client's request to hold the message, as RFC 4865 §6 has it in notices: `for;3600`, `until;2026-11-24T08:00:00Z`. */
+  readonly holdRequest?: string | undefined
+  /** Time at which the client gives the message up. The lifetime may end before. */
+  readonly expires?: QueueTime | undefined
+}
+
+/** A span from the acceptance, which elapses whatever is done to the wall clock, or an instant of the wall clock. */
+export type NamedTime = { readonly kind: 'span'; readonly span: Duration } | { readonly kind: 'instant'; readonly at: WallTime }
+
+/** The same times in the envelope. */
+export interface NamedTimes {
+  /** Time before which no delivery begins. */
+  readonly release?: NamedTime | undefined
+  /** Time at which the client gives the message up. */
+  readonly expires?: NamedTime | undefined
+}
+
+/** Time in the past that counts as now: the latency of the client, and the difference of two clocks. */
+const LATENCY: Duration = MINUTE
+
+const INSTANT = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/
+
+/** Parses a date-time with any offset and fraction (RFC 3339 §5.6), cut to ms. Undefined for other text and for a date that does not exist. */
+export function parseInstant(text: string): WallTime | undefined {
+  const match = INSTANT.exec(text)
+  if (match === null) return undefined
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number)
+  const [fraction = '', sign, offsetHours, offsetMinutes] = match.slice(7)
+  const midnight = midnightOf({ year, month, day })
+  const offset = sign === undefined ? 0 : Number(offsetHours) * HOUR + Number(offsetMinutes) * MINUTE
+  if (midnight === undefined || hour > 23 || minute > 59 || second > 60 || Number(offsetHours ?? 0) > 23 || Number(offsetMinutes ?? 0) > 59)
+    return undefined
+  const local = midnight + hour * HOUR + minute * MINUTE + second * SECOND + Math.floor(Number(`0${fraction}`) * SECOND)
+  return sign === '-' ? local + offset : local - offset
+}
+
+/** Formats an instant in UTC as RFC 3339, without a fraction that is 0. */
+export const formatInstant = (at: WallTime): string => isoInstant(at).replace('.000Z', 'Z')
+
+/** Parses a time of the API: seconds since 1970, RFC 3339, or a span with its unit. Undefined for another value. */
+export function parseNamedTime(given: string | number): NamedTime | undefined {
+  if (typeof given === 'number' || /^\d+(\.\d+)?$/.test(given)) {
+    const at = Math.round(Number(given) * SECOND)
+    return Number.isSafeInteger(at) && at >= 0 ? { kind: 'instant', at } : undefined
+  }
+  const at = parseInstant(given)
+  if (at !== undefined) return { kind: 'instant', at }
+  const span = parseDuration(given)
+  return span === undefined ? undefined : { kind: 'span', span }
+}
+
+/** Moment at which a client names a time. */
+export interface Moment {
+  readonly now: QueueTime
+  readonly wall: WallView
+}
+
+/** The time on the clock of the queue. */
+export const queueTimeOf = (time: NamedTime, { now, wall }: Moment): QueueTime =>
+  time.kind === 'span' ? now + time.span : wall.queueTime(time.at)
+
+/** Problem of a time: too far in the future, or in the past; null for a good one. */
+export function timeProblem(time: NamedTime, moment: Moment, limit: Duration): 'too-far' | 'past' | null {
+  const ahead = queueTimeOf(time, moment) - moment.now
+  return ahead > limit ? 'too-far' : ahead < -LATENCY ? 'past' : null
+}
+
+/** The times of a message that is accepted at a moment. */
+export function acceptedTimes({ release, expires }: NamedTimes, moment: Moment): MessageTimes {
+  const until = expires === undefined ? {} : { expires: queueTimeOf(expires, moment) }
+  if (release === undefined) return until
+  const notBefore = queueTimeOf(release, moment)
+  return { ...until, notBefore, holdRequest: holdRequestOf(release), ...(notBefore > moment.now ? { scheduled: true } : {}) }
+}
+
+/** A request to hold a message as notices have it (RFC 4865 §6). */
+export const holdRequestOf = (time: NamedTime): string =>
+  time.kind === 'span' ? `for;${Math.ceil(time.span / SECOND)}` : `until;${formatInstant(time.at)}`
+
+/** The instant of the wall clock that a request names; undefined for a span. */
+export const requestedInstant = (request: string): WallTime | undefined =>
+  request.startsWith('until;') ? parseInstant(request.slice('until;'.length)) : undefined

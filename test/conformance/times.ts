@@ -1,0 +1,114 @@
+/**
+ * Contract of the store: times that clients name for their messages, and the cancellation of messages.
+ */
+import { expect, test } from 'vitest'
+import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { recipientId } from '../../src/mail/message.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import { completeTally } from '../../src/store/queue-tally.ts'
+import { operate } from '../support/operate.ts'
+import { claim, delivered, first, LIFETIME, mail, messagesIn, MIN, ownerOf, settleOne, T0, type Mail, type Subject } from './mail.ts'
+
+const TIMES = { notBefore: T0 + 60 * MIN, scheduled: true, holdRequest: 'for;3600', expires: T0 + 120 * MIN } as const
+
+async function scheduled({ store }: Subject, options: Mail = {}) {
+  const to = [{ address: 'ann@far.example' }, { address: 'bob@far.example' }].map((one) => ({
+    ...one,
+    dueAt: TIMES.notBefore,
+    expiresAt: TIMES.expires,
+  }))
+  const entry = mail(store, { to, ...options })
+  const message = { ...entry.message, ...TIMES }
+  await store.enqueue({ ...entry, message })
+  return message
+}
+
+const listed = async ({ reader }: Subject, queue: 'scheduled' | 'incoming' | 'hold') =>
+  (await reader.list({ ...ANY_MESSAGE, queue }, { after: 0, limit: 9 })).map(({ message }) => message.id)
+
+export function timesOfMessages(subject: () => Subject): void {
+  test('times are kept with the message, and a scheduled message is listed and counted apart', async () => {
+    const { store, reader } = subject()
+    const message = await scheduled(subject())
+    expect((await reader.details(formatQueueId(T0, message.id)))?.message).toMatchObject(TIMES)
+    const [one] = await reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
+    expect(one).toMatchObject({ queue: 'scheduled', message: { notBefore: TIMES.notBefore, scheduled: true, expires: TIMES.expires } })
+    expect(await reader.list(ANY_MESSAGE, { after: 0, limit: 9, recipients: 1 })).toMatchObject([{ queue: 'scheduled' }])
+    expect(await listed(subject(), 'scheduled')).toEqual([message.id])
+    expect(await listed(subject(), 'incoming')).toEqual([])
+    expect(await reader.counts()).toMatchObject([{ queue: 'scheduled', messages: 1, recipients: 2 }])
+    expect((await completeTally(() => store.tally(9))).queues).toMatchObject([{ queue: 'scheduled', messages: 1, recipients: 2 }])
+  })
+
+  test('the state ends when the time has come', async () => {
+    const { store } = subject()
+    const { id, notBefore } = await scheduled(subject())
+    expect(await store.endSchedules(notBefore - 1)).toEqual({ ended: [], next: notBefore })
+    expect((await claim(store, notBefore - 1)).requests).toEqual([])
+    expect(await store.endSchedules(notBefore)).toEqual({ ended: [id], next: null })
+    expect(await listed(subject(), 'incoming')).toEqual([id])
+    expect((await completeTally(() => store.tally(9))).queues).toMatchObject([{ queue: 'incoming' }])
+    expect((await claim(store, notBefore)).requests).toMatchObject([{ message: { id, notBefore }, recipients: [{ dueAt: notBefore }, {}] }])
+  })
+
+  test('a flush passes a scheduled message over, and a requeue keeps its times', async () => {
+    const { store } = subject()
+    const { id, notBefore } = await scheduled(subject())
+    expect((await operate(store, id, { kind: 'flush', now: T0 })).changed).toBe(false)
+    const newId = store.nextId()
+    await operate(store, id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: TIMES.expires })
+    expect((await claim(store, notBefore - 1)).requests).toEqual([])
+    expect(await listed(subject(), 'scheduled')).toEqual([newId])
+    expect((await claim(store, notBefore)).requests).toMatchObject([{ message: { id: newId, ...TIMES } }])
+  })
+
+  test('a hold wins over the time, and a release keeps it', async () => {
+    const { store } = subject()
+    const { id, notBefore } = await scheduled(subject())
+    await operate(store, id, { kind: 'hold' })
+    expect(await listed(subject(), 'hold')).toEqual([id])
+    expect((await claim(store, notBefore)).requests).toEqual([])
+    expect((await operate(store, id, { kind: 'release' })).woken).toEqual([{ destination: 'far.example', dueAt: notBefore }])
+    expect(await listed(subject(), 'scheduled')).toEqual([id])
+  })
+
+  test('a scheduled message gets other times, other mail does not', async () => {
+    const { store, reader } = subject()
+    const { id } = await scheduled(subject())
+    const expiries = [{ destination: 'far.example', expiresAt: T0 + LIFETIME }]
+    const earlier = { kind: 'reschedule', notBefore: T0 + MIN, scheduled: true, expires: undefined, expiries } as const
+    expect(await operate(store, id, earlier)).toEqual({ changed: true, woken: [{ destination: 'far.example', dueAt: T0 + MIN }] })
+    const story = await reader.details(formatQueueId(T0, id))
+    expect(story?.message).toMatchObject({ notBefore: T0 + MIN, scheduled: true, holdRequest: 'for;3600' })
+    expect(story?.message.expires).toBeUndefined()
+    expect(story?.recipients).toMatchObject([{ dueAt: T0 + MIN, expiresAt: T0 + LIFETIME }, {}])
+    await store.endSchedules(T0 + MIN)
+    expect((await operate(store, id, earlier)).changed).toBe(false)
+    expect(messagesIn((await claim(store, T0 + MIN)).requests)).toEqual([id])
+  })
+
+  test('a cancelled recipient is removed, and one in delivery is left to its outcome', async () => {
+    const { store, reader } = subject()
+    const entry = mail(store, { to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    await store.enqueue(entry)
+    const { id } = entry.message
+    await claim(store, T0, { limit: 1 })
+    const cancel = { kind: 'cancel', now: T0, by: 'app' } as const
+    expect(await operate(store, id, cancel)).toEqual({ changed: true, woken: [] })
+    expect((await operate(store, id, cancel)).changed).toBe(false)
+    expect((await claim(store, T0 + LIFETIME)).requests).toEqual([])
+    await settleOne(store, id, delivered(first(id), T0))
+    const story = await reader.details(formatQueueId(T0, id))
+    const last = { reason: 'cancelled by app', stage: 'cancel' }
+    expect(story).toMatchObject({ queue: 'gone', recipients: [{ state: 'delivered' }, { id: recipientId(id, 1), state: 'removed', last }] })
+    expect(ownerOf(store)).toBeGreaterThan(0)
+  })
+
+  test('a cancelled message leaves the queue at once, also from hold', async () => {
+    const { store, reader } = subject()
+    const { id } = await scheduled(subject(), { hold: true })
+    expect((await operate(store, id, { kind: 'cancel', now: T0, by: 'app' })).changed).toBe(true)
+    expect((await reader.details(formatQueueId(T0, id)))?.queue).toBe('gone')
+    expect((await completeTally(() => store.tally(9))).queues).toEqual([])
+  })
+}
