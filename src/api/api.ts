@@ -4,6 +4,7 @@ import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
 import { destinationOperations, destinationRoutes } from './destination-routes.ts'
 import { auditRoute, historyRoute } from './history-routes.ts'
 import { eventRoutes } from './event-routes.ts'
+import { nodeRoutes, type NodeRoutesDeps } from './node-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Causes } from '../queries/causes.ts'
 import { Now } from '../queries/now.ts'
@@ -19,6 +20,8 @@ import { webhookRoutes, type WebhookChanges } from './webhook-routes.ts'
 export interface ApiDeps extends ClientRoutesDeps {
   readonly records: () => RecordChanges
   readonly webhooks: () => WebhookChanges
+  /** Null for a queue in a folder. */
+  readonly nodes: NodeRoutesDeps['nodes']
 }
 
 export class Api {
@@ -42,6 +45,7 @@ export class Api {
       ...messageRoutes(view),
       ...destinationRoutes(view, this.causes),
       historyRoute(view),
+      ...nodeRoutes({ nodes: this.#deps.nodes, wall: () => view.clock.wall }),
       ...settingsRoutes(view),
       ...eventRoutes(view),
       ...subscriptionRoutes(view),

@@ -5,15 +5,15 @@ import { addToken, removeToken, rightsShape, TokenExists, type TokenChangesDeps 
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
-import { accessTokenJson, accessTokensShape, clientShape } from '../resources/access-token-json.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import { SECOND, type Clock } from '../system/clock.ts'
+import { accessTokens, type KeptRecords } from '../queries/kept-records.ts'
+import { accessTokensShape, clientShape } from '../resources/access-token-json.ts'
+import { SECOND } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { apiRoute, expiresIn, json, type ApiRoute } from './api-route.ts'
 
 export interface ClientRoutesDeps {
   /** The tokens of the open queue. */
-  readonly tokens: () => TokenChangesDeps & { readonly reader: Pick<QueueReader, 'records'>; readonly clock: Clock }
+  readonly tokens: () => TokenChangesDeps & KeptRecords
   readonly random: Random
 }
 
@@ -57,8 +57,7 @@ export function clientRoutes({ tokens, random }: ClientRoutesDeps): readonly Api
       summary: 'Tokens of programs',
       about: 'The members of `deferd token list --json`, by name.',
       answers: { 200: { about: 'the tokens', shape: accessTokensShape } },
-      handler: async () =>
-        json({ tokens: (await tokens().reader.records.tokens.all()).map((one) => accessTokenJson(one, tokens().clock.wall)) }),
+      handler: async () => json(await accessTokens(tokens())),
     }),
     apiRoute({
       method: 'POST',

@@ -4,7 +4,8 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { NDJSON } from '../http/command-protocol.ts'
 import { apiRoute, json, lines, page, pageCursor, pageLimit, viewerOf, wantsLines, type ApiRoute } from './api-route.ts'
 import { messageStory } from '../queries/message-story.ts'
-import { contentOf, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from '../queries/messages.ts'
+import { messageRowShape } from '../resources/message-row-json.ts'
+import { contentOf, LISTING_FORMS, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from '../queries/messages.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { conditionShape } from '../queries/message-query.ts'
@@ -15,6 +16,7 @@ const listQuery = conditionShape.extend({
   order: z.enum(['oldest', 'newest']).default('oldest'),
   limit: pageLimit,
   after: pageCursor,
+  form: z.enum(LISTING_FORMS).default('messages').describe('of lines: whole messages, or the columns of `deferd queue list`'),
 })
 
 const contentQuery = z.strictObject({ part: z.enum(['all', 'header', 'body']).default('all') })
@@ -32,14 +34,14 @@ const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
     answers: {
       200: [
         { about: 'a page', shape: messagePageShape },
-        { about: 'all messages', type: NDJSON, shape: messageLineShape },
+        { about: 'all messages', type: NDJSON, shape: z.union([messageLineShape, messageRowShape]) },
       ],
     },
     problems: [CURSOR_PROBLEM],
     slots: 'searches',
     handler: async (request) => {
-      const { limit: most, after, order, ...conditions } = request.query
-      if (wantsLines(request)) return lines(messageLines(view, conditions, viewerOf(request)))
+      const { limit: most, after, order, form, ...conditions } = request.query
+      if (wantsLines(request)) return lines(messageLines(view, { ...conditions, form }, viewerOf(request)))
       return page(
         await messagePage(view, { ...conditions, order, limit: most, after }, request.requester.destinations),
         request.written,

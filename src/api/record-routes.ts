@@ -9,19 +9,20 @@ import { auditName } from '../http/requester.ts'
 import type { TokenFailure } from '../oauth/token-answer.ts'
 import { ACCESS_SUBJECTS, type AccessSubject } from '../store/records/access-entry.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { accessEntriesShape, accessEntryJson } from '../resources/access-entry-json.ts'
-import { stsPoliciesShape, stsPolicyJson } from '../resources/sts-policy-json.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import { SECOND, type Clock } from '../system/clock.ts'
+import { accessEntriesShape } from '../resources/access-entry-json.ts'
+import { oauthTablesShape, type OauthTablesJson } from '../resources/oauth-json.ts'
+import { stsPoliciesShape } from '../resources/sts-policy-json.ts'
+import { accessEntries, stsPolicies, type KeptRecords } from '../queries/kept-records.ts'
+import { SECOND } from '../system/clock.ts'
 import { apiRoute, assertUnlimited, expiresIn, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
 
 /** The records of the open queue. */
-export interface RecordChanges {
-  readonly reader: Pick<QueueReader, 'records'>
-  readonly clock: Pick<Clock, 'now' | 'wall'>
+export interface RecordChanges extends KeptRecords {
   readonly access: Pick<AccessEntries, 'add' | 'remove'>
   /** Returns false when no policy of the domain is kept. */
   readonly removePolicy: (removal: PolicyRemoval) => Promise<boolean>
+  /** The `[oauth.NAME]` tables, with their tokens. */
+  readonly oauth: () => Promise<OauthTablesJson>
   /** Requests an access token for a table. Returns the failure; null for success. */
   readonly renewToken: (table: string) => Promise<TokenFailure | null>
 }
@@ -65,9 +66,7 @@ const accessRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
     answers: { 200: { about: 'the entries', shape: accessEntriesShape } },
     handler: async (request) => {
       assertUnlimited(request)
-      const { reader, clock } = changes()
-      const entries = (await reader.records.access.all()).filter(({ expiresAt }) => expiresAt === null || expiresAt > clock.now())
-      return json({ entries: entries.map((entry) => accessEntryJson(entry, clock.wall)) })
+      return json(await accessEntries(changes()))
     },
   }),
   apiRoute({
@@ -112,8 +111,7 @@ const policyRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
     answers: { 200: { about: 'the policies', shape: stsPoliciesShape } },
     handler: async (request) => {
       assertUnlimited(request)
-      const { reader, clock } = changes()
-      return json({ policies: (await reader.records.stsPolicies.all()).map((policy) => stsPolicyJson(policy, clock.wall)) })
+      return json(await stsPolicies(changes()))
     },
   }),
   apiRoute({
@@ -136,6 +134,18 @@ const policyRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
 const failureShape = z.object({ kind: z.enum(['temporary', 'refused']), error: z.string().optional(), why: z.string() })
 
 const oauthRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'GET',
+    path: '/oauth',
+    role: 'viewer',
+    summary: 'Sources of access tokens for next hops',
+    about: 'The members of `deferd oauth list --json`, with the tokens of this node.',
+    answers: { 200: { about: 'the [oauth.NAME] tables', shape: oauthTablesShape } },
+    handler: async (request) => {
+      assertUnlimited(request)
+      return json(await changes().oauth())
+    },
+  }),
   apiRoute({
     method: 'POST',
     path: '/oauth/:name/renew',

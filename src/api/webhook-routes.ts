@@ -6,9 +6,14 @@ import { auditName } from '../http/requester.ts'
 import { isTarget } from '../config/values/event-tables.ts'
 import { settingShapes, SubscriptionRefused, type SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
 import { SECOND } from '../system/clock.ts'
-import { apiRoute, json, LONGEST_TIME, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import type { TestAnswer } from '../subscriptions/test-event.ts'
+import { UNKNOWN_SUBSCRIPTION } from '../queries/subscriptions.ts'
+import { apiRoute, assertUnlimited, json, LONGEST_TIME, SMALL_BODY, type ApiRoute } from './api-route.ts'
 
-export type WebhookChanges = Pick<SubscriptionChanges, 'add' | 'remove' | 'changeSecret'>
+export interface WebhookChanges extends Pick<SubscriptionChanges, 'add' | 'remove' | 'changeSecret'> {
+  /** Sends a test event. Undefined for an unknown name. */
+  test(name: string): Promise<TestAnswer | undefined>
+}
 
 const { name, to, types, destinations, senders, format, batch, secret } = settingShapes
 
@@ -70,6 +75,22 @@ export const webhookRoutes = (changes: () => WebhookChanges): readonly ApiRoute[
       const removal = { name: parameters['name'] ?? '', who: auditName(requester) }
       await changes().remove(removal).catch(refused)
       return json({ name: removal.name })
+    },
+  }),
+  apiRoute({
+    method: 'POST',
+    path: '/subscriptions/:name/test',
+    role: 'operator',
+    summary: 'Send one event of the type test',
+    about: 'As `deferd webhook test`, from this node. The subscription stays as it is.',
+    answers: { 200: { about: 'the answer of the target', shape: z.object({ to: z.string(), taken: z.boolean(), answer: z.string() }) } },
+    problems: [UNKNOWN_SUBSCRIPTION],
+    handler: async (request) => {
+      assertUnlimited(request)
+      const { name: asked = '' } = request.parameters
+      const answer = await changes().test(asked)
+      if (answer !== undefined) return json(answer)
+      throw new Problem(UNKNOWN_SUBSCRIPTION, `there is no subscription ${asked}; GET /subscriptions has all names`)
     },
   }),
   apiRoute({

@@ -122,6 +122,7 @@ export function processShell(): Shell {
     files: { open, rm },
     ask,
     untilStopped,
+    api: null,
     ...queueAccess({ clock: systemClock, warn: (text) => process.stderr.write(`deferd: ${maskControls(text)}\n`) }),
     startDaemon: async (loaded, readAgain, user) => (await import('./run-daemon.ts')).runDaemon(loaded, readAgain, user),
   }

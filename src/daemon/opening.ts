@@ -60,6 +60,8 @@ export interface OpenParts extends OpenedQueue {
   /** Null until deliveries begin. */
   readonly subscriptions: SubscriptionChanges | null
   /** Null until deliveries begin. */
+  readonly sender: EventSender | null
+  /** Null until deliveries begin. */
   readonly moves: MoveService | null
   readonly accessEntries: AccessEntries
 }
@@ -207,7 +209,7 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
   await outbox.start()
   closers.addPart(outbox)
   closers.add((grace) => relay.stop(grace))
-  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, moves: null }
+  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, sender: null, moves: null }
 }
 
 /** Sends events to their subscribers, from `start` on. */
@@ -256,7 +258,7 @@ function openOperations(
   parts: OpenParts,
   sender: EventSender,
   use: Use,
-): { readonly operations: Operations; readonly subscriptions: SubscriptionChanges; readonly moves: MoveService } {
+): { readonly [Part in 'operations' | 'subscriptions' | 'sender' | 'moves']: NonNullable<OpenParts[Part]> } {
   const { relay, outbox, store, reader, node } = parts
   const { clock, events, closers } = use
   const changed = () => outbox.refresh().then(() => sender.wake())
@@ -278,7 +280,7 @@ function openOperations(
     throttle.end()
     return Promise.all([moves.stop(), operations.jobs.stop()]).then(() => undefined)
   })
-  return { operations, subscriptions, moves }
+  return { operations, subscriptions, sender, moves }
 }
 
 function schedulerOfNodes({ relay, store, reader, membership }: OpenParts, peers: Peers): SchedulerControl {

@@ -3,6 +3,9 @@ import { Api } from '../api/api.ts'
 import type { RecordChanges } from '../api/record-routes.ts'
 import type { WebhookChanges } from '../api/webhook-routes.ts'
 import { removePolicy } from '../delivery/sts/policy-removal.ts'
+import { oauthPlaces } from '../delivery/tls/oauth-uses.ts'
+import { oauthJson } from '../resources/oauth-json.ts'
+import { readPasswords } from './delivery-secrets.ts'
 import { ANY_USER } from '../oauth/token-requests.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
@@ -24,7 +27,10 @@ export interface QueueApiDeps {
   readonly parts: () => ApiParts | null
 }
 
-export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'accessEntries'> & {
+export type ApiParts = Pick<
+  OpenParts,
+  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'sender' | 'accessEntries'
+> & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
 
@@ -108,13 +114,35 @@ export function queueApi(deps: QueueApiDeps): Api {
         relay.sts?.forget(removal.domain)
         return isRemoved
       },
+      oauth: async () => {
+        const { config } = relay
+        const live = await relay.status.glance()
+        const passwords = readPasswords(config) ?? ''
+        return {
+          tables: [...config.oauth.values()].map((table) =>
+            oauthJson(table, oauthPlaces(table.name, config, passwords), live.tokens ?? null),
+          ),
+        }
+      },
       renewToken: (table) => relay.accessTokens.renew(table, ANY_USER),
     }
   }
   const webhooks = (): WebhookChanges => {
-    const { subscriptions } = parts()
-    if (subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
-    return subscriptions
+    const { subscriptions, sender, reader } = parts()
+    if (subscriptions === null || sender === null) throw new StoreUnavailable(NOT_OPEN)
+    return {
+      add: (request) => subscriptions.add(request),
+      remove: (removal) => subscriptions.remove(removal),
+      changeSecret: (request) => subscriptions.changeSecret(request),
+      test: async (name) => {
+        const found = (await reader.allSubscriptions()).find((one) => one.name === name)
+        return found === undefined ? undefined : sender.test(found)
+      },
+    }
   }
-  return new Api(view, { tokens, records, webhooks, random: systemRandom })
+  const nodes = () => {
+    const { node, relay } = parts()
+    return node === null ? null : { nodes: node.peers.nodes, clock: deps.clock, lease: relay.config.node_lease }
+  }
+  return new Api(view, { tokens, records, webhooks, nodes, random: systemRandom })
 }

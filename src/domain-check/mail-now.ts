@@ -4,6 +4,7 @@
  */
 import { formatNextHop } from '../config/values/next-hop.ts'
 import { healthOf, siteReason, stateText } from '../presentation/destination-state.ts'
+import { healthJson } from '../resources/destination-json.ts'
 import { span } from '../presentation/text.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
 import type { DomainFacts } from './domain-facts.ts'
@@ -21,13 +22,13 @@ export interface MailNow {
 const OUTCOMES = { delivered: 'sent', deferred: 'deferred', bounced: 'returned' } as const
 
 export function mailNow(facts: DomainFacts): MailNow {
-  const { domain, delivery, destination, checkedAt } = facts
+  const { domain, delivery, destination, checkedAt, wall } = facts
   const { state } = healthOf(destination)
   const waits = state === 'dead' || state === 'suspended'
   const outcome = delivery.route.transport === 'discard' ? 'discarded' : OUTCOMES[delivery.outcome]
   const { siteStatus } = healthOf(destination)
   const why = state === 'dead' && siteStatus !== null ? ` (${siteReason(siteStatus)})` : ''
-  const wait = waits ? `waits, because the destination is ${stateText(destination, checkedAt)}${why}; then ` : ''
+  const wait = waits ? `waits, because the destination is ${stateText(healthJson(destination, wall), wall.of(checkedAt))}${why}; then ` : ''
   const verdict = outcomeVerdict(facts)
   return {
     outcome,

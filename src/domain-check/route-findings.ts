@@ -6,6 +6,7 @@ import { namesExchanger } from '../delivery/sts/sts-record.ts'
 import { relayName } from '../delivery/smtp/host-session.ts'
 import { healthOf, rateText, stateText } from '../presentation/destination-state.ts'
 import { relative, span } from '../presentation/text.ts'
+import { healthJson } from '../resources/destination-json.ts'
 import type { StsPolicy } from '../store/records/sts-policy.ts'
 import { DAY, type QueueTime, type WallTime } from '../system/clock.ts'
 import type { HostFacts } from './delivery-rehearsal.ts'
@@ -153,7 +154,7 @@ function providerFinding({ name, concurrencyLimit, messageRateLimit, effects }: 
   return (effects.length === 0 ? ok : note)('provider', `${name}: ${limits.join(', ')}${rules.join('')}`)
 }
 
-function limitsFinding({ delivery: { settings }, destination, checkedAt }: DomainFacts): Finding {
+function limitsFinding({ delivery: { settings }, destination, checkedAt, wall }: DomainFacts): Finding {
   const { destination_concurrency_limit: most, destination_recipient_limit: recipients } = settings
   const { destination_message_rate_limit: rate, destination_rate_delay: delay } = settings
   const { live } = destination
@@ -163,8 +164,8 @@ function limitsFinding({ delivery: { settings }, destination, checkedAt }: Domai
     `${recipients === 0 ? 'any number of' : recipients} recipients each`,
     ...(delay > 0 ? [`${span(delay)} between deliveries`] : []),
   ]
-  const pace = rateText({ messageRate: live?.messageRate ?? (rate > 0 ? rate : null) })
-  const text = `${parts.join(', ')}${pace}; ${stateText(destination, checkedAt)}`
+  const pace = rateText(live?.messageRate ?? (rate > 0 ? rate : null))
+  const text = `${parts.join(', ')}${pace}; ${stateText(healthJson(destination, wall), wall.of(checkedAt))}`
   const { state } = healthOf(destination)
   return state === 'open' ? ok('limits', text) : note('limits', text)
 }

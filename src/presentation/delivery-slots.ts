@@ -1,12 +1,18 @@
 /** Text about the delivery slots. Pure. */
-import type { DeliverySlots } from '../store/destination-status.ts'
 import { grouped } from './text.ts'
+
+/** The slots in JSON. */
+interface ShownSlots {
+  readonly in_flight: number
+  readonly limit: number
+  readonly connecting: readonly { readonly address: string; readonly count: number }[]
+}
 
 /** Addresses that are named. */
 const NAMED = 3
 
 /** `deliveries 100/100: 20 connecting to 192.0.2.31, 3 to 192.0.2.32`. */
-export function slotsText({ inFlight, limit, connecting }: DeliverySlots): string {
+export function slotsText({ in_flight: inFlight, limit, connecting }: ShownSlots): string {
   const [first, ...others] = connecting.slice(0, NAMED)
   const slots = `deliveries ${grouped(inFlight)}/${grouped(limit)}`
   if (first === undefined) return slots

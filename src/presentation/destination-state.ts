@@ -2,8 +2,8 @@
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
-import type { QueueTime } from '../system/clock.ts'
-import { relative } from './text.ts'
+import type { WallTime } from '../system/clock.ts'
+import { instantOf, relative } from './text.ts'
 
 /** A destination: `live` as the running scheduler holds it, and `record` as stored in the queue. */
 export interface KnownDestination {
@@ -19,20 +19,29 @@ export function healthOf({ live, record }: KnownDestination): Omit<DestinationRe
   return { state, deadUntil, probeInterval, suspension, siteStatus }
 }
 
+/** The state of a destination in JSON. */
+export interface ShownState {
+  readonly state: DestinationState
+  /** In seconds, as all times here. */
+  readonly dead_until: number | null
+  readonly suspended_by: string | null
+  readonly suspended_until: number | null
+  readonly suspend_reason: string | null
+}
+
 /** `open`, `throttled`, `dead, probed in 5m` or `suspended by root, ends in 2h: maintenance`. */
-export function stateText(known: KnownDestination, now: QueueTime): string {
-  const { state, deadUntil, suspension } = healthOf(known)
-  if (suspension !== null) {
-    const { by, until, reason } = suspension
+export function stateText(shown: ShownState, now: WallTime): string {
+  const { state, dead_until: deadUntil, suspended_by: by, suspended_until: until, suspend_reason: reason } = shown
+  if (by !== null) {
     // A suspension that ends while no daemon runs stays until the next start.
-    const end = until === null ? '' : until > now ? `, ends ${relative(until, now)}` : `, ended ${relative(until, now)}`
+    const end = until === null ? '' : `, ${instantOf(until) > now ? 'ends' : 'ended'} ${relative(instantOf(until), now)}`
     return `suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`
   }
-  return state === 'dead' && deadUntil !== null ? `dead, probed ${relative(deadUntil, now)}` : state
+  return state === 'dead' && deadUntil !== null ? `dead, probed ${relative(instantOf(deadUntil), now)}` : state
 }
 
 /** `, at most 50 a minute`, empty without a limit of the message rate. */
-export const rateText = ({ messageRate }: Pick<LiveDestination, 'messageRate'>): string =>
+export const rateText = (messageRate: number | null): string =>
   messageRate === null ? '' : `, at most ${Number(messageRate.toFixed(1))} a minute`
 
 /**

@@ -1,10 +1,8 @@
 /** Destinations with their queued mail and their state, as listings show them. */
 import type { DestinationName } from '../mail/message.ts'
-import { healthOf } from '../presentation/destination-state.ts'
-import { nextEvent, type DestinationRow, type ShownProvider } from '../resources/destination-json.ts'
+import { nextEvent, type DestinationJson, type DestinationRow, type ShownProvider } from '../resources/destination-json.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
-import type { QueueTime } from '../system/clock.ts'
 
 export const DESTINATION_SORTS = ['waiting', 'name', 'state', 'next'] as const
 export type DestinationSort = (typeof DESTINATION_SORTS)[number]
@@ -12,37 +10,29 @@ export type DestinationSort = (typeof DESTINATION_SORTS)[number]
 const STATES = ['dead', 'suspended', 'throttled', 'open'] as const
 
 /** True for an open or throttled destination without mail. */
-export const isIdle = (row: DestinationRow): boolean => {
-  const { state } = healthOf(row)
-  return (row.load?.waiting ?? 0) + (row.load?.leased ?? 0) + (row.live?.inFlight ?? 0) === 0 && (state === 'open' || state === 'throttled')
-}
+export const isIdle = ({ state, waiting, leased, in_flight: inFlight }: DestinationJson): boolean =>
+  waiting + leased + inFlight === 0 && (state === 'open' || state === 'throttled')
 
-/** Time of the next attempt, of the probe, or of the end of the suspension; null for none. */
-export function nextAt(row: DestinationRow): QueueTime | null {
-  const { state, deadUntil, suspension } = healthOf(row)
-  const { waiting = 0, nextDueAt = null } = row.load ?? {}
-  const times = { dead_until: deadUntil, suspended_until: suspension?.until ?? null, next_due_time: nextDueAt }
-  return nextEvent({ state, waiting, ...times })?.at ?? null
-}
+const byName = (a: DestinationJson, b: DestinationJson): number =>
+  a.destination < b.destination ? -1 : a.destination > b.destination ? 1 : 0
 
-const byName = (a: DestinationRow, b: DestinationRow): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
-
-function compared(a: DestinationRow, b: DestinationRow, sort: DestinationSort): number {
+function compared(a: DestinationJson, b: DestinationJson, sort: DestinationSort): number {
+  const next = (one: DestinationJson): number => nextEvent(one)?.at ?? Infinity
   switch (sort) {
     case 'waiting':
-      return (b.load?.waiting ?? 0) - (a.load?.waiting ?? 0)
+      return b.waiting - a.waiting
     case 'name':
       return 0
     case 'state':
-      return STATES.indexOf(healthOf(a).state) - STATES.indexOf(healthOf(b).state)
+      return STATES.indexOf(a.state) - STATES.indexOf(b.state)
     case 'next':
-      return Math.sign((nextAt(a) ?? Infinity) - (nextAt(b) ?? Infinity)) || 0
+      return Math.sign(next(a) - next(b)) || 0
   }
 }
 
 /** Destinations in an order. Equal destinations are ordered by name. */
-export const sortedRows = (rows: readonly DestinationRow[], sort: DestinationSort): readonly DestinationRow[] =>
-  rows.toSorted((a, b) => compared(a, b, sort) || byName(a, b))
+export const sortedDestinations = (those: readonly DestinationJson[], sort: DestinationSort): readonly DestinationJson[] =>
+  those.toSorted((a, b) => compared(a, b, sort) || byName(a, b))
 
 const PAGE = 500
 

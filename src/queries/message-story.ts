@@ -10,13 +10,12 @@ import { recordsOf, type QueueView } from './queue-view.ts'
 /** The members of `deferd queue show --json`, with those that only the API has. Throws Problem for a message that the client may not see. */
 export async function messageStory(view: QueueView, queueId: string, requester: Requester): Promise<MessageStoryJson> {
   const story = await messageDetails(view, queueId, requester.destinations)
-  const { id, messageId, client, saslUsername } = story.message
+  const { id, client, saslUsername } = story.message
   const operations = await view.reader.operationsOn(id)
   const { wall } = view.clock
   const facts = { story, records: await recordsOf(view), policies: view.policies(), wall }
   return {
     ...storyJson(facts),
-    message_id: messageId ?? null,
     client: client ?? null,
     sasl_username: saslUsername ?? null,
     operations: operations.filter((one) => seesOperation(one, requester)).map((one) => operationJson(one, wall)),

@@ -7,6 +7,7 @@ import {
   type MessagePageJson,
   type PageEntryJson,
 } from '../resources/message-json.ts'
+import { messageRowJson, submissionRowJson } from '../resources/message-row-json.ts'
 import { listingLines } from '../presentation/message-lines.ts'
 import type { DestinationRecords } from '../presentation/recipient-status.ts'
 import { jsonLines } from '../presentation/text.ts'
@@ -42,6 +43,10 @@ export const NO_CONTENT: ProblemKind = {
   title: 'Content removed',
   about: 'The message has left the queue, and its content is not stored any more.',
 }
+
+/** Lines of a listing: whole messages, or the columns of `deferd queue list`. */
+export const LISTING_FORMS = ['messages', 'rows'] as const
+export type ListingForm = (typeof LISTING_FORMS)[number]
 
 export interface PageQuery extends MessageQuery {
   readonly limit: number
@@ -92,10 +97,10 @@ export async function messagePage(
  */
 export async function* messageLines(
   view: QueueView,
-  query: MessageQuery & { readonly limit?: number | undefined },
+  query: MessageQuery & { readonly limit?: number | undefined; readonly form?: ListingForm | undefined },
   { visible, signal }: Viewer,
 ): AsyncGenerator<Uint8Array> {
-  const { limit = Infinity, ...conditions } = query
+  const { limit = Infinity, form = 'messages', ...conditions } = query
   const { wall } = view.clock
   const filter = visibleFilter(conditions, visible, view.clock.now())
   let left = limit
@@ -103,18 +108,15 @@ export async function* messageLines(
     for await (const batch of submissions(view.loaded().config.queue_directory, filter, wall)) {
       const listed = batch.slice(0, left)
       left -= listed.length
-      yield jsonLines(listed.map((one) => submissionJson(one, wall)))
+      yield jsonLines(listed.map((one) => (form === 'rows' ? submissionRowJson(one, wall) : submissionJson(one, wall))))
       if (left === 0) return
     }
   }
   const records = await recordsOf(view)
   for await (const page of pages(view.reader, { filter, limit: left, size: STREAM_PAGE })) {
     if (signal.aborted) return
-    yield listingLines(
-      page.map((listed) => seen(listed, visible)),
-      records,
-      wall,
-    )
+    const shown = page.map((listed) => seen(listed, visible))
+    yield form === 'rows' ? jsonLines(shown.map((listed) => messageRowJson(listed, records, wall))) : listingLines(shown, records, wall)
   }
 }
 

@@ -15,10 +15,10 @@ const accessEntryShape = z.object({
 
 export const accessEntriesShape = z.object({ entries: z.array(accessEntryShape) }).meta({ id: 'AccessEntries' })
 
-export const accessEntryJson = (
-  { subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry,
-  wall: WallView,
-): Json<typeof accessEntryShape> => ({
+export type AccessEntryJson = Json<typeof accessEntryShape>
+export type AccessEntriesJson = Json<typeof accessEntriesShape>
+
+export const accessEntryJson = ({ subject, key, action, addedAt, addedBy, expiresAt }: AccessEntry, wall: WallView): AccessEntryJson => ({
   subject,
   key,
   action,

@@ -20,7 +20,10 @@ const accessTokenShape = z.object({
 
 export const accessTokensShape = z.object({ tokens: z.array(accessTokenShape) }).meta({ id: 'Tokens' })
 
-export const accessTokenJson = (token: AccessToken, wall: WallView): Json<typeof accessTokenShape> => ({
+export type AccessTokenJson = Json<typeof accessTokenShape>
+export type AccessTokensJson = Json<typeof accessTokensShape>
+
+export const accessTokenJson = (token: AccessToken, wall: WallView): AccessTokenJson => ({
   name: token.name,
   role: token.role,
   content: token.content,

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { actionText } from '../config/values/provider-table.ts'
 import { hintOf } from '../mail/login-refusal.ts'
-import { healthOf, type KnownDestination } from '../presentation/destination-state.ts'
+import { healthOf, siteReason, type KnownDestination } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
@@ -24,8 +24,17 @@ export interface ShownProvider {
   readonly effects: readonly RuleEffect[]
 }
 
+const stateShape = z.enum(['open', 'throttled', 'dead', 'suspended'])
+
 /** The suspension, and the last reply about the site as a whole. */
-const reasonMembers = { suspended_by: textOrNull, suspended_until: timeOrNull, suspend_reason: textOrNull, last_reply: textOrNull, hint }
+const reasonMembers = {
+  suspended_by: textOrNull,
+  suspended_until: timeOrNull,
+  suspend_reason: textOrNull,
+  last_reply: textOrNull,
+  hint,
+  site_reason: textOrNull.describe('the last reply about the site as a whole, or why there was none'),
+}
 
 const reasonsJson = (known: KnownDestination, wall: WallView) => {
   const { suspension, siteStatus } = healthOf(known)
@@ -35,19 +44,33 @@ const reasonsJson = (known: KnownDestination, wall: WallView) => {
     suspend_reason: suspension?.reason ?? null,
     last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
     hint: hintOf(siteStatus),
+    site_reason: siteStatus === null ? null : siteReason(siteStatus),
   }
 }
+
+/** State of a destination, and the reasons. */
+export const healthJson = (known: KnownDestination, wall: WallView) => ({
+  state: healthOf(known).state,
+  dead_until: wall.secondsOrNull(healthOf(known).deadUntil),
+  ...reasonsJson(known, wall),
+})
+
+export type HealthJson = ReturnType<typeof healthJson>
 
 export const destinationShape = z
   .object({
     destination: z.string(),
     node: textOrNull,
-    state: z.enum(['open', 'throttled', 'dead', 'suspended']),
+    state: stateShape,
     window: z.number().nullable(),
     message_rate: z.number().nullable(),
     provider: textOrNull,
     provider_rules: z.array(z.object({ rule: z.string(), action: z.string(), until: time, reply: z.string() })),
+    provider_in_flight: count.nullable().describe('deliveries to all destinations of the provider'),
+    provider_limit: z.number().nullable().describe('of them, at once; null without a limit, and without a running daemon'),
     in_flight: count,
+    leased: count.describe('recipients in the active queue'),
+    slot_waiting: count.nullable().describe('of them, those that wait for a delivery slot'),
     waiting: count,
     next_due_time: timeOrNull,
     dead_until: timeOrNull,
@@ -77,7 +100,11 @@ export function destinationJson(row: DestinationRow, node: string | null, wall: 
       until: wall.seconds(until),
       reply,
     })),
+    provider_in_flight: live?.provider?.inFlight ?? null,
+    provider_limit: live?.provider?.limit ?? null,
     in_flight: live?.inFlight ?? load?.leased ?? 0,
+    leased: load?.leased ?? 0,
+    slot_waiting: live?.waiting ?? null,
     waiting: load?.waiting ?? 0,
     next_due_time: wall.secondsOrNull(load?.nextDueAt),
     dead_until: wall.secondsOrNull(deadUntil),
@@ -128,9 +155,10 @@ export const destinationDetailsJson = (
 
 export const statusDestinationShape = z.object({
   destination: z.string(),
-  state: z.string(),
+  state: stateShape,
   waiting: count,
   window: z.number().nullable(),
+  message_rate: z.number().nullable(),
   in_flight: z.number().nullable(),
   next_due_time: timeOrNull,
   dead_until: timeOrNull,
@@ -146,6 +174,7 @@ export const statusDestinationJson = (one: StatusDestination, wall: WallView): S
   state: healthOf(one).state,
   waiting: one.waiting,
   window: one.live?.window ?? null,
+  message_rate: rounded(one.live?.messageRate ?? null),
   in_flight: one.live?.inFlight ?? null,
   next_due_time: wall.secondsOrNull(one.live?.nextDueAt),
   dead_until: wall.secondsOrNull(healthOf(one).deadUntil),

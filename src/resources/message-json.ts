@@ -12,7 +12,7 @@ import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, next, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
 
-const recipientShape = z.object({
+export const recipientShape = z.object({
   orig_address: z.string().optional(),
   address: z.string(),
   bounce_reason: z.string().optional(),

@@ -1,17 +1,18 @@
 /** One message in JSON, with its attempts, the rule of its next attempt, where it came from, and its future. */
 import { z } from 'zod'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import { isLive, type Recipient } from '../mail/message.ts'
+import { isLive, queueIdOf, type Recipient } from '../mail/message.ts'
+import { failureClass } from '../mail/failure-class.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
-import { ruleFor } from '../presentation/next-attempt-reason.ts'
+import { remedyFor, ruleFor } from '../presentation/next-attempt-reason.ts'
 import { nextAttemptAt, waitsFor, type DestinationRecords } from '../presentation/recipient-status.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { futureShape } from './future-attempts-json.ts'
-import { failure, failureJson, textOrNull, time, type Json } from './members.ts'
-import { messageJson, messageShape, type MessageJson } from './message-json.ts'
+import { count, failure, failureJson, textOrNull, time, timeOrNull, type Json } from './members.ts'
+import { messageJson, messageShape, recipientShape, type MessageJson } from './message-json.ts'
 import { operationShape } from './operation-json.ts'
 
 const tlsShape = z.object({
@@ -32,6 +33,18 @@ const tlsJson = ({ level, policy, state, protocol, cipher, reason }: TlsFacts): 
   reason: reason ?? null,
 })
 
+const waitsForShape = z.enum(['due-time', 'schedule', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing'])
+
+const storyRecipientShape = recipientShape.extend({
+  waits_for: waitsForShape,
+  rule: textOrNull.describe('rule of the next attempt'),
+  remedy: textOrNull.describe('what ends the wait earlier'),
+  settle_time: timeOrNull.describe('time of the final state'),
+  expire_time: timeOrNull.describe('null for mail that does not expire: on hold, corrupt, or settled'),
+  notice_due: textOrNull.describe('kind of the notice that is due'),
+  last_reply: textOrNull.describe('the last reply, or why there was none'),
+})
+
 const attemptShape = z.object({
   time,
   recipient: z.string(),
@@ -40,6 +53,7 @@ const attemptShape = z.object({
   reply: textOrNull,
   status: z.string(),
   ...failure,
+  class_rule: textOrNull.describe('why the failure is of this class'),
   outcome: z.string(),
   delays: z.array(z.number()),
   reason: z.string(),
@@ -58,6 +72,7 @@ const attemptJson = (
   reply: status.reply ?? null,
   status: status.status,
   ...failureJson(outcome === 'delivered' ? null : status),
+  class_rule: outcome === 'delivered' ? null : failureClass(status).rule,
   outcome,
   delays: delays.map((delay) => delay / SECOND),
   reason: status.reason,
@@ -67,14 +82,21 @@ const attemptJson = (
 const storyMembers = {
   history: z.array(attemptShape),
   rule: textOrNull,
-  waits_for: z.enum(['due-time', 'schedule', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing']),
+  waits_for: waitsForShape,
+  recipients: z.array(storyRecipientShape),
+  message_id: textOrNull.describe('Message-ID of the header'),
+  envid: textOrNull.describe('ENVID (RFC 3461 §4.4)'),
+  ret: textOrNull.describe('RET (RFC 3461 §4.3)'),
+  received_time: time.describe('`arrival_time` with its fraction'),
+  create_time: time.describe('time of the arrival, or of the last requeueing'),
+  leave_time: timeOrNull.describe('time at which the message left the queue'),
+  warnings: count.describe('delay warnings that were sent'),
 }
 
 /** The members of `deferd queue show --json`, with those that only the API has. */
 export const messageStoryShape = messageShape
   .extend({
     ...storyMembers,
-    message_id: textOrNull.describe('Message-ID of the header'),
     client: textOrNull.describe('name and address of the client that sent the message'),
     sasl_username: textOrNull.describe('user of the login of that client'),
     operations: z.array(operationShape).describe('the last operations on the message, the newest first'),
@@ -82,8 +104,14 @@ export const messageStoryShape = messageShape
   })
   .meta({ id: 'Message' })
 
-export type StoryJson = MessageJson & Json<z.ZodObject<typeof storyMembers>>
-export type MessageStoryJson = MessageJson & Omit<Json<typeof messageStoryShape>, keyof MessageJson>
+type Story = Json<z.ZodObject<typeof storyMembers>>
+type StoryRecipient = Story['recipients'][number] & MessageJson['recipients'][number]
+
+export interface StoryJson extends Omit<MessageJson, 'recipients'>, Omit<Story, 'recipients'> {
+  readonly recipients: readonly StoryRecipient[]
+}
+
+export interface MessageStoryJson extends StoryJson, Omit<Json<typeof messageStoryShape>, keyof StoryJson> {}
 
 export interface StoryFacts {
   readonly story: MessageDetails
@@ -98,19 +126,46 @@ function firstToBeTried({ story, records }: Pick<StoryFacts, 'story' | 'records'
   return story.recipients.filter(isLive).toSorted((a, b) => at(a) - at(b) || a.id - b.id)[0]
 }
 
+/** The wait of a recipient, and its end. */
+function recipientWaits(recipient: Recipient, { story, records, policies, wall }: StoryFacts) {
+  const waits = waitsFor(recipient, story.queue, records)
+  const next = nextAttemptAt(recipient, story.queue, records)
+  return {
+    waits_for: waits,
+    rule: isLive(recipient) ? ruleFor({ recipient, story, waits, next, policies, wall }) : null,
+    remedy: remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)),
+    settle_time: wall.secondsOrNull(recipient.settledAt),
+    // Held and corrupt mail does not expire.
+    expire_time: isLive(recipient) && recipient.state !== 'parked' ? wall.seconds(recipient.expiresAt) : null,
+    notice_due: recipient.noticeDue ?? null,
+    last_reply: recipient.last?.reply ?? recipient.last?.reason ?? null,
+  }
+}
+
 /** The object of `queue show --json`. */
 export function storyJson(facts: StoryFacts): StoryJson {
-  const { story, records, policies, wall } = facts
+  const { story, records, wall } = facts
   const addresses = new Map(story.recipients.map(({ id, address }) => [id, address]))
   const first = firstToBeTried(facts)
-  const waits = first === undefined ? 'nothing' : waitsFor(first, story.queue, records)
+  const { recipients, ...message } = messageJson(story, records, wall)
+  const { messageId, envid, ret, arrivedAt, createdAt } = story.message
+  const shown = story.recipients.map((recipient) => recipientWaits(recipient, facts))
+  const { rule = null, waits_for = 'nothing' } = first === undefined ? {} : (shown[story.recipients.indexOf(first)] ?? {})
   return {
-    ...messageJson(story, records, wall),
+    ...message,
+    recipients: recipients.flatMap((one, n) => {
+      const waits = shown[n]
+      return waits === undefined ? [] : [{ ...one, ...waits }]
+    }),
     history: story.history.map((attempt) => attemptJson(attempt, addresses.get(attempt.recipient) ?? '', wall)),
-    rule:
-      first === undefined
-        ? null
-        : ruleFor({ recipient: first, story, waits, next: nextAttemptAt(first, story.queue, records), policies, wall }),
-    waits_for: waits,
+    rule,
+    waits_for,
+    message_id: messageId ?? null,
+    envid: envid ?? null,
+    ret: ret ?? null,
+    received_time: wall.seconds(arrivedAt),
+    create_time: wall.seconds(createdAt),
+    leave_time: wall.secondsOrNull(story.leftAt),
+    warnings: story.warnings,
   }
 }

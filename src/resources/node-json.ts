@@ -20,6 +20,16 @@ const nodeShape = z.object({
 
 export type NodeJson = Json<typeof nodeShape>
 
+export const nodesShape = z.object({ nodes: z.array(nodeShape).nullable() }).meta({ id: 'Nodes' })
+export type NodesJson = Json<typeof nodesShape>
+
+export const forgottenNodesShape = z
+  .object({
+    forgotten: z.array(z.object({ name: z.string(), node: z.int().describe('number of the process'), shards: count, recipients: count })),
+  })
+  .meta({ id: 'ForgottenNodes' })
+export type ForgottenNodesJson = Json<typeof forgottenNodesShape>
+
 /** The settings of most nodes; with as many of each, those of the oldest node. */
 function usualSettings(nodes: readonly ListedNode[]): string {
   const bySettings = [...Map.groupBy(nodes, ({ settings }) => settings).values()]

@@ -10,15 +10,17 @@ export const loginTokenMembers = {
   user: textOrNull.describe('null where one token serves all users'),
   left: z.int().nullable().describe('seconds until the end of the token; null without one'),
   problem: textOrNull.describe('why the last request failed, and what to do'),
+  failing: z.boolean().describe('the authority refuses, or no token can be used'),
 }
 
 const unlessEmpty = (text: string): string | null => (text === '' ? null : text)
 
 /** A token of a running daemon for the logins at next hops. */
-export const loginTokenJson = ({ user, left, problem }: TokenState): Json<z.ZodObject<typeof loginTokenMembers>> => ({
+export const loginTokenJson = ({ user, left, problem, failedSince }: TokenState): Json<z.ZodObject<typeof loginTokenMembers>> => ({
   user: unlessEmpty(user),
   left: left === null ? null : Math.floor(left / SECOND),
   problem,
+  failing: failedSince !== null,
 })
 
 export const oauthSettingsJson = (table: OauthTable) => ({
@@ -35,8 +37,25 @@ export const oauthSettingsJson = (table: OauthTable) => ({
   command: unlessEmpty(table.command),
 })
 
+const oauthShape = z.object({
+  name: z.string(),
+  provider: z.string(),
+  grant: z.string(),
+  used_by: z.array(z.string()).describe('parameters and logins'),
+  tokens: z.array(z.object(loginTokenMembers)).nullable().describe('null when no daemon runs'),
+})
+
+export const oauthTablesShape = z.object({ tables: z.array(oauthShape) }).meta({ id: 'OauthTables' })
+
+export type OauthJson = Json<typeof oauthShape>
+export type OauthTablesJson = Json<typeof oauthTablesShape>
+
 /** `tokens` are the tokens of the running daemon; null when no daemon runs. */
-export const oauthJson = ({ name, provider, grant }: OauthTable, usedBy: readonly string[], tokens: readonly TokenState[] | null) => ({
+export const oauthJson = (
+  { name, provider, grant }: OauthTable,
+  usedBy: readonly string[],
+  tokens: readonly TokenState[] | null,
+): OauthJson => ({
   name,
   provider,
   grant,

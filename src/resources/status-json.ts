@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { AttentionItem } from '../queue/attention.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
+import { BALANCE_TERMS, type Balance } from '../store/queue-balance.ts'
 import { TRAFFIC_KINDS, type TrafficKind } from '../store/traffic.ts'
 import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -74,7 +75,7 @@ const listMembers = {
   oauth: z
     .array(z.object({ oauth: z.string().describe('name of the table `[oauth.NAME]`'), ...loginTokenMembers }))
     .describe('access tokens for next hops that are in use; empty for a token of some destinations'),
-  balance: z.record(z.string(), z.number()),
+  balance: z.object(Object.fromEntries(BALANCE_TERMS.map((term) => [term, z.number()])) as Record<keyof Balance, z.ZodNumber>),
 }
 
 export const nowShape = z

@@ -20,10 +20,13 @@ const stsPolicyShape = z.object({
 
 export const stsPoliciesShape = z.object({ policies: z.array(stsPolicyShape) }).meta({ id: 'StsPolicies' })
 
+export type StsPolicyJson = Json<typeof stsPolicyShape>
+export type StsPoliciesJson = Json<typeof stsPoliciesShape>
+
 export const stsPolicyJson = (
   { domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure }: StsPolicy,
   wall: WallView,
-): Json<typeof stsPolicyShape> => ({
+): StsPolicyJson => ({
   domain,
   id,
   mode,

@@ -17,6 +17,15 @@ export interface Balance {
   readonly difference: number
 }
 
+export const BALANCE_TERMS = [
+  'accepted',
+  'delivered',
+  'returned',
+  'deleted',
+  'waiting',
+  'difference',
+] as const satisfies readonly (keyof Balance)[]
+
 export function balanceOf({ queues, trash, traffic }: Pick<QueueTally, 'queues' | 'trash' | 'traffic'>): Balance {
   const { accepted, delivered } = traffic
   const returned = traffic.bounced + traffic.expired

@@ -6,6 +6,7 @@ import type { ListedEvent } from '../events/wire-events.ts'
 import { eventJson, lostJson } from '../resources/event-json.ts'
 import type { KeptEvent } from '../events/kept-event.ts'
 import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
+import { sendTestEvent, type TestAnswer } from './test-event.ts'
 import type { OutboxStore } from '../store/outbox/outbox-store.ts'
 import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
@@ -72,6 +73,11 @@ export class EventSender {
   start(): void {
     this.wake()
     if (this.#deps.isShared) this.#looks = every(this.#deps.clock, REFRESH_INTERVAL, () => this.wake())
+  }
+
+  /** Sends one event of the type `test`, beside those that wait. */
+  test(subscription: Subscription): Promise<TestAnswer> {
+    return sendTestEvent(subscription, this.#deps, this.#deps.clock.wall.now())
   }
 
   /** Aborts running requests; resolves when none is left. */

@@ -239,7 +239,11 @@ describe('destinations', () => {
       message_rate: null,
       provider: null,
       provider_rules: [],
+      provider_in_flight: null,
+      provider_limit: null,
       in_flight: 0,
+      leased: 0,
+      slot_waiting: null,
       waiting: 2,
       next_due_time: NOW / 1000 + 600,
       dead_until: null,
@@ -249,6 +253,7 @@ describe('destinations', () => {
       suspend_reason: null,
       last_reply: null,
       hint: null,
+      site_reason: null,
     })
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')

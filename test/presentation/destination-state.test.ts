@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { healthOf, siteReason, stateText } from '../../src/presentation/destination-state.ts'
+import { healthJson } from '../../src/resources/destination-json.ts'
+import { WallView } from '../../src/system/wall-view.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 import type { DestinationRecord } from '../../src/store/queue-store.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
@@ -27,7 +29,7 @@ const live = (differs: Partial<LiveDestination>): LiveDestination => ({
 })
 
 const text = (known: { live?: LiveDestination; record?: DestinationRecord }) =>
-  stateText({ live: undefined, record: undefined, ...known }, 0)
+  stateText(healthJson({ live: undefined, record: undefined, ...known }, new WallView(() => 0)), 0)
 
 describe('the state of a destination', () => {
   test('without a daemon: from its record', () => {

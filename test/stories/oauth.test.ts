@@ -72,7 +72,8 @@ class Site {
   }
 
   async screen(): Promise<string> {
-    return statusScreen(await this.status(), { name: 'relay', clock: this.world.clock, display: PLAIN }).replaceAll(/\s+/g, ' ')
+    const status = statusJson(await this.status(), this.world.clock.wall)
+    return statusScreen(status, { name: 'relay', clock: this.world.clock, display: PLAIN }).replaceAll(/\s+/g, ' ')
   }
 
   async oauth() {
@@ -114,7 +115,7 @@ test('a token is shown with the time that is left of it', async () => {
   await site.send()
   await site.world.advance('18m')
   expect(await site.screen()).toContain('ACCESS TOKENS token of m365 for 42m')
-  expect(await site.oauth()).toEqual([{ oauth: 'm365', user: null, left: 2520, problem: null }])
+  expect(await site.oauth()).toEqual([{ oauth: 'm365', user: null, left: 2520, problem: null, failing: false }])
   expect(await site.metrics()).toEqual([
     'deferd_oauth_requests_total{oauth="m365",result="token"} 1',
     'deferd_oauth_requests_total{oauth="m365",result="temporary"} 0',
@@ -139,7 +140,7 @@ test('a refusal is one event and one condition until a token comes, however ofte
   const problem = `invalid_client (AADSTS7000215): write the value of the client secret, not its id, to ${folder}/secret, and reload`
   expect((await site.failures()).map(({ data }) => data)).toEqual([{ oauth: 'm365', user: null, result: 'refused', text: problem }])
   expect(await site.attention()).toMatchObject([{ kind: 'oauth-failed', count: 1, text: `m365: ${problem}` }])
-  expect(await site.oauth()).toEqual([{ oauth: 'm365', user: null, left: null, problem }])
+  expect(await site.oauth()).toEqual([{ oauth: 'm365', user: null, left: null, problem, failing: true }])
   expect(await site.screen()).toContain(`no token of m365: ${problem}`)
   expect(await site.metrics()).toContain('deferd_oauth_token_seconds{oauth="m365"} 0')
   expect(site.log).toContain(`deferd/smtp[42]: warning: oauth=m365: no access token: ${problem}`)

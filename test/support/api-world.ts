@@ -41,7 +41,7 @@ export class ApiWorld {
     const accessEntries = new AccessEntries({ store, reader, clock })
     this.api = new ApiServer({
       clock,
-      parts: () => ({ relay, store, reader, operations, subscriptions, outbox, accessEntries, node: null }),
+      parts: () => ({ relay, store, reader, operations, subscriptions, sender: null, outbox, accessEntries, node: null }),
     })
   }
 

@@ -72,11 +72,13 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
   }
   const api = new Api(view, {
     tokens: () => shared,
-    webhooks: () => subscriptions,
+    webhooks: () => Object.assign(subscriptions, { test: absent('test event') }),
+    nodes: () => null,
     records: () => ({
       ...shared,
       access: new AccessEntries(shared),
       removePolicy: (removal) => removePolicy(removal, shared),
+      oauth: absent('oauth'),
       renewToken: absent('token request'),
     }),
     random: systemRandom,

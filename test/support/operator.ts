@@ -147,6 +147,7 @@ export class Operator {
         asked.push(question)
         return Promise.resolve(answer ?? null)
       },
+      api: null,
       openReader: (config) => openFileReader(config, this.clock),
       openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),

@@ -2,18 +2,19 @@
 import { Argument, type Command } from 'commander'
 import { parseAccessAction } from '../../access/access-action.ts'
 import { accessKey } from '../../access/access-entries.ts'
-import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
-import { ACCESS_SUBJECTS, type AccessEntry, type AccessSubject } from '../../store/records/access-entry.ts'
+import { instantOf, jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
+import { ACCESS_SUBJECTS, type AccessSubject } from '../../store/records/access-entry.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import type { Duration, QueueTime } from '../../system/clock.ts'
-import { accessEntryJson } from '../../resources/access-entry-json.ts'
+import type { Duration, WallTime } from '../../system/clock.ts'
+import { accessEntries } from '../../queries/kept-records.ts'
+import type { AccessEntryJson } from '../../resources/access-entry-json.ts'
 import { tableHeading, tableRow, widthBeside, type Column } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { resourceOf, withSource, type Shell } from '../shell/shell.ts'
 
 /** Returns the result of a parser. Its error ends the command with 64. */
 function parsed<T>(parse: () => T): T {
@@ -59,24 +60,22 @@ async function remove(shell: Shell, subject: AccessSubject, given: string, comma
 
 async function list(shell: Shell, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const now = clock.now()
-    const entries = (await reader.records.access.all()).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-    if (options.json === true)
-      return await shell.stdout.write(entries.map((entry) => jsonLine(accessEntryJson(entry, clock.wall))).join(''))
-    await shell.stdout.write(entryTable(entries, now, displayOf(shell)))
+  await withSource(shell, config, async (source) => {
+    const { entries } = await resourceOf(source, '/access', accessEntries)
+    const text = options.json === true ? entries.map(jsonLine).join('') : entryTable(entries, source.clock.wall.now(), displayOf(shell))
+    await shell.stdout.write(text)
   })
 }
 
 const HEADINGS = ['SUBJECT', 'KEY', 'ACTION', 'ENDS', 'ADDED BY']
 
-function entryTable(entries: readonly AccessEntry[], now: QueueTime, display: Display): string {
+function entryTable(entries: readonly AccessEntryJson[], now: WallTime, display: Display): string {
   if (entries.length === 0) return 'No access entries.\n'
-  const rows = entries.map(({ subject, key, action, addedBy, expiresAt }) => [
+  const rows = entries.map(({ subject, key, action, added_by: addedBy, expire_time: expires }) => [
     subject,
     key,
     action,
-    expiresAt === null ? 'never' : relative(expiresAt, now),
+    expires === null ? 'never' : relative(instantOf(expires), now),
     addedBy,
   ])
   const columns = columnsOf(rows, display)

@@ -4,6 +4,8 @@
  */
 import type { Command } from 'commander'
 import { recordsByName } from '../../presentation/recipient-status.ts'
+import { destinationJson } from '../../resources/destination-json.ts'
+import { storyJson } from '../../resources/message-story-json.ts'
 import { storyText } from '../render/message-details.ts'
 import { painted, type Display } from '../render/style.ts'
 import { maskControls } from '../../presentation/text.ts'
@@ -42,7 +44,14 @@ async function queueShow(world: World, queueId: string, display: Display): Promi
   const story = await reader.details(queueId)
   if (story === undefined) throw new CommandError(EX.software, `the message ${queueId} of the demonstration is missing`)
   const records = recordsByName(await reader.destinationRecords())
-  return storyText({ story, records, live: world.destinations(), policies: world.relay.policies, clock }, display)
+  const destinations = new Map(
+    world.destinations().map((live) => {
+      const row = { name: live.destination, live, record: records.get(live.destination), load: undefined, provider: null }
+      return [row.name, destinationJson(row, null, clock.wall)]
+    }),
+  )
+  const shown = storyJson({ story, records, policies: world.relay.policies, wall: clock.wall })
+  return storyText(shown, { destinations, isRunning: true, clock }, display)
 }
 
 /** The part of the notice that people read. */

@@ -1,46 +1,21 @@
 /** `deferd destination`: lists, shows, suspends and resumes destinations. */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import { actionText } from '../../config/values/provider-table.ts'
-import { hintOf } from '../../mail/login-refusal.ts'
-import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
-import { destinationJson, type DestinationRow as Row } from '../../resources/destination-json.ts'
-import {
-  DESTINATION_SORTS,
-  destinationRow,
-  destinationRows,
-  isIdle,
-  sortedRows,
-  type DestinationSort,
-} from '../../queries/destination-list.ts'
+import { rateText, stateText } from '../../presentation/destination-state.ts'
+import type { DestinationJson } from '../../resources/destination-json.ts'
+import { DESTINATION_SORTS, isIdle, sortedDestinations, type DestinationSort } from '../../queries/destination-list.ts'
 import { destinationTable, destinationValues } from '../render/destination-rows.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { shownDestinations } from '../queue-client/shown-destinations.ts'
+import { withSource, type Shell } from '../shell/shell.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
-import { grouped, maskControls, jsonLine, localTime, plural, relative } from '../../presentation/text.ts'
+import { grouped, instantOf, maskControls, jsonLine, localTime, plural, relative } from '../../presentation/text.ts'
 
-/** Name of the node that schedules a destination; null when no node does, and for a queue in a folder. */
-type NodeOf = (destination: string) => string | null
-
-async function nodesOf(shell: Shell, config: Config): Promise<NodeOf> {
-  const nodes = await shell.openNodes(config)
-  if (nodes === null) return () => null
-  try {
-    return await nodes.owners()
-  } finally {
-    await nodes.close()
-  }
-}
-
-/** One destination, with the clock of its queue. The row is undefined when nothing is known of it. */
-const rowOf = (shell: Shell, config: Config, name: string): Promise<{ readonly row: Row | undefined; readonly clock: Clock }> =>
-  withReader(shell, config, async ({ reader, clock }) => {
-    const live = (await shell.liveDestinations(config))?.find(({ destination }) => destination === name)
-    return { row: await destinationRow(reader, name, live), clock }
-  })
+const isKnown = (shell: Shell, config: Config, name: string): Promise<boolean> =>
+  withSource(shell, config, async (source) => (await (await shownDestinations(shell, config, source)).named(name)) !== undefined)
 
 interface ListOptions {
   readonly all?: true
@@ -51,75 +26,64 @@ interface ListOptions {
 
 async function list(shell: Shell, { all, sort, tsv, json }: ListOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const nodeOf = await nodesOf(shell, config)
-    const found = destinationRows(reader, await shell.liveDestinations(config))
+  await withSource(shell, config, async (source) => {
+    const found = (await shownDestinations(shell, config, source)).all()
     // JSON has all destinations by name, one at a time, unless an order is given.
     if (json === true && sort === undefined) {
-      for await (const row of found) await shell.stdout.write(jsonLine(destinationJson(row, nodeOf(row.name), clock.wall)))
+      for await (const one of found) await shell.stdout.write(jsonLine(one))
       return
     }
-    const known: Row[] = []
-    for await (const row of found) known.push(row)
-    const shown = sortedRows(all === true || json === true ? known : known.filter((row) => !isIdle(row)), sort ?? 'waiting')
-    if (json === true)
-      return await shell.stdout.write(shown.map((row) => jsonLine(destinationJson(row, nodeOf(row.name), clock.wall))).join(''))
-    const facts = { now: clock.now(), wall: clock.wall, display: displayOf(shell) }
-    if (tsv === true) return await shell.stdout.write(shown.map((row) => `${destinationValues(row, facts)}\n`).join(''))
-    await shell.stdout.write(destinationTable(shown, known.length - shown.length, facts))
+    const known: DestinationJson[] = []
+    for await (const one of found) known.push(one)
+    const shown = sortedDestinations(all === true || json === true ? known : known.filter((one) => !isIdle(one)), sort ?? 'waiting')
+    if (json === true) return await shell.stdout.write(shown.map(jsonLine).join(''))
+    const now = source.clock.wall.now()
+    if (tsv === true) return await shell.stdout.write(shown.map((one) => `${destinationValues(one, now)}\n`).join(''))
+    await shell.stdout.write(destinationTable(shown, known.length - shown.length, { now, display: displayOf(shell) }))
   })
 }
 
 async function show(shell: Shell, asked: string, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const { row, clock } = await rowOf(shell, config, asked.toLowerCase())
-  if (row === undefined)
-    throw new CommandError(
-      EX.data,
-      `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
-    )
-  const nodeOf = await nodesOf(shell, config)
-  await shell.stdout.write(
-    options.json === true ? jsonLine(destinationJson(row, nodeOf(row.name), clock.wall)) : screen(row, nodeOf(row.name), clock),
-  )
+  await withSource(shell, config, async (source) => {
+    const one = await (await shownDestinations(shell, config, source)).named(asked.toLowerCase())
+    if (one === undefined)
+      throw new CommandError(
+        EX.data,
+        `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
+      )
+    await shell.stdout.write(options.json === true ? jsonLine(one) : screen(one, source.clock))
+  })
 }
 
-function providerText({ provider, live }: Row): string | null {
-  if (provider === null) return null
-  const shared = live?.provider
-  if (shared === null || shared === undefined) return provider.name
-  return `${provider.name}, ${shared.inFlight}${shared.limit === null ? '' : ` of at most ${shared.limit}`} in flight at all its destinations`
+function providerText({ provider, provider_in_flight: inFlight, provider_limit: limit }: DestinationJson): string | null {
+  if (provider === null || inFlight === null) return provider
+  return `${provider}, ${inFlight}${limit === null ? '' : ` of at most ${limit}`} in flight at all its destinations`
 }
 
-function screen(row: Row, node: string | null, clock: Clock): string {
-  const now = clock.now()
-  const { load, live } = row
-  const { siteStatus } = healthOf(row)
+function screen(one: DestinationJson, clock: Clock): string {
+  const now = clock.wall.now()
+  const { node, waiting, leased, next_due_time: due, window, message_rate: rate, in_flight: inFlight } = one
   const facts: readonly (readonly [string, string | null])[] = [
-    ['state', stateText(row, now)],
+    ['state', stateText(one, now)],
     ['node', node],
-    ['waiting', `${plural(load?.waiting ?? 0, 'recipient')}, ${grouped(load?.leased ?? 0)} in delivery`],
-    [
-      'next due',
-      load?.nextDueAt === undefined || load.nextDueAt === null
-        ? null
-        : `${localTime(clock.wall.of(load.nextDueAt), clock)} (${relative(load.nextDueAt, now)})`,
-    ],
-    ['window', live === undefined ? null : `${live.window} at once${rateText(live)}, ${live.inFlight} in flight`],
-    ['provider', providerText(row)],
-    ...(row.provider?.effects ?? []).map(
-      ({ rule, action, until, reply }) => [`rule ${rule}`, `${actionText(action)}, ends ${relative(until, now)}: ${reply}`] as const,
+    ['waiting', `${plural(waiting, 'recipient')}, ${grouped(leased)} in delivery`],
+    ['next due', due === null ? null : `${localTime(instantOf(due), clock)} (${relative(instantOf(due), now)})`],
+    ['window', window === null ? null : `${window} at once${rateText(rate)}, ${inFlight} in flight`],
+    ['provider', providerText(one)],
+    ...one.provider_rules.map(
+      ({ rule, action, until, reply }) => [`rule ${rule}`, `${action}, ends ${relative(instantOf(until), now)}: ${reply}`] as const,
     ),
-    ['last reply', siteStatus === null ? null : siteReason(siteStatus)],
-    ['to do', hintOf(siteStatus)],
+    ['last reply', one.site_reason],
+    ['to do', one.hint],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)
-  return [row.name, ...lines].map((text) => `${maskControls(text)}\n`).join('')
+  return [one.destination, ...lines].map((text) => `${maskControls(text)}\n`).join('')
 }
 
 /** Acts on a destination as the owner of the queue, or through the daemon. Returns whether the destination is known. */
 async function act(shell: Shell, config: Config, name: string, action: (client: QueueClient) => Promise<void>): Promise<boolean> {
-  const known = (await rowOf(shell, config, name)).row !== undefined
+  const known = await isKnown(shell, config, name)
   const client = await shell.openQueueClient(config)
   try {
     await action(client)
@@ -158,7 +122,7 @@ async function suspend(shell: Shell, asked: string, options: SuspendOptions, com
 async function resume(shell: Shell, asked: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const name = asked.toLowerCase()
-  if ((await rowOf(shell, config, name)).row === undefined) {
+  if (!(await isKnown(shell, config, name))) {
     const text = `nothing is known under the name ${maskControls(asked)}, so nothing was resumed`
     throw new CommandError(EX.data, `${text}; deferd destination list shows all names`)
   }

@@ -6,7 +6,10 @@ import { historyHeadings, historyLine, historyValues } from '../render/history-l
 import { jsonLine, plural } from '../../presentation/text.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { queryOf } from '../queue-client/api-connection.ts'
+import type { DepartedMessageJson } from '../../resources/departed-message-json.ts'
+import { formatDuration } from '../../system/duration.ts'
+import { type RelayApi, type Shell, withSource } from '../shell/shell.ts'
 
 interface Options extends HistoryQuery {
   readonly limit?: number
@@ -16,19 +19,27 @@ interface Options extends HistoryQuery {
 
 const PAGE = 500
 
+/** The messages of a relay that match. */
+async function* departedAt(api: RelayApi, { sender, recipient, outcome, since, limit }: Options) {
+  const query = queryOf({ sender, recipient, outcome, since: since === undefined ? undefined : formatDuration(since) })
+  for await (const one of api.rows<DepartedMessageJson>(`/history${query}`, limit)) yield [one]
+}
+
 async function list(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const { json, tsv } = options
   const display = displayOf(shell)
   const isTable = json !== true && tsv !== true
   let count = 0
-  await withReader(shell, config, async (queue) => {
-    for await (const messages of departures(queue, options, { visible: null, size: PAGE })) {
+  await withSource(shell, config, async (source) => {
+    const { clock } = source
+    const pages = source.api === null ? departures(source, options, { visible: null, size: PAGE }) : departedAt(source.api, options)
+    for await (const messages of pages) {
       if (isTable && count === 0 && messages.length > 0) await shell.stdout.write(`${historyHeadings(display)}\n`)
       count += messages.length
       const lines = messages.flatMap((one) => {
         if (json === true) return [jsonLine(one)]
-        return one.recipients.map((to) => `${isTable ? historyLine(one, to, queue.clock, display) : historyValues(one, to)}\n`)
+        return one.recipients.map((to) => `${isTable ? historyLine(one, to, clock, display) : historyValues(one, to)}\n`)
       })
       await shell.stdout.write(lines.join(''))
     }

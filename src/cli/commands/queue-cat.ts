@@ -1,23 +1,15 @@
 /** `deferd queue cat`: prints a queued message. A pipe or file gets the stored bytes; on a terminal, control characters are masked. */
-import type { WallView } from '../../system/wall-view.ts'
 import type { Command } from 'commander'
-import { parseQueueId } from '../../mail/queue-id.ts'
 import { messageContent } from '../../queue/content-parts.ts'
-import { isLive, queueIdOf } from '../../mail/message.ts'
-import type { MessageDetails, QueueReader } from '../../store/queue-reader.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
-import { shownSender } from '../../mail/envelope.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import { withReader, type Output, type Shell } from '../shell/shell.ts'
-import { maskControls, isoTime } from '../../presentation/text.ts'
-
-/** Reads a message; throws CommandError (65) when the id is unknown. */
-export async function storyOf(reader: QueueReader, id: string): Promise<MessageDetails> {
-  const story = parseQueueId(id) === undefined ? undefined : await reader.details(id)
-  if (story === undefined)
-    throw new CommandError(EX.data, `there is no message ${maskControls(id)}, neither in the queue nor in its history`)
-  return story
-}
+import { queryOf, segment } from '../queue-client/api-connection.ts'
+import { detailsOf, storyFrom } from '../queue-client/shown-message.ts'
+import type { StoryJson } from '../../resources/message-story-json.ts'
+import { isLive, queueOf } from '../render/message-details.ts'
+import { withSource, type Output, type Shell } from '../shell/shell.ts'
+import { instantOf, maskControls, isoTime } from '../../presentation/text.ts'
 
 export interface ContentParts {
   readonly envelope: boolean
@@ -44,17 +36,18 @@ const maskedLines = (text: string): string =>
     .map((line) => maskControls(withoutTabs(line)))
     .join('\n')
 
-function envelopeOf({ message, recipients, queue }: MessageDetails, wall: WallView): string {
+function envelopeOf(story: StoryJson): string {
+  const { queue_id: id, message_size: size, received_time: received, create_time: created, envid, ret } = story
   const lines = [
-    `queue_id: ${queueIdOf(message)}`,
-    `queue_name: ${queue}`,
-    `message_size: ${message.size}`,
-    `arrival_time: ${isoTime(wall.of(message.arrivedAt))}`,
-    `create_time: ${isoTime(wall.of(message.createdAt))}`,
-    ...(message.envid === undefined ? [] : [`envid: ${message.envid}`]),
-    ...(message.ret === undefined ? [] : [`ret: ${message.ret}`]),
-    `sender: ${shownSender(message.sender)}`,
-    ...recipients.map((one) => `${isLive(one) ? 'recipient' : 'done_recipient'}: ${one.address}`),
+    `queue_id: ${id}`,
+    `queue_name: ${queueOf(story)}`,
+    `message_size: ${size}`,
+    `arrival_time: ${isoTime(instantOf(received))}`,
+    `create_time: ${isoTime(instantOf(created))}`,
+    ...(envid === null ? [] : [`envid: ${envid}`]),
+    ...(ret === null ? [] : [`ret: ${ret}`]),
+    `sender: ${story.sender}`,
+    ...story.recipients.map((one) => `${isLive(one) ? 'recipient' : 'done_recipient'}: ${one.address}`),
   ]
   return lines.map((line) => `${maskControls(line)}\n`).join('')
 }
@@ -65,19 +58,28 @@ interface CatOptions {
   readonly e?: true
 }
 
+/** The chosen parts of the content of a message in the queue. */
+async function contentIn(reader: QueueReader, id: string, parts: Omit<ContentParts, 'envelope'>): Promise<AsyncIterable<Uint8Array>> {
+  const story = await detailsOf(reader, id)
+  // The content may be removed from PostgreSQL after its message was read.
+  if (story.queue === 'gone' || (await reader.readChunk(story.message, 0)) === undefined)
+    throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
+  return messageContent(reader, story, parts)
+}
+
 async function cat(shell: Shell, id: string, options: CatOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const story = await storyOf(reader, id)
+  await withSource(shell, config, async (source) => {
     const all = options.h !== true && options.b !== true && options.e !== true
-    if (options.e === true) await shell.stdout.write(envelopeOf(story, clock.wall))
+    if (options.e === true) await shell.stdout.write(envelopeOf(await storyFrom(source, id, config)))
     const parts = { header: all || options.h === true, body: all || options.b === true }
     if (!parts.header && !parts.body) return
-    // The content may be removed from PostgreSQL after its message was read.
-    if (story.queue === 'gone' || (await reader.readChunk(story.message, 0)) === undefined) {
-      throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
-    }
-    await writeContent(shell.stdout, messageContent(reader, story, parts))
+    const part = parts.header && parts.body ? 'all' : parts.header ? 'header' : 'body'
+    const content =
+      source.api === null
+        ? await contentIn(source.reader, id, parts)
+        : await source.api.content(`/messages/${segment(id)}/content${queryOf({ part })}`)
+    await writeContent(shell.stdout, content)
   })
 }
 

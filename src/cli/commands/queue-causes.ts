@@ -1,13 +1,15 @@
 /** `deferd queue causes`: replies for which mail waits, summed over destinations or by destination, with the options that select each. */
 import type { Command } from 'commander'
 import { summedCauses, waitingCauses } from '../../queue/waiting-causes.ts'
-import { causeJson, summedCauseJson } from '../../resources/cause-json.ts'
+import type { HealthJson } from '../../resources/destination-json.ts'
+import { causeJson, summedCauseJson, type CausesJson, type SummedCausesJson } from '../../resources/cause-json.ts'
 import { causeList, causeSums } from '../render/cause-list.ts'
-import { recordsByName } from '../../presentation/recipient-status.ts'
 import { jsonLine } from '../../presentation/text.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { segment } from '../queue-client/api-connection.ts'
+import { shownDestinations, type ShownDestinations } from '../queue-client/shown-destinations.ts'
+import { resourceOf, withSource, type QueueSource, type Shell } from '../shell/shell.ts'
 
 interface Options {
   readonly destination?: string
@@ -18,23 +20,42 @@ interface Options {
 
 const LIMIT = 10
 
+/** The states of destinations. */
+async function healths(shown: ShownDestinations, names: ReadonlySet<string>): Promise<ReadonlyMap<string, HealthJson>> {
+  const known = new Map<string, HealthJson>()
+  for await (const one of shown.all()) if (names.has(one.destination)) known.set(one.destination, one)
+  return known
+}
+
+/** The causes summed over destinations. */
+const sumsOf = (source: QueueSource): Promise<Pick<SummedCausesJson, 'causes'>> =>
+  resourceOf(source, '/causes', async ({ reader, clock }) => ({
+    causes: summedCauses(await waitingCauses(reader, null)).map((sum) => summedCauseJson(sum, clock.wall)),
+  }))
+
+/** The causes of a destination; those of all for undefined. */
+const causesOf = (source: QueueSource, destination: string | undefined): Promise<Pick<CausesJson, 'causes'>> =>
+  resourceOf(
+    source,
+    destination === undefined ? '/causes?by=destination' : `/destinations/${segment(destination)}/causes`,
+    async ({ reader, clock }) => ({
+      causes: (await waitingCauses(reader, destination?.toLowerCase() ?? null)).map((cause) => causeJson(cause, clock.wall)),
+    }),
+  )
+
 async function print(shell: Shell, { destination, details, limit, json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const found = await waitingCauses(reader, destination?.toLowerCase() ?? null)
+  await withSource(shell, config, async (source) => {
     const isSum = details !== true && destination === undefined
-    if (json !== true && found.length === 0) return await shell.stdout.write('No mail waits.\n')
-    if (isSum) {
-      const sums = summedCauses(found).map((sum) => summedCauseJson(sum, clock.wall))
-      return await shell.stdout.write(json === true ? sums.map(jsonLine).join('') : causeSums(sums, { display: displayOf(shell), limit }))
-    }
-    const causes = found.map((cause) => causeJson(cause, clock.wall))
+    const { causes } = await (isSum ? sumsOf(source) : causesOf(source, destination))
     if (json === true) return await shell.stdout.write(causes.map(jsonLine).join(''))
-    const records = recordsByName(await reader.destinationRecords())
-    const live = new Map((await shell.liveDestinations(config))?.map((one) => [one.destination, one]))
-    const known = (name: string) => ({ live: live.get(name), record: records.get(name) })
-    const facts = { now: clock.now(), wall: clock.wall, display: displayOf(shell), known, limit }
-    await shell.stdout.write(causeList(causes, facts))
+    if (causes.length === 0) return await shell.stdout.write('No mail waits.\n')
+    const display = displayOf(shell)
+    const apart = causes.filter((one) => 'destination' in one)
+    const sums = causes.filter((one) => 'destinations' in one)
+    if (isSum) return await shell.stdout.write(causeSums(sums, { display, limit }))
+    const states = await healths(await shownDestinations(shell, config, source), new Set(apart.map((one) => one.destination)))
+    await shell.stdout.write(causeList(apart, { now: source.clock.wall.now(), display, states, limit }))
   })
 }
 

@@ -17,6 +17,7 @@ import { withReader, type Shell } from '../shell/shell.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../queue/operation-rounds.ts'
 import { grouped, maskControls, jsonLine, passedOverText, plural, transferText } from '../../presentation/text.ts'
+import { messageRowJson } from '../../resources/message-row-json.ts'
 import { listHeading, listRow } from '../render/list-row.ts'
 
 interface Verb {
@@ -134,21 +135,19 @@ async function confirmed(shell: Shell, { operation }: CommandedOperation, matche
 
 /** Counts the selected messages and prints the first ones, without changing any. */
 async function rehearse(shell: Shell, config: Config, client: QueueClient, order: CommandedOperation): Promise<OperationSummary> {
+  if (shell.api !== null)
+    throw new CommandError(EX.usage, 'a dry run lists the messages from the queue itself: with --host, add --json, which counts them')
   const shown: string[] = []
   const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, MOST_LISTED - shown.length)))
   await withReader(shell, config, async ({ reader, clock }) => {
-    const facts = {
-      now: clock.now(),
-      wall: clock.wall,
-      records: recordsByName(await reader.destinationRecords()),
-      form: { kind: 'table', display: displayOf(shell), wide: false } as const,
-    }
+    const records = recordsByName(await reader.destinationRecords())
+    const facts = { now: clock.wall.now(), form: { kind: 'table', display: displayOf(shell), wide: false } as const }
     const queue = order.operation === 'restore' ? ('trash' as const) : null
     if (shown.length > 0) await shell.stdout.write(`${listHeading(facts.form)}\n`)
     const filters = shown.map((queueId) => ({ ...ANY_MESSAGE, queueId, queue }))
     for (const filter of filters) {
       for await (const page of pages(reader, { filter, limit: 1 })) {
-        await shell.stdout.write(page.map((listed) => `${listRow(listed, facts)}\n`).join(''))
+        await shell.stdout.write(page.map((listed) => `${listRow(messageRowJson(listed, records, clock.wall), facts)}\n`).join(''))
       }
     }
   })
@@ -179,18 +178,17 @@ async function report(shell: Shell, verb: Verb, tally: OperationSummary, options
 }
 
 async function operate(shell: Shell, config: Config, verb: Verb, { ids, options }: Request): Promise<void> {
-  const selection = selectionOf(ids, options)
   const { operation } = verb
-  const order: CommandedOperation = {
-    operation,
-    selection,
-    queues: null,
-    purge: options.now === true,
-    dryRun: options.dryRun === true,
-    who: shell.user,
-  }
   const client = await shell.openQueueClient(config)
   try {
+    const order: CommandedOperation = {
+      operation,
+      selection: selectionOf(ids, options),
+      queues: null,
+      purge: options.now === true,
+      dryRun: options.dryRun === true,
+      who: shell.user,
+    }
     if (options.dryRun === true) {
       const tally = options.json === true ? await client.perform(order) : await rehearse(shell, config, client, order)
       return await report(shell, verb, tally, options)

@@ -2,18 +2,22 @@
 import { Option, type Command } from 'commander'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
-import { filterOf, isFiltered } from '../../store/message-conditions.ts'
-import { givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
-import { listHeading, type ListForm } from '../render/list-row.ts'
+import { filterOf, isFiltered, type GivenConditions } from '../../store/message-conditions.ts'
+import { conditionTexts, givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
+import { listHeading, listRow, type ListForm } from '../render/list-row.ts'
 import type { ListingOrder, Share } from '../queue-client/listing-shares.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
 import { listing } from '../queue-client/queue-listing.ts'
 import { SORTS, sortedListing, type Sort } from '../queue-client/sorted-listing.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
-import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
+import { queryOf } from '../queue-client/api-connection.ts'
+import type { MessageRowJson } from '../../resources/message-row-json.ts'
+import { CommandError, EX } from '../shell/exit.ts'
+import { type OpenedReader, type RelayApi, type Shell, withSource } from '../shell/shell.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import type { Config } from '../../config/options.ts'
 import { QUEUE_NAMES, type QueueName } from '../../mail/message.ts'
+import type { WallTime } from '../../system/clock.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 
 /**
@@ -83,16 +87,51 @@ async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): 
   if (form.kind === 'table') await shell.stdout.write(count === 0 ? emptyText(order) : `${plural(count, 'message')}\n`)
 }
 
+/** The path of the messages of a relay that match. */
+const pathOf = (given: GivenConditions, form: 'messages' | 'rows'): string => `/messages${queryOf({ ...conditionTexts(given), form })}`
+
+/** Lists the messages of a relay, each as a share. */
+async function* remoteShares(api: RelayApi, given: GivenConditions, { form, limit }: Order, now: WallTime): AsyncGenerator<Share> {
+  const encoder = new TextEncoder()
+  if (form.kind === 'json')
+    for await (const one of api.rows(pathOf(given, 'messages'), limit)) yield { count: 1, lines: encoder.encode(jsonLine(one)) }
+  else
+    for await (const row of api.rows<MessageRowJson>(pathOf(given, 'rows'), limit))
+      yield { count: 1, lines: encoder.encode(`${listRow(row, { now, form })}\n`) }
+}
+
+async function remoteCount(api: RelayApi, given: GivenConditions, limit: number | undefined): Promise<number> {
+  const rows = api.rows(pathOf(given, 'rows'), limit)
+  let count = 0
+  while ((await rows.next()).done !== true) count++
+  return count
+}
+
+/** Throws for options that need the queue of this machine. */
+function assertRemote({ queue, sort }: Order): void {
+  if (queue === 'maildrop')
+    throw new CommandError(EX.usage, 'with --host, the maildrop is listed with all mail only: leave --queue out, or list it on its machine')
+  if (sort !== undefined)
+    throw new CommandError(EX.usage, '--sort needs all messages in memory: with --host, they come oldest first; sort the lines of --tsv')
+}
+
 export async function printList(shell: Shell, command: Command, { queue, ...options }: ListOptions): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async (opened) => {
-    const now = opened.clock.now()
-    const filter = filterOf(givenConditions(queue === 'maildrop' ? options : { ...options, queue }), now)
-    const order = { queue, filter, now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }
+  await withSource(shell, config, async (source) => {
+    const now = source.clock.now()
+    const given = givenConditions(queue === 'maildrop' ? options : { ...options, queue })
+    const order = { queue, filter: filterOf(given, now), now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }
+    if (source.api !== null) assertRemote(order)
     if (options.count === true) {
-      const messages = await countOf(opened, config.queue_directory, order)
+      const messages =
+        source.api === null ? await countOf(source, config.queue_directory, order) : await remoteCount(source.api, given, options.limit)
       await shell.stdout.write(options.json === true ? jsonLine({ messages }) : `${messages}\n`)
-    } else await write(shell, shares(opened, config, order), order)
+    } else
+      await write(
+        shell,
+        source.api === null ? shares(source, config, order) : remoteShares(source.api, given, order, source.clock.wall.now()),
+        order,
+      )
   })
 }
 

@@ -3,9 +3,13 @@ import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { configOf, countArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { queryOf } from '../queue-client/api-connection.ts'
+import type { MessageRowJson } from '../../resources/message-row-json.ts'
+import { shownSender } from '../../mail/envelope.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
+import { type OpenedReader, type RelayApi, type Shell, withSource } from '../shell/shell.ts'
 import { addressName, domainName, Shape, type ShapeLayout } from '../render/qshape-table.ts'
-import { maskControls, jsonLine } from '../../presentation/text.ts'
+import { instantOf, maskControls, jsonLine } from '../../presentation/text.ts'
 import { QUEUE_NAMES, type QueueName } from '../../mail/message.ts'
 
 interface ShapeOrder {
@@ -37,24 +41,47 @@ export function queuesOf(names: readonly string[], byDefault: readonly QueueName
     })
 }
 
+/** A live recipient. The recipients of a message follow one another. */
+interface Aged {
+  readonly sender: string
+  readonly address: string
+  readonly message: number | string
+  readonly age: Duration
+}
+
+async function* agesOf({ reader, clock }: OpenedReader, queues: readonly QueueName[]): AsyncGenerator<Aged> {
+  const now = clock.now()
+  for (let after = 0; queues.length > 0;) {
+    const page = await reader.ages({ after, limit: PAGE, queues })
+    for (const { sender, address, arrivedAt, message } of page) yield { sender, address, message, age: now - arrivedAt }
+    if (page.length < PAGE) return
+    after = page.at(-1)?.cursor ?? after
+  }
+}
+
+async function* remoteAges(api: RelayApi, clock: Clock, queues: readonly QueueName[]): AsyncGenerator<Aged> {
+  const now = clock.wall.now()
+  for (const queue of queues)
+    for await (const row of api.rows<MessageRowJson>(`/messages${queryOf({ queue, form: 'rows' })}`)) {
+      const sender = row.sender === shownSender('') ? '' : row.sender
+      for (const address of row.recipients) yield { sender, address, message: row.queue_id, age: now - instantOf(row.received_time) }
+    }
+}
+
 export async function printShape(
   shell: Shell,
   config: Config,
   { layout, queues, bySender, byAddress = false, form }: ShapeOrder,
 ): Promise<void> {
   const shape = new Shape(layout, byAddress ? addressName : domainName)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const now = clock.now()
-    let lastMessage = -1
-    for (let after = 0; queues.length > 0;) {
-      const page = await reader.ages({ after, limit: PAGE, queues })
-      for (const { sender, address, arrivedAt, message } of page) {
-        if (!bySender) shape.count(address, now - arrivedAt)
-        else if (message !== lastMessage) shape.count(sender, now - arrivedAt)
-        lastMessage = message
-      }
-      if (page.length < PAGE) break
-      after = page.at(-1)?.cursor ?? after
+  await withSource(shell, config, async (source) => {
+    let last: Aged['message'] | null = null
+    for await (const { sender, address, message, age } of source.api === null
+      ? agesOf(source, queues)
+      : remoteAges(source.api, source.clock, queues)) {
+      if (!bySender) shape.count(address, age)
+      else if (message !== last) shape.count(sender, age)
+      last = message
     }
   })
   await shell.stdout.write(textOf(shape, form))

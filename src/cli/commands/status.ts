@@ -1,18 +1,18 @@
 /** `deferd status`: one screen about the queue; `deferd top`: the same, repeated while the daemon runs. */
 import { clockOf } from '../../system/queue-clock.ts'
 import { type Command, Option } from 'commander'
-import { readStatus, type QueueStatus } from '../../queue/queue-status.ts'
+import { readStatus } from '../../queue/queue-status.ts'
 import type { Config } from '../../config/options.ts'
-import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
+import { SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { jsonLine } from '../../presentation/text.ts'
-import { statusJson } from '../../resources/status-json.ts'
-import { nodesJson, type NodeJson } from '../../resources/node-json.ts'
+import { statusJson, type NowJson, type StatusJson } from '../../resources/status-json.ts'
+import { nodesJson, type NodeJson, type NodesJson } from '../../resources/node-json.ts'
 import { nodeTable } from '../render/node-list.ts'
 import { statusScreen } from '../render/status-screen.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { withSource, type QueueSource, type RelayApi, type Shell } from '../shell/shell.ts'
 
 interface Options {
   readonly json?: true
@@ -27,18 +27,18 @@ const LEAST_WIDTH = 60
 /** Clears a terminal and moves the cursor to its top left corner (ECMA-48 CUP, ED). */
 const CLEAR = '\u001b[H\u001b[2J'
 
-/** The status of a queue, and the nodes that share the queue; null for a queue of one daemon. */
+/** The status of a queue, the name of its relay, and the nodes that share it; null for a queue of one daemon. */
 interface Shown {
-  readonly status: QueueStatus
+  readonly name: string
+  readonly status: StatusJson
   readonly nodes: readonly NodeJson[] | null
-  readonly clock: Clock
 }
 
-function print(shell: Shell, config: Config, { status, nodes, clock }: Shown, json: boolean): string {
-  if (json) return jsonLine({ ...statusJson(status, clock.wall), ...(nodes === null ? {} : { nodes }) })
+function textOf(shell: Shell, { name, status, nodes }: Shown, json: boolean): string {
+  if (json) return jsonLine({ ...status, ...(nodes === null ? {} : { nodes }) })
   const narrow = displayOf(shell)
   const display = { ...narrow, width: Math.max(LEAST_WIDTH, narrow.width) }
-  const screen = statusScreen(status, { name: config.myhostname, clock, display })
+  const screen = statusScreen(status, { name, clock: shell.clock, display })
   return nodes === null ? screen : `${screen}\n${nodeTable(nodes, clockOf(null, shell.clock), display)}`
 }
 
@@ -52,26 +52,36 @@ async function nodesOf(shell: Shell, config: Config): Promise<readonly NodeJson[
   }
 }
 
+async function remoteStatus(api: RelayApi): Promise<Shown> {
+  const { name, oldest: _oldest, ages: _ages, attention: _attention, ...status } = await api.get<NowJson>('/now')
+  return { name, status, nodes: (await api.get<NodesJson>('/nodes')).nodes }
+}
+
+/** Throws without a running daemon when one is needed. */
+async function current(shell: Shell, config: Config, source: QueueSource, needsDaemon: boolean): Promise<Shown> {
+  if (source.api !== null) return remoteStatus(source.api)
+  const live = await shell.liveStatus(config)
+  if (live === null && needsDaemon)
+    throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
+  const status = await readStatus(source.reader, live, source.clock.now())
+  return { name: config.myhostname, status: statusJson(status, source.clock.wall), nodes: await nodesOf(shell, config) }
+}
+
 async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const status = await readStatus(reader, await shell.liveStatus(config), clock.now())
-    await shell.stdout.write(print(shell, config, { status, nodes: await nodesOf(shell, config), clock }, json === true))
-  })
+  await withSource(shell, config, async (source) =>
+    shell.stdout.write(textOf(shell, await current(shell, config, source, false), json === true)),
+  )
 }
 
 async function top(shell: Shell, { json, interval, count = Infinity }: TopOptions, command: Command): Promise<void> {
   if (interval < SECOND / 10) throw new CommandError(EX.usage, '--interval must be at least 100ms')
   const { config } = await configOf(shell, command)
   const clear = json === true || shell.stdout.columns === null ? '' : CLEAR
-  await withReader(shell, config, async ({ reader, clock }) => {
+  await withSource(shell, config, async (source) => {
     for (let shown = 0; shown < count; shown++) {
       if (shown > 0) await sleep(shell.clock, interval)
-      const live = await shell.liveStatus(config)
-      if (live === null)
-        throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
-      const screen = { status: await readStatus(reader, live, clock.now()), nodes: await nodesOf(shell, config), clock }
-      await shell.stdout.write(clear + print(shell, config, screen, json === true))
+      await shell.stdout.write(clear + textOf(shell, await current(shell, config, source, true), json === true))
     }
   })
 }

@@ -3,14 +3,14 @@ import { Option, type Command } from 'commander'
 import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
 import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
-import type { AccessToken } from '../../store/records/access-token.ts'
-import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
-import { accessTokenJson } from '../../resources/access-token-json.ts'
-import { jsonLine, localTime, maskControls } from '../../presentation/text.ts'
+import type { Clock, Duration } from '../../system/clock.ts'
+import { accessTokens } from '../../queries/kept-records.ts'
+import type { AccessTokenJson } from '../../resources/access-token-json.ts'
+import { instantOf, jsonLine, localTime, maskControls } from '../../presentation/text.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { resourceOf, withSource, type Shell } from '../shell/shell.ts'
 
 interface AddOptions {
   readonly role: ClientRole
@@ -54,25 +54,24 @@ async function remove(shell: Shell, name: string, command: Command): Promise<voi
 }
 
 /** A token as one line: name, role with its restrictions, last use, end. */
-function lineOf({ name, role, content, destinations, addedAt, addedBy, expiresAt, lastUsedAt }: AccessToken, clock: Clock): string {
-  const local = (at: QueueTime): string => localTime(clock.wall.of(at), clock)
+function lineOf(token: AccessTokenJson, clock: Clock): string {
+  const { name, role, content, destinations, added_time: added, added_by: by, expire_time: expires, last_used_time: lastUsed } = token
+  const local = (seconds: number): string => localTime(instantOf(seconds), clock)
   const facts = [
     `${role}${content ? ' with content' : ''}${destinations === null ? '' : `, destinations ${destinations}`}`,
-    `added ${local(addedAt)} by ${addedBy}`,
+    `added ${local(added)} by ${by}`,
     // Uses are recorded to the hour.
-    lastUsedAt === null ? 'never used' : `last used in the hour from ${local(lastUsedAt)}`,
-    ...(expiresAt === null ? [] : [`${expiresAt <= clock.now() ? 'expired' : 'expires'} ${local(expiresAt)}`]),
+    lastUsed === null ? 'never used' : `last used in the hour from ${local(lastUsed)}`,
+    ...(expires === null ? [] : [`${instantOf(expires) <= clock.wall.now() ? 'expired' : 'expires'} ${local(expires)}`]),
   ]
   return `${maskControls(`${name}: ${facts.join('; ')}`)}\n`
 }
 
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const tokens = await reader.records.tokens.all()
-    await shell.stdout.write(
-      tokens.map((token) => (json === true ? jsonLine(accessTokenJson(token, clock.wall)) : lineOf(token, clock))).join(''),
-    )
+  await withSource(shell, config, async (source) => {
+    const { tokens } = await resourceOf(source, '/tokens', accessTokens)
+    await shell.stdout.write(tokens.map((token) => (json === true ? jsonLine(token) : lineOf(token, source.clock))).join(''))
   })
 }
 

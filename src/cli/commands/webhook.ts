@@ -5,18 +5,21 @@ import { maskedTarget } from '../../config/values/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
 import { subscriptionJson, type SubscriptionJson } from '../../resources/subscription-json.ts'
-import { grouped, instantOf, isoTime, jsonLine, maskControls, plural, relative, span, triesText } from '../../presentation/text.ts'
+import { grouped, instantOf, jsonLine, maskControls, plural, relative, span, triesText } from '../../presentation/text.ts'
+import type { Subscription } from '../../store/outbox/subscription.ts'
+import { sendTestEvent, type TestAnswer } from '../../subscriptions/test-event.ts'
 import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
 import { newSubscriptionShape, replayTime, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
 import { webTarget } from '../../subscriptions/web-target.ts'
-import { DAY, type Duration, type WallTime } from '../../system/clock.ts'
+import { DAY, MINUTE, type Duration, type WallTime } from '../../system/clock.ts'
 import { systemNet } from '../../system/system-net.ts'
 import { VERSION } from '../../system/version.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { segment } from '../queue-client/api-connection.ts'
+import { resourceOf, withSource, type OpenedReader, type Shell } from '../shell/shell.ts'
 
 interface AddOptions {
   readonly types?: string
@@ -43,9 +46,6 @@ async function withClient<T>(shell: Shell, config: Config, work: (client: QueueC
     await client.close()
   }
 }
-
-const subscriptions = (shell: Shell, config: Config) =>
-  withReader(shell, config, async ({ reader, clock }) => ({ all: await reader.allSubscriptions(), clock }))
 
 /** The arguments of `webhook add` by the members of its request. */
 const ARGUMENTS: ReadonlyMap<string, string> = new Map([
@@ -119,34 +119,41 @@ async function replay(shell: Shell, name: string, { since, parked }: ReplayOptio
   await shell.stdout.write(`${maskControls(name)}: ${plural(count, 'event')} ${what}\n`)
 }
 
-/** Sends one event of the type `test` from here, and prints the answer. */
-async function test(shell: Shell, name: string, command: Command): Promise<void> {
-  const { config } = await configOf(shell, command)
-  const { all, clock: queueClock } = await subscriptions(shell, config)
-  const found = all.find((one) => one.name === name)
+/** Sends one event of the type `test` from here. */
+async function testFromHere(shell: Shell, config: Config, name: string, { reader, clock }: OpenedReader): Promise<TestAnswer> {
+  const found = (await reader.allSubscriptions()).find((one) => one.name === name)
   if (found === undefined)
     throw new CommandError(EX.data, `there is no subscription ${maskControls(name)}: deferd webhook list shows all names`)
-  const { clock } = shell
-  const web = webTarget({ net: systemNet, clock: queueClock, source: () => config.myhostname, version: VERSION })
+  const web = webTarget({ net: systemNet, clock, source: () => config.myhostname, version: VERSION })
   const send = toTarget({ web: web.send, file: sendToFile, stdout: sendToStream((text) => shell.stdout.write(text)) })
-  const event = { id: `evt_test_${clock.now()}`, type: 'test', timestamp: isoTime(clock.now()), data: { subscription: name } } as const
-  const { settings } = found
-  const secrets = signingSecrets(found, config, queueClock.now())
-  const answer = await send({ events: [event], settings, secrets, name, signal: new AbortController().signal })
-  web.close()
-  const isTaken = answer.kind === 'response' && answer.code >= 200 && answer.code < 300
-  await shell.stdout.write(
-    `${maskControls(`${name}: ${maskedTarget(settings.to)} ${isTaken ? 'took the event' : 'did not take the event'}: ${answer.text}`)}\n`,
-  )
-  if (!isTaken) throw new CommandError(EX.temporary, 'the test event was not taken')
+  const secretsOf = (one: Subscription) => signingSecrets(one, config, clock.now())
+  try {
+    return await sendTestEvent(found, { send, secretsOf }, shell.clock.now())
+  } finally {
+    web.close()
+  }
 }
+
+async function test(shell: Shell, name: string, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  const { to, taken, answer } = await withSource(shell, config, async (source) =>
+    source.api === null
+      ? testFromHere(shell, config, name, source)
+      : ((await source.api.json({ method: 'POST', path: `/subscriptions/${segment(name)}/test`, limit: TEST_LIMIT })) as TestAnswer),
+  )
+  await shell.stdout.write(`${maskControls(`${name}: ${to} ${taken ? 'took the event' : 'did not take the event'}: ${answer}`)}\n`)
+  if (!taken) throw new CommandError(EX.temporary, 'the test event was not taken')
+}
+
+/** Time without an answer after which the test by a relay is abandoned. */
+const TEST_LIMIT: Duration = MINUTE
 
 /** A subscription as one paragraph: target, progress, and last answer. */
 function linesOf(one: SubscriptionJson, now: WallTime): string {
   const { name, owner, to, types, state, why, behind, oldest_time: oldest, parked, lost, tries } = one
   const { next_try_time: next, last_answer: answer, last_answer_time: answered } = one
   const facts = [
-    `${to === '' ? 'read by programs' : to}${owner === 'configuration' ? ' ([events] table)' : ''}`,
+    `${to === '' ? 'read by programs' : maskedTarget(to)}${owner === 'configuration' ? ' ([events] table)' : ''}`,
     `types ${types.length === 0 ? 'all' : types.join(', ')}`,
     ...(state === 'disabled' ? [`disabled: ${why ?? ''}`] : []),
     behind === 0
@@ -162,12 +169,13 @@ function linesOf(one: SubscriptionJson, now: WallTime): string {
 
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const { all, clock } = await subscriptions(shell, config)
-  const now = clock.wall.now()
-  const lines = all.map((one) =>
-    json === true ? jsonLine(subscriptionJson(one, clock.wall, true)) : linesOf(subscriptionJson(one, clock.wall), now),
-  )
-  await shell.stdout.write(lines.join(''))
+  await withSource(shell, config, async (source) => {
+    const { subscriptions: all } = await resourceOf(source, '/subscriptions', async ({ reader, clock }) => ({
+      subscriptions: (await reader.allSubscriptions()).map((one) => subscriptionJson(one, clock.wall, true)),
+    }))
+    const now = source.clock.wall.now()
+    await shell.stdout.write(all.map((one) => (json === true ? jsonLine(one) : linesOf(one, now))).join(''))
+  })
 }
 
 export function addWebhook(program: Command, shell: Shell): void {
@@ -196,7 +204,7 @@ Examples:
   subcommand(parent, 'remove <name>', 'remove a subscription, with the events that are parked for it').action(
     (name: string, _options: unknown, command: Command) => remove(shell, name, command),
   )
-  subcommand(parent, 'test <name>', 'send one event of the type test from here, and print the answer').action(
+  subcommand(parent, 'test <name>', 'send one event of the type test, and print the answer').action(
     (name: string, _options: unknown, command: Command) => test(shell, name, command),
   )
   subcommand(parent, 'secret <name>', 'change the secret, and print the new one once')

@@ -7,8 +7,8 @@ import { oauthPlaces } from '../../delivery/tls/oauth-uses.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import { tokenClaims } from '../../oauth/token-claims.ts'
 import { errorMessage } from '../../system/caught-error.ts'
-import type { WallTime } from '../../system/clock.ts'
-import { oauthJson, oauthSettingsJson } from '../../resources/oauth-json.ts'
+import { SECOND, type WallTime } from '../../system/clock.ts'
+import { oauthJson, oauthSettingsJson, type OauthJson, type OauthTablesJson } from '../../resources/oauth-json.ts'
 import { epochSeconds, jsonLine, localTime, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
 import { configOf } from '../shell/config-options.ts'
@@ -44,32 +44,31 @@ async function surroundings(shell: Shell, { config }: LoadedConfig): Promise<Sur
   return { passwords, tokens: live?.tokens ?? null }
 }
 
-function stateText(name: string, tokens: Surroundings['tokens']): string {
+function stateText({ tokens }: OauthJson): string {
   if (tokens === null) return '-'
-  const own = tokens.filter((one) => one.name === name)
-  if (own.length === 0) return 'none yet'
-  return own
-    .map(({ user, left, problem }) => `${user === '' ? '' : `${user}: `}${problem ?? (left === null ? 'none' : `for ${span(left, 1)}`)}`)
+  if (tokens.length === 0) return 'none yet'
+  return tokens
+    .map(
+      ({ user, left, problem }) =>
+        `${user === null ? '' : `${user}: `}${problem ?? (left === null ? 'none' : `for ${span(left * SECOND, 1)}`)}`,
+    )
     .join('; ')
 }
 
 const HEADINGS = ['NAME', 'PROVIDER', 'GRANT', 'USED BY', 'TOKEN']
 
-export async function listTables(shell: Shell, { json }: Options, command: Command): Promise<void> {
-  const loaded = await configOf(shell, command)
+async function configuredTables(shell: Shell, loaded: LoadedConfig): Promise<readonly OauthJson[]> {
   const { config } = loaded
   const { passwords, tokens } = await surroundings(shell, loaded)
-  const tables = [...config.oauth.values()]
-  const placesOf = ({ name }: OauthTable): readonly string[] => oauthPlaces(name, config, passwords)
-  if (json === true) return shell.stdout.write(tables.map((table) => jsonLine(oauthJson(table, placesOf(table), tokens))).join(''))
+  return [...config.oauth.values()].map((table) => oauthJson(table, oauthPlaces(table.name, config, passwords), tokens))
+}
+
+export async function listTables(shell: Shell, { json }: Options, command: Command): Promise<void> {
+  const loaded = await configOf(shell, command)
+  const tables = shell.api === null ? await configuredTables(shell, loaded) : (await shell.api.get<OauthTablesJson>('/oauth')).tables
+  if (json === true) return shell.stdout.write(tables.map(jsonLine).join(''))
   if (tables.length === 0) return shell.stdout.write('The configuration has no [oauth.NAME] tables.\n')
-  const rows = tables.map((table) => [
-    table.name,
-    table.provider,
-    table.grant,
-    placesOf(table).join(', ') || 'nothing',
-    stateText(table.name, tokens),
-  ])
+  const rows = tables.map((one) => [one.name, one.provider, one.grant, one.used_by.join(', ') || 'nothing', stateText(one)])
   const columns = HEADINGS.map((heading, i) => ({ heading, width: Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)) }))
   const display = displayOf(shell)
   return shell.stdout.write(
@@ -104,10 +103,11 @@ export async function showTable(shell: Shell, name: string, { json }: Options, c
   const login = await keptLogin(shell, loaded, table)
   const certificate = certificateOf(table)
   const environment = loaded.oauthSecrets.has(secretVariable(name)) ? secretVariable(name) : null
+  const shown = oauthJson(table, places, tokens)
   if (json === true) {
     await shell.stdout.write(
       jsonLine({
-        ...oauthJson(table, places, tokens),
+        ...shown,
         ...oauthSettingsJson(table),
         client_secret_variable: environment,
         files: filesOf(table),
@@ -134,7 +134,7 @@ export async function showTable(shell: Shell, name: string, { json }: Options, c
       ? []
       : [['login', `${login.user ?? 'unknown user'}, ${plural(login.generation, 'renewal')}, token ends ${at(login.expiresAt)}`] as const]),
     ['used by', places.join(', ') || 'nothing'],
-    ['token', stateText(name, tokens)],
+    ['token', stateText(shown)],
   ]
   const lines = [`oauth.${name}`, ...facts.map(([label, value]) => `  ${label.padEnd(24)}${value}`)]
   await shell.stdout.write(lines.map((line) => `${maskControls(line)}\n`).join(''))

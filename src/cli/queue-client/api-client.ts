@@ -1,5 +1,4 @@
 /** QueueClient that has the running daemon make the changes, through its API. */
-import { CONDITION_KEYS, MESSAGE_CONDITIONS, type GivenConditions } from '../../store/message-conditions.ts'
 import { errorCode } from '../../system/caught-error.ts'
 import type { OauthClient } from '../../oauth/oauth-client.ts'
 import type { TokenFailure } from '../../oauth/token-answer.ts'
@@ -26,6 +25,7 @@ import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/local-routes.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { CommandedOperation, GivenSelection, QueueClient, RequestedToken } from '../shell/queue-client.ts'
+import { conditionTexts } from './filters.ts'
 import { ApiConnection, DaemonSilent, localEndpoint, RequestRefused, segment, type Call } from './api-connection.ts'
 
 /** Time without data from the daemon after which a query of the status is abandoned: the first count of a large queue takes seconds. */
@@ -38,20 +38,9 @@ const RENEWAL_LIMIT: Duration = 240 * SECOND
 /** All members, so that a forgotten one does not compile. */
 type OperationBody = Required<Omit<DirectBody, 'all' | 'reason' | 'accept_growth'>>
 
-/** The conditions as a body has them. */
-const filterBody = (given: GivenConditions): Record<string, string | number> =>
-  Object.fromEntries(
-    CONDITION_KEYS.flatMap((key) => {
-      const { name, kind } = MESSAGE_CONDITIONS[key]
-      const value = given[name]
-      if (value === undefined) return []
-      return [[name, kind === 'age' && typeof value === 'number' ? formatDuration(value) : value]]
-    }),
-  )
-
 function selectionBody(selection: GivenSelection): OperationBody['selection'] {
   if (selection.kind === 'ids') return { kind: 'ids', ids: [...selection.ids] }
-  const filter = filterBody(selection.given)
+  const filter = { ...conditionTexts(selection.given) }
   return { kind: 'filter', filter, limit: selection.limit, all: Object.keys(filter).length === 0 }
 }
 

@@ -9,6 +9,7 @@ import { maskControls } from '../../mail/smtp-reply.ts'
 import type { Duration } from '../../system/clock.ts'
 import { VERSION } from '../../system/version.ts'
 import { CommandError, EX } from '../shell/exit.ts'
+import type { RelayApi } from '../shell/shell.ts'
 
 // Importing node:http as a module takes 20 ms, because it evaluates all exports, including WebSocket, and loads fetch.
 const { request: httpRequest } = process.getBuiltinModule('node:http')
@@ -17,6 +18,8 @@ const https = () => process.getBuiltinModule('node:https')
 
 /** Time without data from the daemon, in ms, after which a query is abandoned. */
 const QUERY_LIMIT: Duration = 5_000
+/** The same for a resource, which may be counted first. */
+const READ_LIMIT: Duration = 60_000
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -82,7 +85,15 @@ export class DaemonSilent extends CommandError {
 /** Path segment with a name. */
 export const segment = (name: string): string => encodeURIComponent(name)
 
-export class ApiConnection {
+/** The query with the given values; empty without any. */
+export function queryOf(values: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(values).flatMap(([name, value]): [string, string][] =>
+    typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : [],
+  )
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
+}
+
+export class ApiConnection implements RelayApi {
   readonly #endpoint: Endpoint
 
   constructor(endpoint: Endpoint) {
@@ -101,6 +112,28 @@ export class ApiConnection {
         'lost connection to the daemon before its answer; the change may have been made: look before you repeat the command',
         { cause },
       )
+    }
+  }
+
+  async get<T>(path: string): Promise<T> {
+    return (await this.json({ method: 'GET', path, limit: READ_LIMIT })) as T
+  }
+
+  content(path: string): Promise<AsyncIterable<Uint8Array>> {
+    return this.answer({ method: 'GET', path, limit: READ_LIMIT }, '*/*')
+  }
+
+  async *rows<T>(path: string, most = Infinity): AsyncGenerator<T> {
+    let left = most
+    if (left <= 0) return
+    const response = await this.answer({ method: 'GET', path, limit: READ_LIMIT }, NDJSON)
+    try {
+      for await (const line of createInterface({ input: response })) {
+        yield JSON.parse(line) as T
+        if (--left <= 0) return
+      }
+    } finally {
+      response.destroy()
     }
   }
 

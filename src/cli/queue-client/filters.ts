@@ -9,6 +9,7 @@ import {
   type GivenValues,
 } from '../../store/message-conditions.ts'
 import { STATUS_PATTERN } from '../../patterns/filter-pattern.ts'
+import { formatDuration } from '../../system/duration.ts'
 import { countArgument, durationArgument } from '../shell/config-options.ts'
 
 export interface FilterOptions {
@@ -55,6 +56,17 @@ export function withFilters(command: Command, queues: readonly string[] = QUEUE_
   for (const option of optionsFor(queues)) command.addOption(option)
   return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
 }
+
+/** The conditions as texts and numbers, as the API reads them. */
+export const conditionTexts = (given: GivenConditions): Readonly<Record<string, string | number>> =>
+  Object.fromEntries(
+    CONDITION_KEYS.flatMap((key) => {
+      const { name, kind } = MESSAGE_CONDITIONS[key]
+      const value = given[name]
+      if (value === undefined) return []
+      return [[name, kind === 'age' && typeof value === 'number' ? formatDuration(value) : value]]
+    }),
+  )
 
 /** The conditions among parsed options, which `withFilters` has added to the command. */
 export const givenConditions = (options: object): GivenConditions =>

@@ -7,6 +7,7 @@ import type { ListedMessage } from '../../store/queue-reader.ts'
 import type { QueueFilter } from '../../store/message-conditions.ts'
 import { listRow, type ListForm } from '../render/list-row.ts'
 import { listingLines } from '../../presentation/message-lines.ts'
+import { messageRowJson } from '../../resources/message-row-json.ts'
 import { pages } from '../../queue/list-pages.ts'
 import { recordsByName, type DestinationRecords } from '../../presentation/recipient-status.ts'
 
@@ -44,5 +45,6 @@ export function formatPage(
   { form, now }: Pick<ListingOrder, 'form' | 'now'>,
 ): Uint8Array {
   if (form.kind === 'json') return listingLines(page, records, wall)
-  return new TextEncoder().encode(page.map((listed) => `${listRow(listed, { now, records, form, wall })}\n`).join(''))
+  const facts = { now: wall.of(now), form }
+  return new TextEncoder().encode(page.map((listed) => `${listRow(messageRowJson(listed, records, wall), facts)}\n`).join(''))
 }

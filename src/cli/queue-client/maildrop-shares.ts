@@ -1,7 +1,8 @@
 /** Formats the lines of the maildrop's entries for a listing. */
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { submissionJson } from '../../resources/message-json.ts'
-import { submissionRow } from '../render/maildrop-entry.ts'
+import { submissionRowJson } from '../../resources/message-row-json.ts'
+import { listRow } from '../render/list-row.ts'
 import { jsonLines } from '../../presentation/text.ts'
 import type { WallView } from '../../system/wall-view.ts'
 import type { ListingOrder, Share } from './listing-shares.ts'
@@ -16,7 +17,7 @@ export async function* maildropShares(queueDirectory: string, order: ListingOrde
     const lines =
       form.kind === 'json'
         ? jsonLines(listed.map((one) => submissionJson(one, wall)))
-        : Buffer.from(listed.map((submission) => `${submissionRow(submission, { now: order.now, form, wall })}\n`).join(''))
+        : Buffer.from(listed.map((one) => `${listRow(submissionRowJson(one, wall), { now: wall.of(order.now), form })}\n`).join(''))
     if (listed.length > 0) yield { count: listed.length, lines }
     if (left === 0) return
   }

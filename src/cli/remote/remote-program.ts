@@ -7,28 +7,36 @@ import { ApiClient } from '../queue-client/api-client.ts'
 import { ApiConnection } from '../queue-client/api-connection.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { REMOTE_CHANGES } from './remote-changes.ts'
 import { remoteEndpoint, type RemoteOptions } from './remote-endpoint.ts'
-import { REMOTE_READS } from './remote-reads.ts'
 
-const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'].map((name) => `queue ${name}`)
+const FILES = 'it uses the configuration and the files of that machine'
+const QUEUE = 'it uses the files or the database of the queue'
+const NOTHING = 'it asks no relay'
 
-/** Commands whose changes go through a QueueClient alone. */
-const UNCHANGED: ReadonlySet<string> = new Set([
-  ...OPERATIONS,
-  'token add',
-  'token remove',
-  'webhook add',
-  'webhook remove',
-  'webhook secret',
-  'webhook replay',
-  'access add',
-  'access remove',
-  'tls forget',
-])
-
-/** Commands that use nothing of a queue. */
-const WITHOUT_QUEUE: ReadonlySet<string> = new Set(['help'])
+/** Commands that the API cannot serve, by their first words, with the reason. */
+const HERE_ONLY: Readonly<Record<string, string>> = {
+  'queue move': QUEUE,
+  'queue upgrade': QUEUE,
+  import: QUEUE,
+  backup: QUEUE,
+  restore: QUEUE,
+  salvage: QUEUE,
+  start: 'it is the daemon',
+  reload: FILES,
+  config: FILES,
+  check: FILES,
+  map: FILES,
+  user: FILES,
+  dkim: FILES,
+  bounce: FILES,
+  'oauth show': FILES,
+  'oauth test': 'it logs in with the secrets, and from the network, of that machine',
+  'oauth login': 'it writes the refresh token to a file of that machine',
+  page: 'its login needs no token, because only users of that machine can ask for it; with one, open the URL in a browser',
+  demo: NOTHING,
+  simulate: NOTHING,
+  sink: NOTHING,
+}
 
 /** The words of a command, such as `queue list`. */
 function wordsOf(command: Command): string {
@@ -55,16 +63,17 @@ export interface RemoteProgram {
 export function remoteProgram(shell: Shell, options: RemoteOptions): RemoteProgram {
   const api = new ApiConnection(remoteEndpoint(options))
   const here = (): never => {
-    throw new CommandError(EX.usage, 'this shows messages of the queue in this machine: with --host, add --json')
+    throw new CommandError(EX.software, 'the command opens a queue of this machine')
   }
   const remote: Shell = {
     ...shell,
     // The configuration of this machine is not that of the daemon.
     env: Object.fromEntries(Object.entries(shell.env).filter(([name]) => !name.startsWith('DEFERD_'))),
     defaultFiles: { folder: '/nonexistent/deferd.toml', system: '/nonexistent/deferd.toml' },
+    api,
     openQueueClient: () => Promise.resolve(new ApiClient(api)),
     openReader: async () => here(),
-    openNodes: async () => null,
+    openNodes: async () => here(),
     liveDestinations: async () => here(),
     liveStatus: async () => here(),
   }
@@ -73,14 +82,16 @@ export function remoteProgram(shell: Shell, options: RemoteOptions): RemoteProgr
     adapt: (program) => {
       for (const command of actingIn(program)) {
         const words = wordsOf(command)
-        const act = REMOTE_READS[words] ?? REMOTE_CHANGES[words]
-        if (act !== undefined) command.action(() => act({ shell: remote, api, words: command.args, options: command.opts() }))
-        else if (!UNCHANGED.has(words) && !WITHOUT_QUEUE.has(words)) command.action(() => refuse(words))
+        const why = HERE_ONLY[words] ?? HERE_ONLY[words.split(' ', 1)[0] ?? '']
+        if (why !== undefined) command.action(() => refuse(words, why))
       }
     },
   }
 }
 
-function refuse(words: string): never {
-  throw new CommandError(EX.usage, `deferd ${words} is possible on the machine of the relay only: run it there, without --host`)
+function refuse(words: string, why: string): never {
+  throw new CommandError(
+    EX.usage,
+    `deferd ${words} is possible on the machine of the relay only, because ${why}: run it there, without --host`,
+  )
 }

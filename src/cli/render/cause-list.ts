@@ -1,9 +1,9 @@
 /** Causes of waiting mail as text: summed over destinations, and one block per destination. */
-import type { QueueTime } from '../../system/clock.ts'
-import type { WallView } from '../../system/wall-view.ts'
+import type { WallTime } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { causeTitle, destinationsText, type CauseJson, type SummedCauseJson } from '../../resources/cause-json.ts'
-import { healthOf, stateText, type KnownDestination } from '../../presentation/destination-state.ts'
+import { stateText } from '../../presentation/destination-state.ts'
+import type { HealthJson } from '../../resources/destination-json.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { clipped, grouped, instantOf, maskControls, plural, relative } from '../../presentation/text.ts'
 import { cutMiddle } from './table.ts'
@@ -14,10 +14,10 @@ const INDENT = ' '.repeat(COUNT_WIDTH + 2)
 const LEAST_PLACE_WIDTH = 20
 
 export interface CauseListFacts {
-  readonly now: QueueTime
-  readonly wall: WallView
+  readonly now: WallTime
   readonly display: Display
-  readonly known: (destination: DestinationName) => KnownDestination
+  /** By destination; open when absent. */
+  readonly states: ReadonlyMap<DestinationName, HealthJson>
   /** Maximum number of causes shown per destination. */
   readonly limit: number
 }
@@ -43,10 +43,10 @@ const optionLines = ({ options, filter_is_exact: isExact }: Cause): readonly str
 const hintLines = ({ hint }: Cause, width: number): readonly string[] =>
   hint === null ? [] : lines(`to do: ${hint}`, width).map((line) => `${INDENT}${line}`)
 
-function causeBlock(one: CauseJson, { now, wall, display: { width } }: CauseListFacts): readonly string[] {
+function causeBlock(one: CauseJson, { now, display: { width } }: CauseListFacts): readonly string[] {
   const { recipients, since, last_time: last, example } = one
   const [head = '', ...rest] = lines(`${one.on_hold ? 'on hold: ' : ''}${causeTitle(one)}`, width)
-  const at = (seconds: number): string => relative(instantOf(seconds), wall.of(now))
+  const at = (seconds: number): string => relative(instantOf(seconds), now)
   return [
     `${grouped(recipients).padStart(COUNT_WIDTH)}  ${head}`,
     ...rest.map((line) => `${INDENT}${line}`),
@@ -64,13 +64,13 @@ export function causeList(causes: readonly CauseJson[], facts: CauseListFacts): 
   const blocks = [...Map.groupBy(causes, ({ destination }) => destination)]
     .toSorted(([, a], [, b]) => total(b) - total(a))
     .map(([destination, those]) => {
-      const known = facts.known(destination)
+      const shown = facts.states.get(destination)
       const held = total(those.filter(({ on_hold: isHeld }) => isHeld))
       const counts = `${plural(total(those) - held, 'recipient')}${held === 0 ? '' : `, ${grouped(held)} on hold`}`
-      const head = `${destination}: ${counts}, ${stateText(known, facts.now)}`
+      const head = `${destination}: ${counts}, ${shown === undefined ? 'open' : stateText(shown, facts.now)}`
       return [
         ...wrapped(maskControls(head), facts.display.width).map((line) =>
-          painted(line, roleOfDestination[healthOf(known).state], facts.display),
+          painted(line, roleOfDestination[shown?.state ?? 'open'], facts.display),
         ),
         ...those.slice(0, facts.limit).flatMap((cause) => causeBlock(cause, facts)),
         ...furtherLines(those, facts.limit),

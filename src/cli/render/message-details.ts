@@ -1,26 +1,30 @@
 /** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
-import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import { failureClass } from '../../mail/failure-class.ts'
-import { hintOf } from '../../mail/login-refusal.ts'
-import type { Clock, QueueTime } from '../../system/clock.ts'
-import { differingOrcpt } from '../../mail/envelope.ts'
-import type { TlsFacts, TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
-import { isLive, queueIdOf, type DestinationName, type Recipient } from '../../mail/message.ts'
-import type { LiveDestination } from '../../store/destination-status.ts'
-import type { AttemptRecord } from '../../store/queue-store.ts'
-import { formatDelay } from '../../telemetry/kinds/delays.ts'
-import { healthOf, rateText, siteReason, stateText } from '../../presentation/destination-state.ts'
 import { shownSender } from '../../mail/envelope.ts'
-import { remedyFor, ruleFor } from '../../presentation/next-attempt-reason.ts'
-import type { StoryFacts } from '../../resources/message-story-json.ts'
-import { nextAttemptAt, waitsFor, type WaitsFor } from '../../presentation/recipient-status.ts'
+import { LIVE_STATES, type DestinationName } from '../../mail/message.ts'
+import type { TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
+import { rateText, stateText } from '../../presentation/destination-state.ts'
+import type { WaitsFor } from '../../presentation/recipient-status.ts'
+import { byteSize, instantOf, localTime, maskControls, plural, relative } from '../../presentation/text.ts'
+import type { DestinationJson } from '../../resources/destination-json.ts'
+import type { StoryJson } from '../../resources/message-story-json.ts'
+import { SECOND, type Clock } from '../../system/clock.ts'
+import { formatDelay } from '../../telemetry/kinds/delays.ts'
 import { painted, roleOfDestination, roleOfQueue, type Display, type Role } from './style.ts'
-import { byteSize, maskControls, localTime, plural, relative } from '../../presentation/text.ts'
 import { hanging } from './wrapping.ts'
 
-export interface StoryScreenFacts extends Omit<StoryFacts, 'wall'> {
-  /** Destinations in the daemon's memory; null when no daemon runs. */
-  readonly live: readonly LiveDestination[] | null
+type StoryRecipient = StoryJson['recipients'][number]
+type Attempt = StoryJson['history'][number]
+
+/** True for a recipient that is not in a final state. */
+export const isLive = ({ state }: StoryRecipient): boolean => state === 'scheduled' || LIVE_STATES.some((one) => one === state)
+
+/** The queue with the name that deferd has for it; Postfix has none for scheduled mail. */
+export const queueOf = ({ queue_name: queue, scheduled }: StoryJson) => (scheduled === true && queue === 'deferred' ? 'scheduled' : queue)
+
+export interface StoryScreenFacts {
+  /** The destinations of live recipients, as far as something is known of them. */
+  readonly destinations: ReadonlyMap<DestinationName, DestinationJson>
+  readonly isRunning: boolean
   readonly clock: Clock
 }
 
@@ -54,47 +58,47 @@ class Screen {
   }
 }
 
-const timeAndDistance = (at: QueueTime, clock: Clock): string => `${localTime(clock.wall.of(at), clock)} (${relative(at, clock.now())})`
+const timeAndDistance = (seconds: number, clock: Clock): string =>
+  `${localTime(instantOf(seconds), clock)} (${relative(instantOf(seconds), clock.wall.now())})`
 
 /** Builds the text of `queue show`. */
-export function storyText(facts: StoryScreenFacts, display: Display): string {
-  const { story, clock } = facts
-  const { message } = story
+export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Display): string {
+  const { clock } = facts
+  const { queue_id: id, sender, received_time: arrived, create_time: created, leave_time: left } = story
+  const queue = queueOf(story)
   const screen = new Screen(display)
-  screen.line(`${queueIdOf(message)}  ${story.queue}${story.forcedExpire ? ', forced to expire' : ''}`, roleOfQueue[story.queue])
-  screen.fact('from', message.sender === '' ? '<> (a notice or another message without return path)' : shownSender(message.sender))
-  screen.fact('size', byteSize(message.size))
-  screen.fact('message-id', message.messageId)
-  screen.fact('envid', message.envid)
-  screen.fact('arrived', timeAndDistance(message.arrivedAt, clock))
-  if (message.createdAt !== message.arrivedAt) screen.fact('requeued', timeAndDistance(message.createdAt, clock))
-  if (message.notBefore !== undefined) screen.fact('not before', timeAndDistance(message.notBefore, clock))
-  if (message.expires !== undefined) screen.fact('given up at', timeAndDistance(message.expires, clock))
-  if (story.leftAt !== undefined) screen.fact('left', timeAndDistance(story.leftAt, clock))
+  screen.line(`${id}  ${queue}${story.forced_expire ? ', forced to expire' : ''}`, roleOfQueue[queue])
+  screen.fact('from', sender === shownSender('') ? '<> (a notice or another message without return path)' : sender)
+  screen.fact('size', byteSize(story.message_size))
+  screen.fact('message-id', story.message_id)
+  screen.fact('envid', story.envid)
+  screen.fact('arrived', timeAndDistance(arrived, clock))
+  if (created !== arrived) screen.fact('requeued', timeAndDistance(created, clock))
+  if (story.not_before !== undefined) screen.fact('not before', timeAndDistance(story.not_before, clock))
+  if (story.expires !== undefined) screen.fact('given up at', timeAndDistance(story.expires, clock))
+  if (left !== null) screen.fact('left', timeAndDistance(left, clock))
   if (story.warnings > 0) screen.fact('warnings', `${plural(story.warnings, 'delay warning')} sent to the sender`)
-  for (const recipient of story.recipients) writeRecipient(screen, recipient, facts)
+  for (const recipient of story.recipients) writeRecipient(screen, recipient, story, clock)
   const destinations = new Set(story.recipients.filter(isLive).map(({ destination }) => destination))
   for (const destination of destinations) writeDestination(screen, destination, facts)
   return screen.toString()
 }
 
-function writeRecipient(screen: Screen, recipient: Recipient, { story, records, policies, clock }: StoryScreenFacts): void {
-  const waits = waitsFor(recipient, story.queue, records)
-  const next = nextAttemptAt(recipient, story.queue, records)
+function writeRecipient(screen: Screen, recipient: StoryRecipient, { history }: StoryJson, clock: Clock): void {
+  const { address, next_attempt_time: next, settle_time: settled, expire_time: expires, notice_due: notice } = recipient
   screen.line()
-  screen.line(`to ${recipient.address}: ${statusText(recipient, waits)}`, roleOf(recipient, waits))
-  screen.fact('original', differingOrcpt(recipient))
-  if (recipient.settledAt !== undefined) screen.fact('since', timeAndDistance(recipient.settledAt, clock))
+  screen.line(`to ${address}: ${statusText(recipient)}`, roleOf(recipient))
+  screen.fact('original', recipient.orig_address)
+  if (settled !== null) screen.fact('since', timeAndDistance(settled, clock))
   if (isLive(recipient)) {
     screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
-    screen.fact('by rule', ruleFor({ recipient, story, waits, next, policies, wall: clock.wall }))
-    // Held and corrupt mail does not expire.
-    if (recipient.state !== 'parked') screen.fact('expires', timeAndDistance(recipient.expiresAt, clock))
+    screen.fact('by rule', recipient.rule)
+    if (expires !== null) screen.fact('expires', timeAndDistance(expires, clock))
   }
-  if (recipient.noticeDue !== undefined) screen.fact('notice', `${recipient.noticeDue} notice to the sender is due`)
-  screen.fact('last reply', recipient.last?.reply ?? recipient.last?.reason)
-  screen.fact('remedy', remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)))
-  const attempts = story.history.filter((attempt) => attempt.recipient === recipient.id)
+  if (notice !== null) screen.fact('notice', `${notice} notice to the sender is due`)
+  screen.fact('last reply', recipient.last_reply)
+  screen.fact('remedy', recipient.remedy)
+  const attempts = history.filter((attempt) => attempt.recipient === address)
   screen.line(
     `${plural(recipient.attempts, 'attempt')}${attempts.length < recipient.attempts ? `, ${attempts.length} shown` : ''}`,
     null,
@@ -115,35 +119,29 @@ const STATUS_TEXTS: Readonly<Record<WaitsFor, string>> = {
   nothing: '',
 }
 
-function statusText({ state, node }: Recipient, waits: WaitsFor): string {
+function statusText({ state, waits_for: waits, leased_by: node }: StoryRecipient): string {
   if (waits === 'nothing') return state
   return node === undefined ? STATUS_TEXTS[waits] : `${STATUS_TEXTS[waits]}, leased by ${node}`
 }
 
-function roleOf({ state }: Recipient, waits: WaitsFor): Role | null {
+function roleOf({ state, waits_for: waits }: StoryRecipient): Role | null {
   if (waits === 'nothing') return state === 'delivered' ? 'good' : 'bad'
   if (waits === 'delivery') return 'good'
   return waits === 'release' || waits === 'resume' ? 'stopped' : 'waiting'
 }
 
-function writeAttempt(screen: Screen, { at, relay, outcome, status, delays }: AttemptRecord, clock: Clock): void {
-  const parts = delays.map(formatDelay).join('/')
+function writeAttempt(screen: Screen, attempt: Attempt, clock: Clock): void {
+  const { time, host, outcome, status, stage, reply, reason, class: name, class_rule: rule, hint, tls } = attempt
+  const parts = attempt.delays.map((delay) => formatDelay(delay * SECOND)).join('/')
   screen.line(
-    `${localTime(clock.wall.of(at), clock)}  ${outcome} ${status.status}  at ${relay ?? 'no host'}, stage ${status.stage}, delays ${parts}`,
+    `${localTime(instantOf(time), clock)}  ${outcome} ${status}  at ${host ?? 'no host'}, stage ${stage}, delays ${parts}`,
     null,
     4,
   )
-  screen.line(status.reply ?? status.reason, null, 6)
-  if (outcome !== 'delivered') writeClass(screen, status)
-  if (status.tls !== undefined) screen.line(tlsText(status.tls), null, 6)
-}
-
-/** For example `class recipient: x.1.1 in reply to RCPT`, then what has to be done, if that is known. */
-function writeClass(screen: Screen, status: DeliveryStatus): void {
-  const { class: name, rule } = failureClass(status)
-  const hint = hintOf(status)
-  screen.line(`class ${name}: ${rule}`, null, 6)
+  screen.line(reply ?? reason, null, 6)
+  if (name !== null) screen.line(`class ${name}: ${rule}`, null, 6)
   if (hint !== null) screen.line(`to do: ${hint}`, null, 6)
+  if (tls !== null) screen.line(tlsText(tls), null, 6)
 }
 
 const TLS_STATES: Readonly<Record<TlsState, string>> = {
@@ -164,23 +162,23 @@ const TLS_SOURCES: Readonly<Record<TlsPolicySource, string>> = {
 }
 
 /** `TLS secure by the MTA-STS policy: certificate verified, TLSv1.3 with TLS_AES_256_GCM_SHA384` */
-function tlsText({ level, policy, state, protocol, cipher, reason }: TlsFacts): string {
-  const connection = protocol === undefined ? '' : `, ${protocol} with ${cipher ?? 'unknown cipher'}`
-  return `TLS ${level}${TLS_SOURCES[policy]}: ${TLS_STATES[state]}${connection}${reason === undefined ? '' : ` (${reason})`}`
+function tlsText({ level, policy, state, protocol, cipher, reason }: NonNullable<Attempt['tls']>): string {
+  const connection = protocol === null ? '' : `, ${protocol} with ${cipher ?? 'unknown cipher'}`
+  return `TLS ${level}${TLS_SOURCES[policy]}: ${TLS_STATES[state]}${connection}${reason === null ? '' : ` (${reason})`}`
 }
 
-function writeDestination(screen: Screen, name: DestinationName, { records, live, clock }: StoryScreenFacts): void {
-  const known = { record: records.get(name), live: live?.find(({ destination }) => destination === name) }
-  const { deadUntil, siteStatus } = healthOf(known)
+function writeDestination(screen: Screen, name: DestinationName, { destinations, isRunning, clock }: StoryScreenFacts): void {
+  const one = destinations.get(name)
   screen.line()
-  screen.line(`destination ${name}`, roleOfDestination[healthOf(known).state])
-  screen.fact('state', stateText(known, clock.now()))
-  if (deadUntil !== null) screen.fact('dead until', timeAndDistance(deadUntil, clock))
-  if (known.live !== undefined) {
-    const { window, inFlight, waiting } = known.live
-    screen.fact('window', `${window} at once${rateText(known.live)}, ${inFlight} in flight, ${waiting} waiting for a slot`)
+  screen.line(`destination ${name}`, roleOfDestination[one?.state ?? 'open'])
+  screen.fact('state', one === undefined ? 'open' : stateText(one, clock.wall.now()))
+  if (one !== undefined) {
+    const { window, in_flight: inFlight, slot_waiting: waiting, dead_until: deadUntil } = one
+    if (deadUntil !== null) screen.fact('dead until', timeAndDistance(deadUntil, clock))
+    if (window !== null)
+      screen.fact('window', `${window} at once${rateText(one.message_rate)}, ${inFlight} in flight, ${waiting} waiting for a slot`)
+    screen.fact('last reply', one.site_reason)
+    screen.fact('to do', one.hint)
   }
-  if (siteStatus !== null) screen.fact('last reply', siteReason(siteStatus))
-  screen.fact('to do', hintOf(siteStatus))
-  if (live === null) screen.fact('daemon', 'not running: no attempts until it is started')
+  if (!isRunning) screen.fact('daemon', 'not running: no attempts until it is started')
 }

@@ -4,7 +4,7 @@
  */
 import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/local-routes.ts'
-import type { Clock, MachineClock } from '../../system/clock.ts'
+import type { Clock, Duration, MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
@@ -15,6 +15,7 @@ import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
+import { clockOf } from '../../system/queue-clock.ts'
 import type { QueueClient } from './queue-client.ts'
 
 /** An output stream. `write` resolves when the stream has accepted the data, so that long output is not buffered in memory. */
@@ -29,6 +30,35 @@ export interface OpenedReader {
   readonly reader: QueueReader
   readonly clock: Clock
 }
+
+/** A relay that is asked through its API. Paths are below that of the API. */
+export interface RelayApi {
+  /** The value of a resource. */
+  get<T>(path: string): Promise<T>
+  /** The values of a resource that has one per line, at most `most`. */
+  rows<T>(path: string, most?: number): AsyncGenerator<T>
+  /** The bytes of a resource. */
+  content(path: string): Promise<AsyncIterable<Uint8Array>>
+  /** The answer to a change. `limit` is the time without data after which it is abandoned. */
+  json(change: { readonly method: 'POST' | 'DELETE'; readonly path: string; readonly limit?: Duration }): Promise<unknown>
+}
+
+/** Source of a command that reads: a queue that this machine opens, or a relay that is asked through its API. */
+export type QueueSource = (OpenedReader & { readonly api: null }) | { readonly api: RelayApi; readonly clock: Clock }
+
+/** Reads the queue of this machine, or asks the relay of `--host`. */
+export const withSource = <T>(
+  shell: Pick<Shell, 'api' | 'clock' | 'openReader'>,
+  config: Config,
+  read: (source: QueueSource) => Promise<T>,
+): Promise<T> =>
+  shell.api === null
+    ? withReader(shell, config, (opened) => read({ ...opened, api: null }))
+    : read({ api: shell.api, clock: clockOf(null, shell.clock) })
+
+/** A resource: the answer of a query here, or that of the API at its path. */
+export const resourceOf = <T>(source: QueueSource, path: string, query: (opened: OpenedReader) => Promise<T>): Promise<T> =>
+  source.api === null ? query(source) : source.api.get<T>(path)
 
 /** Reads the queue, and closes it. */
 export async function withReader<T>(
@@ -65,6 +95,8 @@ export interface Shell {
   readonly files: SubmissionFiles
   /** Asks a question at the terminal; null without a terminal. `hidden` disables the echo. */
   ask(question: string, options?: { readonly hidden: boolean }): Promise<string | null>
+  /** The relay of `--host`; null for the queue of this machine. */
+  readonly api: RelayApi | null
   /** Opens the queue for reading, with or without a running daemon. */
   openReader(config: Config): Promise<OpenedReader>
   /**

@@ -1,20 +1,20 @@
 /** `deferd tls`: the MTA-STS policies that the queue keeps. */
-import { stsPolicyJson } from '../../resources/sts-policy-json.ts'
+import { stsPolicies } from '../../queries/kept-records.ts'
+import { stsPolicyJson, type StsPolicyJson } from '../../resources/sts-policy-json.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { readTlsFiles } from '../../daemon/delivery-secrets.ts'
 import { fetchPolicy } from '../../delivery/sts/policy-fetch.ts'
 import { policyFrom } from '../../delivery/sts/sts-policies.ts'
 import { announcementIn, asciiName, recordName } from '../../delivery/sts/sts-record.ts'
-import { jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
-import type { StsPolicy } from '../../store/records/sts-policy.ts'
-import type { Clock, QueueTime } from '../../system/clock.ts'
+import { instantOf, jsonLine, localTime, maskControls, relative } from '../../presentation/text.ts'
+import type { Clock, WallTime } from '../../system/clock.ts'
 import { tableHeading, tableRow } from '../render/table.ts'
 import type { Display } from '../render/style.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import { withReader, type Shell } from '../shell/shell.ts'
+import { resourceOf, withSource, type Shell } from '../shell/shell.ts'
 
 interface ShowOptions {
   readonly fetch?: true
@@ -28,10 +28,13 @@ function domainArgument(given: string): string {
 }
 
 const keptPolicy = (shell: Shell, config: Config, domain: string) =>
-  withReader(shell, config, async ({ reader, clock }) => ({ kept: await reader.records.stsPolicies.of(domain), clock }))
+  withSource(shell, config, async (source) => {
+    const { policies } = await resourceOf(source, '/sts-policies', stsPolicies)
+    return { kept: policies.find((one) => one.domain === domain), clock: source.clock }
+  })
 
 /** The policy that the domain publishes now, or why there is none. */
-async function publishedPolicy(config: Config, domain: string, clock: Clock): Promise<StsPolicy | { readonly reason: string }> {
+async function publishedPolicy(config: Config, domain: string, clock: Clock): Promise<StsPolicyJson | { readonly reason: string }> {
   const { SystemNet } = await import('../../system/system-net.ts')
   const net = new SystemNet({ dnsServers: config.dns_servers })
   const announced = announcementIn(await net.lookupTxt(recordName(domain)))
@@ -48,19 +51,20 @@ async function publishedPolicy(config: Config, domain: string, clock: Clock): Pr
   }
   const terms = { ca: readTlsFiles(config).policyHostCa, allowPrivate: config.smtp_allow_private_addresses }
   const now = clock.now()
-  return policyFrom(await fetchPolicy(domain, { net, clock, ...terms }), { domain, id: announced.id, usedAt: now, now })
+  const policy = policyFrom(await fetchPolicy(domain, { net, clock, ...terms }), { domain, id: announced.id, usedAt: now, now })
+  return 'reason' in policy ? policy : stsPolicyJson(policy, clock.wall)
 }
 
-function policyText(policy: StsPolicy, clock: Clock): string {
-  const { domain, id, mode, mx, fetchedAt, expiresAt, usedAt, failedAt, failure } = policy
-  const at = (instant: QueueTime) => `${localTime(clock.wall.of(instant), clock)} (${relative(instant, clock.now())})`
+function policyText(policy: StsPolicyJson, clock: Clock): string {
+  const { domain, id, mode, mx, fetched_time: fetched, expire_time: expires, used_time: used, failed_time: failed, failure } = policy
+  const at = (seconds: number) => `${localTime(instantOf(seconds), clock)} (${relative(instantOf(seconds), clock.wall.now())})`
   const facts = [
     ['id', id],
     ['mx', mx.join(', ')],
-    ['fetched', at(fetchedAt)],
-    ['expires', at(expiresAt)],
-    ['used', at(usedAt)],
-    ...(failedAt === null ? [] : [['last failure', `${at(failedAt)}: ${failure ?? ''}`]]),
+    ['fetched', at(fetched)],
+    ['expires', at(expires)],
+    ['used', at(used)],
+    ...(failed === null ? [] : [['last failure', `${at(failed)}: ${failure ?? ''}`]]),
   ]
   return maskLines([`${domain}  ${mode}`, ...facts.map(([name = '', value = '']) => `  ${name.padEnd(14)}${value}`)])
 }
@@ -68,6 +72,8 @@ function policyText(policy: StsPolicy, clock: Clock): string {
 const maskLines = (lines: readonly string[]): string => lines.map((line) => `${maskControls(line)}\n`).join('')
 
 async function show(shell: Shell, given: string, { fetch, json }: ShowOptions, command: Command): Promise<void> {
+  if (fetch === true && shell.api !== null)
+    throw new CommandError(EX.usage, '--fetch asks the domain from this machine, not from that of the relay: leave --host out')
   const { config } = await configOf(shell, command)
   const domain = domainArgument(given)
   const { kept, clock } = await keptPolicy(shell, config, domain)
@@ -75,11 +81,8 @@ async function show(shell: Shell, given: string, { fetch, json }: ShowOptions, c
   if (kept === undefined && published === undefined)
     throw new CommandError(EX.data, `no MTA-STS policy of ${domain} is kept; --fetch shows the one that it publishes`)
   if (json === true) {
-    const now =
-      published === undefined
-        ? {}
-        : { published: 'reason' in published ? { failure: published.reason } : stsPolicyJson(published, clock.wall) }
-    await shell.stdout.write(jsonLine({ ...(kept === undefined ? { domain } : stsPolicyJson(kept, clock.wall)), ...now }))
+    const now = published === undefined ? {} : { published: 'reason' in published ? { failure: published.reason } : published }
+    await shell.stdout.write(jsonLine({ ...(kept ?? { domain }), ...now }))
     return
   }
   await shell.stdout.write(kept === undefined ? `No policy of ${domain} is kept.\n` : policyText(kept, clock))
@@ -90,19 +93,26 @@ async function show(shell: Shell, given: string, { fetch, json }: ShowOptions, c
 
 const HEADINGS = ['DOMAIN', 'MODE', 'ID', 'EXPIRES', 'MX']
 
-function policyTable(policies: readonly StsPolicy[], now: QueueTime, display: Display): string {
+function policyTable(policies: readonly StsPolicyJson[], now: WallTime, display: Display): string {
   if (policies.length === 0) return 'No MTA-STS policies are kept.\n'
-  const rows = policies.map(({ domain, mode, id, expiresAt, mx }) => [domain, mode, id, relative(expiresAt, now), mx.join(',')])
+  const rows = policies.map(({ domain, mode, id, mx, ...one }) => [
+    domain,
+    mode,
+    id,
+    relative(instantOf(one.expire_time), now),
+    mx.join(','),
+  ])
   const columns = HEADINGS.map((heading, i) => ({ heading, width: Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)) }))
   return [tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))].map((line) => `${line}\n`).join('')
 }
 
 async function list(shell: Shell, { json }: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withReader(shell, config, async ({ reader, clock }) => {
-    const policies = await reader.records.stsPolicies.all()
-    if (json === true) await shell.stdout.write(policies.map((policy) => jsonLine(stsPolicyJson(policy, clock.wall))).join(''))
-    else await shell.stdout.write(policyTable(policies, clock.now(), displayOf(shell)))
+  await withSource(shell, config, async (source) => {
+    const { policies } = await resourceOf(source, '/sts-policies', stsPolicies)
+    await shell.stdout.write(
+      json === true ? policies.map(jsonLine).join('') : policyTable(policies, source.clock.wall.now(), displayOf(shell)),
+    )
   })
 }
 

@@ -1,5 +1,6 @@
 /** Asks the running nodes of a shared queue, this one included, over one session, which is opened again after a loss. */
 import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
+import type { NodesPort } from '../../admin/queue-nodes.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
@@ -36,6 +37,17 @@ export class Peers {
       this.#owners = { at, nameOf }
     }
     return this.#owners.nameOf
+  }
+
+  /** The nodes, for changes of operators. */
+  get nodes(): NodesPort {
+    return {
+      list: () => this.#with((directory) => directory.list()),
+      setDraining: (...change) => this.#with((directory) => directory.setDraining(...change)),
+      takeOver: (...seen) => this.#with((directory) => directory.takeOver(...seen)),
+      forgetTables: (name) => this.#with((directory) => directory.forgetTables(name)),
+      audit: (...entry) => this.#with((directory) => directory.audit(...entry)),
+    }
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,8 @@
 import { WallView } from '../../../src/system/wall-view.ts'
 import { expect, test } from 'vitest'
 import { destinationTable, destinationValues } from '../../../src/cli/render/destination-rows.ts'
-import { isIdle, sortedRows } from '../../../src/queries/destination-list.ts'
-import type { DestinationRow } from '../../../src/resources/destination-json.ts'
+import { isIdle, sortedDestinations } from '../../../src/queries/destination-list.ts'
+import { destinationJson, type DestinationJson } from '../../../src/resources/destination-json.ts'
 import type { DestinationRecord } from '../../../src/store/queue-store.ts'
 
 const NOW = 1_000_000_000
@@ -14,13 +14,10 @@ const record = (name: string, more: Partial<DestinationRecord>): DestinationReco
   siteStatus: null,
   ...more,
 })
-const row = (name: string, waiting: number, more: Partial<DestinationRecord> = {}): DestinationRow => ({
-  name,
-  live: undefined,
-  provider: null,
-  load: waiting === 0 ? undefined : { destination: name, waiting, leased: 0, nextDueAt: NOW + 300_000 },
-  record: record(name, more),
-})
+const row = (name: string, waiting: number, more: Partial<DestinationRecord> = {}): DestinationJson => {
+  const load = waiting === 0 ? undefined : { destination: name, waiting, leased: 0, nextDueAt: NOW + 300_000 }
+  return destinationJson({ name, live: undefined, provider: null, load, record: record(name, more) }, null, new WallView(() => NOW))
+}
 
 const busy = row('isp.example', 1_200)
 const dead = row('dead.example', 7, {
@@ -37,10 +34,10 @@ const shut = row('shut.example', 0, { suspension: { by: 'root', until: NOW + 7_2
 const idle = row('idle.example', 0)
 
 test('the most waiting mail is first; dead and suspended destinations have their reason, wrapped', () => {
-  const facts = { now: NOW, wall: new WallView(() => NOW), display: { width: 60, coloured: false } }
+  const facts = { now: NOW, display: { width: 60, coloured: false } }
   expect(
     destinationTable(
-      sortedRows([idle, shut, dead, busy], 'waiting').filter((one) => !isIdle(one)),
+      sortedDestinations([idle, shut, dead, busy], 'waiting').filter((one) => !isIdle(one)),
       1,
       facts,
     ),
@@ -61,14 +58,13 @@ test('the most waiting mail is first; dead and suspended destinations have their
 })
 
 test('orders by name, state and next attempt', () => {
-  const names = (sort: Parameters<typeof sortedRows>[1]) => sortedRows([busy, shut, idle, dead], sort).map(({ name }) => name.split('.')[0])
+  const names = (sort: Parameters<typeof sortedDestinations>[1]) =>
+    sortedDestinations([busy, shut, idle, dead], sort).map(({ destination }) => destination.split('.')[0])
   expect(names('name')).toEqual(['dead', 'idle', 'isp', 'shut'])
   expect(names('state')).toEqual(['dead', 'shut', 'idle', 'isp'])
   expect(names('next')).toEqual(['dead', 'isp', 'shut', 'idle'])
 })
 
 test('tab-separated values are exact', () => {
-  expect(destinationValues(busy, { now: NOW, wall: new WallView(() => NOW) })).toBe(
-    'isp.example\t1200\t0\t-\t1970-01-12T13:51:40.000Z\topen\t',
-  )
+  expect(destinationValues(busy, NOW)).toBe('isp.example\t1200\t0\t-\t1970-01-12T13:51:40.000Z\topen\t')
 })

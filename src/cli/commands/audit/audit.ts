@@ -2,10 +2,11 @@
 import type { Clock } from '../../../system/clock.ts'
 import { Option, type Command } from 'commander'
 import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
-import { withReader, type Shell } from '../../shell/shell.ts'
+import { queryOf } from '../../queue-client/api-connection.ts'
+import { type RelayApi, type Shell, withSource } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
-import { auditEntryJson, type AuditEntryJson } from '../../../resources/operation-json.ts'
+import { auditEntryJson, type AuditEntryJson, type AuditPageJson } from '../../../resources/operation-json.ts'
 import { instantOf, isoTime, jsonLine, localTime, maskControls, plural } from '../../../presentation/text.ts'
 
 const PAGE = 500
@@ -45,11 +46,23 @@ function textOf(record: AuditEntryJson, clock: Clock): string {
 }
 
 /** A record as a line: JSON, tab-separated values, or text for people. */
-export function auditLine(record: AuditEntryJson, { tsv, json }: Options, clock: Clock): string {
+function auditLine(record: AuditEntryJson, { tsv, json }: Options, clock: Clock): string {
   if (json === true) return jsonLine(record)
   if (tsv !== true) return `${textOf(record, clock)}\n`
   const { time, node, who, action, arguments: words, changed } = record
   return `${[isoTime(instantOf(time)), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
+}
+
+/** The records of a relay, the last one first. */
+async function* recordsOf(api: RelayApi, { limit = Infinity, before: end = Infinity }: Options): AsyncGenerator<AuditEntryJson> {
+  let left = limit
+  for (let before: string | null | undefined; left > 0 && before !== null;) {
+    const page: AuditPageJson = await api.get(`/audit${queryOf({ limit: end === Infinity ? Math.min(PAGE, left) : PAGE, before })}`)
+    const records = page.records.filter(({ id }) => id < end).slice(0, left)
+    yield* records
+    left -= records.length
+    before = page.next
+  }
 }
 
 async function* oldestFirst(reader: QueueReader): AsyncGenerator<readonly AuditEntry[]> {
@@ -76,9 +89,16 @@ async function* newestFirst(reader: QueueReader, { limit = Infinity, before }: O
 async function print(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const isWhole = options.limit === undefined && options.before === undefined
-  await withReader(shell, config, async ({ reader, clock }) => {
-    for await (const page of isWhole ? oldestFirst(reader) : newestFirst(reader, options))
-      await shell.stdout.write(page.map((record) => auditLine(auditEntryJson(record, clock.wall), options, clock)).join(''))
+  await withSource(shell, config, async ({ clock, ...source }) => {
+    const write = (records: readonly AuditEntryJson[]) =>
+      shell.stdout.write(records.map((record) => auditLine(record, options, clock)).join(''))
+    if (source.api !== null) {
+      const records: AuditEntryJson[] = []
+      for await (const record of recordsOf(source.api, options)) records.push(record)
+      return write(isWhole ? records.toReversed() : records)
+    }
+    for await (const page of isWhole ? oldestFirst(source.reader) : newestFirst(source.reader, options))
+      await write(page.map((record) => auditEntryJson(record, clock.wall)))
   })
 }
 

@@ -2,13 +2,13 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
 import type { AuditId } from '../../../store/audit-log.ts'
-import { operationJson } from '../../../resources/operation-json.ts'
+import { operationJson, type OperationJson } from '../../../resources/operation-json.ts'
 import { grouped, jsonLine, plural } from '../../../presentation/text.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import { countText, ProgressLine } from '../../shell/progress.ts'
 import type { QueueClient } from '../../shell/queue-client.ts'
-import { withReader, type Shell } from '../../shell/shell.ts'
+import { resourceOf, withSource, type Shell } from '../../shell/shell.ts'
 
 interface Options {
   readonly reason?: string
@@ -21,13 +21,15 @@ function idArgument(text: string): AuditId {
   throw new InvalidArgumentError('Expected the id of an operation: deferd audit shows it.')
 }
 
-/** Record of an operation, with its JSON. Throws CommandError (65) for an unknown id. */
-const entryOf = (shell: Shell, config: Config, id: AuditId) =>
-  withReader(shell, config, async ({ reader, clock }) => {
-    const entry = await reader.operation(id)
-    if (entry === undefined) throw new CommandError(EX.data, `there is no operation ${id}: deferd audit shows the ids`)
-    return { ...entry, json: operationJson(entry, clock.wall) }
-  })
+/** Throws CommandError (65) for an unknown id. */
+const operationOf = (shell: Shell, config: Config, id: AuditId): Promise<OperationJson> =>
+  withSource(shell, config, (source) =>
+    resourceOf(source, `/operations/${id}`, async ({ reader, clock }) => {
+      const entry = await reader.operation(id)
+      if (entry === undefined) throw new CommandError(EX.data, `there is no operation ${id}: deferd audit shows the ids`)
+      return operationJson(entry, clock.wall)
+    }),
+  )
 
 async function withClient<T>(shell: Shell, config: Config, work: (client: QueueClient) => Promise<T>): Promise<T> {
   const client = await shell.openQueueClient(config)
@@ -40,21 +42,21 @@ async function withClient<T>(shell: Shell, config: Config, work: (client: QueueC
 
 async function cancel(shell: Shell, id: AuditId, { json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  await entryOf(shell, config, id)
+  await operationOf(shell, config, id)
   const outcome = await withClient(shell, config, (client) => client.cancel(id, shell.user))
-  const entry = await entryOf(shell, config, id)
+  const entry = await operationOf(shell, config, id)
   const { state, changed } = entry
   if (outcome !== 'cancelled') throw new CommandError(EX.data, `operation ${id} has ended: it is ${state}; changed messages: ${changed}`)
   await shell.stdout.write(
     json === true
-      ? jsonLine(entry.json)
+      ? jsonLine(entry)
       : `operation ${id} is cancelled; ${plural(changed, 'message')} changed: deferd operation undo ${id} changes them back\n`,
   )
 }
 
 async function undo(shell: Shell, id: AuditId, { reason, json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const undone = await entryOf(shell, config, id)
+  const undone = await operationOf(shell, config, id)
   const line = new ProgressLine(shell.stderr, shell.clock)
   const request = { operation: id, who: shell.user, reason: reason ?? null }
   const summary = await withClient(shell, config, async (client) => {
@@ -64,7 +66,7 @@ async function undo(shell: Shell, id: AuditId, { reason, json }: Options, comman
       await line.finish()
     }
   })
-  if (json === true) return shell.stdout.write(jsonLine((await entryOf(shell, config, summary.id)).json))
+  if (json === true) return shell.stdout.write(jsonLine(await operationOf(shell, config, summary.id)))
   const of = undone.changed > summary.changed ? ` of ${grouped(undone.changed)}` : ''
   await shell.stdout.write(
     `operation ${id} is undone by operation ${summary.id}: ${plural(summary.changed, 'message')}${of} changed back\n`,
