@@ -4,7 +4,7 @@ import type { QueueTime } from '../../system/clock.ts'
 import { recipientRange } from '../sql/id-ranges.ts'
 import { freshRecord, type DestinationRecord } from '../queue-store.ts'
 import type { MessageDetails, QueueReader } from '../queue-reader.ts'
-import { mailReads, type MailAnswers, type MailArguments, type MailMethod } from '../sql/mail-reads.ts'
+import { mailReader } from '../sql/mail-reads.ts'
 import { QUEUE_NAME, THEIRS } from '../sql/message-selection.ts'
 import { rowOf, statement, type Query, type Read, type Step } from '../sql/read.ts'
 import { destinations, toAttempt, toDestination, type AttemptRow, type DestinationRow } from '../sql/stored-rows.ts'
@@ -24,27 +24,8 @@ import { trafficSince, trafficTotal } from './writing/traffic-counts.ts'
 /** Creates the reader. `close` ends its session. */
 export function createPostgresReader(reading: Statements, close: () => Promise<void>): QueueReader {
   const contents = new Contents(reading)
-  const reads = mailReads({ spelling: POSTGRES, place, page: messagePage, details })
-  const mail =
-    <M extends MailMethod>(method: M) =>
-    (...args: MailArguments[M]): Promise<MailAnswers[M]> =>
-      answerOf(reading, reads[method](...args))
   return {
-    list: mail('list'),
-    find: mail('find'),
-    survey: mail('survey'),
-    expiring: mail('expiring'),
-    named: mail('named'),
-    sliceEnd: mail('sliceEnd'),
-    lastId: mail('lastId'),
-    details: mail('details'),
-    destinationLoads: mail('destinationLoads'),
-    destinationLoad: mail('destinationLoad'),
-    causes: mail('causes'),
-    departed: mail('departed'),
-    ages: mail('ages'),
-    counts: mail('counts'),
-    trashCount: mail('trashCount'),
+    ...mailReader({ spelling: POSTGRES, place, page: messagePage, details }, (read) => answerOf(reading, read)),
     readChunk: ({ contentId }, index) => contents.readChunk(contentId, index),
     destinationRecords: () => destinationRecords(reading),
     clockRecord: async () => null,

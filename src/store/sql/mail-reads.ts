@@ -31,7 +31,7 @@ const SLICE = 4_000
  */
 const SEARCHED = 10_000
 
-export type MailMethod =
+type MailMethod =
   | 'list'
   | 'find'
   | 'survey'
@@ -48,11 +48,26 @@ export type MailMethod =
   | 'counts'
   | 'trashCount'
 
-export type MailArguments = { readonly [M in MailMethod]: Parameters<QueueReader[M]> }
-export type MailAnswers = { readonly [M in MailMethod]: Awaited<ReturnType<QueueReader[M]>> }
-export type MailReads = { readonly [M in MailMethod]: (...args: MailArguments[M]) => Read<MailAnswers[M]> }
+type MailArguments = { readonly [M in MailMethod]: Parameters<QueueReader[M]> }
+type MailAnswers = { readonly [M in MailMethod]: Awaited<ReturnType<QueueReader[M]>> }
+type MailReads = { readonly [M in MailMethod]: (...args: MailArguments[M]) => Read<MailAnswers[M]> }
 
-export function mailReads(engine: ReadingEngine): MailReads {
+/** The methods of a reader that answer at once, and those of one that answer later. */
+type MailAnswering = { readonly [M in MailMethod]: (...args: MailArguments[M]) => MailAnswers[M] }
+type MailReader = Pick<QueueReader, MailMethod>
+
+/** Creates the methods of a reader of an engine. `run` makes the queries of a read. */
+export function mailReader(engine: ReadingEngine, run: <T>(read: Read<T>) => T): MailAnswering
+export function mailReader(engine: ReadingEngine, run: <T>(read: Read<T>) => Promise<T>): MailReader
+export function mailReader(engine: ReadingEngine, run: (read: Read<unknown>) => unknown): MailAnswering | MailReader {
+  const reads: Readonly<Record<string, (...args: never[]) => Read<unknown>>> = mailReads(engine)
+  const methods: object = Object.fromEntries(
+    Object.entries(reads).map(([method, read]) => [method, (...args: never[]) => run(read(...args))]),
+  )
+  return methods as MailAnswering | MailReader
+}
+
+function mailReads(engine: ReadingEngine): MailReads {
   const { spelling } = engine
   const listing = new Listing(engine)
   return {

@@ -10,7 +10,7 @@ import type { MessageDetails, QueueReader } from '../queue-reader.ts'
 import { freshRecord } from '../queue-store.ts'
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { directReader, type ReaderEngine } from '../reader-methods.ts'
-import { mailReads, type MailAnswers, type MailArguments, type MailMethod } from '../sql/mail-reads.ts'
+import { mailReader } from '../sql/mail-reads.ts'
 import { QUEUE_NAME } from '../sql/message-selection.ts'
 import { rowOf, statement, type Query, type Read, type Step } from '../sql/read.ts'
 import { destinations, toAttempt, toDestination, type AttemptRow, type DestinationRow } from '../sql/stored-rows.ts'
@@ -50,30 +50,11 @@ const detailsOf = (db: Database) => {
 
 export function createSqliteReader(db: Database): ReaderEngine {
   const runner = new ReadRunner(db)
-  const reads = mailReads({ spelling: SQLITE, place, page: messagePage, details: detailsOf(db) })
-  const mail =
-    <M extends MailMethod>(method: M) =>
-    (...args: MailArguments[M]): MailAnswers[M] =>
-      runner.run(reads[method](...args))
   const [contents, audit, records, outbox] = [new Contents(db), new AuditSearch(db), new RecordCalls(db), new OutboxSearch(db)]
   const destinationRows = db.prepare<[], DestinationRow>(destinations)
   const suspensions = { members: () => records.run(PROVIDER_MEMBERS.all), fresh: freshRecord }
   return {
-    list: mail('list'),
-    find: mail('find'),
-    survey: mail('survey'),
-    expiring: mail('expiring'),
-    named: mail('named'),
-    sliceEnd: mail('sliceEnd'),
-    lastId: mail('lastId'),
-    details: mail('details'),
-    destinationLoads: mail('destinationLoads'),
-    destinationLoad: mail('destinationLoad'),
-    causes: mail('causes'),
-    departed: mail('departed'),
-    ages: mail('ages'),
-    counts: mail('counts'),
-    trashCount: mail('trashCount'),
+    ...mailReader({ spelling: SQLITE, place, page: messagePage, details: detailsOf(db) }, (read) => runner.run(read)),
     readChunk: ({ contentId }, index) => contents.readChunk(contentId, index),
     destinationRecords: () => withSuspendedProviders(destinationRows.all().map(toDestination), records.run(PROVIDERS.all), suspensions),
     clockRecord: () => db.prepare<[], ClockRecord>(sql.clockRecord).get() ?? null,
