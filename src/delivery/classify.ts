@@ -3,6 +3,7 @@
  * tried, and the feedback for the destination (RFC 5321 §4.2.1, RFC 3463, Postfix smtp_trouble.c and smtp_proto.c). Pure.
  */
 import { loginRefusal } from '../mail/login-refusal.ts'
+import { requestForLess } from '../mail/less-mail.ts'
 import { maskControls, statusOf, type DeliveryStatus, type Stage } from '../mail/smtp-reply.ts'
 import type { RecipientId } from '../mail/message.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
@@ -233,13 +234,11 @@ const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 
 /** Stages before MAIL whose 4.7.0 is about TLS or the login, and does not ask for less mail. */
 const OF_SESSION: ReadonlySet<Stage> = new Set(['starttls', 'auth'])
 
-/** True when a reply asks for less mail: 421, 4.3.2 or 4.4.5 at any stage, or 4.7.0 before RCPT. Only codes are tested, not texts. */
-export function isCongestion(stage: Stage, reply: ServerReply | undefined): boolean {
-  if (reply === undefined || reply.code < 400) return false
-  if (reply.code === 421) return true
-  const status = statusOf(reply)
-  return status === '4.3.2' || status === '4.4.5' || (status === '4.7.0' && BEFORE_RCPT.has(stage))
-}
+/** True when a reply asks for fewer deliveries at once. */
+export const isCongestion = (stage: Stage, reply: ServerReply | undefined): boolean =>
+  reply !== undefined &&
+  reply.code >= 400 &&
+  requestForLess('window', { status: statusOf(reply), stage, reply: String(reply.code) }) !== null
 
 function congestionOf({ mail, rcpt, data, end, failure }: Transcript): Stage | undefined {
   if (failure?.kind === 'refused' && isCongestion(failure.stage, failure.reply)) return failure.stage

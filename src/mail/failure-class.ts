@@ -2,6 +2,7 @@
  * Classes of failures, by status code, stage and reply code of an attempt (RFC 3463, and IANA’s registry of enhanced status codes). No text is
  * searched, because servers word the same refusal in many ways. Pure.
  */
+import { requestForLess } from './less-mail.ts'
 import { loginRefusal, type LoginRefusal } from './login-refusal.ts'
 import type { DeliveryStatus, Stage } from './smtp-reply.ts'
 
@@ -42,7 +43,6 @@ export interface ClassifiedFailure {
 
 type Facts = Pick<DeliveryStatus, 'status' | 'stage' | 'reply'>
 
-const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 'mail'])
 const AFTER_DOT: ReadonlySet<Stage> = new Set(['body', 'end-of-data'])
 
 /** Classes of single codes without their first digit, wherever they occur. */
@@ -51,15 +51,12 @@ const CODES: Readonly<Record<string, FailureClass>> = {
   '1.10': 'domain',
   '2.2': 'full',
   '2.3': 'size',
-  '3.2': 'rate',
   '3.4': 'size',
-  '4.5': 'rate',
   '4.7': 'expired',
   '7.4': 'tls',
   '7.5': 'tls',
   '7.10': 'tls',
   '7.18': 'domain',
-  '7.28': 'rate',
   '7.30': 'tls',
   ...Object.fromEntries([20, 21, 22, 23, 24, 25, 26, 27, 29].map((detail) => [`7.${detail}`, 'authentication' as const])),
 }
@@ -84,7 +81,8 @@ export function failureClass(facts: Facts): ClassifiedFailure {
   const [kind = '', subject = ''] = status.split('.')
   const code = status.slice(kind.length + 1)
   const found = (name: FailureClass, rule: string): ClassifiedFailure => ({ class: name, rule })
-  if (reply?.startsWith('421') === true) return found('rate', 'reply 421')
+  const asked = requestForLess('class', facts)
+  if (reply?.startsWith('421') === true && asked !== null) return found('rate', asked)
   const refusal = loginRefusal(facts)
   if (refusal !== undefined) {
     const [name, rule] = REFUSALS[refusal.kind]
@@ -93,9 +91,8 @@ export function failureClass(facts: Facts): ClassifiedFailure {
   if (stage === 'auth') return found('ours', 'login of this relay')
   if (stage === 'dns' && kind === '5') return found('domain', 'DNS has no mail exchanger')
   if (reply === undefined && subject === '3' && code !== '3.4') return found('ours', `${kind}.${code} without a reply`)
-  if (code === '7.0' && kind === '4' && BEFORE_RCPT.has(stage)) return found('rate', '4.7.0 before RCPT')
   if (code === '7.0' && AFTER_DOT.has(stage)) return found('content', 'x.7.0 after the content')
-  if (status === '4.5.3') return found('rate', status)
+  if (asked !== null) return found('rate', asked)
   if (status === '4.3.1') return found('full', status)
   const isOfRecipient = OF_RECIPIENT.has(code) || (kind === '5' && OF_RECIPIENT_IF_PERMANENT.has(code))
   if (isOfRecipient && (stage === 'rcpt' || stage === 'end-of-data')) return found('recipient', `x.${code} in reply to ${commandOf(stage)}`)

@@ -4,18 +4,14 @@
  * per minute. Passive: the scheduler reports deliveries and reads the rate.
  */
 import type { RecipientOutcome } from '../../../delivery/delivery-agent.ts'
+import { requestForLess } from '../../../mail/less-mail.ts'
 import type { DeliveryStatus } from '../../../mail/smtp-reply.ts'
 import { HOUR, MINUTE, type Duration } from '../../../system/clock.ts'
 import { afterAccepted, afterRefused, busier, isOver, noticed, type Busy, paceOf, type RateSample, type RateSearch } from './rate-search.ts'
 
-const CODES: ReadonlySet<string> = new Set(['4.3.2', '4.4.5', '4.7.0', '4.7.28', '5.7.28'])
-
-/**
- * True when the reply asks for less mail: 421, or status 4.3.2, 4.4.5, 4.7.0 or x.7.28 (RFC 3463 and IANA’s registry of enhanced status codes), at any stage
- * except STARTTLS and AUTH, where these codes concern TLS and logins. Only codes are tested, not texts.
- */
-export const asksForLowerRate = ({ reply, status, stage }: DeliveryStatus): boolean =>
-  reply !== undefined && stage !== 'starttls' && stage !== 'auth' && (reply.startsWith('421') || CODES.has(status))
+/** True when the reply asks for less mail, at any stage except STARTTLS and AUTH, where its codes concern TLS and logins. */
+export const asksForLowerRate = (status: DeliveryStatus): boolean =>
+  status.reply !== undefined && status.stage !== 'starttls' && status.stage !== 'auth' && requestForLess('rate', status) !== null
 
 /** Facts about the delivery that has just ended. Times are of the monotonic clock. */
 export interface RateFacts extends RateSample {
