@@ -2,6 +2,7 @@
  * The daemon owns a queue and runs a relay on real ports, with the admin API, the maildrop, periodic maintenance and the HTTP
  * server. These parts are closed in reverse order of opening, also after a failed start.
  */
+import { placeOf } from '../config/values/database-url.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
@@ -136,7 +137,7 @@ export class Daemon {
       clock: this.#clock,
       events,
       parts: () => this.#opening.partsIfOpen,
-      shared: loaded.config.queue_database !== '',
+      shared: placeOf(loaded.config) === 'database',
     })
   }
 
@@ -255,7 +256,7 @@ export class Daemon {
   async #openQueue(fenced: () => void): Promise<OpenedQueue> {
     const { queueDirectory: directory } = this
     const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
-    if (config.queue_database === '') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
+    if (placeOf(config) === 'folder') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
     // Loaded on demand: most daemons have their queue in a folder, and need no client of PostgreSQL.
     const { sharedQueueOpener } = await import('./shared-queue.ts')
     this.#openShared ??= sharedQueueOpener(clock)

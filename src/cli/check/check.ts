@@ -2,6 +2,7 @@
  * `deferd check`: does everything that `deferd start` does before it opens the queue and the ports, then examines the queue and
  * DNS. Read-only without --repair; prints one line per check.
  */
+import { placeOf } from '../../config/values/database-url.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -111,7 +112,7 @@ function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now
 }
 
 const queue: Check = async (shell, { config }, depth) => {
-  if (config.queue_database !== '') return sharedQueue(shell, config, depth).catch(missingQueue)
+  if (placeOf(config) === 'database') return sharedQueue(shell, config, depth).catch(missingQueue)
   if (!existsSync(config.queue_directory)) return null
   if (!existsSync(queueFile(config.queue_directory))) return warning('queue', NO_QUEUE)
   if (depth === 'repair') return repairFinding(config.queue_directory)

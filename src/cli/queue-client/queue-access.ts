@@ -1,4 +1,5 @@
 /** Access of commands to the queue: an SQLite file in queue_directory, or PostgreSQL (queue_database). Modules are loaded on demand. */
+import { placeOf } from '../../config/values/database-url.ts'
 import { existsSync } from 'node:fs'
 import type { Config } from '../../config/options.ts'
 import { adminSocketPath } from '../../daemon/admin/socket-path.ts'
@@ -17,7 +18,7 @@ export type QueueAccess = Pick<
 >
 
 /** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
-export const folderOf = (config: Config): string | null => (config.queue_database === '' ? config.queue_directory : null)
+export const folderOf = (config: Config): string | null => (placeOf(config) === 'folder' ? config.queue_directory : null)
 
 /** Throws for a queue in PostgreSQL. The error ends with `remedy`. */
 export function assertInFolder(config: Config, remedy: string): void {

@@ -49,3 +49,7 @@ export const databaseName = (text: string): string =>
 /** The URL with `***` in place of its passwords, for logs and `deferd config`. */
 export const withoutPassword = (text: string): string =>
   text.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^/?#]*@/, '$1:***@').replaceAll(/([?&]password=)[^&#]*/g, '$1***')
+
+/** The place of the configured queue, which decides about its engine: SQLite in a folder, or a PostgreSQL database that nodes share. */
+export const placeOf = ({ queue_database: url }: { readonly queue_database: string }): 'folder' | 'database' =>
+  url === '' ? 'folder' : 'database'

@@ -2,6 +2,7 @@
  * Opens the queue of a configuration for the mail of an import. A queue in a folder is opened as its owner, so that no daemon can run at
  * the same time; a queue in PostgreSQL as a node without shards, whose mail the other nodes deliver.
  */
+import { placeOf } from '../../config/values/database-url.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { openChecks } from '../../checks/check-tables.ts'
 import type { Config } from '../../config/options.ts'
@@ -58,7 +59,7 @@ interface TargetDeps {
  */
 export async function openTarget(settings: RelaySettings, deps: TargetDeps): Promise<ImportTarget> {
   const { config } = settings
-  const { store, clock, close, counts } = await (config.queue_database === '' ? openFolder(config, deps) : openShared(config, deps))
+  const { store, clock, close, counts } = await (placeOf(config) === 'folder' ? openFolder(config, deps) : openShared(config, deps))
   const tables = settings.tables ?? openTables(config).tables
   const rules = rulesOf(settings, tables, deps.random)
   const matching = new Matching(deps.machine)
