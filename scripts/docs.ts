@@ -1,9 +1,10 @@
 /**
  * Writes the generated files: configuration.md, commands.md, backoff.md, events.md, api.md, monitoring.md, performance.md and
- * images/queue-show.svg in docs/, the man pages in man/, and the completions in contrib/completions/.
+ * images/queue-show.svg in docs/, the man pages in man/, the completions in contrib/completions/, and the doc comments of published types in
+ * src/config/values/relay-parameters.ts and src/testkit/remote/rule-keys.ts.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { apiPage, documentedRoutes } from '../src/api/api-pages.ts'
 import { commandsPage } from '../src/cli/commands-page.ts'
@@ -19,6 +20,7 @@ import { generatedCommandFiles } from './command-files.ts'
 import { backoffPage } from './backoff-page.ts'
 import { eventsPage } from './events-page.ts'
 import { currentPage } from './performance/publish-files.ts'
+import { relayParameters, withRuleComments } from './documented-types.ts'
 import { queueShowPicture } from './screenshot.ts'
 
 const docs = new URL('../docs/', import.meta.url)
@@ -41,6 +43,11 @@ writeFileSync(new URL('monitoring.md', docs), monitoringPage(texts))
 writeFileSync(new URL('performance.md', docs), currentPage())
 mkdirSync(new URL('images/', docs), { recursive: true })
 writeFileSync(new URL('images/queue-show.svg', docs), await queueShowPicture())
+
+const sources = new URL('../src/', import.meta.url)
+const ruleKeys = new URL('testkit/remote/rule-keys.ts', sources)
+writeFileSync(new URL('config/values/relay-parameters.ts', sources), relayParameters())
+writeFileSync(ruleKeys, withRuleComments(readFileSync(ruleKeys, 'utf8')))
 
 // The formatter pads the cells of tables.
 const formatter = new URL('../node_modules/.bin/oxfmt', import.meta.url)

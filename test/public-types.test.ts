@@ -18,7 +18,7 @@ const EXPORTS: Readonly<Record<string, string>> = {
   'index.d.ts': `
     CannotListen ConfigError EmbeddedRelay Endpoint JsonLogRecord LogLevel NoticeAction NoticeRecipient OptionName
     ParameterValue ParsedNotice Problem PublishedEvent QueueFolderUnusable QueueInUse QueueIncompatible QueueTooNew RelayConfig
-    RelayOptions StoreFailed StoreUnavailable WallTime parseNotice startRelay
+    RelayOptions RelayParameters StoreFailed StoreUnavailable WallTime parseNotice startRelay
   `,
   'events/index.d.ts': `
     AcceptedMembers AttemptMembers CloudEvent CloudEventOf EventData EventId EventPage EventType FailureClass ListedEvent
@@ -29,9 +29,9 @@ const EXPORTS: Readonly<Record<string, string>> = {
     AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Clock DeferdMatchers
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
     FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LiveDestination LiveProvider
-    Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient OperationName
+    Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient Notify OperationName
     OperationSummary OptionName ParameterValue ParsedNotice PreviousLogin ProtectionOptions QueueTime Recipient RecipientMembers
-    RemoteDomain RemoteEvent RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions Suspension Time Timer Timers TlsFacts
+    RelayParameters RemoteDomain RemoteEvent Ret RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions SubmitOptions Suspension Time Timer Timers TlsFacts
     TlsPolicySource TlsState TypedEvent WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
     WorldOptions WorldTransport createWorld matchers
   `,

@@ -11,7 +11,7 @@ export const NODE_OPTIONS = {
   queue_database_durability: option(
     is.oneOf('replicated', 'primary'),
     'replicated',
-    'What a 250 promises: the mail is on a synchronous standby too (replicated), or on the storage of the primary server (primary).',
+    'Promise of a 250: the mail is on a synchronous standby too (replicated), or on the storage of the primary server (primary).',
   ),
   node_name: option(is.text, '', 'Name of this node, for listings and logs; the name of the machine when empty.'),
   node_lease: option(is.duration, '5s', 'Time without a sign of life after which other nodes take the mail of a node over; at least 2s.'),

@@ -2,23 +2,31 @@
 import * as is from '../config/values/values.ts'
 import { parseDuration } from '../system/duration.ts'
 import { shown } from '../system/shown-value.ts'
-import { SECOND, type Duration } from '../system/clock.ts'
+import { DAY, SECOND, type Duration } from '../system/clock.ts'
 
-/** A span of time: `'300ms'`, `'5m'`, `'36h'`, `'2d'`, or a number of seconds. */
+/** A span of time: `'300ms'`, `'5m'`, `'36h'`, `'2d'`, or a number of seconds. At most ten years, so that milliseconds are noticed. */
 export type Time = string | number
+
+/** Ten years. */
+const LONGEST: Duration = 3_653 * DAY
 
 /** Converts to milliseconds. Throws a TypeError for a text that is not a time. */
 export function toDuration(time: Time): Duration {
   const duration = parseDuration(String(time))
   if (duration === undefined) throw new TypeError(`expected a time such as "5m" or "2d", or a number of seconds, got ${shown(time)}`)
-  return duration
+  return atMost(duration, time)
+}
+
+function atMost(duration: Duration, given: Time): Duration {
+  if (duration <= LONGEST) return duration
+  throw new TypeError(`expected at most ten years, in seconds and not in milliseconds, got ${shown(given)}`)
 }
 
 /** Converts a time that may be negative, such as `'-5m'` or -300, to milliseconds. Throws a TypeError as `toDuration` does. */
 export function toSignedDuration(time: Time): Duration {
   const [, sign = '', size = ''] = /^\s*(-?)(.*)$/s.exec(String(time)) ?? []
   const duration = parseDuration(size)
-  if (duration !== undefined) return sign === '' ? duration : -duration
+  if (duration !== undefined) return sign === '' ? atMost(duration, time) : -atMost(duration, time)
   throw new TypeError(`expected a time such as "5m" or "-5m", or a number of seconds, got ${shown(time)}`)
 }
 

@@ -3,20 +3,19 @@ import type { WallView } from '../system/wall-view.ts'
 import { createHash } from 'node:crypto'
 import type { TypedEvent } from '../events/event-types.ts'
 import { typedEvents } from '../outbox/event-data.ts'
-import type { Duration } from '../system/clock.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
 import type { RemoteEvent } from './remote/remote-events.ts'
 
-/** One event; `at` is in milliseconds since the start of the world. */
+/** One event; `at` is in seconds since the start of the world. */
 export type HistoryEvent =
   /** An event of the relay, as programs get it (docs/events.md). */
-  { readonly at: Duration; readonly where: 'queue'; readonly event: TypedEvent } | AddedEvent
+  { readonly at: number; readonly where: 'queue'; readonly event: TypedEvent } | AddedEvent
 
-/** An event that is not one of the relay. */
+/** An event that is not one of the relay; `at` is in seconds since the start of the world. */
 export type AddedEvent =
-  | { readonly at: Duration; readonly where: 'remote'; readonly event: RemoteEvent }
+  | { readonly at: number; readonly where: 'remote'; readonly event: RemoteEvent }
   /** An action of the test on the world. */
-  | { readonly at: Duration; readonly where: 'test'; readonly event: HistoryEntry }
+  | { readonly at: number; readonly where: 'test'; readonly event: HistoryEntry }
 
 /** An action of the test, as a text with details. */
 export interface HistoryEntry {
@@ -24,9 +23,9 @@ export interface HistoryEntry {
   readonly [detail: string]: unknown
 }
 
-/** An event inside the relay. */
+/** An event inside the relay; `at` is in seconds since the start of the world. */
 interface Happened {
-  readonly at: Duration
+  readonly at: number
   readonly where: 'queue'
   readonly event: QueueEvent
   readonly wall: WallView

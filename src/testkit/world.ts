@@ -57,7 +57,7 @@ import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
 import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
-import { toDuration, toSignedDuration, toSize, type Time } from './time.ts'
+import { inSeconds, toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { Webhook, type WebhookOptions } from './webhook.ts'
@@ -166,13 +166,13 @@ export class World implements AsyncDisposable {
       clock: this.clock,
       random: seededRandom(seed),
       script,
-      onEvent: (event) => this.#history.add({ at: this.#elapsed(), where: 'remote', event }),
+      onEvent: (event) => this.#history.add({ at: inSeconds(this.#elapsed()), where: 'remote', event }),
       keep: (mail) => this.#receive(mail),
     })
     this.net = new MemoryNet(this.clock, this.remote)
     this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
     this.relayEvents.listen((event) => {
-      this.#history.record({ at: this.#elapsed(), where: 'queue', event, wall: this.#lives.life.clock.wall })
+      this.#history.record({ at: inSeconds(this.#elapsed()), where: 'queue', event, wall: this.#lives.life.clock.wall })
       this.#log.onEvent(event, this.#lives.life.clock.now())
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
@@ -246,7 +246,7 @@ export class World implements AsyncDisposable {
     if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
   }
 
-  /** Wall clock of the world, in milliseconds since 1970. */
+  /** Wall clock of the world, in milliseconds since 1970, as `Date.now()` has it. All other times of a world are in seconds. */
   now(): WallTime {
     return this.clock.now()
   }
@@ -272,7 +272,7 @@ export class World implements AsyncDisposable {
    */
   stepClock(time: Time): void {
     const by = toSignedDuration(time)
-    this.#did(`set the clock by ${by} ms`, { by })
+    this.#did(`set the clock by ${inSeconds(by)} s`, { by: inSeconds(by) })
     this.clock.step(by)
     if (this.isUp) void this.#lives.operations().clockStepped()
   }
@@ -539,7 +539,7 @@ export class World implements AsyncDisposable {
 
   #did(did: string, details: Readonly<Record<string, unknown>> = {}): void {
     this.#mayBeEmpty = true
-    this.#history.add({ at: this.#elapsed(), where: 'test', event: { did, ...details } })
+    this.#history.add({ at: inSeconds(this.#elapsed()), where: 'test', event: { did, ...details } })
   }
 
   #elapsed(): Duration {

@@ -6,6 +6,8 @@ import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { processShell } from '../../src/cli/process-shell.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { configurationPage } from '../../src/config/documentation.ts'
+import { KEYS } from '../../src/testkit/remote/rule-keys.ts'
+import { relayParameters, withRuleComments } from '../../scripts/documented-types.ts'
 import { backoffPage } from '../../scripts/backoff-page.ts'
 import { eventsPage } from '../../scripts/events-page.ts'
 import { currentPage } from '../../scripts/performance/publish-files.ts'
@@ -24,6 +26,15 @@ const unpadded = (page: string): string => page.replaceAll(/ +/g, ' ').replaceAl
 describe('generated pages are current (node scripts/docs.ts)', () => {
   test('docs/configuration.md', () => {
     expect(unpadded(read('docs/configuration.md'))).toBe(unpadded(configurationPage()))
+  })
+
+  test('the types of a configuration and of a rule', () => {
+    expect(read('src/config/values/relay-parameters.ts')).toBe(relayParameters())
+    const keys = read('src/testkit/remote/rule-keys.ts')
+    expect(keys).toBe(withRuleComments(keys))
+    expect(keys.slice(keys.indexOf('export interface RuleText')).match(/^ {2}\/\*\* .* \*\/\n {2}readonly \w+\?/gm)).toHaveLength(
+      Object.keys(KEYS).length,
+    )
   })
 
   test('docs/commands.md', async () => {

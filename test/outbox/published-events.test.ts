@@ -40,7 +40,7 @@ test('a message has an event for its acceptance, each attempt, its notice and it
     { sender: 'app@us.example', outcome: 'deferred', attempts: 1, final: false, next_attempt_time: 1_767_225_900, forced: false },
     { outcome: 'delivered', attempts: 2, final: true, next_attempt_time: null, stage: 'end-of-data' },
   ])
-  expect(events.map(({ at }) => at - Date.UTC(2026, 0, 1))).toEqual([0, 300_000])
+  expect(events.map(({ at }) => at)).toEqual([0, 300])
 })
 
 test('mail that expires behind a dead destination has an event without an attempt', async () => {

@@ -67,6 +67,7 @@ describe('worlds', () => {
     await expect(world.operate(untyped('hodl'))).rejects.toThrow('there is no operation "hodl"; did you mean hold?')
     await expect(world.operate('hold', untyped('3mNhxG4Vz2zW4'))).rejects.toThrow('expects a list of queue ids')
     await expect(world.crash(untyped({ downfor: '1m' }))).rejects.toThrow('did you mean downFor?')
+    await expect(world.advance(Date.UTC(2026, 0, 1))).rejects.toThrow('at most ten years, in seconds and not in milliseconds')
     await expect(world.advance(NaN)).rejects.toThrow('or a number of seconds, got NaN')
     await expect(createWorld(untyped(5))).rejects.toThrow('createWorld expects an object, got 5')
     await expect(world.events({ types: ['recipient.boucned'] })).rejects.toThrow('did you mean recipient.bounced?')

@@ -136,46 +136,88 @@ type Time = string | number
 
 /** A rule as written in TOML or in code; docs/faults.md explains the keys. Times are `'5m'` or seconds. */
 export interface RuleText {
+  /** Stage at which the fault occurs. */
   readonly at?: FaultStage
+  /** Domain of the recipient; before RCPT, a domain that the host accepts mail for. `.example.net`: all its subdomains. */
   readonly domain?: string
+  /** Name of the host. */
   readonly mx?: string
+  /** Address of the client. */
   readonly client?: string
+  /** Name that the client gave in EHLO. At: ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly helo?: string
+  /** Reverse-path; `""` is the null one. At: mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly sender?: string
+  /** Forward-path. At: rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly recipient?: string
+  /** Messages of more bytes than this, as announced or counted. A size such as `'10M'`, or a number of bytes. At: mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly size_over?: string | number
+  /** Messages of fewer bytes than this. A size such as `'10M'`, or a number of bytes. At: mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly size_under?: string | number
+  /** Header field of the message. At: end-of-data. */
   readonly header?: string
+  /** The first N occasions only. */
   readonly first?: number
+  /** These occasions only, counted from 1. */
   readonly nth?: number | readonly number[]
+  /** Every N-th occasion. */
   readonly every?: number
+  /** Counts occasions separately by this (default: `rule`, all together). */
   readonly per?: (typeof COUNTED_BY)[number]
+  /** Probability, drawn from the seed. */
   readonly probability?: number | string
+  /** Not before this time after the start. A time such as `'5m'` or `'2d'`, or a number of seconds. */
   readonly from?: Time
+  /** Not at or after this time after the start. A time such as `'5m'` or `'2d'`, or a number of seconds. */
   readonly until?: Time
+  /** Alternates between acting and not acting. */
   readonly flapping?: string
+  /** Until a triplet of client, sender and recipient has waited this long. A time such as `'5m'` or `'2d'`, or a number of seconds. At: rcpt. */
   readonly greylist?: Time
+  /** A triplet that returns later than this is treated as new (default 4h). A time such as `'5m'` or `'2d'`, or a number of seconds. At: rcpt. */
   readonly greylist_window?: Time
+  /** While more connections than this are open. */
   readonly connections_over?: number
+  /** Occasions above this rate. */
   readonly rate?: string
+  /** Time that the rule acts once the rate is exceeded (default: until it has fallen again). A time such as `'5m'` or `'2d'`, or a number of seconds. */
   readonly penalty?: Time
+  /** While the mailbox holds at least this many messages. At: rcpt, end-of-data. */
   readonly quota?: number
+  /** Recipients beyond this number in one transaction. At: rcpt. */
   readonly recipients_over?: number
+  /** Result of the look-up. At: dns. */
   readonly dns?: (typeof DNS_FAULTS)[number]
+  /** Result of the connection. At: connect. */
   readonly connect?: (typeof CONNECT_FAULTS)[number]
+  /** Reply in place of the default one; 421 also closes the connection. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly reply?: string
+  /** Bytes in place of the reply; line ends are not added. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly raw?: string
+  /** Closes the connection, after `reply` if it is given, else without a reply. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly drop?: (typeof DROPS)[number]
+  /** Sends no more replies and keeps the connection open. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly stall?: boolean
+  /** Pause before the reply. A time such as `'5m'` or `'2d'`, or a number of seconds. */
   readonly delay?: Time
+  /** Pause between two bytes of the reply. A time such as `'5m'` or `'2d'`, or a number of seconds. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly drip?: Time
+  /** Sends the reply in two pieces, the first of this many bytes. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly split?: number
+  /** Pause between the two pieces (default 0s). A time such as `'5m'` or `'2d'`, or a number of seconds. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly gap?: Time
+  /** Number of times that the reply is sent. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly repeat?: number
+  /** Sends only this many bytes of the reply, then closes the connection. At: greeting, ehlo, helo, starttls, handshake, auth, mail, rcpt, data, body, end-of-data, rset, quit, idle. */
   readonly cut?: number
+  /** Sends the reply together with the one before, ahead of the command. At: ehlo, helo, starttls, auth, mail, rcpt, data, end-of-data, rset, quit. */
   readonly early?: boolean
+  /** Extensions that EHLO offers, in place of the default ones. At: ehlo. */
   readonly extensions?: readonly string[]
+  /** Bytes of content (body) or time (idle) before the fault. At: body, idle. */
   readonly after?: Time
+  /** Bytes of content read per second. A size such as `'10M'`, or a number of bytes. At: body. */
   readonly read_rate?: string | number
+  /** Whether the message enters the mailbox, whatever the reply is. At: end-of-data. */
   readonly keep?: boolean
 }
