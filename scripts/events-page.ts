@@ -81,6 +81,12 @@ export const EVENT_EXAMPLES: { readonly [T in EventType]: EventData[T] } = {
     result: 'refused',
     text: 'invalid_client (AADSTS7000222): the client secret has expired: create a new one, write it to /etc/deferd/m365.secret, and reload',
   },
+  'schedule.failed': {
+    schedule: 'nightly-backup',
+    action: 'backup',
+    planned_time: 1_795_386_600,
+    text: 'cannot write the backup /var/backups/deferd-2026-11-23.db: no space left on device; free some space on its disk, or name a file on another one',
+  },
   'store.trouble': { text: 'database or disk is full' },
   'store.recovered': {},
   'events.lost': { from: 1201, to: 1350, count: 97 },

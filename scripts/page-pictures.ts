@@ -153,7 +153,18 @@ const outbox = { onPublished: () => () => undefined }
 const api = queueApi({
   clock,
   loaded: () => loaded,
-  parts: () => ({ store, reader, relay, outbox, accessEntries, node: null, operations: null, subscriptions: null, sender: null }),
+  parts: () => ({
+    store,
+    reader,
+    relay,
+    outbox,
+    accessEntries,
+    node: null,
+    operations: null,
+    subscriptions: null,
+    sender: null,
+    schedules: null,
+  }),
 })
 const page = new Page({
   view: api.view,

@@ -9,9 +9,11 @@ import { expect, test } from 'vitest'
 /** Layers from the bottom to the top; `.` is the package's entry. */
 const LAYERS = [
   'system',
+  'system/calendar',
   'mail',
   'backoff',
   'planner',
+  'calendar',
   'patterns',
   'events',
   'config/values',
@@ -61,6 +63,7 @@ const LAYERS = [
   'access',
   'smtpd',
   'relay',
+  'schedules',
   'http',
   'admin',
   'queries',
@@ -88,6 +91,7 @@ const LAYERS = [
   'cli/dkim',
   'cli/tls',
   'cli/oauth',
+  'cli/schedule',
   'cli/check',
   'cli/commands/simulate',
   'cli/commands/audit',
@@ -100,7 +104,7 @@ const LAYERS = [
 
 /** The files of each engine that other folders than `store` may import: opening a queue, and the upkeep of its file. */
 const ENGINES: Readonly<Record<string, readonly string[]>> = {
-  'store/sqlite': ['open-store.ts', 'sqlite-reader.ts', 'file/restore.ts'],
+  'store/sqlite': ['open-store.ts', 'sqlite-reader.ts', 'file/backup.ts', 'file/copied-queue.ts', 'file/restore.ts'],
   'store/postgres': ['open-store.ts', 'open-reader.ts', 'visiting-node.ts'],
 }
 

@@ -25,6 +25,7 @@ export const PROCESS_TIER: readonly string[] = [
   // Many seeds, many states, long spans of virtual time.
   'test/simulation/{states,rewriting,simulation,tls-policies}.test.ts',
   'test/simulation/nodes/nodes.test.ts',
+  'test/calendar/random-expressions.test.ts',
   'test/mutants/**/*.test.ts',
   'test/types/**/*.test.ts',
   'test/simulator/{rate-limits,retry-guide}.test.ts',

@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd reload' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd check domain' 'deferd import' 'deferd import postfix' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd webhook' 'deferd webhook add' 'deferd webhook list' 'deferd webhook remove' 'deferd webhook test' 'deferd webhook secret' 'deferd webhook replay' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd oauth' 'deferd oauth list' 'deferd oauth show' 'deferd oauth test' 'deferd oauth login' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd reload' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd check domain' 'deferd import' 'deferd import postfix' 'deferd schedule' 'deferd schedule list' 'deferd schedule show' 'deferd schedule run' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd webhook' 'deferd webhook add' 'deferd webhook list' 'deferd webhook remove' 'deferd webhook test' 'deferd webhook secret' 'deferd webhook replay' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd oauth' 'deferd oauth list' 'deferd oauth show' 'deferd oauth test' 'deferd oauth login' 'deferd bounce' 'deferd bounce preview' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd help'
         set path "$path $word"
     end
   end
@@ -23,6 +23,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a config -d 'print e
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a map -d 'look up keys in lookup tables'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a check -d 'check configuration, certificates and queue as start would'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a import -d 'take over the configuration and the mail of another mail system'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a schedule -d 'list, show and run the work of the [schedule.NAME] tables'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a backup -d 'copy the queue to a file, with or without a running daemon'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a restore -d 'replace the queue by a backup (queue restore brings back deleted mail)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a salvage -d 'recover the readable mail of a damaged queue into a new queue folder'
@@ -353,6 +354,21 @@ complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l force 
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l user -r -d 'user of the daemon, who gets queue, keys and logins; only root can name one (default: owner of the queue folder)'
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -l json -d 'one JSON object'
 complete -c deferd -n 'test (__deferd_path) = "deferd import postfix"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule"' -f -a list -d 'list the tables with their next and last runs'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule"' -f -a show -d 'show one table, its next five times and its last runs'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule"' -f -a run -d 'have the running daemon make a run now'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule list"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule list"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule list"' -l json -d 'one JSON object per table'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule list"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule show"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule show"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule show"' -l json -d 'as a JSON object'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule show"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule run"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule run"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd schedule run"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd backup"' -s h -l help -d 'display help for command'

@@ -13,6 +13,7 @@ import { operationRoutes } from './operation-routes.ts'
 import { messageRoutes } from './message-routes.ts'
 import { recordRoutes, type RecordChanges } from './record-routes.ts'
 import { settingsRoutes, statusRoutes } from './status-routes.ts'
+import { scheduleRoutes } from './schedule-routes.ts'
 import { submissionRoute } from './submission-routes.ts'
 import { subscriptionRoutes } from './subscription-routes.ts'
 import { webhookRoutes, type WebhookChanges } from './webhook-routes.ts'
@@ -51,6 +52,7 @@ export class Api {
       ...subscriptionRoutes(view),
       ...webhookRoutes(this.#deps.webhooks),
       ...recordRoutes(this.#deps.records),
+      ...scheduleRoutes(view),
       submissionRoute(view),
       ...operationRoutes(view),
       ...destinationOperations(view),

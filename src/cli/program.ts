@@ -45,6 +45,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['map', async (program, { shell, end }) => (await import('./commands/map.ts')).addMap(program, shell, end)],
   ['check', async (program, { shell, end }) => (await import('./check/check.ts')).addCheck(program, shell, end)],
   ['import', async (program, { shell, end }) => (await import('./commands/import.ts')).addImport(program, shell, end)],
+  ['schedule', async (program, { shell }) => (await import('./schedule/schedule-command.ts')).addSchedule(program, shell)],
   ['backup', async (program, { shell }) => (await import('./commands/backup.ts')).addBackup(program, shell)],
   ['restore', async (program, { shell }) => (await import('./commands/backup.ts')).addRestore(program, shell)],
   ['salvage', async (program, { shell, end }) => (await import('./commands/salvage.ts')).addSalvage(program, shell, end)],

@@ -2,6 +2,7 @@
 import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/oauth-members.ts'
 import { PROVIDERS } from './values/oauth-table.ts'
 import { OPTIONS } from './options.ts'
+import { ACTION_MEMBERS, SCHEDULE_MEMBERS } from './values/schedule-table.ts'
 import type { TimeUnit } from './values/values.ts'
 
 const UNIT_NAMES: Readonly<Record<TimeUnit, string>> = { s: 'seconds', h: 'hours', d: 'days' }
@@ -73,6 +74,14 @@ tenant = "contoso.example"
 grant = "client_credentials" # or refresh_token, service_account
 client_id = "00000000-0000-0000-0000-000000000000"
 client_secret_file = "/etc/deferd/m365.secret"
+
+# work at times of the calendar: backup, report, suspend, resume, flush, check domain (docs/schedules.md)
+[schedule.nightly-backup]
+at = "30 2 * * *" # minute, hour, day of month, month, day of week; a sixth field before them has seconds
+zone = "Europe/Berlin" # default: UTC
+do = "backup"
+to = "/var/backups/deferd-{date}.db"
+keep = 14
 
 # listener beside those of smtpd_listen: parameters that differ there
 [[smtpd]]
@@ -156,6 +165,31 @@ with a \`device_url\`; \`deferd oauth list\` has the tables with their uses and 
 
 `
 
+const scheduleRows = Object.entries(SCHEDULE_MEMBERS)
+  .map(([name, about]) => `| \`${name}\` | ${cell(about)} |`)
+  .join('\n')
+
+const workRows = Object.entries(ACTION_MEMBERS)
+  .map(([name, members]: readonly [string, readonly string[]]) => {
+    const [optional, required] = [true, false].map((isOptional) => members.filter((one) => one.endsWith('?') === isOptional))
+    return `| \`${name}\` | ${listed(required ?? [])} | ${listed((optional ?? []).map((one) => one.replace('?', '')))} |`
+  })
+  .join('\n')
+
+const SCHEDULES = `## Schedules
+
+Each \`[schedule.NAME]\` table is work at times of the calendar ([schedules](schedules.md)).
+
+| member | |
+| --- | --- |
+${scheduleRows}
+
+| \`do\` | must have | may have |
+| --- | --- | --- |
+${workRows}
+
+`
+
 const PARAMETERS = `## Parameters
 
 Those marked ● are also allowed in a \`[destination."…"]\` or \`[provider.NAME]\` table, there without \`default_\`.
@@ -170,5 +204,5 @@ export function configurationPage(): string {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
     return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : 'perListener' in option ? '◆ ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
   })
-  return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${PARAMETERS}${rows.join('\n')}\n`
+  return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${SCHEDULES}${PARAMETERS}${rows.join('\n')}\n`
 }

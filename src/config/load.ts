@@ -8,6 +8,7 @@ import { readEventsTable } from './values/event-tables.ts'
 import { headingMistake } from './destination-headings.ts'
 import { noteUnknownOauth, readOauthTables } from './oauth-tables.ts'
 import { readProviderTable } from './provider-tables.ts'
+import { readScheduleTables } from './values/schedule-tables.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
 import { listenerTables, readListeners } from './smtpd-listeners.ts'
@@ -97,6 +98,8 @@ const emptySettings = (): RawSettings => ({
   events: new Map(),
   oauth: new Map(),
   whereOfOauth: new Map(),
+  schedules: new Map(),
+  whereOfSchedule: new Map(),
   oauthSecrets: new Map(),
   variableFiles: [],
 })
@@ -185,13 +188,14 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
   )
   const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
   const oauth = readOauthTables(raw, parameters, problems)
+  const schedule = readScheduleTables(raw, parameters, problems)
   if (oauth.get(COMMAND_TABLE)?.command === parameters.smtp_sasl_oauth_token_command && !raw.parameters.has('smtp_sasl_oauth')) {
     parameters.smtp_sasl_oauth = COMMAND_TABLE
     written.set('smtp_sasl_oauth', COMMAND_TABLE)
   }
   noteHeadings(raw, parameters, problems)
   const smtpd = readListeners(listeners, raw.parameters.get('smtpd'), problems)
-  const tables = { smtpd, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events, oauth }
+  const tables = { smtpd, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events, oauth, schedule }
   const config: Config = { ...parameters, ...tables }
   noteUnknownOauth(config, raw, problems)
   throwProblems([...problems, ...semanticProblems(config, originsOf(raw, malformed))])

@@ -8,6 +8,7 @@ import type { TableSource } from './values/lookup-tables.ts'
 import type { DkimTable } from './values/dkim-tables.ts'
 import type { EventsTable } from './values/event-tables.ts'
 import type { OauthTable } from './values/oauth-table.ts'
+import type { ScheduleTable } from './values/schedule-table.ts'
 import { ADMIN_OPTIONS } from './admin-options.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
@@ -79,4 +80,6 @@ export type Config = { readonly [K in Exclude<OptionName, 'smtpd'>]: ValueOf<Opt
   readonly events: ReadonlyMap<string, EventsTable>
   /** Sources of access tokens for next hops, by name. */
   readonly oauth: ReadonlyMap<string, OauthTable>
+  /** Work at times of the calendar, by name. */
+  readonly schedule: ReadonlyMap<string, ScheduleTable>
 }

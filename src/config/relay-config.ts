@@ -12,4 +12,5 @@ export type RelayConfig = RelayParameters & {
   readonly dkim?: Tables
   readonly events?: Tables
   readonly oauth?: Tables
+  readonly schedule?: Tables
 }

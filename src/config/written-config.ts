@@ -20,6 +20,8 @@ export interface WrittenTables {
   readonly writtenEvents: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[oauth.NAME]` tables, by name. */
   readonly writtenOauth: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[schedule.NAME]` tables, by name. */
+  readonly writtenSchedules: ReadonlyMap<string, ReadonlyMap<string, string>>
 }
 
 export const writtenTables = (raw: RawSettings, expansion: Expansion): WrittenTables => ({
@@ -29,6 +31,7 @@ export const writtenTables = (raw: RawSettings, expansion: Expansion): WrittenTa
   writtenDkim: new Map([...raw.dkim].map(([heading, table]) => [heading, writeRaw(table)])),
   writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeEvents(table)])),
   writtenOauth: new Map([...raw.oauth].map(([name, table]) => [name, writeRaw(table)])),
+  writtenSchedules: new Map([...raw.schedules].map(([name, table]) => [name, writeRaw(table)])),
 })
 
 /** A value as `deferd config` prints it. Times have their unit, and passwords are masked. */

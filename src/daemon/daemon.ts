@@ -316,7 +316,7 @@ export class Daemon {
    */
   async reload(loaded: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
     if (!this.#isOpen) throw new StoreUnavailable(`${NOT_OPEN}; repeat the reload`)
-    const { relay, store, reader, membership, outbox } = this.#opening.parts
+    const { relay, store, reader, membership, outbox, schedules } = this.#opening.parts
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
       await this.#monitoring.apply(loaded.config)
@@ -331,6 +331,7 @@ export class Daemon {
     this.#loaded = loaded
     this.#reopen = (next) => next.open(settings)
     await outbox.configure()
+    schedules?.plan()
     inEffect()
     const moved = await reroute({
       store,

@@ -38,6 +38,11 @@ import type { OpenedQueue } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
 import { answerQuestions } from './node/question-watch.ts'
 import { MoveService } from './move-service.ts'
+import { openSchedules } from '../schedules/open-schedules.ts'
+import type { ScheduleRunner } from '../schedules/schedule-runner.ts'
+import { scheduledBackup } from '../schedules/scheduled-backup.ts'
+import { copyInThread } from '../store/sqlite/file/copied-queue.ts'
+import { eventLoopTurn } from '../system/event-loop.ts'
 import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
 import { Relay } from '../relay/relay.ts'
@@ -61,6 +66,8 @@ export interface OpenParts extends OpenedQueue {
   readonly subscriptions: SubscriptionChanges | null
   /** Null until deliveries begin. */
   readonly sender: EventSender | null
+  /** Null until deliveries begin. */
+  readonly schedules: ScheduleRunner | null
   /** Null until deliveries begin. */
   readonly moves: MoveService | null
   readonly accessEntries: AccessEntries
@@ -112,7 +119,7 @@ export class Opening {
   constructor(deps: OpeningDeps) {
     // Listeners on the events of an opening end with it.
     const events = deps.events.branch()
-    this.#use = { ...deps, events, closers: new Closers(events), stepped: () => this.#followClock() }
+    this.#use = { ...deps, events, closers: new Closers(events), stepped: () => this.#stepped() }
   }
 
   /** The open parts. Throws before `open` and after `stop`. */
@@ -155,6 +162,12 @@ export class Opening {
     if (this.#isBehind) this.#followClock()
     sending.start()
     await openMaintenance(opened, this.#use)
+    this.#parts = { ...this.parts, schedules: startSchedules(opened, started.operations, this.#use) }
+  }
+
+  #stepped(): void {
+    this.#parts?.schedules?.plan()
+    this.#followClock()
   }
 
   /** Has the times of messages follow the wall clock: now, at the start of operations, or when the store commits again. */
@@ -209,7 +222,7 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
   await outbox.start()
   closers.addPart(outbox)
   closers.add((grace) => relay.stop(grace))
-  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, sender: null, moves: null }
+  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, sender: null, schedules: null, moves: null }
 }
 
 /** Sends events to their subscribers, from `start` on. */
@@ -289,6 +302,38 @@ function schedulerOfNodes({ relay, store, reader, membership }: OpenParts, peers
     transfers: async () => ((await peers.ask('transfers')) as (readonly MessageId[])[]).flat(),
   }
   return sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder, others), membership)
+}
+
+/** Makes the runs of the [schedule.NAME] tables. */
+function startSchedules(
+  { relay, store, reader, node }: OpenParts,
+  operations: Operations,
+  { clock, net, config, events, queueDirectory, closers }: Use,
+): ScheduleRunner {
+  const schedules = openSchedules({
+    relay,
+    store,
+    reader,
+    clock,
+    net,
+    events,
+    operations: () => operations,
+    random: systemRandom,
+    node: config().node_name || config().myhostname,
+    isShared: node !== null,
+    backup: (run, action) =>
+      scheduledBackup(run, action, {
+        directory: queueDirectory,
+        clock: systemClock,
+        random: systemRandom,
+        runs: store.records.scheduleRuns,
+        copyTo: (path, stopping) => copyInThread({ directory: queueDirectory, path }, stopping),
+      }),
+    pause: eventLoopTurn,
+  })
+  schedules.start()
+  closers.addPart(schedules)
+  return schedules
 }
 
 function moveService(

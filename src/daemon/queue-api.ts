@@ -29,7 +29,7 @@ export interface QueueApiDeps {
 
 export type ApiParts = Pick<
   OpenParts,
-  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'sender' | 'accessEntries'
+  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'sender' | 'schedules' | 'accessEntries'
 > & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
@@ -66,6 +66,10 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
     attention: () => relay.status.attention(reader),
+    runSchedule: async (name, who) => {
+      if (parts.schedules === null) throw new StoreUnavailable(NOT_OPEN)
+      return parts.schedules.order(name, who)
+    },
     onEvents: (listener) => outbox.onPublished(listener),
   }
 }
@@ -100,6 +104,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     draw: (key) => open().draw(key),
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
+    runSchedule: (name, who) => open().runSchedule(name, who),
     onEvents: (listener) => open().onEvents(listener),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })

@@ -6,6 +6,7 @@ import {
   DESTINATIONS,
   NOTICES,
   OPERATIONS,
+  SCHEDULES,
   STORE,
   TOKENS,
   type EventData,
@@ -34,7 +35,7 @@ const TYPES = [
   outcome('recipient.deferred', 'an attempt failed for now; the next one follows'),
   outcome('recipient.bounced', 'a recipient was refused for ever'),
   outcome('recipient.expired', 'the lifetime of a recipient ended, or an operator forced it to end'),
-  ...Object.values({ ...NOTICES, ...DESTINATIONS, ...TOKENS, ...STORE }),
+  ...Object.values({ ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...STORE }),
   LOSS,
 ]
 

@@ -42,6 +42,13 @@ export interface EventData {
     readonly result: 'temporary' | 'refused'
     readonly text: string
   }
+  readonly 'schedule.failed': {
+    readonly schedule: string
+    /** Null when the configuration has no such table any more. */
+    readonly action: string | null
+    readonly planned_time: number
+    readonly text: string
+  }
   readonly 'store.trouble': { readonly text: string }
   readonly 'store.recovered': Readonly<Record<string, never>>
   /** Events that were deleted before the subscription had them: the first and last number, and how many it had asked for. */
@@ -228,6 +235,22 @@ export const TOKENS = {
   }),
 }
 
+export const SCHEDULES = {
+  /** A run of a table `[schedule.NAME]` failed, or its node ended before it. */
+  'schedule-failed': published<{
+    readonly schedule: string
+    readonly action: string | null
+    readonly planned: WallTime
+    readonly text: string
+  }>()('schedule.failed', {
+    level: 'error',
+    about: 'a run of a table `[schedule.NAME]` failed; `planned_time` is the time of the calendar',
+    record: { ...same('schedule', 'action'), planned_time: ({ planned }) => seconds(planned), text: ({ text }) => text },
+    lines: ({ schedule, action, text }) =>
+      line('master', `error: schedule ${schedule}${action === null ? '' : ` (${action})`} failed: ${text}`),
+  }),
+}
+
 export const STORE = {
   'store-unavailable': published<{ readonly why: string }>()('store.trouble', {
     level: 'error',
@@ -246,4 +269,4 @@ export const STORE = {
 }
 
 /** The kinds of which programs get one event each. */
-export const PUBLISHED_KINDS = { ...ARRIVALS, ...DEPARTURES, ...OPERATIONS, ...NOTICES, ...DESTINATIONS, ...TOKENS, ...STORE }
+export const PUBLISHED_KINDS = { ...ARRIVALS, ...DEPARTURES, ...OPERATIONS, ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...STORE }

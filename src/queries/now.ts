@@ -36,7 +36,7 @@ async function oldestOf({ reader }: QueueView): Promise<ListedMessage | undefine
 async function read(view: QueueView): Promise<Stored> {
   const { waiting } = await view.tally(0)
   const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
-  const stored = await readStored(view.reader, view.clock.now(), counted)
+  const stored = await readStored({ reader: view.reader, clock: view.clock, schedules: view.loaded().config.schedule }, counted)
   const oldest = await oldestOf(view)
   return {
     ...stored,
@@ -72,6 +72,7 @@ function seen(now: NowJson, visible: Visible): NowJson {
     oldest: null,
     subscriptions: [],
     oauth: [],
+    schedules: [],
     attention: [],
     ages: null,
     closed_destinations: now.closed_destinations.filter(isShown),

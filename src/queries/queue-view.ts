@@ -12,6 +12,7 @@ import type { OperationPlan } from '../queue/operation-plan.ts'
 import type { BulkOperation } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
+import type { OrderedRun } from '../schedules/schedule-runner.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
@@ -76,6 +77,8 @@ export interface QueueView {
   readonly tally: (largest: number) => Promise<QueueTally>
   /** Conditions that need an operator's attention at this node. */
   readonly attention: () => Promise<readonly AttentionItem[]>
+  /** Makes a run of a schedule. Throws while the queue is being opened. */
+  readonly runSchedule: (name: string, who: string) => Promise<OrderedRun>
   /** Adds a listener, called when more events may be read. Returns a function that removes it. */
   readonly onEvents: (listener: () => void) => () => void
 }

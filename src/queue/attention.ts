@@ -4,6 +4,7 @@ import type { TokenState } from '../oauth/access-tokens.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
+import { runState, runText, type ScheduleState } from './schedule-state.ts'
 
 /** One entry of the list. */
 export type AttentionItem =
@@ -33,6 +34,8 @@ export type AttentionItem =
       /** `m365: invalid_client: …` */ readonly why: string
       readonly since: QueueTime
     }
+  /** Tables whose last run failed. */
+  | { readonly kind: 'schedule-failed'; readonly count: number; /** `nightly: …` */ readonly why: string; readonly since: QueueTime }
   | { readonly kind: 'corrupt-messages'; readonly messages: number }
   /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
   | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
@@ -50,6 +53,8 @@ export interface AttentionFacts {
   readonly storeUnavailable: { readonly why: string; readonly since: QueueTime } | null
   readonly destinations: readonly LiveDestination[]
   readonly tokens: readonly TokenState[]
+  readonly schedules: readonly ScheduleState[]
+  readonly now: QueueTime
   readonly tally: Pick<QueueTally, 'queues' | 'waiting'>
   /** Recipients whose lifetime ends within `within` ms. */
   readonly expiring: Bounded & { readonly within: number }
@@ -65,6 +70,8 @@ export function attentionOf({
   storeUnavailable,
   destinations,
   tokens,
+  schedules,
+  now,
   tally,
   expiring,
   noticesDue,
@@ -76,6 +83,7 @@ export function attentionOf({
   return [
     ...(storeUnavailable === null ? [] : [{ kind: 'store-unavailable' as const, ...storeUnavailable }]),
     ...tokenItem(tokens),
+    ...scheduleItem(schedules, now),
     ...closed.toSorted((a, b) => b.waiting - a.waiting).slice(0, DESTINATIONS),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
@@ -91,6 +99,17 @@ function tokenItem(tokens: readonly TokenState[]): readonly AttentionItem[] {
   )
   const [first] = failed.toSorted((a, b) => a.since - b.since)
   return first === undefined ? [] : [{ kind: 'oauth-failed', count: failed.length, ...first }]
+}
+
+/** The entry of the tables whose last run failed, as a list: empty for none. It has the reason of the one that failed last. */
+function scheduleItem(schedules: readonly ScheduleState[], now: QueueTime): readonly AttentionItem[] {
+  const failed = schedules.flatMap(({ table, last }) =>
+    last === null || runState(last, now) !== 'failed'
+      ? []
+      : [{ why: `${table.name}: ${runText(last, now)}`, since: last.endedAt ?? last.until }],
+  )
+  const latest = failed.toSorted((a, b) => a.since - b.since).at(-1)
+  return latest === undefined ? [] : [{ kind: 'schedule-failed', count: failed.length, ...latest }]
 }
 
 type Closed = Extract<AttentionItem, { readonly kind: 'dead-destination' | 'suspended-destination' }>

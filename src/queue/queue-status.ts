@@ -11,9 +11,10 @@ import type { QueueReader } from '../store/queue-reader.ts'
 import { balanceOf, type Balance } from '../store/queue-balance.ts'
 import type { QueueCount, QueueTally, TrashCount } from '../store/queue-tally.ts'
 import { sumOfTraffic, type Traffic } from '../store/traffic.ts'
-import { HOUR, type QueueTime } from '../system/clock.ts'
+import { HOUR, type Clock, type QueueTime } from '../system/clock.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
 import type { Rates } from '../telemetry/meter.ts'
+import { scheduleStates, type Schedules, type ScheduleState } from './schedule-state.ts'
 
 /** The part of the status that only a running daemon has. */
 export interface LiveStatus {
@@ -54,6 +55,8 @@ export interface QueueStatus {
   readonly subscriptions: readonly SubscriptionView[]
   /** Access tokens for next hops, by table and user; empty when no daemon runs. */
   readonly tokens: readonly TokenState[]
+  /** Work at times of the calendar, by table. */
+  readonly schedules: readonly ScheduleState[]
   readonly balance: Balance
 }
 
@@ -82,37 +85,51 @@ export interface StoredStatus {
   readonly closedLoads: ReadonlyMap<DestinationName, number>
   /** Subscriptions to events. */
   readonly subscriptions: readonly SubscriptionView[]
+  readonly schedules: readonly ScheduleState[]
+}
+
+export interface StatusSources {
+  readonly reader: QueueReader
+  readonly clock: Pick<Clock, 'now' | 'wall'>
+  readonly schedules: Schedules
 }
 
 /** Reads the stored part. Destinations that `counted` has are not counted again. */
 export async function readStored(
-  reader: QueueReader,
-  now: QueueTime,
+  { reader, clock, schedules }: StatusSources,
   counted: ReadonlyMap<DestinationName, number>,
 ): Promise<StoredStatus> {
+  const now = clock.now()
   const { minutes } = await reader.traffic(now - HOUR)
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const closed = [...records.values()].filter(isClosed).map(({ name }) => name)
   const loads = await Promise.all(
     closed.map(async (name) => [name, counted.get(name) ?? (await reader.destinationLoad(name)).waiting] as const),
   )
-  return { lastHour: sumOfTraffic(minutes), records, closedLoads: new Map(loads), subscriptions: await reader.allSubscriptions() }
+  return {
+    lastHour: sumOfTraffic(minutes),
+    records,
+    closedLoads: new Map(loads),
+    subscriptions: await reader.allSubscriptions(),
+    schedules: await scheduleStates(reader, schedules, clock),
+  }
 }
 
 const waitingIn = ({ waiting }: QueueTally): ReadonlyMap<DestinationName, number> =>
   new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
 
-/** The status as of `now`; `live` is null when no daemon runs. */
-export async function readStatus(reader: QueueReader, live: LiveStatus | null, now: QueueTime): Promise<QueueStatus> {
-  const tally = live?.tally ?? (await tallyFrom(reader, now))
-  return statusOf({ tally, live, stored: await readStored(reader, now, waitingIn(tally)), now })
+/** The status of now; `live` is null when no daemon runs. */
+export async function readStatus(sources: StatusSources, live: LiveStatus | null): Promise<QueueStatus> {
+  const now = sources.clock.now()
+  const tally = live?.tally ?? (await tallyFrom(sources.reader, now))
+  return statusOf({ tally, live, stored: await readStored(sources, waitingIn(tally)), now })
 }
 
 /** The status of facts that were read before. */
 export function statusOf({
   tally,
   live,
-  stored: { lastHour, records, closedLoads, subscriptions },
+  stored: { lastHour, records, closedLoads, subscriptions, schedules },
   now,
 }: {
   readonly tally: QueueTally
@@ -143,6 +160,7 @@ export function statusOf({
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
     subscriptions,
     tokens: live?.tokens?.toSorted(byTable) ?? [],
+    schedules,
     balance: balanceOf(tally),
   }
 }

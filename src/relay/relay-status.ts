@@ -4,6 +4,7 @@ import type { DestinationName } from '../mail/message.ts'
 import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../queue/attention.ts'
 import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
+import { scheduleStates, type Schedules } from '../queue/schedule-state.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
@@ -25,6 +26,7 @@ interface RelayStatusDeps {
   readonly events: Events
   readonly destinations: LiveDestinations
   readonly tokens: Pick<AccessTokens, 'states'>
+  readonly schedules: () => Schedules
 }
 
 export class RelayStatus {
@@ -68,18 +70,21 @@ export class RelayStatus {
   }
 
   /** Conditions that need an operator's attention, at the destinations of this node. */
-  async attention(reader: Pick<QueueReader, 'expiring'>): Promise<readonly AttentionItem[]> {
+  async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<readonly AttentionItem[]> {
     const { clock, store, destinations, tokens } = this.#deps
     const now = clock.now()
-    const [tally, expiring, due] = await Promise.all([
+    const [tally, expiring, due, schedules] = await Promise.all([
       this.#tally(),
       reader.expiring(now + EXPIRING_WITHIN, EXPIRING_COUNTED),
       store.messagesWithNoticesDue(0, NOTICES_COUNTED),
+      scheduleStates(reader, this.#deps.schedules(), clock),
     ])
     return attentionOf({
       storeUnavailable: this.#troubles.storeUnavailable,
       destinations: destinations.all(),
       tokens: tokens.states(),
+      schedules,
+      now,
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
       noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },

@@ -31,6 +31,7 @@ import type { SchedulerPorts } from '../queue/scheduler/scheduler-state.ts'
 import type { SmtpAgent } from '../delivery/smtp/smtp-agent.ts'
 import { Matching } from '../patterns/matching.ts'
 import { noticeEntry } from './notice-entry.ts'
+import { queueOperatorMail, type OperatorMail } from './operator-mail.ts'
 import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -94,6 +95,7 @@ export class Relay {
   readonly #entry: NoticeEntry
   readonly #submissions: SubmissionReturner
   #rules: Rules
+  #settings: RelaySettings
   #agent: SmtpAgent
   #acceptor: Acceptor
   #smtpd: Smtpd | null = null
@@ -101,6 +103,7 @@ export class Relay {
   constructor(deps: RelayDeps) {
     const { clock, random, net, store, events, secrets, providers, membership = SOLE_MEMBERSHIP } = deps
     this.#deps = deps
+    this.#settings = deps
     this.#membership = membership
     this.#providers = providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
@@ -144,7 +147,14 @@ export class Relay {
       signing: () => this.#rules.signing,
     })
     this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry: this.#entry, settings: () => this.#rules.notices })
-    this.status = new RelayStatus({ store, clock, events, destinations: this.scheduler.destinations, tokens: this.accessTokens })
+    this.status = new RelayStatus({
+      store,
+      clock,
+      events,
+      destinations: this.scheduler.destinations,
+      tokens: this.accessTokens,
+      schedules: () => this.config.schedule,
+    })
     this.#attach()
   }
 
@@ -248,6 +258,11 @@ export class Relay {
     })
   }
 
+  /** Settings as of the last reload. */
+  get settings(): RelaySettings {
+    return this.#settings
+  }
+
   /** Configuration as of the last reload. */
   get config(): Config {
     return this.#rules.config
@@ -325,6 +340,7 @@ export class Relay {
       throw error
     }
     this.#rules = rules
+    this.#settings = settings
     this.#agent = agent
     this.#acceptor = acceptor
     this.accessTokens.configure(settings.secrets?.oauth ?? new Map())
@@ -340,6 +356,11 @@ export class Relay {
   ): { readonly destination: DestinationName; readonly expiresAt: QueueTime } {
     const { destination } = this.#rules.router.route(address, message.sender)
     return { destination, expiresAt: expiryOf(message, lifetimeOf(message.sender, this.#rules.policies.for(destination).settings)) }
+  }
+
+  /** Queues a mail to the operators. Rejects as queueOperatorMail does. */
+  mailOperators(mail: OperatorMail): Promise<void> {
+    return queueOperatorMail(mail, { intake: this.intake, entry: this.#entry, clock: this.#deps.clock, config: this.config })
   }
 
   /** Starts deliveries. Mail accepted earlier waits in the queue until then. */

@@ -10,12 +10,21 @@ import type { WallView } from '../system/wall-view.ts'
 import { statusDestinationJson, statusDestinationShape } from './destination-json.ts'
 import { count, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
 import { loginTokenJson, loginTokenMembers } from './oauth-json.ts'
+import { scheduleJson, scheduleMembers } from './schedule-json.ts'
 import { subscriptionJson, subscriptionShape } from './subscription-json.ts'
 
 const traffic = z.object(Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, z.number()])) as Record<TrafficKind, z.ZodNumber>)
 
 const attentionShape = z.object({
-  kind: z.enum(['store-unavailable', 'oauth-failed', 'corrupt-messages', 'expiring-recipients', 'notices-due', 'warnings']),
+  kind: z.enum([
+    'store-unavailable',
+    'oauth-failed',
+    'schedule-failed',
+    'corrupt-messages',
+    'expiring-recipients',
+    'notices-due',
+    'warnings',
+  ]),
   count: count.nullable(),
   at_least: z.boolean().describe('true when the count stopped at its limit'),
   within: z.number().nullable().describe('seconds'),
@@ -75,6 +84,7 @@ const listMembers = {
   oauth: z
     .array(z.object({ oauth: z.string().describe('name of the table `[oauth.NAME]`'), ...loginTokenMembers }))
     .describe('access tokens for next hops that are in use; empty for a token of some destinations'),
+  schedules: z.array(z.object(scheduleMembers)).describe('work at times of the calendar; empty for a token of some destinations'),
   balance: z.object(Object.fromEntries(BALANCE_TERMS.map((term) => [term, z.number()])) as Record<keyof Balance, z.ZodNumber>),
 }
 
@@ -86,7 +96,7 @@ export type NowJson = Json<typeof nowShape>
 export type StatusJson = Omit<NowJson, 'name' | keyof typeof nowMembers>
 
 export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
-  const { at, running, queues, trash, oldestArrival, lastHour, closed, largest, subscriptions, tokens, balance } = status
+  const { at, running, queues, trash, oldestArrival, lastHour, closed, largest, subscriptions, tokens, schedules, balance } = status
   return {
     time: wall.seconds(at),
     running: running !== null,
@@ -106,6 +116,7 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
     largest_destinations: largest.map((one) => statusDestinationJson(one, wall)),
     subscriptions: subscriptions.map((one) => subscriptionJson(one, wall)),
     oauth: tokens.map((one) => ({ oauth: one.name, ...loginTokenJson(one) })),
+    schedules: schedules.map((one) => scheduleJson(one, at, wall)),
     balance: { ...balance },
   }
 }
@@ -127,6 +138,7 @@ function conditionJson(item: AttentionItem, wall: WallView): AttentionJson | nul
     case 'store-unavailable':
       return { ...EMPTY, kind: item.kind, text: item.why, since: wall.seconds(item.since) }
     case 'oauth-failed':
+    case 'schedule-failed':
       return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.seconds(item.since) }
     case 'corrupt-messages':
       return { ...EMPTY, kind: item.kind, count: item.messages }

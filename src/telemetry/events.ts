@@ -1,9 +1,10 @@
 /** Events of the relay, as plain values. The log, the metrics and the test kit use them. */
 import type { EventKind, UnloggedKind } from '../events/event-kind.ts'
-import { ARRIVALS, DEPARTURES, DESTINATIONS, NOTICES, OPERATIONS, STORE, TOKENS } from '../events/published-kinds.ts'
+import { ARRIVALS, DEPARTURES, DESTINATIONS, NOTICES, OPERATIONS, SCHEDULES, STORE, TOKENS } from '../events/published-kinds.ts'
 import type { WallTime } from '../system/clock.ts'
 import { CONNECTION_KINDS, DELIVERY_KINDS, UNLOGGED_KINDS } from './kinds/delivery-kinds.ts'
 import { DAEMON_KINDS, NODE_KINDS } from './kinds/node-kinds.ts'
+import { SCHEDULE_KINDS } from './kinds/schedule-kinds.ts'
 import { SMTPD_KINDS } from './kinds/smtpd-kinds.ts'
 
 /** All kinds of events, in the order of docs/monitoring.md. The type of an event, its record and its lines are those of its kind. */
@@ -17,6 +18,8 @@ export const KINDS = {
   ...CONNECTION_KINDS,
   ...TOKENS,
   ...DESTINATIONS,
+  ...SCHEDULES,
+  ...SCHEDULE_KINDS,
   ...NODE_KINDS,
   ...STORE,
   ...DAEMON_KINDS,

@@ -13,6 +13,10 @@ import type { Duration, MachineClock } from '../system/clock.ts'
 import { seededRandom } from '../system/random.ts'
 import type { Replay, SubscriptionSettings } from '../store/outbox/subscription.ts'
 import { EventSender } from '../subscriptions/event-sender.ts'
+import { openSchedules } from '../schedules/open-schedules.ts'
+import type { ScheduleRunner } from '../schedules/schedule-runner.ts'
+import { scheduledBackup } from '../schedules/scheduled-backup.ts'
+import { openStoreReadOnly } from '../store/sqlite/open-store.ts'
 import type { SendEvents } from '../subscriptions/target.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import type { Events, Listen } from '../telemetry/events.ts'
@@ -33,6 +37,10 @@ export interface RestartableRelayDeps {
   readonly freeSpace: () => number
   /** Sends the events of subscriptions to their targets. */
   readonly sendEvents: SendEvents
+  /** Runs work that takes real time, while the clock stands. Resolves with its result. */
+  readonly outside: <T>(work: () => Promise<T>) => Promise<T>
+  /** Folder of the queue; null for a queue without files. */
+  readonly directory: string | null
   /** Called at each kill and each new start. */
   readonly did: (what: 'restarted' | 'killed' | 'started again') => void
 }
@@ -46,6 +54,7 @@ export class RestartableRelay {
   #life: Incarnation
   #relay: Relay
   #sender: EventSender | null = null
+  #schedules: ScheduleRunner | null = null
   /** True from the first webhook on. Before, the sender of events does not run. */
   #sendsEvents = false
 
@@ -75,6 +84,8 @@ export class RestartableRelay {
     await this.#subscribe()
     await this.#relay.listen()
     await this.#relay.start()
+    this.#schedules = this.#openSchedules()
+    this.#schedules.start()
     if (this.#sendsEvents) this.#sender = this.#startSender()
   }
 
@@ -82,6 +93,8 @@ export class RestartableRelay {
   async stop(): Promise<void> {
     await this.#sender?.stop()
     this.#sender = null
+    await this.#schedules?.stop()
+    this.#schedules = null
     await this.#relay.stop(0)
     await this.#saveClock()
   }
@@ -101,6 +114,7 @@ export class RestartableRelay {
     const left = this.#queue.reopen()
     this.#deps.did('killed')
     this.#sender = null
+    this.#schedules = null
     this.#life.die()
     this.#deps.clock.after(downFor, () => void this.#startAgain(left))
   }
@@ -125,6 +139,44 @@ export class RestartableRelay {
       policies: () => relay.policies,
       retention: () => relay.config,
       scheduler: relay.schedulerControl,
+    })
+  }
+
+  /** Plans the runs of schedules anew, after a step of the clock. */
+  planSchedules(): void {
+    this.#schedules?.plan()
+  }
+
+  #openSchedules(): ScheduleRunner {
+    const { net, seed, outside, directory } = this.#deps
+    const { store, clock, events } = this.#life
+    const random = seededRandom(seed)
+    return openSchedules({
+      relay: this.#relay,
+      store,
+      clock,
+      random,
+      net,
+      events,
+      reader: this.#life.readingBy(this.#queue.reader),
+      operations: () => this.operations(),
+      node: 'world',
+      isShared: false,
+      backup: (run, action) => {
+        if (directory === null) throw new Error('the queue of this world has no file: create the world with store: { directory }')
+        const machine = { now: () => clock.wall.now() }
+        const copyTo = async (path: string): Promise<number> => {
+          const queue = openStoreReadOnly(directory)
+          try {
+            return await queue.copyTo(path)
+          } finally {
+            await queue.close()
+          }
+        }
+        const deps = { directory, clock: machine, random, runs: store.records.scheduleRuns, copyTo }
+        return outside(() => scheduledBackup(run, action, deps))
+      },
+      pause: async () => undefined,
     })
   }
 

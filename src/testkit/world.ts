@@ -185,6 +185,8 @@ export class World implements AsyncDisposable {
       events,
       freeSpace: () => this.#freeSpace,
       sendEvents: (one) => this.#sendEvents(one),
+      outside: (work) => this.#outsideWork(work),
+      directory: typeof options.store === 'object' ? options.store.directory : null,
       did: (what) => this.#did(what),
     })
   }
@@ -274,6 +276,7 @@ export class World implements AsyncDisposable {
     const by = toSignedDuration(time)
     this.#did(`set the clock by ${inSeconds(by)} s`, { by: inSeconds(by) })
     this.clock.step(by)
+    this.#lives.planSchedules()
     if (this.isUp) void this.#lives.operations().clockStepped()
   }
 
@@ -380,6 +383,15 @@ export class World implements AsyncDisposable {
     const count = await this.#driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
     if (count === null) throw new TypeError(`there is no webhook ${name}`)
     return count
+  }
+
+  /** Does work of the relay that takes real time. Its failure is one of the relay, not of the test. */
+  async #outsideWork<T>(work: () => Promise<T>): Promise<T> {
+    const settled = await this.#outside.run(() => Promise.allSettled([work()]))
+    if (settled === 'failed') throw new Error('the work failed')
+    const [result] = settled.value
+    if (result.status === 'rejected') throw result.reason
+    return result.value
   }
 
   /** Sends events to the webhooks of the test. The webhooks of the configuration have no server in a world. */

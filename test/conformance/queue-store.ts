@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
+import { scheduleRuns } from './schedule-runs.ts'
 import { refreshTokens, refreshTokensAcrossRestarts } from './shared-grants.ts'
 import { tlsReporting } from './tls-reports.ts'
 import { comingIn } from './enqueue.ts'
@@ -65,6 +66,7 @@ export function describeQueueStore(
     describe('audit log', () => auditing(subject))
     describe('reports about TLS', () => tlsReporting(subject))
     describe('refresh tokens', () => refreshTokens(subject))
+    describe('runs of schedules', () => scheduleRuns(subject))
     describe('traffic', () => traffic(subject))
     describe('searches', () => searches(subject))
     describe('reader', () => looking(subject))

@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { readStatus } from '../../src/queue/queue-status.ts'
+import { WallView } from '../../src/system/wall-view.ts'
 import { NO_TRAFFIC, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
 import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
@@ -35,7 +36,10 @@ export function traffic(subject: () => Subject): void {
     const { store, reader } = subject()
     const id = await queue(store, { leased: true })
     await settleOne(store, id, delivered(first(id), T0))
-    const { balance, lastHour } = await readStatus(reader, null, T0 + MIN)
+    const { balance, lastHour } = await readStatus(
+      { reader, clock: { now: () => T0 + MIN, wall: new WallView(() => T0 + MIN) }, schedules: new Map() },
+      null,
+    )
     expect(balance).toMatchObject({ accepted: 1, delivered: 1 })
     expect(lastHour).toEqual({ ...NO_TRAFFIC, accepted: 1, delivered: 1 })
   })

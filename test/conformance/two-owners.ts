@@ -12,6 +12,7 @@ import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { Fenced, type DestinationRecord, type QueueStore } from '../../src/store/queue-store.ts'
 import { operate } from '../support/operate.ts'
 import { SETTINGS } from './outbox.ts'
+import { run } from './schedule-runs.ts'
 import { grant } from './shared-grants.ts'
 import {
   bounced,
@@ -58,6 +59,17 @@ export function twoOwners(subject: () => Subject): void {
     expect(await b.nodes.takeShards(1)).toEqual([FAR])
     return { a, b, stateOf: (id: MessageId) => statesIn(a, id) }
   }
+
+  test('one of two nodes makes a run of a schedule, and both see it', async () => {
+    const { a, b } = await both()
+    const began = await Promise.all([a, b].map(({ store }) => store.records.scheduleRuns.begin(run(T0))))
+    expect(began.filter((one) => one)).toHaveLength(1)
+    // The next one, while it goes on.
+    expect(await b.store.records.scheduleRuns.begin(run(T0 + MIN))).toBe(false)
+    await a.store.records.scheduleRuns.end({ name: 'nightly', planned: T0, endedAt: T0 + 1, outcome: 'done', text: 'flushed' })
+    expect(await b.reader.records.scheduleRuns.last()).toMatchObject([{ name: 'nightly', planned: T0, text: 'flushed' }])
+    expect(await b.store.records.scheduleRuns.begin(run(T0 + MIN))).toBe(true)
+  })
 
   test('a node joins without shards, and nodes see each other', async () => {
     const [a, b] = [nodeA(), await join()]

@@ -28,6 +28,7 @@ const ranges = (of: string, count: number, { each, minutes }: { readonly each: n
 export const SUBJECTS = {
   'admin-api': whole(6),
   bench: whole(6),
+  calendar: whole(9),
   checks: whole(3),
   'claimed-mail': whole(11),
   'clock-steps': whole(4),

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { configFrom } from '../../src/config/load.ts'
+import type { ScheduleTable } from '../../src/config/values/schedule-table.ts'
+import { NOT_ENDED, type ScheduleRun } from '../../src/store/records/schedule-run.ts'
 import { attentionOf, type AttentionFacts } from '../../src/queue/attention.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
 
@@ -19,10 +22,26 @@ const open: LiveDestination = {
   siteStatus: null,
 }
 
+const NIGHTLY = configFrom({ schedule: { nightly: { at: '0 2 * * *', do: 'flush', destinations: '*' } } }, 'h').config.schedule.get(
+  'nightly',
+) as ScheduleTable
+
+const RUN: ScheduleRun = {
+  name: 'nightly',
+  planned: T0 - 9,
+  orderedBy: null,
+  node: 'a',
+  beganAt: T0 - 9,
+  until: T0 + 9,
+  ...NOT_ENDED,
+}
+
 const CALM: AttentionFacts = {
   storeUnavailable: null,
   destinations: [open],
   tokens: [{ name: 'm365', user: '', left: 3_600_000, problem: null, failedSince: null }],
+  schedules: [],
+  now: T0,
   tally: { queues: [], waiting: [] },
   expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
   noticesDue: { count: 0, isAtLeast: false },
@@ -47,6 +66,13 @@ test('each condition is one entry, the store first', () => {
       // A renewal failed, and the token is still used.
       { name: 'own', user: '', left: 300_000, problem: 'no answer within 30 s: wait', failedSince: null },
     ],
+    schedules: [
+      { table: NIGHTLY, next: null, last: { ...RUN, endedAt: T0 - 2, outcome: 'failed', text: 'no space left' } },
+      { table: NIGHTLY, next: null, last: { ...RUN, endedAt: T0 - 1, outcome: 'done' } },
+      // Its node is gone.
+      { table: NIGHTLY, next: null, last: { ...RUN, until: T0 - 3 } },
+    ],
+    now: T0,
     tally: {
       queues: [{ queue: 'corrupt', messages: 2, recipients: 2, oldestArrival: T0 }],
       waiting: [{ destination: 'shut.example', recipients: 9 }],
@@ -58,6 +84,7 @@ test('each condition is one entry, the store first', () => {
   expect(items).toEqual([
     { kind: 'store-unavailable', why: 'the disk is full', since: T0 },
     { kind: 'oauth-failed', count: 2, why: 'google: no answer within 30 s: wait', since: T0 },
+    { kind: 'schedule-failed', count: 2, why: 'nightly: no space left', since: T0 - 2 },
     { kind: 'suspended-destination', destination: 'shut.example', waiting: 9, ...suspension },
     { kind: 'dead-destination', destination: 'dead.example', waiting: 3, until: T0 + 1 },
     { kind: 'corrupt-messages', messages: 2 },

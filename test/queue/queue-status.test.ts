@@ -3,6 +3,8 @@ import { readStatus, type LiveStatus } from '../../src/queue/queue-status.ts'
 import { balanceOf } from '../../src/store/queue-balance.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { completeTally } from '../../src/store/queue-tally.ts'
+import type { QueueReader } from '../../src/store/queue-reader.ts'
+import { WallView } from '../../src/system/wall-view.ts'
 import { NO_TRAFFIC } from '../../src/store/traffic.ts'
 import { bounced, deferred, delivered, first, MIN, queue, settleOne, T0 } from '../conformance/mail.ts'
 import { operate } from '../support/operate.ts'
@@ -27,9 +29,12 @@ async function smallQueue() {
   return { store, reader }
 }
 
+const statusAt = (reader: QueueReader, live: LiveStatus | null, now: number) =>
+  readStatus({ reader, clock: { now: () => now, wall: new WallView(() => now) }, schedules: new Map() }, live)
+
 test('without a daemon, the status is that of the store', async () => {
   const { reader } = await smallQueue()
-  expect(await readStatus(reader, null, T0 + 2 * MIN)).toMatchObject({
+  expect(await statusAt(reader, null, T0 + 2 * MIN)).toMatchObject({
     running: null,
     trash: { messages: 1, recipients: 1 },
     oldestArrival: T0,
@@ -37,14 +42,14 @@ test('without a daemon, the status is that of the store', async () => {
     closed: [{ destination: 'far.example', waiting: 1 }],
     balance: { accepted: 6, delivered: 1, returned: 1, deleted: 1, waiting: 3, difference: 0 },
   })
-  expect((await readStatus(reader, null, T0 + 90 * MIN)).lastHour).toEqual(NO_TRAFFIC)
+  expect((await statusAt(reader, null, T0 + 90 * MIN)).lastHour).toEqual(NO_TRAFFIC)
 })
 
 test('with a daemon, it has the same figures, and rates', async () => {
   const { store, reader } = await smallQueue()
   const rates = { last10s: { ...NO_TRAFFIC, accepted: 2 }, last5min: NO_TRAFFIC }
   const live: LiveStatus = { version: '1', tally: await completeTally(() => store.tally(20)), rates, destinations: [], recent: [] }
-  const [running, stopped] = [await readStatus(reader, live, T0 + MIN), await readStatus(reader, null, T0 + MIN)]
+  const [running, stopped] = [await statusAt(reader, live, T0 + MIN), await statusAt(reader, null, T0 + MIN)]
   expect(running).toEqual({ ...stopped, running: { version: '1', rates } })
 })
 

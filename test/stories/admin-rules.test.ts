@@ -38,7 +38,10 @@ let message: string
 let operation: string
 
 beforeAll(async () => {
-  daemon = await PageDaemon.start({ events: { app: { types: ['message.accepted'] } } })
+  daemon = await PageDaemon.start({
+    events: { app: { types: ['message.accepted'] } },
+    schedule: { app: { at: '0 0 1 1 *', do: 'flush', destinations: '*' } },
+  })
   port = Number(new URL(daemon.url).port)
   await daemon.send([{ from: 'news@shop.example', to: 'ann@far.example' }])
   admin = await daemon.cookie('admin')
@@ -72,7 +75,7 @@ async function ask(parts: RequestParts): Promise<RawResponse> {
 const targetOf = ({ path }: Route): string =>
   path.replace(/:\w+/g, (_, at: number) => {
     if (path.slice(0, at).endsWith('/messages/')) return message
-    if (/\/(?:events|subscriptions)\/$/.test(path.slice(0, at))) return 'app'
+    if (/\/(?:events|schedules|subscriptions)\/$/.test(path.slice(0, at))) return 'app'
     return path.slice(0, at).endsWith('/operations/') ? operation : encodeURIComponent(`smtp:${DEAD_HOST}`)
   })
 

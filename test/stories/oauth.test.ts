@@ -68,7 +68,7 @@ class Site {
   }
 
   async status() {
-    return readStatus(this.world.reader, await this.world.relay.status.all(), this.world.clock.now())
+    return readStatus({ reader: this.world.reader, clock: this.world.clock, schedules: new Map() }, await this.world.relay.status.all())
   }
 
   async screen(): Promise<string> {

@@ -1,4 +1,5 @@
 /** A queue in virtual time with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
+import { defaultConfig, type LoadedConfig } from '../../src/config/load.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
@@ -6,6 +7,7 @@ import { SubscriptionChanges } from '../../src/subscriptions/subscription-change
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
+import { ScheduleRunner } from '../../src/schedules/schedule-runner.ts'
 import type { Behaviour } from './modelled-remote.ts'
 import { QueueWorld } from './queue-world.ts'
 
@@ -19,7 +21,7 @@ export class ApiWorld {
   /** Called after each round of an operation. */
   afterRound: (messages: number) => Promise<void> = async () => undefined
 
-  private constructor(queue: QueueWorld) {
+  private constructor(queue: QueueWorld, loaded: LoadedConfig) {
     this.queue = queue
     const { relay, store, reader } = queue
     const clock = new QueueClock(queue.clock)
@@ -39,18 +41,30 @@ export class ApiWorld {
     })
     const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: () => recorder.refresh(store.outbox) })
     const accessEntries = new AccessEntries({ store, reader, clock })
+    const schedules = new ScheduleRunner({
+      store,
+      clock,
+      events,
+      recorder,
+      node: 'api',
+      isShared: false,
+      tables: () => loaded.config.schedule,
+      work: async ({ table }) => ({ outcome: table.name === 'broken' ? 'failed' : 'done', text: table.action.do, changed: 1 }),
+      pause: async () => undefined,
+    })
     this.api = new ApiServer({
       clock,
-      parts: () => ({ relay, store, reader, operations, subscriptions, sender: null, outbox, accessEntries, node: null }),
+      loaded,
+      parts: () => ({ relay, store, reader, operations, subscriptions, sender: null, schedules, outbox, accessEntries, node: null }),
     })
   }
 
-  static async open(store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> {
+  static async open(store: 'memory' | 'sqlite' = 'sqlite', loaded = defaultConfig()): Promise<ApiWorld> {
     const queue = await QueueWorld.create({
       store,
       remote: ({ destination }) => (destination === 'ok.example' ? { kind: 'accepts' } : BUSY),
     })
-    const world = new ApiWorld(queue)
+    const world = new ApiWorld(queue, loaded)
     await world.api.start()
     return world
   }

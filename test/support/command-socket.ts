@@ -51,6 +51,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
   const found = (name: string) => scheduler.snapshot().find((one) => one.destination === name)
   const view: QueueView = {
     ...shared,
+    runSchedule: absent('run of a schedule'),
     loaded: () => loaded,
     live: {
       glance: absent('glance'),

@@ -24,7 +24,7 @@ export const connectTo = async (url: DatabaseUrl, application = 'deferd test', p
   new Connection(await openSession({ url, durability: 'primary', application, pipeline }))
 
 const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
-  event, marked_batch, subscription, parked, kept_request, access_token, access_entry, sts_policy, provider, provider_member, tls_result, tls_report, oauth_token, ask, traffic, moving, origin, kept_ids, records_taken, mover,
+  event, marked_batch, subscription, parked, kept_request, access_token, access_entry, sts_policy, provider, provider_member, schedule_run, tls_result, tls_report, oauth_token, ask, traffic, moving, origin, kept_ids, records_taken, mover,
   moved_to`
 
 /** Time limit of the creation of a cluster, in ms, on a machine that runs other tests too. */

@@ -280,6 +280,22 @@ describe('lines in Postfix’s format', () => {
       { kind: 'oauth-failed', oauth: 'google', user: 'ann@us.example', result: 'refused', text: 'invalid_grant: log in', isFirst: true },
       'smtp[42]: warning: oauth=google, user=ann@us.example: no access token: invalid_grant: log in',
     ],
+    [
+      { kind: 'schedule-done', schedule: 'morning', action: 'flush', planned: 0, text: '2 messages flushed', took: 20 },
+      'master[42]: schedule morning (flush): 2 messages flushed',
+    ],
+    [
+      { kind: 'schedule-skipped', schedule: 'morning', action: 'flush', planned: 0, why: 'an earlier run goes on' },
+      'master[42]: warning: schedule morning (flush) was skipped: an earlier run goes on',
+    ],
+    [
+      { kind: 'schedule-failed', schedule: 'nightly', action: 'backup', planned: 0, text: 'no space' },
+      'master[42]: error: schedule nightly (backup) failed: no space',
+    ],
+    [
+      { kind: 'schedule-failed', schedule: 'gone', action: null, planned: 0, text: 'its node ended before the run did' },
+      'master[42]: error: schedule gone failed: its node ended before the run did',
+    ],
     [{ kind: 'store-recovered' }, 'master[42]: store available again'],
     [{ kind: 'note', level: 'warning', text: 'look out' }, 'master[42]: warning: look out'],
     [{ kind: 'note', level: 'info', text: 'all is well' }, 'master[42]: all is well'],

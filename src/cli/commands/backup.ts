@@ -1,100 +1,20 @@
 /** `deferd backup` copies one consistent state of the queue to a file, also while the daemon runs; `deferd restore` puts it back. */
-import { lstat, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import { errorMessage } from '../../system/caught-error.ts'
-import { DAY, type Duration, type WallTime, type MachineClock } from '../../system/clock.ts'
-import type { Random } from '../../system/random.ts'
-import { isDamage, isDiskFull } from '../../store/errors.ts'
-import { QUEUE_FILES } from '../../store/queue-folder.ts'
-import type { ReadOnlyStore } from '../../store/sqlite/open-store.ts'
+import { byteSize, maskControls } from '../../presentation/text.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { assertInFolder } from '../queue-client/queue-access.ts'
-import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
-import { byteSize, maskControls } from '../../presentation/text.ts'
-
-async function synced(path: string): Promise<void> {
-  const file = await open(path, 'r')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-/** A running backup writes to its partial file all the time, so that a killed one has left a file of this age. */
-const ABANDONED_AGE: Duration = DAY
-
-interface Source {
-  readonly directory: string
-  readonly clock: MachineClock
-  readonly random: Random
-}
-
-/** Reason why a backup cannot have this name; null when it can. A file of the queue would be lost, and so would a device. */
-async function nameProblem(file: string, directory: string): Promise<string | null> {
-  const folder = await realpath(dirname(file))
-  if (QUEUE_FILES.has(basename(file)) && folder === (await realpath(directory))) return 'it is a file of the queue'
-  const there = await stat(file).catch(() => null)
-  return there === null || there.isFile() ? null : 'it is not a file'
-}
-
-/** Removes the partial files that killed backups of this name have left. A file that cannot be removed stays. */
-async function removeLeft(file: string, before: WallTime): Promise<void> {
-  const folder = dirname(file)
-  for (const name of await readdir(folder)) {
-    if (!name.startsWith(`${basename(file)}.partial-`)) continue
-    const path = join(folder, name)
-    const status = await lstat(path).catch(() => null)
-    if (status !== null && status.mtimeMs < before) await rm(path, { force: true }).catch(() => undefined)
-  }
-}
-
-/**
- * Creates the file that becomes the backup when it is complete. A backup contains mail, so only its owner may read it. Its name is random:
- * two backups may run at once, and a link cannot be put in its place. Throws CommandError (73).
- */
-async function createPartial(file: string, { directory, clock, random }: Source): Promise<string> {
-  const partial = `${file}.partial-${random.stream('backup')().toString(36).slice(2, 10)}`
-  try {
-    const problem = await nameProblem(file, directory)
-    if (problem !== null) throw new Error(problem)
-    await removeLeft(file, clock.now() - ABANDONED_AGE)
-    await (await open(partial, 'wx', 0o600)).close()
-    return partial
-  } catch (cause) {
-    const why = `cannot create the backup ${file}: ${errorMessage(cause)}; name a file in a folder that you can write`
-    throw new CommandError(EX.cannotCreate, why, { cause })
-  }
-}
-
-/** Writes the backup. Resolves with its size in bytes. Throws CommandError (73, 74), and the error of SQLite for a damaged queue. */
-async function copied(queue: ReadOnlyStore, file: string, source: Source): Promise<number> {
-  const partial = await createPartial(file, source)
-  try {
-    const size = await queue.copyTo(partial)
-    await synced(partial)
-    await rename(partial, file)
-    await synced(dirname(file))
-    return size
-  } catch (cause) {
-    await rm(partial, { force: true })
-    if (isDamage(cause)) throw cause
-    const remedy = isDiskFull(cause)
-      ? 'free some space on its disk, or name a file on another one'
-      : 'check its disk, and that of the queue'
-    throw new CommandError(EX.ioError, `cannot write the backup ${file}: ${errorMessage(cause)}; ${remedy}`, { cause })
-  }
-}
 
 async function backup(shell: Shell, file: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   assertInFolder(config, 'back it up with pg_dump, or with the base backups of the server')
   const { openStoreReadOnly } = await import('../../store/sqlite/open-store.ts')
-  const queue = openStoreReadOnly(config.queue_directory)
+  const { writeBackup } = await import('../../store/sqlite/file/backup.ts')
+  const { queue_directory: directory } = config
+  const queue = openStoreReadOnly(directory)
   try {
-    const size = await copied(queue, file, { directory: config.queue_directory, clock: shell.clock, random: shell.random })
+    const { clock, random } = shell
+    const size = await writeBackup({ file, directory, now: clock.now(), random, copyTo: (path) => queue.copyTo(path) })
     await shell.stdout.write(`${byteSize(size)} copied to ${maskControls(file)}\n`)
   } finally {
     await queue.close()

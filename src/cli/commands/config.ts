@@ -37,6 +37,7 @@ function* tables({
   writtenDkim,
   writtenEvents,
   writtenOauth,
+  writtenSchedules,
 }: LoadedConfig): Generator<string> {
   if (writtenTransports !== '') yield `transport_maps = ${writtenTransports}`
   if (config.transport_maps.size > 0) {
@@ -48,6 +49,7 @@ function* tables({
   yield* headed('dkim', writtenDkim)
   yield* headed('events', writtenEvents)
   yield* headed('oauth', writtenOauth)
+  yield* headed('schedule', writtenSchedules)
 }
 
 function* headed(kind: string, written: ReadonlyMap<string, ReadonlyMap<string, string>>): Generator<string> {

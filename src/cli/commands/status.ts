@@ -63,7 +63,7 @@ async function current(shell: Shell, config: Config, source: QueueSource, needsD
   const live = await shell.liveStatus(config)
   if (live === null && needsDaemon)
     throw new CommandError(EX.unavailable, `no daemon runs for ${config.queue_directory}; deferd status reads the queue without one`)
-  const status = await readStatus(source.reader, live, source.clock.now())
+  const status = await readStatus({ reader: source.reader, clock: source.clock, schedules: config.schedule }, live)
   return { name: config.myhostname, status: statusJson(status, source.clock.wall), nodes: await nodesOf(shell, config) }
 }
 

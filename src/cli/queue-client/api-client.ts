@@ -7,12 +7,13 @@ import type { AuditId } from '../../store/audit-log.ts'
 import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
 import type { AccessSubject } from '../../store/records/access-entry.ts'
 import type { DirectBody } from '../../queries/operation-request-shape.ts'
+import type { RunEndJson } from '../../api/schedule-routes.ts'
 import type { OperationLine } from '../../api/operation-lines.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
-import { SECOND, type Duration } from '../../system/clock.ts'
+import { HOUR, SECOND, type Duration } from '../../system/clock.ts'
 import { formatDuration } from '../../system/duration.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type {
@@ -34,6 +35,9 @@ const STATUS_LIMIT: Duration = 30 * SECOND
 const OPERATION_LIMIT: Duration = 60 * SECOND
 /** Time without data after which a token request is abandoned: the daemon waits for another node for 90 s, then asks. */
 const RENEWAL_LIMIT: Duration = 240 * SECOND
+
+/** Time after which a run of a schedule is no longer awaited; it goes on. A large queue takes long to copy. */
+const RUN_LIMIT: Duration = 12 * HOUR
 
 /** All members, so that a forgotten one does not compile. */
 type OperationBody = Required<Omit<DirectBody, 'all' | 'reason' | 'accept_growth'>>
@@ -160,6 +164,14 @@ export class ApiClient implements QueueClient {
   async renewGrant({ table }: OauthClient): Promise<TokenFailure | null> {
     const path = `/oauth/${segment(table.name)}/renew`
     return ((await this.#api.json({ method: 'POST', path, limit: RENEWAL_LIMIT })) as { readonly failure: TokenFailure | null }).failure
+  }
+
+  async runSchedule(name: string, who: string): Promise<RunEndJson> {
+    const end = await this.#unless({ unknown: null }, async () => {
+      return (await this.#api.json({ method: 'POST', path: `/schedules/${segment(name)}/run`, who, limit: RUN_LIMIT })) as RunEndJson
+    })
+    if (end === null) throw new CommandError(EX.data, `there is no table [schedule.${name}]; deferd schedule list shows all tables`)
+    return end
   }
 
   /** Null while the daemon has no queue open. */

@@ -19,6 +19,7 @@ import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts
 import type { Clock, QueueTime } from '../../system/clock.ts'
 import { systemRandom } from '../../system/system-random.ts'
 import { Events } from '../../telemetry/events.ts'
+import { CommandError, EX } from '../shell/exit.ts'
 import type { GivenSelection, QueueClient } from '../shell/queue-client.ts'
 
 interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
@@ -80,6 +81,9 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     renewGrant: async (client) => {
       const { renewGrant } = await import('./grant-renewal.ts')
       return renewGrant(client, { grants: store.records.grants, clock, config })
+    },
+    runSchedule: async () => {
+      throw new CommandError(EX.unavailable, 'no daemon runs here, which makes the runs of schedules: start it with deferd start')
     },
     destinations: () => Promise.resolve(null),
     close,

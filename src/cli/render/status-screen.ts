@@ -1,6 +1,7 @@
 /** The status of a queue as one screen. */
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
+import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusJson } from '../../resources/status-json.ts'
 import type { SubscriptionJson } from '../../resources/subscription-json.ts'
 import { TRAFFIC_KINDS, type Traffic } from '../../store/traffic.ts'
@@ -146,6 +147,29 @@ function tokenTable({ oauth: tokens }: StatusJson, display: Display): readonly s
   return ['', painted('ACCESS TOKENS', 'heading', display), ...lines, ...more]
 }
 
+/** A schedule on one line: its next run, and the end of its last one. */
+function scheduleLines({ schedule, do: work, next_time: next, last_run: last }: ScheduleJson, at: WallTime, { width }: Display) {
+  const name = cutMiddle(maskControls(schedule), NAME_WIDTH - 2).padEnd(NAME_WIDTH)
+  const due = (next === null ? 'never' : relative(instantOf(next), at)).padEnd(COUNT_WIDTH)
+  const ended = last === null ? 'no run yet' : `${last.result} ${relative(instantOf(last.end_time ?? last.begin_time), at)}`
+  const indent = NAME_WIDTH + COUNT_WIDTH + 2
+  const text = `${work}; ${ended}${last === null || last.text === '' ? '' : `: ${last.text}`}`
+  const [first = '', ...rest] = wrapped(maskControls(text), width - indent)
+  return [`${name}${due}  ${first}`, ...rest.map((line) => `${' '.repeat(indent)}${line}`)]
+}
+
+function scheduleTable({ schedules, time }: StatusJson, display: Display): readonly string[] {
+  if (schedules.length === 0) return []
+  const title = `${'SCHEDULES'.padEnd(NAME_WIDTH)}${'next run'.padEnd(COUNT_WIDTH)}`
+  const lines = schedules.slice(0, MOST_DESTINATIONS).flatMap((one) => {
+    const shown = scheduleLines(one, instantOf(time), display)
+    return one.last_run?.result === 'failed' ? shown.map((line) => painted(line, roleOfDestination.dead, display)) : shown
+  })
+  const more =
+    schedules.length > MOST_DESTINATIONS ? [`and ${grouped(schedules.length - MOST_DESTINATIONS)} more: deferd schedule list`] : []
+  return ['', painted(title.trimEnd(), 'heading', display), ...lines, ...more]
+}
+
 /** The screen, of at most the width of the display. */
 export function statusScreen(
   status: StatusJson,
@@ -167,6 +191,7 @@ export function statusScreen(
     ...destinationTable(closed.length === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS', open, at, display),
     ...subscriptionTable(status, display),
     ...tokenTable(status, display),
+    ...scheduleTable(status, display),
     ...balanceLines(status, width),
   ]
   return `${lines.join('\n')}\n`

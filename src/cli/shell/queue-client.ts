@@ -3,6 +3,7 @@ import type { NewToken } from '../../admin/token-changes.ts'
 import type { AccessRequestedEntry } from '../../access/access-entries.ts'
 import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
 import type { OauthClient } from '../../oauth/oauth-client.ts'
+import type { RunEndJson } from '../../api/schedule-routes.ts'
 import type { TokenFailure } from '../../oauth/token-answer.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
@@ -60,5 +61,7 @@ export interface QueueClient {
   replayEvents(request: ReplayRequest): Promise<number>
   /** Requests an access token with the refresh token that the queue keeps, and stores the answer. Returns the failure; null for success. */
   renewGrant(client: OauthClient): Promise<TokenFailure | null>
+  /** Makes a run of a schedule. Rejects with the exit code 65 for an unknown one and while a run goes on, 69 without a daemon. */
+  runSchedule(name: string, who: string): Promise<RunEndJson>
   close(): Promise<void>
 }

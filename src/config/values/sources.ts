@@ -36,6 +36,9 @@ export interface RawSettings {
   readonly oauth: Map<string, Map<string, RawValue>>
   /** Positions of the headings of `oauth`. */
   readonly whereOfOauth: Map<string, string>
+  readonly schedules: Map<string, Map<string, RawValue>>
+  /** Positions of the headings of `schedules`. */
+  readonly whereOfSchedule: Map<string, string>
   /** Client secrets of the environment, by variable. */
   readonly oauthSecrets: Map<string, string>
   /** Files that hold the values of variables. */
@@ -67,7 +70,7 @@ export interface ConfigSources {
   readonly defaultFiles?: DefaultFiles | undefined
 }
 
-const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events', 'oauth'])
+const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events', 'oauth', 'schedule'])
 
 function readIfThere(path: string): string | undefined {
   try {
@@ -160,7 +163,8 @@ export function addTables(
     else if (name === 'transport_maps') {
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
-      const target = { dkim: raw.dkim, events: raw.events, provider: raw.providers, oauth: raw.oauth }[name] ?? raw.destinations
+      const target =
+        { dkim: raw.dkim, events: raw.events, provider: raw.providers, oauth: raw.oauth, schedule: raw.schedules }[name] ?? raw.destinations
       for (const [heading, table] of Object.entries(value)) {
         if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [${name}."${heading}"]` })
         else {
@@ -168,6 +172,7 @@ export function addTables(
           target.set(heading, new Map(settings))
           if (name === 'destination') raw.whereOfDestination.set(heading, where(name, heading))
           if (name === 'oauth') raw.whereOfOauth.set(heading, where(name, heading))
+          if (name === 'schedule') raw.whereOfSchedule.set(heading, where(name, heading))
           if (name === 'provider') raw.whereOfRule.set(heading, (n, key) => where(name, heading, 'rule', String(n), key))
         }
       }

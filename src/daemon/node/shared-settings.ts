@@ -30,7 +30,7 @@ export function sharedSettings(loaded: LoadedConfig): string {
 const hashOf = (value: string): string => createHash('sha256').update(value).digest('hex').slice(0, 8)
 
 function* shared(loaded: LoadedConfig): Generator<readonly [name: string, value: string]> {
-  const { config, written, writtenTables, writtenProviders, writtenEvents, writtenOauth } = loaded
+  const { config, written, writtenTables, writtenProviders, writtenEvents, writtenOauth, writtenSchedules } = loaded
   const defaults = defaultConfig().written
   for (const name of SHARED) {
     const value = written.get(name) ?? ''
@@ -42,6 +42,7 @@ function* shared(loaded: LoadedConfig): Generator<readonly [name: string, value:
   // Two URLs may differ in their paths, which are not written.
   yield* members('events', writtenEvents, (table, value, name) => (name === 'to' ? (config.events.get(table)?.to ?? '') : value))
   yield* members('oauth', writtenOauth, (_, value, name) => (OF_MACHINE.test(name) ? null : value))
+  yield* members('schedule', writtenSchedules, (_, value) => value)
 }
 
 /** The members of tables with the value that `valueOf` has for each; without those for which it is null. */

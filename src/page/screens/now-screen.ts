@@ -1,5 +1,6 @@
 /** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
 import type { NowJson } from '../../resources/status-json.ts'
+import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { buttonLink, section, type Screen } from '../markup/frame.ts'
@@ -9,7 +10,7 @@ import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { count, due, messages, plural } from '../markup/times.ts'
+import { count, distance, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -40,6 +41,8 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
         html`${plural(figure, 'login')} at next hops without an access token: ${one.text}`,
         linkTo(view, 'messages', { queue: 'deferred' }),
       ]
+    case 'schedule-failed':
+      return [html`${plural(figure, 'schedule')} failed, the last: ${one.text}`, null]
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':
@@ -167,6 +170,32 @@ function whereItWaits(view: View, now: NowJson): Html {
   )
 }
 
+const scheduleColumns = (view: View): readonly Column<ScheduleJson>[] => [
+  { heading: 'Schedule', isTitle: true, cell: (one) => one.schedule },
+  { heading: 'Does', cell: (one) => one.do },
+  { heading: 'Next run', cell: ({ next_time: next }) => (next === null ? 'never' : due(view, next)) },
+  {
+    heading: 'Last run',
+    cell: ({ last_run: last }) => (last === null ? 'none yet' : html`${last.result}, ${distance(view, last.begin_time)}`),
+  },
+  { heading: 'Result', cell: ({ last_run: last }) => last?.text ?? null },
+]
+
+/** Work at times of the calendar. */
+const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
+  schedules.length === 0
+    ? null
+    : section(
+        'Planned runs',
+        table({
+          caption: 'Schedules with their next and last runs',
+          columns: scheduleColumns(view),
+          rows: schedules,
+          empty: 'No schedule is configured.',
+          kind: 'schedules',
+        }),
+      )
+
 /** The conditions that need attention, in order. `conditionsOf` of the browser makes the same text. */
 export function conditionsOf({
   closed_destinations: closed,
@@ -208,6 +237,6 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
     main: html`${top} ${changedConditions(view, now)} ${attentionList(view, now)}
-    ${queued === 0 ? emptyQueue(view, now) : html`${whereItWaits(view, now)} ${howOld(view, now)}`}`,
+    ${queued === 0 ? emptyQueue(view, now) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${plannedRuns(view, now)}`,
   }
 }

@@ -7,6 +7,7 @@ import { ACCESS_TOKENS } from './access-token.ts'
 import { GRANTS } from './kept-grant.ts'
 import { PROVIDER_MEMBERS, PROVIDERS } from './provider-state.ts'
 import type { MethodsOf, ReadsOf, RecordCall } from './record-table.ts'
+import { SCHEDULE_RUNS } from './schedule-run.ts'
 import { STS_POLICIES } from './sts-policy.ts'
 import { TLS_REPORTS, TLS_RESULTS } from './tls-report.ts'
 
@@ -19,6 +20,7 @@ const RECORDS = {
   grants: GRANTS,
   providers: PROVIDERS,
   providerMembers: PROVIDER_MEMBERS,
+  scheduleRuns: SCHEDULE_RUNS,
 }
 
 type Name = keyof typeof RECORDS

@@ -122,6 +122,25 @@ function ofKeys(set: MetricSet): Listen {
   })
 }
 
+const RUN_RESULTS = ['done', 'failed', 'skipped'] as const
+
+function ofSchedules(set: MetricSet): Listen {
+  const runs = set.counter(
+    'schedule_runs_total',
+    'Runs of the [schedule.NAME] tables, by table and result (done, failed; skipped: an earlier run went on, or its time had passed).',
+    ['schedule', 'result'],
+  )
+  // The first run of a table begins the series of all results.
+  const countRun = (schedule: string, result: (typeof RUN_RESULTS)[number]): void => {
+    for (const one of RUN_RESULTS) runs.inc({ schedule, result: one }, one === result ? 1 : 0)
+  }
+  return onEvents({
+    'schedule-done': ({ schedule }) => countRun(schedule, 'done'),
+    'schedule-failed': ({ schedule }) => countRun(schedule, 'failed'),
+    'schedule-skipped': ({ schedule }) => countRun(schedule, 'skipped'),
+  })
+}
+
 function ofTheQueue(set: MetricSet): Listen {
   const expired = set.counter('expired_recipients_total', 'Expired recipients, by whether an operator forced it.', ['forced'])
   const removed = set.counter('removed_messages_total', 'Messages that left the queue.')
@@ -168,7 +187,7 @@ function ofNodes(set: MetricSet): Listen {
 
 /** Creates the counters. The result counts an event. */
 export function openCounters(set: MetricSet): Listen {
-  const listeners = [ofClients, ofAttempts, ofKeys, ofTheQueue, ofNodes].map((open) => open(set))
+  const listeners = [ofClients, ofAttempts, ofKeys, ofSchedules, ofTheQueue, ofNodes].map((open) => open(set))
   return (event, at) => {
     for (const listener of listeners) listener(event, at)
   }

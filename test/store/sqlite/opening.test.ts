@@ -46,7 +46,7 @@ describe('a queue of another version', () => {
     const id = await queue(store)
     await store.close()
     const db = new Database(queueFile(directory))
-    for (const table of ['moving', 'origin', 'records_taken', 'moved_to', 'oauth_token']) db.exec(`drop table ${table}`)
+    for (const table of ['moving', 'origin', 'records_taken', 'moved_to', 'oauth_token', 'schedule_run']) db.exec(`drop table ${table}`)
     for (const index of ['message_scheduled', 'message_envid']) db.exec(`drop index ${index}`)
     for (const column of ['not_before', 'scheduled', 'hold_request', 'expires']) db.exec(`alter table message drop column ${column}`)
     const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')
