@@ -5,7 +5,7 @@ import type { DkimKeyName, DkimTable } from '../config/values/dkim-tables.ts'
 import type { Config } from '../config/options.ts'
 import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { isMountedSecret } from '../system/mounted-secret.ts'
+import { isMountedSecret } from '../config/values/mounted-secret.ts'
 import { recordText } from './key-record.ts'
 import type { Algorithm } from './signature-field.ts'
 

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { SMTPServer } from 'smtp-server'
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
+import { cipherOf } from '../system/tls-cipher.ts'
 import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { SmtpClient } from '../queue/intake/received-header.ts'
 import type { ContentReader } from './data-stream.ts'
@@ -103,7 +104,7 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
   /** Protocol and cipher of the TLS session; undefined without TLS. */
   protected get encryption(): SmtpClient['tls'] {
     const socket = this.#socket
-    return socket instanceof TLSSocket ? { version: socket.getProtocol() ?? 'TLS', cipher: socket.getCipher().name } : undefined
+    return socket instanceof TLSSocket ? { version: socket.getProtocol() ?? 'TLS', cipher: cipherOf(socket) ?? 'unknown' } : undefined
   }
 
   /** Adds a reply to the output, which `flush` writes. `keywords` become further lines of the reply. */
@@ -135,6 +136,8 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
     this.#upgrading = true
     this.#adapter = new SmtpConnectionAdapter(this.#server, this.#socket, { id: this.#id, address: this.#address, handler: this })
     this.#adapter.startTls((socket) => {
+      // A client that closes the connection right after its handshake leaves a socket without a session.
+      if (socket.destroyed || cipherOf(socket) === undefined) return this.destroy()
       this.#socket = socket
       this.#upgrading = false
       this.#read()

@@ -4,15 +4,19 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectTcp } from 'node:net'
+import { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Config } from '../../src/config/options.ts'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
+import { realClock } from '../support/real-clock.ts'
+import { SystemNet } from '../../src/system/system-net.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { hashPassword } from '../../src/access/users.ts'
 import { postfixLines } from '../../src/telemetry/log-records.ts'
 import { AUTHORITY, CERTIFICATE, KEY } from '../support/certificates.ts'
-import { openSmtpd, OUTSIDER, RawClient, type SmtpdHarness } from '../support/smtpd-harness.ts'
+import { openSmtpd, OUTSIDER, startSmtpdOn, RawClient, type SmtpdHarness } from '../support/smtpd-harness.ts'
 import { segmentations } from '../support/segments.ts'
 
 let folder = ''
@@ -88,6 +92,34 @@ describe('STARTTLS', () => {
     expect(world.intake.taken[0]?.text).toMatch(
       /^Received: from y \(unknown \[203\.0\.113\.9\]\)\r\n\t\(using TLSv1\.3 with cipher TLS_\w+\)\r\n\tby relay\.example \(Deferd\) with ESMTPS id /,
     )
+  })
+
+  test('a client may close its connection with the end of the handshake', async () => {
+    const { smtpd, events } = await startSmtpdOn(new SystemNet(), realClock, { ...settings, smtpd_listen: ['127.0.0.1:0'] })
+    const socket = connectTcp(smtpd.listeners[0]?.port ?? 0, '127.0.0.1')
+    for (const line of ['EHLO x', 'STARTTLS', '']) {
+      await once(socket, 'data')
+      if (line !== '') socket.write(`${line}\r\n`)
+    }
+    // The end of the handshake and close_notify arrive in one packet, as from openssl s_client with an empty input.
+    const packets: Buffer[] = []
+    const wire = new Duplex({
+      read: () => undefined,
+      write: (bytes: Buffer, _encoding, done) => {
+        if (packets.length > 0 || socket.bytesRead > greeted) packets.push(bytes)
+        else socket.write(bytes)
+        done()
+      },
+    })
+    const greeted = socket.bytesRead
+    socket.on('data', (bytes) => wire.push(bytes))
+    const secure = connectTls({ socket: wire, rejectUnauthorized: false, minVersion: 'TLSv1.3' })
+    await once(secure, 'secureConnect')
+    secure.end()
+    await once(secure, 'finish')
+    socket.end(Buffer.concat(packets))
+    await expect.poll(() => events.some(({ kind }) => kind === 'disconnected')).toBe(true)
+    await smtpd.close(0)
   })
 
   test.each([

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { WallTime } from '../../system/clock.ts'
+import { cipherOf } from '../../system/tls-cipher.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
 export interface TlsConnection {
@@ -36,7 +37,7 @@ export const isCertificateRefused = (socket: Socket): boolean =>
 
 /** Describes a socket after its handshake. */
 export function tlsConnection(socket: TLSSocket, terms: Pick<TlsTerms, 'level' | 'rehearsed' | 'trust'>, inspects = false): TlsConnection {
-  const cipher = socket.getCipher().name
+  const cipher = cipherOf(socket) ?? 'unknown'
   return {
     trust: trustOf(socket, terms),
     reused: socket.isSessionReused(),

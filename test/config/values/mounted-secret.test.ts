@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isMountedSecretIn } from '../../src/system/mounted-secret.ts'
+import { isMountedSecretIn } from '../../../src/config/values/mounted-secret.ts'
 
 /** Mounts of a container of Kubernetes with two secrets, and of a folder in memory that programs of the machine share. */
 const MOUNTS = String.raw`
