@@ -31,77 +31,79 @@ import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 /** End of the year 9999, the last one of ISO 8601 with four digits, in seconds since 1970. */
 const LATEST = 253_402_300_799
 
-export function destinationRoutes(view: QueueView, causes: Causes): readonly ApiRoute[] {
-  return [
-    apiRoute({
-      method: 'GET',
-      path: '/destinations',
-      role: 'viewer',
-      summary: 'Destinations',
-      about:
-        'Destinations with mail, with a recorded state, or in memory. With `Accept: application/x-ndjson`, all of them, or those of `name`, as the lines of `deferd destination list --json`.',
-      query: z.strictObject({
-        order: z.enum(['waiting', 'name']).default('waiting').describe('most waiting mail first, or by name'),
-        name: nameOrPattern.optional().describe('name; * matches any text'),
-        limit: pageLimit,
-        after: pageCursor,
-      }),
-      answers: {
-        200: [
-          { about: 'a page', shape: destinationPageShape },
-          { about: 'all destinations', type: NDJSON, shape: destinationShape },
-        ],
-      },
-      problems: [CURSOR_PROBLEM],
-      slots: 'searches',
-      handler: async (request) => {
-        if (wantsLines(request)) return lines(destinationLines(view, request.query, viewerOf(request)))
-        return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
-      },
+const listRoutes = (view: QueueView): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'GET',
+    path: '/destinations',
+    role: 'viewer',
+    summary: 'Destinations',
+    about:
+      'Destinations with mail, with a recorded state, or in memory. With `Accept: application/x-ndjson`, all of them, or those of `name`, as the lines of `deferd destination list --json`.',
+    query: z.strictObject({
+      order: z.enum(['waiting', 'name']).default('waiting').describe('most waiting mail first, or by name'),
+      name: nameOrPattern.optional().describe('name; * matches any text'),
+      limit: pageLimit,
+      after: pageCursor,
     }),
-    apiRoute({
-      method: 'GET',
-      path: '/destinations/:name',
-      role: 'viewer',
-      summary: 'One destination',
-      about: 'The members of `deferd destination show --json`, with the outcomes of the last attempts and the settings in effect.',
-      answers: { 200: { about: 'the destination', shape: destinationDetailsShape } },
-      problems: [UNKNOWN_DESTINATION],
-      handler: async ({ parameters, requester }) => json(await destinationDetails(view, parameters['name'] ?? '', requester.destinations)),
+    answers: {
+      200: [
+        { about: 'a page', shape: destinationPageShape },
+        { about: 'all destinations', type: NDJSON, shape: destinationShape },
+      ],
+    },
+    problems: [CURSOR_PROBLEM],
+    slots: 'searches',
+    handler: async (request) => {
+      if (wantsLines(request)) return lines(destinationLines(view, request.query, viewerOf(request)))
+      return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
+    },
+  }),
+  apiRoute({
+    method: 'GET',
+    path: '/destinations/:name',
+    role: 'viewer',
+    summary: 'One destination',
+    about: 'The members of `deferd destination show --json`, with the outcomes of the last attempts and the settings in effect.',
+    answers: { 200: { about: 'the destination', shape: destinationDetailsShape } },
+    problems: [UNKNOWN_DESTINATION],
+    handler: async ({ parameters, requester }) => json(await destinationDetails(view, parameters['name'] ?? '', requester.destinations)),
+  }),
+]
+
+const causeRoutes = (causes: Causes): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'GET',
+    path: '/causes',
+    role: 'viewer',
+    summary: 'Causes for which mail waits',
+    about:
+      'The members of `deferd queue causes --json`: causes summed over the destinations that the token may see. Mail on hold is counted apart. The result is kept for 30 s; `as_of` has the time at which the count began.',
+    query: z.strictObject({
+      by: z.enum(['cause', 'destination']).default('cause').describe('`destination`: the causes of each destination apart'),
     }),
-    apiRoute({
-      method: 'GET',
-      path: '/causes',
-      role: 'viewer',
-      summary: 'Causes for which mail waits',
-      about:
-        'The members of `deferd queue causes --json`: causes summed over the destinations that the token may see. Mail on hold is counted apart. The result is kept for 30 s; `as_of` has the time at which the count began.',
-      query: z.strictObject({
-        by: z.enum(['cause', 'destination']).default('cause').describe('`destination`: the causes of each destination apart'),
-      }),
-      answers: {
-        200: [
-          { about: 'the causes, those with the most recipients first', shape: summedCausesShape },
-          { about: 'with `by=destination`', shape: causesShape },
-        ],
-      },
-      slots: 'searches',
-      handler: async (request) =>
-        json(await (request.query.by === 'cause' ? causes.sums(viewerOf(request)) : causes.all(viewerOf(request)))),
-    }),
-    apiRoute({
-      method: 'GET',
-      path: '/destinations/:name/causes',
-      role: 'viewer',
-      summary: 'Causes for which mail of a destination waits',
-      about:
-        'The members of `deferd queue causes --destination NAME --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
-      answers: { 200: { about: 'the causes, those with the most recipients first', shape: causesShape } },
-      slots: 'searches',
-      handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
-    }),
-  ]
-}
+    answers: {
+      200: [
+        { about: 'the causes, those with the most recipients first', shape: summedCausesShape },
+        { about: 'with `by=destination`', shape: causesShape },
+      ],
+    },
+    slots: 'searches',
+    handler: async (request) => json(await (request.query.by === 'cause' ? causes.sums(viewerOf(request)) : causes.all(viewerOf(request)))),
+  }),
+  apiRoute({
+    method: 'GET',
+    path: '/destinations/:name/causes',
+    role: 'viewer',
+    summary: 'Causes for which mail of a destination waits',
+    about:
+      'The members of `deferd queue causes --destination NAME --json`. The result is kept for 30 s; `as_of` has the time at which the count began.',
+    answers: { 200: { about: 'the causes, those with the most recipients first', shape: causesShape } },
+    slots: 'searches',
+    handler: async (request) => json(await causes.of(request.parameters['name'] ?? '', viewerOf(request))),
+  }),
+]
+
+export const destinationRoutes = (view: QueueView, causes: Causes): readonly ApiRoute[] => [...listRoutes(view), ...causeRoutes(causes)]
 
 const suspensionShape = z.strictObject({
   reason: z.string().min(1).max(1_000).optional(),

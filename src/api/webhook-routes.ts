@@ -47,7 +47,7 @@ const refused = (error: unknown): never => {
 
 const named = z.object({ name: z.string() })
 
-export const webhookRoutes = (changes: () => WebhookChanges): readonly ApiRoute[] => [
+const targetRoutes = (changes: () => WebhookChanges): readonly ApiRoute[] => [
   apiRoute({
     method: 'POST',
     path: '/subscriptions',
@@ -77,6 +77,9 @@ export const webhookRoutes = (changes: () => WebhookChanges): readonly ApiRoute[
       return json({ name: removal.name })
     },
   }),
+]
+
+const secretRoutes = (changes: () => WebhookChanges): readonly ApiRoute[] => [
   apiRoute({
     method: 'POST',
     path: '/subscriptions/:name/test',
@@ -113,3 +116,5 @@ export const webhookRoutes = (changes: () => WebhookChanges): readonly ApiRoute[
     },
   }),
 ]
+
+export const webhookRoutes = (changes: () => WebhookChanges): readonly ApiRoute[] => [...targetRoutes(changes), ...secretRoutes(changes)]

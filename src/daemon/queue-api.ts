@@ -74,6 +74,43 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => 
   }
 }
 
+function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts, clock: Clock): RecordChanges {
+  return {
+    access,
+    reader,
+    clock,
+    removePolicy: async (removal) => {
+      const isRemoved = await removePolicy(removal, { store, clock })
+      relay.sts?.forget(removal.domain)
+      return isRemoved
+    },
+    oauth: async () => {
+      const { config } = relay
+      const live = await relay.status.glance()
+      const passwords = readPasswords(config) ?? ''
+      return {
+        tables: [...config.oauth.values()].map((table) =>
+          oauthJson(table, oauthPlaces(table.name, config, passwords), live.tokens ?? null),
+        ),
+      }
+    },
+    renewToken: (table) => relay.accessTokens.renew(table, ANY_USER),
+  }
+}
+
+function webhookChanges({ subscriptions, sender, reader }: ApiParts): WebhookChanges {
+  if (subscriptions === null || sender === null) throw new StoreUnavailable(NOT_OPEN)
+  return {
+    add: (request) => subscriptions.add(request),
+    remove: (removal) => subscriptions.remove(removal),
+    changeSecret: (request) => subscriptions.changeSecret(request),
+    test: async (name) => {
+      const found = (await reader.allSubscriptions()).find((one) => one.name === name)
+      return found === undefined ? undefined : sender.test(found)
+    },
+  }
+}
+
 export function queueApi(deps: QueueApiDeps): Api {
   let last: { readonly parts: ApiParts; readonly view: QueueView } | null = null
   const parts = (): ApiParts => {
@@ -108,46 +145,15 @@ export function queueApi(deps: QueueApiDeps): Api {
     onEvents: (listener) => open().onEvents(listener),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
-  const records = (): RecordChanges => {
-    const { relay, store, reader, accessEntries: access } = parts()
-    return {
-      access,
-      reader,
-      clock: deps.clock,
-      removePolicy: async (removal) => {
-        const isRemoved = await removePolicy(removal, { store, clock: deps.clock })
-        relay.sts?.forget(removal.domain)
-        return isRemoved
-      },
-      oauth: async () => {
-        const { config } = relay
-        const live = await relay.status.glance()
-        const passwords = readPasswords(config) ?? ''
-        return {
-          tables: [...config.oauth.values()].map((table) =>
-            oauthJson(table, oauthPlaces(table.name, config, passwords), live.tokens ?? null),
-          ),
-        }
-      },
-      renewToken: (table) => relay.accessTokens.renew(table, ANY_USER),
-    }
-  }
-  const webhooks = (): WebhookChanges => {
-    const { subscriptions, sender, reader } = parts()
-    if (subscriptions === null || sender === null) throw new StoreUnavailable(NOT_OPEN)
-    return {
-      add: (request) => subscriptions.add(request),
-      remove: (removal) => subscriptions.remove(removal),
-      changeSecret: (request) => subscriptions.changeSecret(request),
-      test: async (name) => {
-        const found = (await reader.allSubscriptions()).find((one) => one.name === name)
-        return found === undefined ? undefined : sender.test(found)
-      },
-    }
-  }
   const nodes = () => {
     const { node, relay } = parts()
     return node === null ? null : { nodes: node.peers.nodes, clock: deps.clock, lease: relay.config.node_lease }
   }
-  return new Api(view, { tokens, records, webhooks, nodes, random: systemRandom })
+  return new Api(view, {
+    tokens,
+    records: () => recordChanges(parts(), deps.clock),
+    webhooks: () => webhookChanges(parts()),
+    nodes,
+    random: systemRandom,
+  })
 }
