@@ -55,6 +55,7 @@ export const EVENT_EXAMPLES: { readonly [T in EventType]: EventData[T] } = {
   },
   'message.removed': MESSAGE,
   'message.quarantined': { ...MESSAGE, text: 'content is unreadable: chunk 3 is missing' },
+  'message.cancelled': { queue_id: MESSAGE.queue_id, by: 'token:app (127.0.0.1)', recipients: ['ann@example.net'] },
   'message.operated': { queue_id: MESSAGE.queue_id, operation: 'hold', by: 'page:alice (127.0.0.1)' },
   'recipient.delivered': ATTEMPT,
   'recipient.deferred': {

@@ -11,6 +11,7 @@ import { Now } from '../queries/now.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { messageRoutes } from './message-routes.ts'
+import { ownMessageRoutes } from './own-message-routes.ts'
 import { recordRoutes, type RecordChanges } from './record-routes.ts'
 import { settingsRoutes, statusRoutes } from './status-routes.ts'
 import { scheduleRoutes } from './schedule-routes.ts'
@@ -44,6 +45,7 @@ export class Api {
       ...clientRoutes(this.#deps),
       ...statusRoutes(view, this.now),
       ...messageRoutes(view),
+      ...ownMessageRoutes(view),
       ...destinationRoutes(view, this.causes),
       historyRoute(view),
       ...nodeRoutes({ nodes: this.#deps.nodes, wall: () => view.clock.wall }),

@@ -6,15 +6,14 @@ import { MOST_VALUES, parseJson } from '../http/json-text.ts'
 import { shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
-import { queueTimeOf, timeProblem } from '../mail/message-times.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
-import { formatDuration } from '../system/duration.ts'
 import type { Acceptance, SmtpClient } from '../queue/intake/acceptor.ts'
 import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/data-stream.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/audit-log.ts'
 import { apiRoute, type ApiRequest, type ApiRoute } from './api-route.ts'
 import type { QueueView } from '../queries/queue-view.ts'
+import { assertTimes, TIMES } from './submission-times.ts'
 import { assertSame, KEY_REUSED, keyOf, REPLAYED } from '../queries/idempotency.ts'
 import { maySee } from '../queries/message-query.ts'
 import { acceptedShape, type AcceptedJson } from '../resources/message-json.ts'
@@ -50,14 +49,6 @@ export const RECIPIENTS: ProblemKind = {
   status: 422,
   title: 'Invalid recipients',
   about: 'A recipient is not an address, and nothing was queued; `errors` lists them. With `partial`, the others get the message.',
-}
-
-export const TIMES: ProblemKind = {
-  slug: 'invalid-time',
-  status: 422,
-  title: 'Invalid time',
-  about:
-    'A time is in the past, `not_before` is later than `smtpd_future_release_limit` allows or than `expires`, or the message has the null sender. Nothing was changed; `errors` names the member.',
 }
 
 const RFC822 = 'message/rfc822'
@@ -130,30 +121,6 @@ const acceptedAnswer = (value: AcceptedJson, isReplayed: boolean): Answer => ({
 /** Reads the rest of a body, for its digest. */
 async function drained(content: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of content) continue
-}
-
-const invalidTime = (pointer: string, detail: string): Problem =>
-  new Problem(TIMES, `${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
-
-/** Throws Problem for times that cannot be granted. */
-export function assertTimes(
-  { sender, release, expires }: Pick<Envelope, 'sender' | 'release' | 'expires'>,
-  { clock, loaded }: Pick<QueueView, 'clock' | 'loaded'>,
-): void {
-  const moment = { now: clock.now(), wall: clock.wall }
-  const { smtpd_future_release_limit: limit } = loaded().config
-  if (release !== undefined) {
-    if (limit === 0) throw invalidTime('/not_before', 'messages are not held for later: smtpd_future_release_limit is 0')
-    if (sender === '') throw invalidTime('/not_before', 'mail from the null sender is not held')
-    const problem = timeProblem(release, moment, limit)
-    if (problem === 'past') throw invalidTime('/not_before', 'the time is in the past')
-    if (problem === 'too-far')
-      throw invalidTime('/not_before', `the time is more than ${formatDuration(limit)} in the future (smtpd_future_release_limit)`)
-  }
-  if (expires === undefined) return
-  const end = queueTimeOf(expires, moment)
-  if (end <= moment.now) throw invalidTime('/expires', 'the time is in the past')
-  if (release !== undefined && end <= queueTimeOf(release, moment)) throw invalidTime('/expires', 'the time is not after not_before')
 }
 
 class Submitting {

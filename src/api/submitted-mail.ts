@@ -15,13 +15,13 @@ const address = z.string().max(1_000)
 const addresses = z.union([address, z.array(address).max(10_000)])
 const notify = z.union([z.literal('never'), z.array(z.enum(['success', 'failure', 'delay'])).min(1)])
 const ret = z.enum(['full', 'hdrs'])
-const envid = z
+export const envid = z
   .string()
   .regex(/^[\u0021-\u007e]{1,100}$/, 'expected 1 to 100 printable characters of ASCII, without blanks')
   .describe('ENVID of RFC 3461, without blanks')
 
 const NAMED_TIME = 'seconds since 1970, RFC 3339, or a time from now such as 2h'
-const namedTime = z.union([z.string().max(50), z.number()]).transform((given, context) => {
+export const namedTime = z.union([z.string().max(50), z.number()]).transform((given, context) => {
   const time = parseNamedTime(given)
   if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })
   return time ?? z.NEVER

@@ -15,6 +15,7 @@ export interface EventData {
   readonly 'message.accepted': AcceptedMembers
   readonly 'message.removed': MessageMembers
   readonly 'message.quarantined': MessageMembers & { readonly text: string }
+  readonly 'message.cancelled': { readonly queue_id: string; readonly by: string; readonly recipients: readonly string[] }
   readonly 'message.operated': { readonly queue_id: string; readonly operation: string; readonly by: string }
   readonly 'recipient.delivered': RecipientMembers
   readonly 'recipient.deferred': RecipientMembers
@@ -153,6 +154,13 @@ export const OPERATIONS = {
     about: 'an operator changed a message',
     record: { queue_id: ({ queueId }) => queueId, ...same('operation', 'by') },
     lines: ({ queueId, operation }) => line('postsuper', `${queueId}: ${OPERATION_TEXTS[operation] ?? operation}`),
+  }),
+  /** Recipients were removed at the request of the submitter of the message. */
+  cancelled: published<{ readonly queueId: string; readonly by: string; readonly recipients: readonly string[] }>()('message.cancelled', {
+    level: 'info',
+    about: 'the submitter of a message cancelled it, for the recipients of which no attempt had begun',
+    record: { queue_id: ({ queueId }) => queueId, ...same('by', 'recipients') },
+    lines: ({ queueId, by, recipients }) => line('qmgr', `${queueId}: message cancelled by ${by}, nrcpt=${recipients.length}`),
   }),
 }
 

@@ -50,7 +50,7 @@ export interface RouteRequest<Body> {
 export type SlotKind = 'searches' | 'operations'
 
 export interface Route<Body = unknown> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /**
    * Pattern such as `/destinations/:name`. A segment that begins with a colon matches any non-empty segment. The first matching
    * route is used.
@@ -99,12 +99,14 @@ function decoded(segment: string): string | undefined {
 /** Methods of a route. HEAD is GET without a response body (RFC 9110 §9.3.2). */
 const methodsOf = ({ method }: Route): readonly string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
 
-/** Finds the route of a request. `path` does not include the query. */
+/** Finds the route of a request. `path` does not include the query. A path that a route has literally is none of those with a parameter. */
 export function matchRoute(routes: readonly Route[], method: string, path: string): RouteMatch {
-  const matches = routes.flatMap((candidate) => {
+  const all = routes.flatMap((candidate) => {
     const parameters = parametersOf(candidate.path, path)
     return parameters === null ? [] : [{ kind: 'found' as const, route: candidate, parameters }]
   })
+  const literal = all.filter((match) => match.route.path === path)
+  const matches = literal.length > 0 ? literal : all
   const found = matches.find((match) => methodsOf(match.route).includes(method))
   if (found !== undefined) return found
   if (matches.length === 0) return { kind: 'unknown-path' }

@@ -12,7 +12,10 @@ import { OperationJobs, type JobDeps } from './operation-jobs.ts'
 import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { followWallClock } from './wall-clock-step.ts'
-import { passedOver, selectedRounds } from './selected-messages.ts'
+import { cancelMessages, type Cancelled } from './cancellation.ts'
+import { rescheduled, type NewTimes } from './rescheduling.ts'
+import type { ListedMessage } from '../store/queue-reader.ts'
+import { passedOver, selectedRounds, type SelectedMessage } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
 export interface SuspensionRequest {
@@ -59,6 +62,21 @@ export class Operations {
   async resume(name: DestinationName, who: string): Promise<void> {
     await this.#deps.scheduler.resume(name, who)
     await this.#audit(who, 'resume', shellWord(name), 1)
+  }
+
+  /** Cancels messages at the request of their submitters; see cancelMessages. */
+  cancel(messages: readonly SelectedMessage[], by: string): Promise<readonly Cancelled[]> {
+    return cancelMessages(this.#deps, messages, by)
+  }
+
+  /** Gives a scheduled message other times. Resolves with false when it is not scheduled any more. */
+  async reschedule(listed: Pick<ListedMessage, 'message' | 'recipients'>, times: NewTimes): Promise<boolean> {
+    const { store, clock, policies, scheduler } = this.#deps
+    const operation = rescheduled(listed, times, { now: clock.now(), policies: policies() })
+    const [result] = (await store.operate([{ message: listed.message.id, operation }])) ?? []
+    if (result?.changed !== true) return false
+    scheduler.workAdded(result.woken, { revive: false, scheduled: times.notBefore })
+    return true
   }
 
   /** Computes the times of messages anew that clients have named as instants, after the wall clock was set. */

@@ -1,6 +1,7 @@
 /** Messages that have left the queue in JSON: one object per message, with the recipients that were selected. */
 import { z } from 'zod'
 import { shownSender } from '../mail/envelope.ts'
+import { isCancelled } from '../queue/cancellation.ts'
 import { queueIdOf, type Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -46,7 +47,7 @@ export const departedMessageJson = (
   recipients: recipients.map(({ address, destination, state, settledAt, attempts, last }) => ({
     address,
     destination,
-    outcome: state,
+    outcome: isCancelled({ state, last }) ? 'cancelled' : state,
     time: wall.seconds(settledAt ?? message.createdAt),
     attempts,
     last_status: last?.status ?? null,

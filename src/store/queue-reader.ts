@@ -149,6 +149,8 @@ export interface QueueReader extends AuditReader, OutboxReader {
    * unknown id.
    */
   named(queueIds: readonly string[]): Promise<readonly (FoundMessage | undefined)[]>
+  /** Messages in the queue or in the trash with an ENVID, which one of `submitters` has submitted (null for any), at most `limit`, by id. */
+  withEnvid(envid: string, submitters: readonly string[] | null, limit: number): Promise<readonly FoundMessage[]>
   /**
    * Considers up to `size` messages with ids above `after`, in any queue, and returns the highest of their ids; null when there
    * are none.

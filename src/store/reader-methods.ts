@@ -29,6 +29,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   list: true,
   find: true,
   named: true,
+  withEnvid: true,
   sliceEnd: true,
   lastId: true,
   survey: true,

@@ -20,6 +20,7 @@ import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
 import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import type { Consignment } from '../subscriptions/target.ts'
 import { seededRandom } from '../system/random.ts'
+import type { Cancelled } from '../queue/cancellation.ts'
 import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -323,6 +324,17 @@ export class World implements AsyncDisposable {
     this.#requireClock()
     requireKnownOptions('submit', options, SUBMIT_OPTIONS)
     return this.#driven(submitTo(this.#lives.relay, this.#lives.life.clock, options))
+  }
+
+  /** Cancels a message at the request of its submitter, as `DELETE /messages/ID` does, and returns its recipients by what became of them. */
+  async cancel(queueId: string): Promise<Pick<Cancelled, 'cancelled' | 'tooLate'>> {
+    this.#requireClock()
+    this.#did('cancel')
+    const details = await this.#lives.queue.reader.details(queueId)
+    if (details === undefined) throw new TypeError(`there is no message ${queueId}`)
+    const [outcome] = await this.#driven(this.#lives.operations().cancel([details.message], 'app'))
+    const { cancelled = [], tooLate = [] } = outcome ?? {}
+    return { cancelled, tooLate }
   }
 
   /** Opens a TCP port on 127.0.0.1 that is connected to the relay, for clients in other processes. Port 0 selects a free port. */

@@ -88,8 +88,8 @@ test('bodies of a wrong type or shape are refused', async () => {
   for (const route of world.api.api.routes.filter(({ body }) => body !== undefined)) {
     const path = pathOf(route)
     for (const [body, type, statuses] of BODIES) {
-      const reply = await world.api.ask('POST', path, { ...as, body, headers: { 'content-type': type } })
-      expectProblem(reply, `POST ${path} ${body.slice(0, 20)}`, statuses)
+      const reply = await world.api.ask(route.method, path, { ...as, body, headers: { 'content-type': type } })
+      expectProblem(reply, `${route.method} ${path} ${body.slice(0, 20)}`, statuses)
     }
   }
 })

@@ -29,6 +29,7 @@ export const SUBJECTS = {
   'admin-api': whole(6),
   bench: whole(6),
   calendar: whole(9),
+  cancellation: ranges('seeds, each of 50 races', 200, { each: 200, minutes: 2 }),
   checks: whole(3),
   'claimed-mail': whole(11),
   'clock-steps': whole(4),

@@ -27,6 +27,7 @@ const CLIENTS: Readonly<Record<string, Pick<Requester, 'role' | 'content' | 'des
   reader: { role: 'viewer', content: true, destinations: null },
   operator: { role: 'operator', content: false, destinations: null },
   sender: { role: 'sender', content: false, destinations: null },
+  other: { role: 'sender', content: false, destinations: null },
   admin: { role: 'admin', content: true, destinations: null },
   'limited-sender': { role: 'sender', content: false, destinations: '*.example.org' },
   limited: { role: 'operator', content: true, destinations: '*.example.org' },

@@ -9,7 +9,7 @@ import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
 import { ScheduleRunner } from '../../src/schedules/schedule-runner.ts'
 import type { Behaviour } from './modelled-remote.ts'
-import { QueueWorld } from './queue-world.ts'
+import { QueueWorld, type QueueWorldOptions } from './queue-world.ts'
 
 const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
 
@@ -59,9 +59,14 @@ export class ApiWorld {
     })
   }
 
-  static async open(store: 'memory' | 'sqlite' = 'sqlite', loaded = defaultConfig()): Promise<ApiWorld> {
+  static async open(
+    store: 'memory' | 'sqlite' = 'sqlite',
+    loaded = defaultConfig(),
+    config: QueueWorldOptions['config'] = {},
+  ): Promise<ApiWorld> {
     const queue = await QueueWorld.create({
       store,
+      config,
       remote: ({ destination }) => (destination === 'ok.example' ? { kind: 'accepts' } : BUSY),
     })
     const world = new ApiWorld(queue, loaded)

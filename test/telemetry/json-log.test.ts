@@ -51,6 +51,7 @@ const events: readonly QueueEvent[] = [
   { kind: 'notice-sent', message, notice: 'failure', to: 'sender', queued: { message, recipients: [] } },
   { kind: 'notice-dropped', message, why: 'x' },
   { kind: 'operated', queueId: 'x', operation: 'hold', by: 'root' },
+  { kind: 'cancelled', queueId: 'x', by: 'token:app', recipients: ['ann@far.example'] },
   { kind: 'tls-established', relay: 'x', trust: 'Trusted', reused: false, protocol: 'TLSv1.3', cipher: 'x', bits: 256 },
   { kind: 'tls-policy-failed', domain: 'x', policy: 'sts', enforced: true, relay: 'x', reason: 'x' },
   { kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 3_599_000 },

@@ -256,6 +256,10 @@ describe('lines in Postfix’s format', () => {
     [{ kind: 'operated', queueId: id, operation: 'release', by: 'root' }, `postsuper[42]: ${id}: released from hold`],
     [{ kind: 'operated', queueId: id, operation: 'delete', by: 'root' }, `postsuper[42]: ${id}: removed`],
     [
+      { kind: 'cancelled', queueId: id, by: 'token:app', recipients: ['a@b.example'] },
+      `qmgr[42]: ${id}: message cancelled by token:app, nrcpt=1`,
+    ],
+    [
       {
         kind: 'died',
         destination: 'far.example',

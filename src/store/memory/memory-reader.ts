@@ -105,6 +105,13 @@ export class MemoryReader implements ReaderEngine {
     })
   }
 
+  withEnvid(envid: string, submitters: readonly string[] | null, limit: number): FoundMessage[] {
+    return inOrder(this.#queue)
+      .filter(({ message }) => message.envid === envid && (submitters === null || submitters.includes(message.saslUsername ?? '')))
+      .slice(0, limit)
+      .map((held) => ({ id: held.message.id, createdAt: held.message.createdAt, queue: queueOf(held, this.#queue) }))
+  }
+
   sliceEnd(after: MessageId, size: number): MessageId | null {
     const next = inOrder(this.#queue).filter(({ message }) => message.id > after)
     return next.slice(0, size).at(-1)?.message.id ?? null
@@ -159,7 +166,12 @@ export class MemoryReader implements ReaderEngine {
     const slice = live.slice(0, size)
     const groups = new CauseGroups()
     for (const { message, placement, one, history } of slice) {
-      if (!isLive(one) || (placement !== 'queued' && placement !== 'hold') || (destination !== null && one.destination !== destination))
+      if (
+        !isLive(one) ||
+        message.scheduled === true ||
+        (placement !== 'queued' && placement !== 'hold') ||
+        (destination !== null && one.destination !== destination)
+      )
         continue
       const own = history.filter(({ recipient }) => recipient === one.id)
       const first = own[0] === undefined ? null : { at: own[0].at, status: () => own[0]?.status ?? null }

@@ -37,6 +37,7 @@ type MailMethod =
   | 'survey'
   | 'expiring'
   | 'named'
+  | 'withEnvid'
   | 'sliceEnd'
   | 'lastId'
   | 'details'
@@ -76,6 +77,7 @@ function mailReads(engine: ReadingEngine): MailReads {
     survey: (filter, page) => listing.survey(filter, page),
     expiring: (before, most) => expiring(spelling, before, most),
     named: (queueIds) => named(spelling, queueIds),
+    withEnvid: (envid, submitters, limit) => rowsOf<FoundMessage>(sql.withEnvid(envid, submitters, limit)),
     sliceEnd: (after, size) => idOf(sql.sliceOfMessages(after, size)),
     lastId: () => lastId(),
     details: (queueId) => together(details(engine, queueId)),

@@ -76,7 +76,7 @@ export const queuesOf = (ids: readonly MessageId[], spelling: Spelling): Query =
   )
 
 /**
- * Live recipients of mail that waits or is on hold, with their last status, the times of their first and last attempt, and the status of the
+ * Live recipients of mail that waits or is on hold, and is not scheduled, with their last status, the times of their first and last attempt, and the status of the
  * first.
  */
 const failures = (where: string, { ownMessage }: Spelling): string => `
@@ -84,7 +84,8 @@ const failures = (where: string, { ownMessage }: Spelling): string => `
     (select at from attempt where attempt.recipient = r.id order by number desc limit 1) as "lastAt",
     (select at from attempt where attempt.recipient = r.id order by number limit 1) as "firstAt",
     (select status from attempt where attempt.recipient = r.id order by number limit 1) as "firstStatus"
-  from recipient r ${ownMessage} where ${where} and r.settled_at is null and message.placement in ('queued', 'hold') order by r.id`
+  from recipient r ${ownMessage} where ${where} and r.settled_at is null and message.placement in ('queued', 'hold')
+    and message.scheduled is not true order by r.id`
 export const failuresBetween = ({ after, through }: IdRange, destination: DestinationName | null, spelling: Spelling): Query =>
   statement((add) => {
     const there = destination === null ? '' : ` and r.destination = ${add(destination)}`
@@ -92,6 +93,15 @@ export const failuresBetween = ({ after, through }: IdRange, destination: Destin
   })
 export const failuresOf = (recipients: readonly RecipientId[], spelling: Spelling): Query =>
   statement((add) => failures(spelling.among('r.id', recipients, add), spelling))
+
+/** Found by the index message_envid. */
+export const withEnvid = (envid: string, submitters: readonly string[] | null, limit: number): Query =>
+  statement((add) => {
+    const own = submitters === null ? '' : ` and sasl_username in (${submitters.map((name) => add(name)).join(', ')})`
+    return `
+      select message.id, created_at as "createdAt", ${QUEUE_NAME} as queue from message
+      where envid = ${add(envid)}${own} order by message.id limit ${add(limit)}`
+  })
 
 export const ages = ({ after, through }: IdRange, queues: readonly QueueName[], limit: number, { ownMessage }: Spelling): Query =>
   statement(

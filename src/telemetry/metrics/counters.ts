@@ -150,6 +150,7 @@ function ofTheQueue(set: MetricSet): Listen {
     'Notices (DSNs) sent, by kind (failure, delay, success) and addressee (sender, postmaster).',
     ['kind', 'to'],
   )
+  const cancelled = set.counter('cancelled_recipients_total', 'Recipients that the submitters of their messages cancelled.')
   const operations = set.counter('operations_total', 'Messages changed by operators, by operation.', ['operation'])
   const deaths = set.counter('destination_deaths_total', 'Times that a destination became dead.')
   const unavailable = set.counter('store_unavailable_total', 'Times that the store became unavailable because a commit failed.')
@@ -159,6 +160,7 @@ function ofTheQueue(set: MetricSet): Listen {
     quarantined: () => quarantined.inc(),
     'notice-sent': ({ notice, to }) => notices.inc({ kind: notice, to }),
     operated: ({ operation }) => operations.inc({ operation }),
+    cancelled: ({ recipients }) => cancelled.inc(recipients.length),
     died: () => deaths.inc(),
     'store-unavailable': () => unavailable.inc(),
   })

@@ -1,0 +1,89 @@
+import { afterEach, expect, test } from 'vitest'
+import { configFrom } from '../../src/config/load.ts'
+import type { Reply } from '../support/api-server.ts'
+import { ApiWorld } from '../support/api-world.ts'
+
+let world: ApiWorld | undefined
+afterEach(async () => {
+  await world?.close()
+  world = undefined
+})
+
+const HELD = { smtpd_future_release_limit: '7d' }
+const opened = async (): Promise<ApiWorld> => (world = await ApiWorld.open('sqlite', configFrom(HELD, 'deferd.example'), HELD))
+
+/** Members of a message in the way of `POST /messages`. */
+const mail = (more: object): object => ({ from: 'app@us.example', to: 'ann@a.example.org', subject: 'hi', text: 'hi', ...more })
+const submit = (one: ApiWorld, more: object, as = 'sender'): Promise<Reply> => one.api.post('/messages', mail(more), { as })
+const cancel = (one: ApiWorld, path: string, as = 'sender'): Promise<Reply> => one.api.ask('DELETE', path, { as })
+
+test('a scheduled message is cancelled by its token, once and for all', async () => {
+  const one = await opened()
+  const { queue_id: id } = (await submit(one, { not_before: '1h' })).json
+  expect((await one.api.get(`/messages/${id}`)).json).toMatchObject({
+    queue_name: 'deferred',
+    scheduled: true,
+    waits_for: 'schedule',
+    recipients: [{ state: 'scheduled' }],
+  })
+  expect((await one.api.get('/messages?queue=scheduled')).json.messages).toHaveLength(1)
+  expect(await cancel(one, `/messages/${id}`, 'other')).toMatchObject({ status: 404 })
+  const answer = { status: 200, json: { cancelled: [{ queue_id: id, recipient: 'ann@a.example.org' }], too_late: [] } }
+  expect(await cancel(one, `/messages/${id}`)).toMatchObject(answer)
+  expect(await cancel(one, `/messages/${id}`)).toMatchObject(answer)
+  expect((await one.api.get('/history')).json.messages).toMatchObject([
+    { recipients: [{ outcome: 'cancelled', reason: 'cancelled by token:sender' }] },
+  ])
+  await one.queue.advance(7_200_000)
+  expect(one.queue.tried('a.example.org')).toEqual([])
+})
+
+test('delivered mail is too late, and an unknown message is unknown', async () => {
+  const one = await opened()
+  const { queue_id: id } = (await submit(one, { to: 'ann@ok.example' })).json
+  await one.queue.rest()
+  expect(await cancel(one, `/messages/${id}`)).toMatchObject({ status: 409, json: { type: '/problems/too-late' } })
+  expect(await cancel(one, '/messages/4SVLCh0sf8z7Qhl')).toMatchObject({ status: 404 })
+})
+
+test('all mail of an envelope id is cancelled, but not that of others', async () => {
+  const one = await opened()
+  const ids = []
+  for (const to of ['ann@a.example.org', 'bob@a.example.org'])
+    ids.push((await submit(one, { to, envid: 'c-7', not_before: '1h' })).json.queue_id)
+  const other = (await submit(one, { envid: 'c-7', not_before: '1h' }, 'other')).json.queue_id
+  expect(await cancel(one, '/messages?envid=c-7')).toMatchObject({
+    status: 200,
+    json: { cancelled: ids.map((id) => ({ queue_id: id })), too_late: [] },
+  })
+  expect(await cancel(one, '/messages?envid=c-7')).toMatchObject({ status: 404 })
+  expect(await cancel(one, '/messages?envid=c-7', 'admin')).toMatchObject({ status: 200, json: { cancelled: [{ queue_id: other }] } })
+  expect(await cancel(one, '/messages')).toMatchObject({ status: 422 })
+})
+
+test('a scheduled message gets other times, until it is sent', async () => {
+  const one = await opened()
+  const { queue_id: id } = (await submit(one, { not_before: '1h', expires: '3h' })).json
+  const patch = (body: object, as = 'sender') => one.api.ask('PATCH', `/messages/${id}`, { as, body })
+  expect(await patch({ not_before: '2h' }, 'other')).toMatchObject({ status: 404 })
+  expect(await patch({ not_before: '8d' })).toMatchObject({ status: 422, json: { type: '/problems/invalid-time' } })
+  expect(await patch({ not_before: '4h' })).toMatchObject({ status: 422, json: { errors: [{ pointer: '/expires' }] } })
+  expect(await patch({ not_before: '2h', expires: null })).toMatchObject({ status: 200, json: { expires: null } })
+  await one.queue.advance(3_600_000)
+  expect(one.queue.tried('a.example.org')).toEqual([])
+  await one.queue.advance(3_600_000)
+  expect(one.queue.tried('a.example.org')).toEqual([7_200])
+  expect(await patch({ not_before: '2h' })).toMatchObject({ status: 409, json: { type: '/problems/too-late' } })
+})
+
+test.each([
+  [{ not_before: 'soon' }, 'invalid'],
+  [{ not_before: '8d' }, 'invalid-time'],
+  [{ not_before: 1_000_000_000 }, 'invalid-time'],
+  [{ expires: '2020-01-01T00:00:00Z' }, 'invalid-time'],
+  [{ not_before: '2h', expires: '1h' }, 'invalid-time'],
+  [{ envid: 'a b' }, 'invalid'],
+  [{ envid: 'a', envelope: { from: 'a@us.example', to: ['ann@a.example.org'] } }, 'invalid'],
+])('a message with %j is refused as %s', async (more, problem) => {
+  expect(await submit(await opened(), more)).toMatchObject({ status: 422, json: { type: `/problems/${problem}` } })
+})
