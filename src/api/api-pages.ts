@@ -48,13 +48,26 @@ interface Property {
   readonly description?: string
   readonly type?: string
   readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  /** Alternatives, such as a number and null. */
+  readonly anyOf?: readonly Property[]
+  readonly oneOf?: readonly Property[]
   readonly default?: unknown
 }
 
 /** Values that a parameter takes. */
-function valuesOf({ type, enum: values, default: initial }: Property): string {
-  const kind = values === undefined ? (type ?? 'text') : values.map((value) => `\`${String(value)}\``).join(', ')
+function valuesOf(property: Property): string {
+  const { default: initial } = property
+  const kind = kindOf(property)
   return initial === undefined ? kind : `${kind}; default \`${JSON.stringify(initial)}\``
+}
+
+/** The type, or the values; alternatives joined by `or`. */
+function kindOf({ type, enum: values, const: value, anyOf, oneOf = anyOf }: Property): string {
+  if (value !== undefined) return `\`${String(value)}\``
+  if (values !== undefined) return values.map((one) => `\`${String(one)}\``).join(', ')
+  if (oneOf !== undefined) return [...new Set(oneOf.map(kindOf))].join(' or ')
+  return type ?? 'any value'
 }
 
 type Properties = Readonly<Record<string, Property>>

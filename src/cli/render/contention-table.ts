@@ -30,7 +30,7 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
 const runsOf = (runs: readonly Run[], client: string): readonly Run[] => runs.filter((run) => run.client === client)
 
 /**
- * Means of each client over its runs. With several runs, the 5th and 95th percentiles of the makespan are added. `99 % BY` is the
+ * Means of each client over its runs. With several runs, the 5th and 95th percentiles of the makespan are in parentheses. `99 % BY` is the
  * 99th percentile of the latency in the first run.
  */
 export function contentionRows(
@@ -40,7 +40,7 @@ export function contentionRows(
   const rows = [...new Set(runs.map(({ client }) => client))].map((client) => {
     const results = runsOf(runs, client).map(({ result }) => result)
     const makespans = results.map(({ makespan }) => makespan / 1e6)
-    const band = results.length > 1 ? ` ${percentile(makespans, 0.05).toFixed(0)}–${percentile(makespans, 0.95).toFixed(0)}` : ''
+    const band = results.length > 1 ? ` (${percentile(makespans, 0.05).toFixed(0)}–${percentile(makespans, 0.95).toFixed(0)})` : ''
     const collapsed = results.some(({ completed }) => completed < requests)
     return [
       client,

@@ -21,13 +21,10 @@ export interface Series {
   readonly points: readonly (readonly [x: number, y: number])[]
 }
 
-export interface Plot {
+interface AnyPlot {
   readonly title: string
   /** Caption in one or two sentences. */
   readonly about: string
-  /** Bars are horizontal, one for each name of the vertical axis. */
-  readonly kind: 'line' | 'scatter' | 'bar'
-  readonly x: Axis
   readonly y: Axis
   /** Whether a value holds until the next point. */
   readonly stepped?: boolean
@@ -35,3 +32,7 @@ export interface Plot {
   /** Outages; none when absent. */
   readonly shaded?: readonly Area[]
 }
+
+/** A plot. Bars are horizontal, one for each name of the vertical axis, and begin at zero, which a logarithmic axis does not have. */
+export type Plot = AnyPlot &
+  ({ readonly kind: 'line' | 'scatter'; readonly x: Axis } | { readonly kind: 'bar'; readonly x: Axis & { readonly scale: 'linear' } })

@@ -51,8 +51,8 @@ interface Scales {
 function scalesOf({ kind, x, y, series, shaded = [] }: Plot): Scales {
   const points = series.flatMap((one) => one.points)
   const across = [...points.map(([value]) => value), ...shaded.flatMap(({ from, to }) => [from, to])]
-  // Bars begin below the least value, so that the least has a length.
-  const begin = kind !== 'bar' ? [] : x.scale === 'linear' ? [0] : [10 ** (Math.ceil(Math.log10(Math.min(...across.filter(Boolean)))) - 1)]
+  // The length of a bar is its value, so that bars begin at zero.
+  const begin = kind === 'bar' ? [0] : []
   return {
     x: axisScale(x, [...across, ...begin], ACROSS),
     y:

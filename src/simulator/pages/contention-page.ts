@@ -2,6 +2,7 @@
 import type { ContentionResult, Sample } from '../contention/contention.ts'
 import { MODELS, type ModelName, type ModelResult } from '../contention/models.ts'
 import type { Page } from './page.ts'
+import { grouped } from '../../presentation/text.ts'
 import type { Plot } from '../../presentation/plots/plot.ts'
 import { thinned } from './schedule-page.ts'
 
@@ -11,6 +12,14 @@ export interface ClientRun {
 }
 
 const rounded = (value: number): number => Number(value.toPrecision(5))
+
+/** States the runs that are longer than the plots; empty without one. */
+function cutOff(runs: readonly ClientRun[], until: number): string {
+  const longer = runs.filter(({ result }) => result.makespan / 1e6 > until)
+  if (longer.length === 0) return ''
+  const names = longer.map(({ client, result }) => `${client} goes on to ${grouped(Math.round(result.makespan / 1e6))} s`)
+  return ` The plot ends at ${Math.round(until)} s; ${names.join(', ')}.`
+}
 
 /** Series up to `until` in seconds. The rest of a longer run is cut off. */
 function curves(runs: readonly ClientRun[], until: number, value: (sample: Sample) => number | null): Plot['series'] {
@@ -27,10 +36,11 @@ export function contentionPage(runs: readonly ClientRun[], requests: number, tab
   const finished = runs.filter(({ result }) => result.completed === requests).map(({ result }) => result.makespan / 1e6)
   const until = Math.min(120, 1.1 * Math.max(1, ...finished))
   const x = { title: 'seconds', scale: 'linear' } as const
+  const ends = cutOff(runs, until)
   const plots: readonly Plot[] = [
     {
       title: 'Work done',
-      about: 'Requests completed. A line that stays at the bottom is a collapse: the server is busy with refusals.',
+      about: `Requests completed. A line that stays at the bottom is a collapse: the server is busy with refusals.${ends}`,
       kind: 'line',
       x,
       y: { title: 'requests completed', scale: 'linear' },
@@ -39,7 +49,7 @@ export function contentionPage(runs: readonly ClientRun[], requests: number, tab
     {
       title: 'Open connections',
       stepped: true,
-      about: 'Connections at the server, refusals included. A window keeps them near the limit of the server.',
+      about: `Connections at the server, refusals included. A window keeps them near the limit of the server.${ends}`,
       kind: 'line',
       x,
       y: { title: 'connections', scale: 'logarithmic' },
@@ -48,7 +58,7 @@ export function contentionPage(runs: readonly ClientRun[], requests: number, tab
     {
       title: 'Windows',
       stepped: true,
-      about: 'Requests in flight that a client with a window allows.',
+      about: `Requests in flight that a client with a window allows.${ends}`,
       kind: 'line',
       x,
       y: { title: 'requests', scale: 'linear' },
@@ -58,7 +68,7 @@ export function contentionPage(runs: readonly ClientRun[], requests: number, tab
       title: 'Attempts',
       about: 'Each request needs one; all others are refusals.',
       kind: 'bar',
-      x: { title: 'attempts', scale: 'logarithmic' },
+      x: { title: 'attempts', scale: 'linear' },
       y: { title: '', scale: 'linear', values: runs.map(({ client }) => client) },
       series: [{ name: 'attempts', points: runs.map(({ result }, i) => [result.attempts, i] as const) }],
     },

@@ -1,5 +1,6 @@
 /** Page of a scenario: queued, delivered and failed mail by destination. */
 import type { Page } from './page.ts'
+import { plural } from '../../presentation/text.ts'
 import type { Plot } from '../../presentation/plots/plot.ts'
 import { curvesOf, totalsOf, type Curves } from '../scenario/scenario-figures.ts'
 import type { ScenarioResult } from '../scenario/scenario-record.ts'
@@ -28,13 +29,18 @@ export function scenarioPage(result: ScenarioResult, name: string, table: Page['
   const step = `${Number((ended / STEPS / 1000).toPrecision(3))} s`
   return {
     title: name,
-    about: `${messages} messages to ${recipients} recipients.`,
+    about: `${plural(messages, 'message')} to ${plural(recipients, 'recipient')}.`,
     command,
     table,
     plots: [
       plot('In the queue', 'Recipients waiting or in delivery.', 'recipients', ({ waiting }) => waiting),
-      plot('Delivered', `Deliveries in each ${step}.`, 'deliveries', ({ delivered }) => delivered),
-      plot('Failed attempts', `Attempts without delivery in each ${step}: the load on the servers.`, 'attempts', ({ failed }) => failed),
+      plot('Delivered', `Deliveries in steps of ${step}.`, 'deliveries', ({ delivered }) => delivered),
+      plot(
+        'Failed attempts',
+        `Attempts without delivery in steps of ${step}: the load on the servers.`,
+        'attempts',
+        ({ failed }) => failed,
+      ),
       plot(
         'Windows',
         'Deliveries allowed at once; 0 while the destination is dead and only probed.',

@@ -24,6 +24,18 @@ const drawings = (html: string): number => [...html.matchAll(/<svg[^>]* role="im
 
 const points = (plot: Plot | undefined): number => (plot?.series ?? []).reduce((sum, { points: all }) => sum + all.length, 0)
 
+test('a page of contention states the runs that are longer than its plots, and its bars begin at zero', () => {
+  const result = runClient({ client: 'backoff', seed: 1, requests: 200, maxBusy: 50 })
+  const longer = { ...result, makespan: 1_106_000_000, completed: 1 }
+  const runs = [
+    { client: 'backoff', result },
+    { client: 'slow', result: longer },
+  ]
+  const { plots } = contentionPage(runs, 200, table, 'x')
+  expect(plots[0]?.about).toMatch(/ The plot ends at \d+ s; slow goes on to 1,106 s\.$/)
+  expect(plots.filter(({ kind }) => kind === 'bar').map(({ x }) => x.scale)).toEqual(['linear'])
+})
+
 describe('a page', () => {
   const page = schedulePage([plan('doubling'), plan('kumomta'), plan('fixed(1s)')], table, 'deferd simulate schedule')
   const html = renderPage(page)
