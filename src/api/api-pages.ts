@@ -64,7 +64,7 @@ function valuesOf(property: Property): string {
 
 /** The type, or the values; alternatives joined by `or`. */
 function kindOf({ type, enum: values, const: value, anyOf, oneOf = anyOf }: Property): string {
-  if (value !== undefined) return `\`${String(value)}\``
+  if (value !== undefined) return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``
   if (values !== undefined) return values.map((one) => `\`${String(one)}\``).join(', ')
   if (oneOf !== undefined) return [...new Set(oneOf.map(kindOf))].join(' or ')
   return type ?? 'any value'
