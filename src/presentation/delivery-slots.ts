@@ -8,16 +8,12 @@ interface ShownSlots {
   readonly connecting: readonly { readonly address: string; readonly count: number }[]
 }
 
-/** Addresses that are named. */
-const NAMED = 3
+/** Number of addresses that are named. */
+export const ADDRESSES_NAMED = 3
 
-/** `deliveries 100/100: 20 connecting to 192.0.2.31, 3 to 192.0.2.32`. */
+/** `deliveries 100/100: 20 connecting to 192.0.2.31, 3 connecting to 192.0.2.32`. */
 export function slotsText({ in_flight: inFlight, limit, connecting }: ShownSlots): string {
-  const [first, ...others] = connecting.slice(0, NAMED)
   const slots = `deliveries ${grouped(inFlight)}/${grouped(limit)}`
-  if (first === undefined) return slots
-  return [
-    `${slots}: ${grouped(first.count)} connecting to ${first.address}`,
-    ...others.map((one) => `${grouped(one.count)} to ${one.address}`),
-  ].join(', ')
+  const named = connecting.slice(0, ADDRESSES_NAMED).map(({ address, count }) => `${grouped(count)} connecting to ${address}`)
+  return named.length === 0 ? slots : `${slots}: ${named.join(', ')}`
 }

@@ -2,8 +2,8 @@
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
-import type { WallTime } from '../system/clock.ts'
-import { instantOf, relative } from './text.ts'
+import type { QueueTime, WallTime } from '../system/clock.ts'
+import { instantOf, relative, span } from './text.ts'
 
 /** A destination: `live` as the running scheduler holds it, and `record` as stored in the queue. */
 export interface KnownDestination {
@@ -19,25 +19,57 @@ export function healthOf({ live, record }: KnownDestination): Omit<DestinationRe
   return { state, deadUntil, probeInterval, suspension, siteStatus }
 }
 
+/** The provider of a destination in JSON. */
+interface ShownProvider {
+  readonly provider: string | null
+  readonly provider_in_flight: number | null
+  readonly provider_limit: number | null
+}
+
 /** The state of a destination in JSON. */
 export interface ShownState {
   readonly state: DestinationState
   /** In seconds, as all times here. */
-  readonly dead_until: number | null
+  readonly probe_time: number | null
+  readonly probed: boolean
   readonly suspended_by: string | null
   readonly suspended_until: number | null
   readonly suspend_reason: string | null
 }
 
-/** `open`, `throttled`, `dead, probed in 5m` or `suspended by root, ends in 2h: maintenance`. */
+/** `big, 3 of at most 3 in flight at all its destinations`; null without a provider. */
+export function providerText({ provider, provider_in_flight: inFlight, provider_limit: limit }: ShownProvider): string | null {
+  if (provider === null || inFlight === null) return provider
+  return `${provider}, ${inFlight}${limit === null ? '' : ` of at most ${limit}`} in flight at all its destinations`
+}
+
+/** Time of the next probe of a dead destination, which is made with mail that is due; null for another destination. */
+export function probeTime(known: KnownDestination): QueueTime | null {
+  const { state, deadUntil } = healthOf(known)
+  return state === 'dead' && deadUntil !== null ? Math.max(deadUntil, known.live?.nextDueAt ?? deadUntil) : null
+}
+
+/** Why no further delivery to a destination begins now, or no probe; null when one may begin. */
+export function blockedBy({ state, provider, inFlight, window, awaited }: LiveDestination): string | null {
+  if (state === 'suspended') return null
+  if (awaited.length > 0) return `no greeting of ${awaited.join(' or ')} yet, to which a fifth of the delivery slots connect`
+  if (provider !== null && provider.limit !== null && provider.inFlight >= provider.limit)
+    return `${provider.inFlight} of at most ${provider.limit} deliveries to provider ${provider.name} are in flight`
+  return state !== 'dead' && inFlight >= window ? `${inFlight} of at most ${window} deliveries are in flight` : null
+}
+
+/** `open`, `throttled`, `suspended by root, ends in 2h: maintenance`, `dead, probed in 5m`, or `dead, probe due since 9m` for one that has not begun. */
 export function stateText(shown: ShownState, now: WallTime): string {
-  const { state, dead_until: deadUntil, suspended_by: by, suspended_until: until, suspend_reason: reason } = shown
+  const { state, probe_time: probeAt, probed, suspended_by: by, suspended_until: until, suspend_reason: reason } = shown
   if (by !== null) {
     // A suspension that ends while no daemon runs stays until the next start.
     const end = until === null ? '' : `, ${instantOf(until) > now ? 'ends' : 'ended'} ${relative(instantOf(until), now)}`
     return `suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`
   }
-  return state === 'dead' && deadUntil !== null ? `dead, probed ${relative(instantOf(deadUntil), now)}` : state
+  if (probed) return 'dead, being probed'
+  if (probeAt === null) return state
+  const at = instantOf(probeAt)
+  return at > now ? `dead, probed ${relative(at, now)}` : `dead, probe due since ${span(now - at)}`
 }
 
 /** `, at most 50 a minute`, empty without a limit of the message rate. */

@@ -9,7 +9,9 @@ import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
+import { blockedBy } from './destination-state.ts'
 import type { WaitsFor } from './recipient-status.ts'
 
 interface RuleFacts {
@@ -20,6 +22,8 @@ interface RuleFacts {
   readonly next: QueueTime | null
   readonly policies: DestinationPolicies
   readonly wall: WallView
+  /** The destination in the daemon's memory; undefined when it is not there. */
+  readonly live: LiveDestination | undefined
 }
 
 /** The rule that determined the time of the next attempt; null for a recipient in a final state. */
@@ -35,6 +39,8 @@ export function ruleFor(facts: RuleFacts): string | null {
       return 'no attempts while the destination is suspended'
     case 'schedule':
       return namedTime(facts)
+    case 'slot':
+      return blocked(facts) ?? 'other deliveries have the slots (default_process_limit), or a rate allows none yet'
     case 'due-time':
     case 'probe':
     case 'delivery':
@@ -53,16 +59,21 @@ function namedTime({ story: { message }, wall }: RuleFacts): string {
   return `scheduled for ${at} by the client, which named ${asked} (HOLDFOR, HOLDUNTIL, not_before)`
 }
 
+const blocked = ({ live }: Pick<RuleFacts, 'live'>): string | null => (live === undefined ? null : blockedBy(live))
+
 /** The rule for a recipient whose next attempt is scheduled. */
-function scheduledBy({ recipient, story, waits, next, policies }: RuleFacts): string {
+function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFacts): string {
   const { settings: values, table } = policies.for(recipient.destination)
   const source = table === null ? '' : ` ([destination."${table}"])`
   const lifetime = story.message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
   if (story.forcedExpire) return 'forced to expire by an operator: returned to the sender without another attempt'
   const limits = `minimal_backoff_time = ${formatDuration(values.minimal_backoff_time)}, maximal_backoff_time = ${formatDuration(values.maximal_backoff_time)}`
   // The due time is in the past or before the probe, so the destination determines the time.
-  if (waits === 'probe' && next !== recipient.dueAt)
-    return `due, but the destination is dead and probed at doubling intervals; ${limits}${source}`
+  if (waits === 'probe' && next !== recipient.dueAt) {
+    const why = blocked({ live })
+    return `due, but the destination is dead and probed at doubling intervals${why === null ? '' : `, and ${why}`}; ${limits}${source}`
+  }
+  if (waits === 'due-time' && live !== undefined && live.awaited.length > 0) return `not before a host has room: ${blockedBy(live) ?? ''}`
   if (story.message.expires !== undefined && recipient.dueAt >= story.message.expires)
     return 'last attempt, at the time at which the client gives the message up (expires)'
   if (recipient.dueAt >= recipient.expiresAt)
@@ -95,6 +106,7 @@ export function remedyFor(waits: WaitsFor, queueId: string, record: DestinationR
       return `deferd queue restore ${queueId}`
     case 'inspection':
       return `unreadable (see the log); to remove it: deferd queue delete ${queueId}`
+    case 'slot':
     case 'delivery':
     case 'nothing':
       return null

@@ -4,6 +4,7 @@
  */
 import type { QueueTime } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 
@@ -13,10 +14,11 @@ export type DestinationRecords = ReadonlyMap<DestinationName, DestinationRecord>
 export const recordsByName = (records: readonly DestinationRecord[]): DestinationRecords =>
   new Map(records.map((record) => [record.name, record]))
 
-export type WaitsFor = 'due-time' | 'schedule' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
+/** `slot` is for mail that is claimed and has no delivery slot; `delivery`, for mail that has one, or whose daemon does not answer. */
+export type WaitsFor = 'due-time' | 'schedule' | 'slot' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
 
-/** The event for which the recipient waits. */
-export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): WaitsFor {
+/** The event for which a recipient waits, as far as the store knows it. */
+function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): WaitsFor {
   if (recipient.state === 'leased') return 'delivery'
   if (recipient.state !== 'waiting' && recipient.state !== 'parked') return 'nothing'
   if (queue === 'hold') return 'release'
@@ -26,6 +28,22 @@ export function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queu
   const record = records.get(recipient.destination)
   if (record !== undefined && record.suspension !== null) return 'resume'
   return record !== undefined && record.deadUntil !== null ? 'probe' : 'due-time'
+}
+
+/** Destinations in the daemon's memory, by name; empty when no daemon runs. */
+export type LiveDestinations = ReadonlyMap<DestinationName, LiveDestination>
+
+export const liveByName = (all: readonly LiveDestination[]): LiveDestinations => new Map(all.map((one) => [one.destination, one]))
+
+/** The event for which a recipient waits, also within the daemon. */
+export function waitsNow(
+  recipient: ListedRecipient,
+  { message, queue }: Pick<MessageDetails, 'message' | 'queue'>,
+  { records, live }: { readonly records: DestinationRecords; readonly live: LiveDestinations },
+): WaitsFor {
+  const waits = waitsFor(recipient, queue, records)
+  const known = live.get(recipient.destination)
+  return waits === 'delivery' && known !== undefined && !known.inTransfer.includes(message.id) ? 'slot' : waits
 }
 
 /** Time of the next attempt; null when an operator must act first, and when there is none. */

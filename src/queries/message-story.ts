@@ -1,5 +1,7 @@
 /** One message: its attempts, where it came from, the operations on it, and its future. */
 import type { Requester } from '../http/requester.ts'
+import { isLive } from '../mail/message.ts'
+import { liveByName } from '../presentation/recipient-status.ts'
 import { futureJson } from '../resources/future-attempts-json.ts'
 import { operationJson } from '../resources/operation-json.ts'
 import { storyJson, type MessageStoryJson } from '../resources/message-story-json.ts'
@@ -13,7 +15,9 @@ export async function messageStory(view: QueueView, queueId: string, requester: 
   const { id, client, saslUsername } = story.message
   const operations = await view.reader.operationsOn(id)
   const { wall } = view.clock
-  const facts = { story, records: await recordsOf(view), policies: view.policies(), wall }
+  const names = new Set(story.recipients.filter(isLive).map(({ destination }) => destination))
+  const live = liveByName(names.size === 0 ? [] : await view.live.named([...names]))
+  const facts = { story, records: await recordsOf(view), live, policies: view.policies(), wall }
   return {
     ...storyJson(facts),
     client: client ?? null,

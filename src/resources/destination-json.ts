@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { actionText } from '../config/values/provider-table.ts'
 import { hintOf } from '../mail/login-refusal.ts'
-import { healthOf, siteReason, type KnownDestination } from '../presentation/destination-state.ts'
+import { blockedBy, healthOf, type KnownDestination, probeTime, siteReason } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
@@ -34,6 +34,9 @@ const reasonMembers = {
   last_reply: textOrNull,
   hint,
   site_reason: textOrNull.describe('the last reply about the site as a whole, or why there was none'),
+  probe_time: timeOrNull.describe('time of the next probe of a dead destination, made with mail that is due'),
+  probed: z.boolean().describe('true while a probe is made, by itself or by another destination of the same host'),
+  blocked_by: textOrNull.describe('why no further delivery or probe begins now'),
 }
 
 const reasonsJson = (known: KnownDestination, wall: WallView) => {
@@ -45,6 +48,9 @@ const reasonsJson = (known: KnownDestination, wall: WallView) => {
     last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
     hint: hintOf(siteStatus),
     site_reason: siteStatus === null ? null : siteReason(siteStatus),
+    probe_time: wall.secondsOrNull(probeTime(known)),
+    probed: known.live?.isProbed ?? false,
+    blocked_by: known.live === undefined ? null : blockedBy(known.live),
   }
 }
 
@@ -191,12 +197,12 @@ export type NextEvent =
 /** The times are of one clock, in any unit. */
 export function nextEvent({
   state,
-  dead_until: deadUntil,
+  probe_time: probeAt,
   suspended_until: until,
   next_due_time: due,
   waiting,
-}: Pick<StatusDestinationJson, 'state' | 'dead_until' | 'suspended_until' | 'next_due_time' | 'waiting'>): NextEvent | null {
+}: Pick<StatusDestinationJson, 'state' | 'probe_time' | 'suspended_until' | 'next_due_time' | 'waiting'>): NextEvent | null {
   if (state === 'suspended') return until === null ? { kind: 'operator', at: null } : { kind: 'resume', at: until }
-  if (state === 'dead' && deadUntil !== null) return { kind: 'probe', at: deadUntil }
+  if (probeAt !== null) return { kind: 'probe', at: probeAt }
   return due === null || waiting === 0 ? null : { kind: 'attempt', at: due }
 }

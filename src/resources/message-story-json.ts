@@ -5,7 +5,7 @@ import { isLive, queueIdOf, type Recipient } from '../mail/message.ts'
 import { failureClass } from '../mail/failure-class.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
 import { remedyFor, ruleFor } from '../presentation/next-attempt-reason.ts'
-import { nextAttemptAt, waitsFor, type DestinationRecords } from '../presentation/recipient-status.ts'
+import { nextAttemptAt, waitsNow, type DestinationRecords, type LiveDestinations } from '../presentation/recipient-status.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { AttemptRecord } from '../store/queue-store.ts'
 import { SECOND } from '../system/clock.ts'
@@ -33,7 +33,7 @@ const tlsJson = ({ level, policy, state, protocol, cipher, reason }: TlsFacts): 
   reason: reason ?? null,
 })
 
-const waitsForShape = z.enum(['due-time', 'schedule', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing'])
+const waitsForShape = z.enum(['due-time', 'schedule', 'slot', 'delivery', 'probe', 'resume', 'release', 'inspection', 'restore', 'nothing'])
 
 const storyRecipientShape = recipientShape.extend({
   waits_for: waitsForShape,
@@ -116,6 +116,7 @@ export interface MessageStoryJson extends StoryJson, Omit<Json<typeof messageSto
 export interface StoryFacts {
   readonly story: MessageDetails
   readonly records: DestinationRecords
+  readonly live: LiveDestinations
   readonly policies: DestinationPolicies
   readonly wall: WallView
 }
@@ -127,12 +128,12 @@ function firstToBeTried({ story, records }: Pick<StoryFacts, 'story' | 'records'
 }
 
 /** The wait of a recipient, and its end. */
-function recipientWaits(recipient: Recipient, { story, records, policies, wall }: StoryFacts) {
-  const waits = waitsFor(recipient, story.queue, records)
+function recipientWaits(recipient: Recipient, { story, records, live, policies, wall }: StoryFacts) {
+  const waits = waitsNow(recipient, story, { records, live })
   const next = nextAttemptAt(recipient, story.queue, records)
   return {
     waits_for: waits,
-    rule: isLive(recipient) ? ruleFor({ recipient, story, waits, next, policies, wall }) : null,
+    rule: isLive(recipient) ? ruleFor({ recipient, story, waits, next, policies, wall, live: live.get(recipient.destination) }) : null,
     remedy: remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)),
     settle_time: wall.secondsOrNull(recipient.settledAt),
     // Held and corrupt mail does not expire.

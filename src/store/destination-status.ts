@@ -1,5 +1,5 @@
 /** State of a destination as the scheduler holds it in memory. Commands, metrics and the API show it. */
-import type { DestinationName } from '../mail/message.ts'
+import type { DestinationName, MessageId } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { LiveProvider } from './records/provider-state.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
@@ -53,6 +53,12 @@ export interface LiveDestination {
   /** Deliveries per minute that may start: the lower of the configured and the adaptive rate; null without a limit. */
   readonly messageRate: number | null
   readonly inFlight: number
+  /** Messages of the deliveries in flight. */
+  readonly inTransfer: readonly MessageId[]
+  /** Addresses (IP) for whose greeting it waits, because their share of the delivery slots is taken. */
+  readonly awaited: readonly string[]
+  /** True while the probe of a dead destination is made, by itself or by another destination of its host. */
+  readonly isProbed: boolean
   /** Number of recipients in the active queue that wait for a delivery slot. */
   readonly waiting: number
   readonly nextDueAt: QueueTime | null

@@ -131,6 +131,17 @@ test('GET /messages/count counts', async () => {
   expect((await api.get('/messages/count?recipient=carl@*')).json).toEqual({ count: 1, at_least: false })
 })
 
+test('claimed mail without a slot is not said to be in delivery', async () => {
+  await serve()
+  const ids = (await opened?.fill(6, 'slow.example')) ?? []
+  const shown = async (n: number) => (await opened?.api.get(`/messages/${ids[n]}`))?.json
+  expect(await shown(0)).toMatchObject({ queue_name: 'active', waits_for: 'delivery' })
+  expect(await shown(5)).toMatchObject({ queue_name: 'active', waits_for: 'slot', rule: '5 of at most 5 deliveries are in flight' })
+  const { json } = (await opened?.api.get('/destinations/slow.example')) ?? {}
+  expect(json).toMatchObject({ in_flight: 5, probed: false, blocked_by: '5 of at most 5 deliveries are in flight' })
+  expect((await opened?.api.get('/now'))?.json).toMatchObject({ deliveries: { in_flight: 5, limit: 100, connecting: [] } })
+})
+
 test('a message has its attempts and its rule, also when it has left the queue', async () => {
   const { api, ids } = await filled()
   const waiting = (await api.get(`/messages/${ids[0]}`)).json

@@ -248,6 +248,8 @@ describe('destinations', () => {
       next_due_time: NOW / 1000 + 600,
       dead_until: null,
       probe_interval: null,
+      probed: false,
+      blocked_by: null,
       suspended_by: 'operator',
       suspended_until: null,
       suspend_reason: null,
@@ -258,7 +260,7 @@ describe('destinations', () => {
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')
     expect(await operator.says('destination', 'show', 'far.example')).toContain('  state       open\n')
-    expect(await operator.says('destination', 'show', 'slow.example')).toContain('  waiting     1 recipient, 0 in delivery\n')
+    expect(await operator.says('destination', 'show', 'slow.example')).toContain('  waiting     1 recipient, 0 claimed\n')
   })
 
   test('are suspended for a time and with a reason, which listings show', async () => {
@@ -357,6 +359,9 @@ describe('with a daemon', () => {
     messageRate: null,
     provider: null,
     inFlight: 2,
+    inTransfer: [1, 2],
+    awaited: [],
+    isProbed: false,
     waiting: 3,
     nextDueAt: NOW,
     deadUntil: NOW + 60_000,

@@ -202,7 +202,7 @@ export const MUTANTS: readonly Mutant[] = [
     'success: window.success + step }',
     'success: window.success + 2 * step }',
   ),
-  mutant('one more than the window', DESTINATION, 'this.#inFlight < this.window', 'this.#inFlight <= this.window'),
+  mutant('one more than the window', DESTINATION, 'this.inFlight < this.window', 'this.inFlight <= this.window'),
   mutant(
     'never dead',
     'queue/scheduler/window/window.ts',

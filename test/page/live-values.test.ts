@@ -41,6 +41,15 @@ test('a queue or destination that has left the lists has no mail', () => {
   expect(browser.liveNumber(now([destination('a.example', 1)]), 'largest_destinations/b.example/waiting')).toBe(0)
 })
 
+test('an address to which nothing connects any more', () => {
+  const value = { deliveries: { in_flight: 21, connecting: [{ address: '2001:db8::1', count: 20 }] } }
+  const path = (address: string) => `deliveries/connecting/${encodeURIComponent(address)}/count`
+  expect(browser.liveNumber(value, 'deliveries/in_flight')).toBe(21)
+  expect(browser.liveNumber(value, path('2001:db8::1'))).toBe(20)
+  expect(browser.liveNumber(value, path('192.0.2.1'))).toBe(0)
+  expect(browser.liveNumber({}, path('192.0.2.1'))).toBeNull()
+})
+
 test('a destination that is not one of the largest keeps its number', () => {
   expect(browser.liveNumber(now(FULL), 'largest_destinations/small.example/waiting')).toBeNull()
   expect(browser.liveNumber(now(FULL, [destination('small.example', 2)]), 'largest_destinations/small.example/waiting')).toBe(2)

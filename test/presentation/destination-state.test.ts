@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { healthOf, siteReason, stateText } from '../../src/presentation/destination-state.ts'
+import { blockedBy, healthOf, siteReason, stateText } from '../../src/presentation/destination-state.ts'
 import { healthJson } from '../../src/resources/destination-json.ts'
 import { WallView } from '../../src/system/wall-view.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
@@ -22,6 +22,9 @@ const live = (differs: Partial<LiveDestination>): LiveDestination => ({
   messageRate: null,
   provider: null,
   inFlight: 0,
+  inTransfer: [],
+  awaited: [],
+  isProbed: false,
   waiting: 0,
   nextDueAt: null,
   ...NOTHING,
@@ -46,6 +49,26 @@ describe('the state of a destination', () => {
     expect(text({ live: live({}), record: old })).toBe('open')
     expect(text({ live: live({ state: 'throttled' }), record: old })).toBe('throttled')
     expect(text({ live: live({ state: 'dead', deadUntil: 10 * MINUTE }), record: old })).toBe('dead, probed in 10m')
+  })
+
+  test('a probe that has not begun is due, not made', () => {
+    const dead = { state: 'dead', deadUntil: -9 * MINUTE } as const
+    expect(text({ live: live(dead) })).toBe('dead, probe due since 9m')
+    expect(text({ record: record({ deadUntil: -9 * MINUTE }) })).toBe('dead, probe due since 9m')
+    expect(text({ live: live({ ...dead, isProbed: true }) })).toBe('dead, being probed')
+    // It is made with mail that is due.
+    expect(text({ live: live({ ...dead, nextDueAt: 5 * MINUTE }) })).toBe('dead, probed in 5m')
+  })
+
+  test('why no delivery begins', () => {
+    const provider = { name: 'big', limit: 3, inFlight: 3, effects: [] }
+    expect(blockedBy(live({}))).toBeNull()
+    expect(blockedBy(live({ inFlight: 5 }))).toBe('5 of at most 5 deliveries are in flight')
+    expect(blockedBy(live({ provider }))).toBe('3 of at most 3 deliveries to provider big are in flight')
+    expect(blockedBy(live({ state: 'dead', inFlight: 5, provider }))).toBe('3 of at most 3 deliveries to provider big are in flight')
+    expect(blockedBy(live({ awaited: ['192.0.2.1', '192.0.2.2'] }))).toBe(
+      'no greeting of 192.0.2.1 or 192.0.2.2 yet, to which a fifth of the delivery slots connect',
+    )
   })
 
   test('its reason is the last one known to the scheduler', () => {

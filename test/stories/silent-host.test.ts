@@ -102,6 +102,10 @@ test('mail that waits for a silent address is taken back by a hold', async () =>
   const story = await SilentHostStory.open({ domains: 30 })
   await story.acceptEach(1)
   await story.world.advance('10s')
+  // The mail of the last domains has no slot, and is not in delivery.
+  const waiting = story.world.relay.scheduler.destinations.all().filter(({ awaited }) => awaited.length > 0)
+  expect(waiting).toHaveLength(10)
+  expect(waiting[0]).toMatchObject({ inFlight: 0, inTransfer: [], awaited: [SILENT] })
   const { changed } = await story.world.operate('hold', 'all')
   expect(changed).toBe(30)
   await story.world.advance('10m')

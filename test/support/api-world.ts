@@ -1,9 +1,12 @@
-/** A queue in virtual time with the API over it. Mail for `ok.example` is delivered; other mail is deferred. */
+/**
+ * A queue in virtual time with the API over it. Mail for `ok.example` is delivered, that for `slow.example` in an hour; other mail is deferred.
+ */
 import { defaultConfig, type LoadedConfig } from '../../src/config/load.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
+import { HOUR } from '../../src/system/clock.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
@@ -12,6 +15,11 @@ import type { Behaviour } from './modelled-remote.ts'
 import { QueueWorld, type QueueWorldOptions } from './queue-world.ts'
 
 const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
+
+const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
+  'ok.example': { kind: 'accepts' },
+  'slow.example': { kind: 'accepts', takes: HOUR },
+}
 
 export class ApiWorld {
   readonly queue: QueueWorld
@@ -67,7 +75,7 @@ export class ApiWorld {
     const queue = await QueueWorld.create({
       store,
       config,
-      remote: ({ destination }) => (destination === 'ok.example' ? { kind: 'accepts' } : BUSY),
+      remote: ({ destination }) => BEHAVIOURS[destination] ?? BUSY,
     })
     const world = new ApiWorld(queue, loaded)
     await world.api.start()

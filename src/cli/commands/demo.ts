@@ -3,7 +3,7 @@
  * recipient. Shows the first message as the operator sees it, and the notice that the sender of the second one gets.
  */
 import type { Command } from 'commander'
-import { recordsByName } from '../../presentation/recipient-status.ts'
+import { liveByName, recordsByName } from '../../presentation/recipient-status.ts'
 import { destinationJson } from '../../resources/destination-json.ts'
 import { storyJson } from '../../resources/message-story-json.ts'
 import { storyText } from '../render/message-details.ts'
@@ -50,7 +50,7 @@ async function queueShow(world: World, queueId: string, display: Display): Promi
       return [row.name, destinationJson(row, null, clock.wall)]
     }),
   )
-  const shown = storyJson({ story, records, policies: world.relay.policies, wall: clock.wall })
+  const shown = storyJson({ story, records, live: liveByName(world.destinations()), policies: world.relay.policies, wall: clock.wall })
   return storyText(shown, { destinations, isRunning: true, clock }, display)
 }
 

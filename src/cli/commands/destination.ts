@@ -1,7 +1,7 @@
 /** `deferd destination`: lists, shows, suspends and resumes destinations. */
 import { Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import { rateText, stateText } from '../../presentation/destination-state.ts'
+import { providerText, rateText, stateText } from '../../presentation/destination-state.ts'
 import type { DestinationJson } from '../../resources/destination-json.ts'
 import { DESTINATION_SORTS, isIdle, sortedDestinations, type DestinationSort } from '../../queries/destination-list.ts'
 import { destinationTable, destinationValues } from '../render/destination-rows.ts'
@@ -56,21 +56,22 @@ async function show(shell: Shell, asked: string, options: { readonly json?: true
   })
 }
 
-function providerText({ provider, provider_in_flight: inFlight, provider_limit: limit }: DestinationJson): string | null {
-  if (provider === null || inFlight === null) return provider
-  return `${provider}, ${inFlight}${limit === null ? '' : ` of at most ${limit}`} in flight at all its destinations`
-}
-
 function screen(one: DestinationJson, clock: Clock): string {
   const now = clock.wall.now()
   const { node, waiting, leased, next_due_time: due, window, message_rate: rate, in_flight: inFlight } = one
   const facts: readonly (readonly [string, string | null])[] = [
     ['state', stateText(one, now)],
     ['node', node],
-    ['waiting', `${plural(waiting, 'recipient')}, ${grouped(leased)} in delivery`],
+    ['waiting', `${plural(waiting, 'recipient')}, ${grouped(leased)} claimed`],
     ['next due', due === null ? null : `${localTime(instantOf(due), clock)} (${relative(instantOf(due), now)})`],
-    ['window', window === null ? null : `${window} at once${rateText(rate)}, ${inFlight} in flight`],
+    [
+      'window',
+      window === null
+        ? null
+        : `${window} at once${rateText(rate)}, ${inFlight} in flight, ${grouped(one.slot_waiting ?? 0)} waiting for a slot`,
+    ],
     ['provider', providerText(one)],
+    ['blocked', one.blocked_by],
     ...one.provider_rules.map(
       ({ rule, action, until, reply }) => [`rule ${rule}`, `${action}, ends ${relative(instantOf(until), now)}: ${reply}`] as const,
     ),

@@ -71,7 +71,7 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
   const { config } = await configOf(shell, command)
   await withSource(shell, config, async (source) => {
     const all = options.h !== true && options.b !== true && options.e !== true
-    if (options.e === true) await shell.stdout.write(envelopeOf(await storyFrom(source, id, config)))
+    if (options.e === true) await shell.stdout.write(envelopeOf(await storyFrom(source, id, { config, live: () => Promise.resolve(null) })))
     const parts = { header: all || options.h === true, body: all || options.b === true }
     if (!parts.header && !parts.body) return
     const part = parts.header && parts.body ? 'all' : parts.header ? 'header' : 'body'

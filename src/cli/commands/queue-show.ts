@@ -12,7 +12,7 @@ import { jsonLine } from '../../presentation/text.ts'
 async function show(shell: Shell, id: string, options: { readonly json?: true }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   await withSource(shell, config, async (source) => {
-    const story = await storyFrom(source, id, config)
+    const story = await storyFrom(source, id, { config, live: () => shell.liveDestinations(config) })
     if (options.json === true) return await shell.stdout.write(jsonLine(story))
     const shown = await shownDestinations(shell, config, source)
     const destinations = new Map<string, DestinationJson>()

@@ -3,13 +3,19 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
-import { recordsByName } from '../../presentation/recipient-status.ts'
+import { liveByName, recordsByName } from '../../presentation/recipient-status.ts'
 import { maskControls } from '../../presentation/text.ts'
 import { storyJson, type MessageStoryJson, type StoryJson } from '../../resources/message-story-json.ts'
+import type { LiveDestination } from '../../store/destination-status.ts'
 import type { MessageDetails, QueueReader } from '../../store/queue-reader.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { QueueSource } from '../shell/shell.ts'
 import { segment } from './api-connection.ts'
+
+interface StoryParts {
+  readonly config: Config
+  readonly live: () => Promise<readonly LiveDestination[] | null>
+}
 
 /** Reads a message; throws CommandError (65) when the id is unknown. */
 export async function detailsOf(reader: QueueReader, id: string): Promise<MessageDetails> {
@@ -19,8 +25,8 @@ export async function detailsOf(reader: QueueReader, id: string): Promise<Messag
   return story
 }
 
-/** The value of `queue show --json`. */
-export async function storyFrom(source: QueueSource, id: string, config: Config): Promise<StoryJson> {
+/** The value of `queue show --json`. `live` has the destinations in memory, for the queue of this machine. */
+export async function storyFrom(source: QueueSource, id: string, { config, live }: StoryParts): Promise<StoryJson> {
   if (source.api !== null) {
     const whole = await source.api.get<MessageStoryJson>(`/messages/${segment(id)}`)
     const { client: _client, sasl_username: _user, operations: _operations, future: _future, ...story } = whole
@@ -32,5 +38,6 @@ export async function storyFrom(source: QueueSource, id: string, config: Config)
   const members = config.provider.size === 0 ? [] : await reader.records.providerMembers.all()
   for (const { destination, provider } of members) providers.set(destination, provider)
   const policies = new DestinationPolicies(config, providers)
-  return storyJson({ story, records: recordsByName(await reader.destinationRecords()), policies, wall: clock.wall })
+  const records = recordsByName(await reader.destinationRecords())
+  return storyJson({ story, records, live: liveByName((await live()) ?? []), policies, wall: clock.wall })
 }

@@ -2,7 +2,7 @@
 import { shownSender } from '../../mail/envelope.ts'
 import { LIVE_STATES, type DestinationName } from '../../mail/message.ts'
 import type { TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
-import { rateText, stateText } from '../../presentation/destination-state.ts'
+import { providerText, rateText, stateText } from '../../presentation/destination-state.ts'
 import type { WaitsFor } from '../../presentation/recipient-status.ts'
 import { byteSize, instantOf, localTime, maskControls, plural, relative } from '../../presentation/text.ts'
 import type { DestinationJson } from '../../resources/destination-json.ts'
@@ -110,6 +110,7 @@ function writeRecipient(screen: Screen, recipient: StoryRecipient, { history }: 
 const STATUS_TEXTS: Readonly<Record<WaitsFor, string>> = {
   'due-time': 'waits for its next attempt',
   schedule: 'is scheduled',
+  slot: 'waits for a delivery slot',
   delivery: 'is in delivery',
   probe: 'waits behind a dead destination',
   resume: 'waits behind a suspended destination',
@@ -175,8 +176,10 @@ function writeDestination(screen: Screen, name: DestinationName, { destinations,
   if (one !== undefined) {
     const { window, in_flight: inFlight, slot_waiting: waiting, dead_until: deadUntil } = one
     if (deadUntil !== null) screen.fact('dead until', timeAndDistance(deadUntil, clock))
+    screen.fact('provider', providerText(one))
     if (window !== null)
       screen.fact('window', `${window} at once${rateText(one.message_rate)}, ${inFlight} in flight, ${waiting} waiting for a slot`)
+    screen.fact('blocked', one.blocked_by)
     screen.fact('last reply', one.site_reason)
     screen.fact('to do', one.hint)
   }

@@ -4,7 +4,8 @@
 const LARGEST = 20
 
 /**
- * The member of a value at a path. A segment names a member, or the entry of a list by its queue, destination, name or else position.
+ * The member of a value at a path. A segment names a member, or the entry of a list by its queue, destination, name, address or else
+ * position.
  * @param {unknown} value
  * @param {string} path
  * @returns {unknown}
@@ -15,7 +16,9 @@ export function memberAt(value, path) {
   for (const segment of path.split('/').map(decodeURIComponent)) {
     if (Array.isArray(found))
       found =
-        found.find((one) => one?.queue_name === segment || one?.destination === segment || one?.name === segment) ?? found[Number(segment)]
+        found.find(
+          (one) => one?.queue_name === segment || one?.destination === segment || one?.name === segment || one?.address === segment,
+        ) ?? found[Number(segment)]
     else if (typeof found === 'object' && found !== null) found = Reflect.get(found, segment)
     else return undefined
   }
@@ -46,8 +49,8 @@ export function conditionsOf(value) {
 }
 
 /**
- * The number at a path; null when the value does not tell it, so that the shown one stays. A queue or destination without mail is
- * absent from the lists.
+ * The number at a path; null when the value does not tell it, so that the shown one stays. A queue or destination without mail, and
+ * an address without connections, is absent from the lists.
  * @param {unknown} value
  * @param {string} path
  * @returns {number | null}
@@ -57,6 +60,7 @@ export function liveNumber(value, path) {
   if (found !== undefined) return typeof found === 'number' ? found : null
   const [list, ...rest] = path.split('/')
   if (list === 'queues') return 0
+  if (list === 'deliveries') return memberAt(value, list) === undefined ? null : 0
   if (list !== 'largest_destinations') return null
   const closed = memberAt(value, ['closed_destinations', ...rest].join('/'))
   if (typeof closed === 'number') return closed

@@ -18,6 +18,10 @@ export const age = (view: View, seconds: number): Html => element(view, seconds,
 export const due = (view: View, seconds: number): Html =>
   element(view, seconds, instantOf(seconds) <= view.now ? 'now' : relative(instantOf(seconds), view.now), 'due')
 
+/** `probe in 4m`, or `probe due` for one that has not begun. */
+export const probeDue = (view: View, seconds: number): Html =>
+  instantOf(seconds) <= view.now ? html`probe due` : html`probe ${due(view, seconds)}`
+
 /** `10:02:07` today, otherwise `2026-11-20 10:02`: a local time. */
 export function clockTime(view: View, seconds: number): Html {
   const at = instantOf(seconds)

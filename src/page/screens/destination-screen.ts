@@ -9,7 +9,7 @@ import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
-import { clockTime, count, distance, due, plural, span } from '../markup/times.ts'
+import { clockTime, count, distance, due, instantOf, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
@@ -23,22 +23,31 @@ export interface DestinationFacts {
   readonly senders: SendersValue | null
 }
 
+/** `a probe is due in 4m`, or why it has not begun. */
+function probeSentence(view: View, one: DestinationDetailsJson): Part {
+  if (one.probed) return 'it is being probed'
+  if (one.probe_time !== null && instantOf(one.probe_time) > view.now) return html`a probe is due ${due(view, one.probe_time)}`
+  return one.blocked_by === null ? 'a probe is due' : html`a probe is due (${one.blocked_by})`
+}
+
+/** Why no further delivery begins; empty when one may. */
+const blockedSentence = ({ blocked_by: why }: DestinationDetailsJson): Part =>
+  why === null ? '' : ` No further delivery begins now: ${why}.`
+
 function stateSentence(view: View, one: DestinationDetailsJson): Part {
   switch (one.state) {
     case 'dead':
       return html`Dead: its servers do not accept connections or mail. Its mail waits;
-      ${
-        one.dead_until === null ? 'a probe is due' : html`a probe is due ${due(view, one.dead_until)}`
-      }${one.probe_interval === null ? '' : `, then after ${span(one.probe_interval * 1000)} and at doubling intervals`}.`
+      ${probeSentence(view, one)}${one.probe_interval === null ? '' : `, then after ${span(one.probe_interval * 1000)} and at doubling intervals`}.`
     case 'suspended':
       return html`Suspended by
       ${one.suspended_by ?? 'an operator'}${one.suspended_until === null ? ' until it is resumed' : html`, resumes ${due(view, one.suspended_until)}`}${
         one.suspend_reason === null ? '' : `: ${one.suspend_reason}`
       }.`
     case 'throttled':
-      return 'Throttled: its servers refused some connections or mail, so fewer deliveries are made.'
+      return html`Throttled: its servers refused some connections or mail, so fewer deliveries are made.${blockedSentence(one)}`
     case 'open':
-      return 'Open: mail is delivered as it becomes due.'
+      return html`Open: mail is delivered as it becomes due.${blockedSentence(one)}`
   }
 }
 

@@ -7,7 +7,7 @@ import { html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
 import { marked, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { count, due } from '../markup/times.ts'
+import { count, due, probeDue } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
 export interface DestinationsFacts {
@@ -27,7 +27,7 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resum
     case 'resume':
       return html`${resumes}${due(view, next.at)}`
     case 'probe':
-      return html`probe ${due(view, next.at)}`
+      return probeDue(view, next.at)
     case 'attempt':
       return due(view, next.at)
   }

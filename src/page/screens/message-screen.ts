@@ -20,6 +20,7 @@ type Operation = MessageStoryJson['operations'][number]
 const WAITS: Readonly<Record<MessageStoryJson['waits_for'], string>> = {
   'due-time': 'It waits for its next attempt.',
   schedule: 'It is scheduled: its client has named the time.',
+  slot: 'It waits for a delivery slot.',
   delivery: 'It is in delivery.',
   probe: 'It waits because its destination is dead.',
   resume: 'It waits because its destination is suspended.',

@@ -3,6 +3,7 @@ import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { NowJson, SeriesJson } from '../../resources/status-json.ts'
 import { bar, thinned } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
+import { ADDRESSES_NAMED } from '../../presentation/delivery-slots.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
@@ -95,6 +96,19 @@ export function queueStrip(view: View, now: NowJson | null): Html {
   </ul>`
 }
 
+/** `Deliveries 23/100: 20 connecting to 192.0.2.31`, as slotsText of src/presentation/delivery-slots.ts. */
+function slotsPart({ deliveries }: NowJson): Html | null {
+  if (deliveries === null) return null
+  const figure = (path: string, value: number) => html`<span data-live="deliveries/${path}" data-form="count">${count(value)}</span>`
+  const connecting = deliveries.connecting
+    .slice(0, ADDRESSES_NAMED)
+    .map(
+      ({ address, count: number }, n) =>
+        html`${n === 0 ? ': ' : ', '}${figure(`connecting/${encodeURIComponent(address)}/count`, number)} connecting to ${address}`,
+    )
+  return html`<p class="note">Deliveries ${figure('in_flight', deliveries.in_flight)}/${count(deliveries.limit)}${connecting}</p>`
+}
+
 export const ratesSection = (view: View, facts: NowFacts): Html =>
   html`<section class="rates" aria-label="Rates">
     <div class="heading">
@@ -102,6 +116,7 @@ export const ratesSection = (view: View, facts: NowFacts): Html =>
       ${rangeLinks(view, facts.series.range)}
     </div>
     <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
+    ${facts.now === null ? null : slotsPart(facts.now)}
   </section>`
 
 /** `40m`, `2h 40m` */

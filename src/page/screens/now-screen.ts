@@ -10,7 +10,7 @@ import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { count, distance, due, messages, plural } from '../markup/times.ts'
+import { count, distance, due, messages, plural, probeDue } from '../markup/times.ts'
 import type { AttentionJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -22,7 +22,7 @@ function attentionSentence(view: View, one: StatusDestinationJson): Html {
   return one.state === 'suspended'
     ? html`${one.destination} is suspended by
       ${one.suspended_by ?? 'an operator'}${one.suspend_reason === null ? null : `: ${one.suspend_reason}`}; ${waiting}`
-    : html`${one.destination} is dead; ${waiting}${one.dead_until === null ? null : html`; probed ${due(view, one.dead_until)}`}`
+    : html`${one.destination} is dead; ${waiting}${one.probe_time === null ? null : html`; ${probeDue(view, one.probe_time)}`}`
 }
 
 /** Maximum number of sentences. The other destinations are in the list of all. */

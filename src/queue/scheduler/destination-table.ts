@@ -181,7 +181,7 @@ export class DestinationTable {
     this.#active.begin(job.request.message.id)
     this.#running++
     if (this.#limits().transportDelay > 0) this.#busyTransports.add(destination.transport)
-    const begunAs = destination.begin(monotonicTime)
+    const begunAs = destination.begin(job.request.message.id, monotonicTime)
     const { provider } = destination
     provider?.begin()
     this.stir(destination)
@@ -231,14 +231,14 @@ export class DestinationTable {
     this.#active.begin(message.id)
     const { provider } = destination
     provider?.begin()
-    return { job, destination, begunAs: destination.begin(monotonicTime), alone: true, provider }
+    return { job, destination, begunAs: destination.begin(message.id, monotonicTime), alone: true, provider }
   }
 
   /** Frees the slot and the place in the window after the outcome of a delivery is committed. */
   finished({ job, destination, alone, provider }: RunningDelivery, monotonicTime: Duration): void {
     if (!alone) this.#running--
     provider?.end()
-    destination.end(monotonicTime)
+    destination.end(job.request.message.id, monotonicTime)
     this.#active.end(job.request.message.id)
     this.#active.release(job.request.message.id, job.request.recipients.length)
     this.stir(destination)

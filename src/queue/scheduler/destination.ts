@@ -5,7 +5,7 @@
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
-import type { DestinationName } from '../../mail/message.ts'
+import type { DestinationName, MessageId } from '../../mail/message.ts'
 import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
@@ -39,7 +39,8 @@ export class Destination {
   readonly #jobs = new JobQueue()
   readonly #rate = new AdaptiveRate()
   #health: DestinationHealth
-  #inFlight = 0
+  /** Messages of the deliveries in flight. */
+  readonly #inTransfer: MessageId[] = []
   /** Number of deliveries started so far; the serial number of the last one. */
   #begun = 0
   /** Time when the last delivery ended, on the monotonic clock. */
@@ -96,7 +97,7 @@ export class Destination {
 
   /** Number of deliveries in progress. */
   get inFlight(): number {
-    return this.#inFlight
+    return this.#inTransfer.length
   }
 
   /** Number of jobs in memory that wait for a slot. */
@@ -110,12 +111,12 @@ export class Destination {
 
   /** True when no job waits or is in delivery. */
   get isIdle(): boolean {
-    return this.#jobs.size === 0 && this.#inFlight === 0
+    return this.#jobs.size === 0 && this.inFlight === 0
   }
 
   /** True when deliveries follow each other closely enough at `now` to share a connection (Postfix smtp_connection_cache_on_demand). */
   keepsConnection(now: Duration): boolean {
-    if (this.#jobs.size > 0 || this.#inFlight > 1) return true
+    if (this.#jobs.size > 0 || this.inFlight > 1) return true
     return this.#lastEndedAt !== null && now - this.#lastEndedAt <= SECOND
   }
 
@@ -143,7 +144,7 @@ export class Destination {
   get ready(): boolean {
     if (this.#jobs.size === 0 || this.#released || this.#delays > 0 || this.access.kind === 'suspended') return false
     if (this.hosts.waitsFor.length > 0) return false
-    return this.access.kind === 'dead' ? this.access.probing && this.#inFlight === 0 : this.#inFlight < this.window
+    return this.access.kind === 'dead' ? this.access.probing && this.inFlight === 0 : this.inFlight < this.window
   }
 
   /** Time of the next claim. Null while no mail waits in the store or none may be attempted. */
@@ -216,16 +217,16 @@ export class Destination {
 
   // --- deliveries
 
-  /** Starts a delivery at `now` on the monotonic clock and returns its serial number. */
-  begin(now: Duration): number {
+  /** Starts a delivery of a message at `now` on the monotonic clock and returns its serial number. */
+  begin(message: MessageId, now: Duration): number {
     this.refresh(now)
-    this.#inFlight++
+    this.#inTransfer.push(message)
     return ++this.#begun
   }
 
   /** Ends a delivery whose outcome is committed. */
-  end(now: Duration): void {
-    this.#inFlight--
+  end(message: MessageId, now: Duration): void {
+    this.#inTransfer.splice(this.#inTransfer.indexOf(message), 1)
     this.#lastEndedAt = now
   }
 
@@ -237,14 +238,14 @@ export class Destination {
   ): 'died' | 'revived' | 'same' {
     const before = this.#health.access
     const { settings, isAlone: alone } = this
-    this.#become(learned(this.#health, result, { settings, now, alone, inFlight: this.#inFlight, begunAs, latestBegun: this.#begun }))
+    this.#become(learned(this.#health, result, { settings, now, alone, inFlight: this.inFlight, begunAs, latestBegun: this.#begun }))
     if (this.#health.access === before) return 'same'
     return this.#health.access.kind === 'dead' ? 'died' : 'revived'
   }
 
   /** True when the delivery in flight is all its mail that is known. */
   get isAlone(): boolean {
-    return this.#inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
+    return this.inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
   }
 
   #become(health: DestinationHealth): void {
@@ -272,7 +273,7 @@ export class Destination {
 
   /** Updates its own adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
   learnRate(facts: Omit<RateFacts, 'others'>): LoweredRate | undefined {
-    if (this.settings.destination_adaptive_rate) return this.#rate.learn({ ...facts, others: this.#inFlight - 1 })
+    if (this.settings.destination_adaptive_rate) return this.#rate.learn({ ...facts, others: this.inFlight - 1 })
     this.#rate.forget()
     return undefined
   }
@@ -283,7 +284,7 @@ export class Destination {
 
   /** Resets the window when no delivery is in progress and none has ended for `minimal_backoff_time`. */
   refresh(now: Duration): void {
-    if (this.#health.access.kind === 'dead' || this.#inFlight > 0 || this.#lastEndedAt === null) return
+    if (this.#health.access.kind === 'dead' || this.inFlight > 0 || this.#lastEndedAt === null) return
     if (now - this.#lastEndedAt < this.settings.minimal_backoff_time) return
     this.#become(withFreshWindow(this.#health, this.settings))
     this.#lastEndedAt = null
@@ -372,7 +373,10 @@ export class Destination {
       provider: provider?.status() ?? null,
       window: this.window,
       messageRate: rates.length === 0 ? null : Math.min(...rates),
-      inFlight: this.#inFlight,
+      inFlight: this.inFlight,
+      inTransfer: [...this.#inTransfer],
+      awaited: this.hosts.waitsFor,
+      isProbed: access.kind === 'dead' && (access.probing || this.hosts.isProbedByOther),
       waiting: this.#jobs.recipients,
       nextDueAt: this.#nextDueAt,
       deadUntil: access.kind === 'dead' ? access.until : null,

@@ -13,9 +13,9 @@ const REFUSED = { feedback: 'negative' } as const
 /** A destination whose window of 5 was narrowed to 4 by one failure, at minute 0. */
 function narrowed(): Destination {
   const destination = new Destination('far.example', () => policies)
-  const begunAs = destination.begin(0)
+  const begunAs = destination.begin(1, 0)
   destination.learn(REFUSED, begunAs, 0)
-  destination.end(0)
+  destination.end(1, 0)
   expect(destination.window).toBe(4)
   return destination
 }
@@ -23,20 +23,20 @@ function narrowed(): Destination {
 describe('the window is kept for minimal_backoff_time after the last delivery', () => {
   test('a delivery just before the end finds it unchanged', () => {
     const destination = narrowed()
-    destination.begin(5 * MINUTE - 1)
+    destination.begin(1, 5 * MINUTE - 1)
     expect(destination.window).toBe(4)
   })
 
   test('a delivery that starts later finds a new one, however long it waited in memory for its slot', () => {
     const destination = narrowed()
-    destination.begin(5 * MINUTE)
+    destination.begin(1, 5 * MINUTE)
     expect(destination.window).toBe(5)
   })
 
   test('it is kept while another delivery is running, however long', () => {
     const destination = narrowed()
-    destination.begin(MINUTE)
-    destination.begin(60 * MINUTE)
+    destination.begin(1, MINUTE)
+    destination.begin(1, 60 * MINUTE)
     expect(destination.window).toBe(4)
   })
 })
