@@ -248,6 +248,7 @@ describe('destinations', () => {
       next_due_time: NOW / 1000 + 600,
       dead_until: null,
       probe_interval: null,
+      probe_time: null,
       probed: false,
       blocked_by: null,
       suspended_by: 'operator',

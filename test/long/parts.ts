@@ -83,6 +83,7 @@ export const SUBJECTS = {
   scenario: whole(8),
   schedule: whole(1),
   shutdown: whole(3),
+  'silent-host': whole(6),
   'silent-threads': whole(2),
   'simulated-nodes/sparse': ranges('seeds', 2_000, { each: 1_000, minutes: 9 }),
   'simulated-nodes/dense': ranges('seeds', 2_000, { each: 500, minutes: 7 }),

@@ -21,6 +21,8 @@ export interface SilentHostOptions extends Pick<WorldOptions, 'config' | 'store'
   readonly domains: number
   /** Fault of the host, as members of a rule (docs/faults.md). */
   readonly fault?: string
+  /** Rules for other hosts, as TOML. */
+  readonly rules?: string
 }
 
 const outcomeOf = ({ outcomes }: AttemptResult) => [...outcomes.values()][0]?.outcome ?? 'deferred'
@@ -28,9 +30,9 @@ const outcomeOf = ({ outcomes }: AttemptResult) => [...outcomes.values()][0]?.ou
 /** A domain with two hosts, of which the best is the silent one. */
 const SECOND_HOST = '[dns."two.example"]\nmx = ["10 mx.silent.example", "20 mx2.two.example"]\n'
 
-function scriptOf(domains: readonly string[], fault: string): string {
+function scriptOf(domains: readonly string[], fault: string, rules: string): string {
   const dns = domains.map((domain) => `[dns."${domain}"]\nmx = ["10 mx.silent.example"]\n`).join('')
-  return `[rule.silent]\nmx = "mx.silent.example"\n${fault}\n${dns}${SECOND_HOST}[dns."mx.silent.example"]\na = ["${SILENT}"]\n`
+  return `[rule.silent]\nmx = "mx.silent.example"\n${fault}\n${dns}${SECOND_HOST}[dns."mx.silent.example"]\na = ["${SILENT}"]\n${rules}`
 }
 
 export class SilentHostStory {
@@ -43,10 +45,15 @@ export class SilentHostStory {
     closeAtEnd(this)
   }
 
-  static async open({ domains: count, fault = 'connect = "timeout"', ...options }: SilentHostOptions): Promise<SilentHostStory> {
+  static async open({
+    domains: count,
+    fault = 'connect = "timeout"',
+    rules = '',
+    ...options
+  }: SilentHostOptions): Promise<SilentHostStory> {
     const story = new SilentHostStory(Array.from({ length: count }, (_, n) => `dead${n}.example`))
     story.#open = await createObservedWorld(
-      { ...options, script: scriptOf(story.domains, fault) },
+      { ...options, script: scriptOf(story.domains, fault, rules) },
       {
         agent: (agent, { clock }) => ({
           deliver: async (request, how) => {
