@@ -9,9 +9,10 @@ const INTRODUCTION = `# Retry policies
 
 <!-- Written by scripts/docs.ts from src/backoff; do not edit. -->
 
-A retry policy computes the wait after a failed attempt. The same policies serve in three places:
+A retry policy computes the wait after a failed attempt. The same policies serve in four places:
 
 - \`retry_backoff\` in the [configuration](configuration.md), for the relay or for one destination;
+- \`deferd retry\`, which repeats a command ([below](#for-a-command));
 - \`--policy\` of \`deferd simulate schedule\` and \`--client\` of \`deferd simulate contention\`
   ([how to choose](choosing-retry-settings.md));
 - the package entry \`deferd/backoff\`, for other programs.
@@ -44,6 +45,35 @@ nextWait(policy, { step: 3, age: 900_000, previousWait: 600_000, draw: Math.rand
 
 Everything is pure: random numbers come from a seed (\`attempts\`) or from the caller (\`draw\`). Texts that are not a policy or a
 limit throw a \`PolicyError\` with the reason.
+
+\`retry\` calls a function until it succeeds:
+
+\`\`\`ts
+import { retry } from 'deferd/backoff'
+
+const report = await retry(({ attempt, signal }) => fetchReport({ signal }), {
+  policy: 'thain(T=1s,M=1m)',
+  until: '1h or 20 tries', // required for a policy that never ends
+  signal: AbortSignal.timeout(7_200_000), // ends the wait and the attempt under way
+  onAttempt: ({ attempt, error, wait }) => console.log(attempt, error, wait), // wait in ms; null when no attempt follows
+})
+\`\`\`
+
+It resolves with the value of the function, and rejects with the error of the last attempt when the policy or the limit ends; with a \`PolicyError\` when no
+attempt has ended by then, and with the reason of \`signal\` when that aborts. A wait counts from the end of an attempt. The signal that the function gets aborts at the limit too: what it
+does after that is ignored. \`clock\` takes the timers of a test, with \`monotonic()\` and \`after(delay, action)\` in milliseconds.
+
+## For a command
+
+\`\`\`sh
+deferd retry --for 1h -- curl -fsS https://api.example.com/report -o report.json
+deferd retry --attempts 5 --policy 'fixed(10s)' -- pg_isready
+deferd retry --for 1h --any-of x.example,y.example,z.example -- rsync -a data/ {}:/srv/data/
+\`\`\`
+
+This is \`try for 1 hour … end\` and \`forany server in X, Y, Z … end\` of D. Thain's fault tolerant shell. Each round of \`--any-of\` runs the command for each server until one
+succeeds: \`{}\` in the arguments and \`$DEFERD_SERVER\` name it. The default policy, \`thain(T=1s,F=2,M=1h)\`, is that of the shell. \`--plan\` prints the times and runs nothing.
+Exit codes and signals: [commands](commands.md#deferd-retry).
 
 ## Policies
 

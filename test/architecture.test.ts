@@ -92,6 +92,7 @@ const LAYERS = [
   'cli/tls',
   'cli/oauth',
   'cli/schedule',
+  'cli/retry',
   'cli/check',
   'cli/commands/simulate',
   'cli/commands/audit',

@@ -36,8 +36,8 @@ const EXPORTS: Readonly<Record<string, string>> = {
     WorldOptions WorldTransport createWorld matchers
   `,
   'backoff/index.d.ts': `
-    Duration EximRule FormulaName Limit POLICY_NAMES Parameters Policy PolicyError RetryPolicy RetrySettings ScheduleOptions
-    WaitFacts attempts compileRetryPolicy formatPolicy jittered nextWait parsePolicy retryUntil
+    Duration EximRule FormulaName Limit POLICY_NAMES Parameters Policy PolicyError RetryAttempt RetryOptions RetryPolicy RetryRun RetrySettings
+    ScheduleOptions Timer Timers WaitFacts attempts compileRetryPolicy formatPolicy jittered nextWait parsePolicy retry retryUntil
   `,
 }
 

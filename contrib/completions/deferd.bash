@@ -4,11 +4,11 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
-    'deferd') words='demo start reload status top queue history destination node config map check import schedule backup restore salvage audit operation page webhook token user access dkim tls oauth bounce simulate sink help --config -o --host --token-file --version -h --help' ;;
+    'deferd') words='demo start reload status top queue history destination node config map check import schedule backup restore salvage audit operation page webhook token user access dkim tls oauth bounce retry simulate sink help --config -o --host --token-file --version -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd reload') words='--config -o -h --help' ;;
@@ -97,6 +97,7 @@ _deferd() {
     'deferd oauth login') words='--config -o --user -h --help' ;;
     'deferd bounce') words='preview -h --help' ;;
     'deferd bounce preview') words='--config -o -h --help' ;;
+    'deferd retry') words='--policy --for --attempts --any-of --plan -h --help' ;;
     'deferd simulate') words='schedule run contention -h --help' ;;
     'deferd simulate schedule') words='--config -o --policy --main-cf --exim --queue --grid --seed --within --tries --share --outage --plan --html --json -h --help' ;;
     'deferd simulate run') words='--seed -o --html --json -h --help' ;;
@@ -378,6 +379,10 @@ _deferd() {
     'deferd oauth login --user') words='' ;;
     'deferd bounce preview --config') words='' ;;
     'deferd bounce preview -o') words='' ;;
+    'deferd retry --policy') words='' ;;
+    'deferd retry --for') words='' ;;
+    'deferd retry --attempts') words='' ;;
+    'deferd retry --any-of') words='' ;;
     'deferd simulate schedule --config') words='' ;;
     'deferd simulate schedule -o') words='' ;;
     'deferd simulate schedule --policy') words='' ;;

@@ -22,6 +22,28 @@ export const ethernet = formula({
 })
 
 /**
+ * wifi — the contention window of wireless networks: a random number of slots from 0 … CW, where CW is CWmin before the first attempt, and
+ * after each failed one the next of the series 2·CW + 1, up to CWmax.
+ * Defaults: slot 9 µs, CWmin 15 (31 with direct sequence, whose slot is 20 µs), CWmax 1023, ends after 7 attempts (dot11ShortRetryLimit).
+ * Full jitter.
+ * Source: IEEE 802.11, CSMA/CA.
+ */
+export const wifi = formula({
+  about: 'a random number of slots from a window that doubles from 15 to 1023',
+  source: 'IEEE 802.11, CSMA/CA',
+  parameters: {
+    slot: time(0.009, 'one slot'),
+    CWmin: count(15, 'the window before the first attempt, in slots; 31 with direct sequence', 1),
+    CWmax: count(1023, 'the largest window, in slots', 1),
+    tries: count(7, 'attempts in all', 1),
+  },
+  base: 'slot',
+  wait: ({ slot, CWmin, CWmax, tries }, { step, draw }) =>
+    slot * Math.floor(draw() * Math.min((CWmin + 1) * 2 ** Math.min(step, tries), CWmax + 1)),
+  ends: ({ tries }, { step }) => step >= tries,
+})
+
+/**
  * thain — min(R·T·F^N, M) with R drawn from [1, 2): never earlier than plain backoff. N is 0 for the first wait.
  * Defaults: T 5 min, F 2, M 4 h (T: the longest time that an answer normally takes; M: as small as the clients need).
  * Source: D. Thain, "Exponential Backoff in Distributed Systems", 2009.

@@ -1,7 +1,7 @@
 /** Table of policies by name, as accepted by `retry_backoff` and `--policy`. */
 import { awsDecorrelated, awsEqualJitter, awsFullJitter, awsSimpledb, googleDrive, googleHttp } from './cloud.ts'
 import { faktory, opensmtpd, qmail, sidekiq } from './long-running.ts'
-import { ethernet, quic, tcp, thain } from './network.ts'
+import { ethernet, quic, tcp, thain, wifi } from './network.ts'
 import { age, doubling, fixed, haraka, kumomta } from './plain.ts'
 import type { Formula } from './policy.ts'
 
@@ -11,6 +11,7 @@ export const FORMULAS = {
   age,
   fixed,
   ethernet,
+  wifi,
   thain,
   'google-http': googleHttp,
   'google-drive': googleDrive,

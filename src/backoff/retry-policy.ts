@@ -107,6 +107,10 @@ export function ends({ policy, parameters, inQueue }: RetryPolicy, facts: WaitFa
   return policy.kind === 'formula' && formulaOf(policy.name).ends?.(parameters, facts) === true
 }
 
+/** True if the policy ends by itself, however late; never for the policy of a queue. */
+export const hasEnd = (policy: RetryPolicy): boolean =>
+  ends(policy, { step: Number.MAX_SAFE_INTEGER, age: Number.MAX_SAFE_INTEGER, previousWait: null, draw: () => 0 })
+
 /** Applies retry_jitter: spreads a wait over [w, w·(1+j)] by a draw from [0, 1); whole milliseconds, never shorter than the wait. */
 export const jittered = (wait: Duration, jitter: number, draw: number): Duration => Math.round(wait * (1 + jitter * draw))
 

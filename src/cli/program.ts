@@ -60,6 +60,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['tls', async (program, { shell }) => (await import('./tls/tls.ts')).addTls(program, shell)],
   ['oauth', async (program, { shell, end }) => (await import('./oauth/oauth.ts')).addOauth(program, shell, end)],
   ['bounce', async (program, { shell }) => (await import('./commands/bounce.ts')).addBounce(program, shell)],
+  ['retry', async (program, { shell, end }) => (await import('./retry/retry-command.ts')).addRetry(program, shell, end)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],
   [

@@ -127,3 +127,21 @@ describe('published tables', () => {
     expect(times.slice(1).map((at, i) => at - (times[i] ?? 0))).toEqual([300, 600, 1200, 2400, 4000, 4000, 4000])
   })
 })
+
+describe('the contention window of IEEE 802.11', () => {
+  /** The largest wait after each failure, in slots. */
+  const windows = (text: string, count: number): readonly number[] =>
+    Array.from({ length: count }, (_, n) => {
+      const wait = exactWait(compileAlone(text), { step: n + 1, age: 0, previousWait: null, draw: () => 1 - Number.EPSILON })
+      return Math.round(wait / 0.009)
+    })
+
+  test('doubles from 15 to 1023 slots of 9 µs, and ends after 7 attempts', () => {
+    expect(windows('wifi(tries=20)', 8)).toEqual([31, 63, 127, 255, 511, 1_023, 1_023, 1_023])
+    expect([...attempts('wifi', { until: '1h' })]).toHaveLength(7)
+  })
+
+  test('doubles from 31 with direct sequence', () => {
+    expect(windows('wifi(CWmin=31,tries=20)', 7)).toEqual([63, 127, 255, 511, 1_023, 1_023, 1_023])
+  })
+})

@@ -48,8 +48,11 @@ test('a notice is read', async () => {
 })
 
 test('waits are computed without a queue', async () => {
-  const [block, ...others] = blocksOf('docs/backoff.md').filter(({ language }) => language === 'ts')
+  const [block, repeated, ...others] = blocksOf('docs/backoff.md').filter(({ language }) => language === 'ts')
   expect(others).toEqual([])
+  const done = await run(`const fetchReport = async () => 'the report'\n${repeated?.text ?? ''}`, 'report')
+  expect(done).toEqual({ printed: [[1, undefined, null]], value: 'the report' })
+  vi.restoreAllMocks()
   const text = block?.text ?? ''
   const [, call = '', comment] = /^(nextWait\(.*\)) \/\/ (\d+)$/m.exec(text) ?? []
   const { printed, value } = await run(text, call)

@@ -36,6 +36,7 @@ const HERE_ONLY: Readonly<Record<string, string>> = {
   demo: NOTHING,
   simulate: NOTHING,
   sink: NOTHING,
+  retry: NOTHING,
 }
 
 /** The words of a command, such as `queue list`. */

@@ -2,7 +2,7 @@
 import { line, logged, same, seconds } from '../../events/event-kind.ts'
 import type { Duration, WallTime } from '../../system/clock.ts'
 
-interface PlannedRun {
+export interface PlannedRun {
   readonly schedule: string
   readonly action: string
   readonly planned: WallTime
