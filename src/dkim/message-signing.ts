@@ -9,7 +9,7 @@ import type { RawField } from '../mail/headers.ts'
 import { withPrepended, digestField, type StoredSignatures } from './stored-signature.ts'
 import { MessageDigest, sentFields, splitContent } from './message-digest.ts'
 import { timeOfSignature, type Signer } from './signer.ts'
-import type { Message } from '../mail/message.ts'
+import { releasedAt, type Message } from '../mail/message.ts'
 
 export interface MessageSigningDeps {
   readonly signer: Signer
@@ -57,11 +57,21 @@ export class MessageSigning {
 
   /** A complete message with its signatures. */
   async signed(queueId: string, message: Message, content: readonly Uint8Array[]): Promise<Message> {
-    const arriving = this.begin(queueId, message.arrivedAt)
+    const arriving = this.begin(queueId, releasedAt(message))
     const { header, body } = splitContent(Buffer.concat(content))
     arriving.header(header)
     arriving.body(body)
     return withPrepended(message, await arriving.end())
+  }
+
+  /**
+   * The digest with the time of the release, when the message is sent at another time than that for which it was signed: a signature of the future
+   * is refused, and an old one may have expired. Null when its signatures are right.
+   */
+  retimed(message: Message, { digest }: Pick<StoredSignatures, 'digest'>): StoredSignatures['digest'] {
+    if (message.notBefore === undefined || digest === null) return null
+    const signedAt = timeOfSignature(this.#deps.clock.wall.of(releasedAt(message)))
+    return signedAt === digest.signedAt ? null : { ...digest, signedAt }
   }
 
   /** Signatures for a header that differs from the queued one; empty without a table for its From. */

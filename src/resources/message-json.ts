@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { differingOrcpt, shownSender } from '../mail/envelope.ts'
-import { FINAL_STATES, LIVE_STATES, QUEUE_NAMES, isLive, queueIdOf } from '../mail/message.ts'
+import { FINAL_STATES, LIVE_STATES, QUEUE_NAMES, isLive, queueIdOf, type QueueName } from '../mail/message.ts'
 import { delayReason, nextAttemptAt, type DestinationRecords } from '../presentation/recipient-status.ts'
 import { submissionSender, type Submission } from '../queue/intake/maildrop-listing.ts'
 import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
@@ -25,8 +25,12 @@ export const recipientShape = z.object({
   leased_by: z.string().optional().describe('name of the node that delivers'),
 })
 
+const isInJson = (name: QueueName): name is Exclude<QueueName, 'scheduled'> => name !== 'scheduled'
+/** Scheduled mail is `deferred`, as postqueue -j knows no other queue, with the member `scheduled`. */
+const QUEUES_IN_JSON = QUEUE_NAMES.filter(isInJson)
+
 export const messageShape = z.object({
-  queue_name: z.enum(['maildrop', ...QUEUE_NAMES, 'trash', 'gone']),
+  queue_name: z.enum(['maildrop', ...QUEUES_IN_JSON, 'trash', 'gone']),
   queue_id: z.string(),
   arrival_time: z.int(),
   message_size: count,
@@ -46,7 +50,7 @@ type RecipientJson = Json<typeof recipientShape> & { readonly destination: strin
 
 /** A message that is not in the maildrop. */
 export interface MessageJson extends Json<typeof messageShape> {
-  readonly queue_name: Queue
+  readonly queue_name: Exclude<Queue, 'scheduled'>
   readonly recipients: readonly RecipientJson[]
 }
 
@@ -106,6 +110,10 @@ export function messageJson(
     expires: message.expires === undefined ? undefined : wall.seconds(message.expires),
   }
 }
+
+/** The queue of a message for people. */
+export const shownQueue = ({ queue_name: queue, scheduled }: Pick<MessageJson, 'queue_name' | 'scheduled'>): Queue =>
+  queue === 'deferred' && scheduled === true ? 'scheduled' : queue
 
 /** A line of the whole listing. */
 export const messageLineShape = messageShape.extend({ delay_reason: z.string().optional() }).meta({ id: 'MessageLine' })

@@ -10,6 +10,7 @@ import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import { BOTH_KEYS } from '../support/dkim/dkim-keys.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 
 const HELD = { smtpd_future_release_limit: '7d' } as const
@@ -114,6 +115,37 @@ test('the wall clock moves an instant, and not a span', async () => {
   await world.advance('4h')
   expect(attemptsAt(world, 'ann@far.example')).toEqual([4 * 3600])
   expect(attemptsAt(world, 'bob@far.example')).toEqual([3 * 3600])
+})
+
+describe('a DKIM signature', () => {
+  const DKIM = {
+    dkim: { 'us.example': { keys: BOTH_KEYS, expire: '1d' } },
+    maximal_queue_lifetime: '1d',
+    bounce_queue_lifetime: '1d',
+  } as const
+  const BEGINNING = 1_767_225_600
+
+  const fieldOf = (world: World, address: string) => {
+    const [mail] = world.mailbox(address).mails()
+    const [, t, x] = /; t=(\d+); x=(\d+); /.exec(mail?.header('DKIM-Signature') ?? '') ?? []
+    return { t: Number(t) - BEGINNING, x: Number(x) - BEGINNING, verified: mail?.signatures.map(({ verified }) => verified) }
+  }
+
+  test('is of the release, also when that is later than its expiry would be', async () => {
+    await using world = await worldOf(DKIM)
+    await world.submit({ to: 'ann@far.example', notBefore: '3d' })
+    await world.advance('3d')
+    expect(fieldOf(world, 'ann@far.example')).toEqual({ t: 3 * 86_400, x: 4 * 86_400, verified: [true, true] })
+  })
+
+  test('is made again for a message that is sent earlier', async () => {
+    await using world = await worldOf(DKIM)
+    const id = await world.submit({ to: 'ann@far.example', notBefore: '3d' })
+    await world.advance('1h')
+    await world.operate('release', [id])
+    await world.advance(0)
+    expect(fieldOf(world, 'ann@far.example')).toEqual({ t: 3_600, x: 90_000, verified: [true, true] })
+  })
 })
 
 describe('over SMTP', () => {

@@ -29,17 +29,22 @@ export function outgoingMail(
   queued: { readonly message: Message; readonly recipients: readonly LeasedRecipient[] },
   terms: OutgoingTerms,
 ): GenericMail {
-  const { generic, headerChecks, signed } = terms
+  const { generic, headerChecks, signed, signing } = terms
   const { prependedHeaders = '' } = queued.message
   const stored = storedSignatures(prependedHeaders)
-  const isEdited = generic !== null || headerChecks !== null
+  const digest = signing?.retimed(queued.message, stored) ?? null
+  const isEdited = generic !== null || headerChecks !== null || digest !== null
   if (!isEdited || prependedHeaders === '') {
     const { message } = queued
     const sent = prependedHeaders === '' ? message : withPrepended(message, signed ? stored.signatures + stored.others : stored.others)
     return edited(mailOf({ ...queued, message: sent }, terms), generic, null)
   }
   const mail = mailOf({ ...queued, message: withPrepended(queued.message, stored.others) }, terms)
-  return edited(mail, generic, signed ? signingOf(stored, mail.content, terms) : null)
+  return edited(
+    mail,
+    generic,
+    signed ? signingOf(digest === null ? stored : { ...stored, digest, signatures: null }, mail.content, terms) : null,
+  )
 }
 
 /** The mail with its content, changed by smtp_header_checks. */
@@ -56,10 +61,13 @@ function edited(mail: GenericMail, generic: GenericMaps | null, sign: HeaderSign
   return sign === null ? mail : { ...mail, content: new EditedHeader(mail.content, null, sign) }
 }
 
+/** Signatures of a message; `signatures` is null when they are of another time than its release. */
+type Signed = Pick<StoredSignatures, 'digest'> & { readonly signatures: string | null }
+
 /** An unchanged header keeps its signatures. Those of a changed header would be invalid. */
 const signingOf =
-  (stored: StoredSignatures, content: ContentSource, { signing, lineLimit }: OutgoingTerms): HeaderSigning =>
+  (stored: Signed, content: ContentSource, { signing, lineLimit }: OutgoingTerms): HeaderSigning =>
   async (header, changed) => {
-    if (!changed && !(content instanceof CheckedHeader && content.isChanged)) return stored.signatures
+    if (!changed && !(content instanceof CheckedHeader && content.isChanged) && stored.signatures !== null) return stored.signatures
     return signing === null || stored.digest === null ? '' : signing.again(header, stored.digest, lineLimit)
   }

@@ -31,6 +31,7 @@ const MARKS: Readonly<Record<string, Mark>> = {
   incoming: { tone: 'busy', shape: RING },
   active: { tone: 'busy', shape: PLAY },
   deferred: { tone: 'warn', shape: CLOCK },
+  scheduled: { tone: 'faint', shape: CLOCK },
   hold: { tone: 'held', shape: BARS },
   corrupt: { tone: 'bad', shape: ALERT },
   trash: { tone: 'faint', shape: DASH },

@@ -1,4 +1,5 @@
 /** One message: why it is in the queue, every attempt with its reply, and the attempts that are planned. */
+import { shownQueue } from '../../resources/message-json.ts'
 import type { OperationName } from '../../queue/operation-request.ts'
 import { buttonText } from './operation-screens.ts'
 import type { FutureJson } from '../../resources/future-attempts-json.ts'
@@ -31,8 +32,8 @@ const WAITS: Readonly<Record<MessageStoryJson['waits_for'], string>> = {
 }
 
 /** Operations that can change a message in its queue. */
-function verbsOf({ queue_name: queue }: MessageStoryJson): readonly OperationName[] {
-  switch (queue) {
+function verbsOf(message: MessageStoryJson): readonly OperationName[] {
+  switch (shownQueue(message)) {
     case 'hold':
       return ['release', 'expire', 'delete']
     case 'corrupt':
@@ -176,7 +177,8 @@ const operationColumns = (view: View): readonly Column<Operation>[] => [
 ]
 
 export function messageScreen(view: View, message: MessageStoryJson): Screen {
-  const { queue_id: id, queue_name: queue } = message
+  const { queue_id: id } = message
+  const queue = shownQueue(message)
   return {
     title: id,
     place: queue === 'gone' ? 'history' : 'messages',
@@ -190,6 +192,14 @@ export function messageScreen(view: View, message: MessageStoryJson): Screen {
       ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
       ['size', byteSize(message.message_size)],
       ['Message-ID', message.message_id === null ? null : html`<code>${message.message_id}</code>`],
+      [
+        'not before',
+        message.not_before === undefined ? null : html`${clockTime(view, message.not_before)} (${distance(view, message.not_before)})`,
+      ],
+      [
+        'given up at',
+        message.expires === undefined ? null : html`${clockTime(view, message.expires)} (${distance(view, message.expires)})`,
+      ],
       ['client', message.client === null ? null : html`<code>${message.client}</code>`],
       ['user', message.sasl_username],
       [

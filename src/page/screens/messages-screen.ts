@@ -3,6 +3,7 @@ import { buttonText } from './operation-screens.ts'
 import { OPERATIONS, type OperationName } from '../../queue/operation-request.ts'
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { MessageCountJson, MessagePageJson, PageEntryJson } from '../../resources/message-json.ts'
+import { shownQueue } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field, hidden } from '../markup/fields.ts'
@@ -86,9 +87,9 @@ function columnsOf(view: View): readonly Column<PageEntryJson>[] {
     {
       heading: 'Message',
       isTitle: true,
-      cell: ({ queue_id: id, queue_name: queue, forced_expire: forced }) =>
+      cell: ({ queue_id: id, forced_expire: forced, ...message }) =>
         html`<a class="code" href="${messageLink(view, id)}">${id}</a
-          ><br />${marked(queue)}${forced ? html` <span class="faint">expires</span>` : null}`,
+          ><br />${marked(shownQueue(message))}${forced ? html` <span class="faint">expires</span>` : null}`,
     },
     {
       heading: 'Age, size',
@@ -114,7 +115,7 @@ function columnsOf(view: View): readonly Column<PageEntryJson>[] {
 const verbsFor = (queue: string): readonly OperationName[] =>
   OPERATIONS.filter((verb) => {
     if (verb === 'restore') return queue === 'trash'
-    if (verb === 'release') return queue === 'hold' || queue === ''
+    if (verb === 'release') return queue === 'hold' || queue === 'scheduled' || queue === ''
     return queue !== 'trash' || verb === 'delete'
   })
 
