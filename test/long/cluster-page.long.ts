@@ -9,11 +9,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { blocksOf, blockWith } from '../support/fenced-blocks.ts'
 import { until } from '../support/node-cluster.ts'
-import { reasonWithoutPostgres, startPostgres } from '../support/postgres-server.ts'
-import { DaemonFolder } from '../support/started-daemon.ts'
+import { asServerUser, postgresTools, reasonWithoutPostgres, startPostgres } from '../support/postgres-server.ts'
+import { DaemonFolder, type StartedProcess } from '../support/started-daemon.ts'
 
 const PAGE = 'docs/cluster.md'
 const ROOT = join(import.meta.dirname, '../..')
+const PROGRAM = join(ROOT, 'bin/deferd.js')
 const reason = reasonWithoutPostgres()
 
 describe.skipIf(reason !== null)(`docs/cluster.md${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
@@ -46,38 +47,110 @@ describe.skipIf(reason !== null)(`docs/cluster.md${reason === null ? '' : ` (ski
     expect(readdirSync(join(checkout, 'received'))).toHaveLength(20)
   })
 
-  test('two nodes and a standby: the database, the configuration and the commands', async () => {
-    const primary = await startPostgres()
-    await primary.stop()
-    const standby = await startPostgres({ copyOf: primary, follows: primary })
-    const folders = ['mx1', 'mx2'].map(() => new DaemonFolder())
+  test('three nodes: from an empty database to a restored one', async () => {
+    const tools = postgresTools()
+    const binaries = tools === null ? {} : { binaries: tools }
+    const primary = await startPostgres(binaries)
+    const folders = ['mx1', 'mx2', 'mx3'].map(() => new DaemonFolder())
+    const standbyFolder = mkdtempSync(join(tmpdir(), 'deferd-pg-'))
+    const servers = [primary]
+    const run = async (part: string): Promise<void> => {
+      for (const statement of blockWith(PAGE, part).text.split(';')) if (statement.trim() !== '') await primary.query(statement)
+    }
+    /** Runs a block with the programs of PostgreSQL. */
+    const typed = (part: string, ...replaced: readonly (readonly [string, string])[]): string =>
+      asServerUser(
+        replaced
+          .reduce((text, [from, to]) => text.replaceAll(from, to), blockWith(PAGE, part).text)
+          .replaceAll('@db1.example.com', `@127.0.0.1:${primary.port}`)
+          .replaceAll('--host=db1.example.com', `--host=127.0.0.1 --port=${primary.port} --username=postgres`)
+          .replace('--username=postgres --username=rep', '--username=rep')
+          .replaceAll('deferd.dump', join(standbyFolder, 'deferd.dump')),
+        tools ?? '',
+      )
+    const page = (name: string, hosts: string, folder: DaemonFolder): string => {
+      const toml = blockWith(PAGE, 'node_name = ')
+        .text.replaceAll('mx1', name)
+        .replace('db1.example.com,db2.example.com/deferd?sslmode=verify-full', hosts)
+        .replace('/var/lib/deferd', join(folder.path, 'queue'))
+      writeFileSync(join(folder.path, 'deferd.toml'), `${toml}relayhost = "[127.0.0.1]:9"\n`)
+      return join(folder.path, 'deferd.toml')
+    }
+    const said = async (folder: DaemonFolder, ...command: readonly string[]): Promise<string> => {
+      const { code, out, err } = await folder.script(PROGRAM, ...command, '--config', join(folder.path, 'deferd.toml')).ended
+      expect(code, `${command.join(' ')}: ${out}${err}`).toBe(0)
+      return out
+    }
+    const started = async (folder: DaemonFolder): Promise<StartedProcess> => {
+      const listen = ['-o', 'smtpd_listen=127.0.0.1:0', '-o', 'http_listen=127.0.0.1:0']
+      const daemon = folder.script(PROGRAM, 'start', '--config', join(folder.path, 'deferd.toml'), ...listen)
+      await daemon.prints('metrics: ')
+      return daemon
+    }
+    const ready = async ({ out }: StartedProcess): Promise<number> =>
+      (await fetch(/metrics: (http:\S+)\/metrics/.exec(out)?.[1]?.concat('/readyz') ?? '')).status
     try {
-      await primary.start()
-      for (const statement of blockWith(PAGE, 'create user deferd').text.split(';'))
-        if (statement.trim() !== '') await primary.query(statement)
-      const written = blockWith(PAGE, 'node_name = ').text
-      const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}/deferd`
-      const commands = blockWith(PAGE, 'deferd check\n').text.trim().split('\n')
-      expect(commands).toEqual(['deferd check', 'deferd start', 'deferd node list'])
-      for (const [n, folder] of folders.entries()) {
-        const toml = written
-          .replaceAll('mx1', `mx${n + 1}`)
-          .replace('db1.example.com,db2.example.com/deferd?sslmode=verify-full', hosts)
-          .replace('/var/lib/deferd', join(folder.path, 'queue'))
-        const file = join(folder.path, 'deferd.toml')
-        writeFileSync(file, toml)
-        // The settings of the test's own daemons must not replace those of the page.
-        const run = (command: string) => folder.script(join(ROOT, 'bin/deferd.js'), ...command.split(' ').slice(1), '--config', file)
-        const { code, out, err } = await run('deferd check').ended
-        expect(code, out + err).toBe(0)
-        const daemon = folder.script(join(ROOT, 'bin/deferd.js'), 'start', '--config', file, '-o', 'smtpd_listen=127.0.0.1:0')
-        await daemon.prints('queue directory')
-        await until('listed', 30_000, async () => (await run('deferd node list').ended).out.includes(`mx${n + 1}`))
+      await run('create user deferd')
+      if (tools === null) {
+        await primary.stop()
+        servers.push(await startPostgres({ copyOf: primary, follows: primary }))
+        await primary.start()
+      } else {
+        execFileSync('chmod', ['777', standbyFolder])
+        typed('pg_basebackup', ['/var/lib/postgresql/data', join(standbyFolder, 'data')])
+        servers.push(await startPostgres({ ...binaries, folder: standbyFolder }))
       }
+      await until('the standby streams', 60_000, async () => {
+        const [found] = await primary.query(blockWith(PAGE, 'select application_name').text)
+        return found?.['state'] === 'streaming'
+      })
+      await run('alter system set synchronous_standby_names')
+
+      const hosts = `${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}/deferd`
+      expect(blockWith(PAGE, 'deferd check\n').text.trim().split('\n')).toEqual(['deferd check', 'deferd start', 'deferd node list'])
+      const daemons: StartedProcess[] = []
+      for (const [n, folder] of folders.entries()) {
+        page(`mx${n + 1}`, hosts, folder)
+        await said(folder, 'check')
+        daemons.push(await started(folder))
+        await until('listed', 60_000, async () => (await said(folder, 'node', 'list')).includes(`mx${n + 1}`))
+      }
+      const [first, , third] = folders
+      const [drained] = daemons
+      if (first === undefined || third === undefined || drained === undefined) throw new Error('no nodes')
+      writeFileSync(join(first.path, 'mail'), 'Subject: kept\n\nText.\n')
+      execFileSync('sh', [
+        '-c',
+        `"$0" "$1" sendmail --config ${first.path}/deferd.toml -f me@us.example you@far.example < ${first.path}/mail`,
+        process.execPath,
+        PROGRAM,
+      ])
+      expect(await Promise.all(daemons.map(ready))).toEqual([200, 200, 200])
+      await said(third, 'node', 'drain', 'mx1')
+      const since = performance.now()
+      await until('not ready', 60_000, async () => (await ready(drained)) === 503)
+      // Promised: 1 s.
+      expect(performance.now() - since).toBeLessThan(10_000)
+      expect(await said(third, 'queue', 'list', '--count')).toBe('1\n')
+      if (tools === null) return
+
+      typed('pg_dump --format')
+      for (const { child, ended } of daemons) {
+        child.kill('SIGTERM')
+        expect((await ended).code).toBe(0)
+      }
+      typed('createdb', ['postgresql://deferd@', 'postgresql://deferd@'])
+      page('mx4', hosts.replace(/deferd$/, 'deferd_restored'), third)
+      const hold = blockWith(PAGE, 'queue hold --all').text.trim().split(' ').slice(1)
+      expect(await said(third, ...hold)).toContain('1 message put on hold')
+      await started(third)
+      expect(await said(third, 'queue', 'list', '--count', '--queue', 'hold')).toBe('1\n')
+      await until('the former nodes are taken over', 60_000, async () => !(await said(third, 'node', 'list')).includes('silent'))
+      await said(third, 'queue', 'release', '--all', '--yes')
     } finally {
       await Promise.all(folders.map((folder) => folder.close()))
-      await primary.remove()
-      await standby.remove()
+      for (const server of servers) await server.remove()
+      rmSync(standbyFolder, { recursive: true, force: true })
     }
   })
 })

@@ -33,7 +33,7 @@ export const SUBJECTS = {
   checks: whole(3),
   'claimed-mail': whole(11),
   'clock-steps': whole(4),
-  'cluster-page': whole(3),
+  'cluster-page': whole(6),
   conformance: whole(2),
   'cut-statements/before': whole(8),
   'cut-statements/after': whole(8),

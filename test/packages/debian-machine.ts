@@ -11,7 +11,7 @@ export const POSTFIX = '/var/tmp/postfix'
 
 const DOWNLOAD = `chroot "$1" sh -c "mkdir -p ${POSTFIX}/partial && apt-get --yes --no-install-recommends --download-only -o Dir::Cache::archives=${POSTFIX} install postfix"`
 
-const INCLUDED = ['adduser', 'libgcc-s1', 'libstdc++6', 'systemd', 'systemd-sysv']
+const INCLUDED = ['adduser', 'libgcc-s1', 'libstdc++6', 'sudo', 'systemd', 'systemd-sysv']
 
 /** Makes the root of a minimal Debian 12. */
 export const makeRoot = (folder: string): Promise<string> =>

@@ -33,6 +33,11 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],
   [/^deferd simulate (?:contention|run)\b/, 'test/simulator/retry-guide.test.ts runs the commands of this page'],
   [/^exec \/usr\/local\/bin\/node\b/, 'paths of one machine'],
+  [
+    /^sudo deferd import postfix && sudo postsuper/,
+    'needs a Postfix; test/packages/replaced-postfix.test.ts types the commands of this page',
+  ],
+  [/^deferd queue hold --all --yes$/, 'holds the mail of a restored database; test/long/cluster-page.long.ts'],
   [/^deferd node /, 'test/process/nodes.test.ts runs it'],
   [/^npx deferd start -o node_name=mx|^npx deferd (?:node list|history list|sink --listen)/, 'test/long/cluster-page.long.ts'],
   [/^printf .*-o queue_directory=mx\d/, 'test/long/cluster-page.long.ts'],

@@ -68,7 +68,24 @@ export interface ServerOptions {
   readonly folder?: string
   /** Port; a free one when absent. */
   readonly port?: number
+  /** Folder of other binaries, such as those of postgresTools. */
+  readonly binaries?: string
 }
+
+const INSTALLED = '/usr/lib/postgresql'
+
+/** Folder of an installed PostgreSQL with the programs that the development dependency lacks (pg_basebackup, pg_dump); null without one. */
+export function postgresTools(): string | null {
+  const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED).filter((version) => Number(version) >= 15) : []
+  const folders = versions.map((version) => join(INSTALLED, version, 'bin'))
+  return (
+    folders.find((folder) => ['postgres', 'initdb', 'pg_basebackup', 'pg_dump'].every((name) => existsSync(join(folder, name)))) ?? null
+  )
+}
+
+/** Runs a command line as the user of the server. */
+export const asServerUser = (command: string, path: string): string =>
+  execFileSync('sh', ['-c', command], { ...serverIds(), cwd: '/', env: { PATH: `${path}:/usr/bin:/bin` }, encoding: 'utf8' })
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
@@ -87,11 +104,14 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
   if (ids.uid !== undefined && ids.gid !== undefined) chownSync(folder, ids.uid, ids.gid)
   const data = join(folder, 'data')
   if (options.copyOf !== undefined) copyData(options.copyOf.data, data, ids)
-  else if (!existsSync(data)) newCluster(data, ids)
+  else if (!existsSync(data)) {
+    if (options.binaries === undefined) newCluster(data, ids)
+    else initialize(data, ids, options.binaries)
+  }
   if (options.follows !== undefined) writeFileSync(join(data, 'standby.signal'), '')
   const followed = options.follows === undefined ? {} : { primary_conninfo: `${options.follows.conninfo} application_name=standby` }
   const port = options.port ?? (await portBelowEphemeral())
-  const server = new PostgresServer(folder, port, { ...SETTINGS, ...followed, ...options.settings }, ids)
+  const server = new PostgresServer(folder, port, { ...SETTINGS, ...followed, ...options.settings }, { ...ids, binaries: options.binaries })
   await server.start()
   return server
 }
@@ -116,9 +136,9 @@ function newCluster(data: string, ids: Ids): void {
   copyData(TEMPLATE, data, ids)
 }
 
-function initialize(data: string, ids: Ids): void {
+function initialize(data: string, ids: Ids, binaries = BINARIES): void {
   const settings = ['--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync', '--no-instructions']
-  execFileSync(join(BINARIES, 'initdb'), [...settings, `--pgdata=${data}`], { ...ids, cwd: dirname(data), stdio: 'pipe' })
+  execFileSync(join(binaries, 'initdb'), [...settings, `--pgdata=${data}`], { ...ids, cwd: dirname(data), stdio: 'pipe' })
 }
 
 function copyData(from: string, to: string, { uid, gid }: Ids): void {
@@ -135,11 +155,18 @@ export class PostgresServer {
   readonly data: string
   readonly #settings: Record<string, string>
   readonly #ids: Ids
+  readonly #binaries: string
   #process: ChildProcess | null = null
   #ended: Promise<void> = Promise.resolve()
   #log = ''
 
-  constructor(folder: string, port: number, settings: Readonly<Record<string, string>>, ids: Ids) {
+  constructor(
+    folder: string,
+    port: number,
+    settings: Readonly<Record<string, string>>,
+    { binaries = BINARIES, ...ids }: Ids & { readonly binaries?: string | undefined },
+  ) {
+    this.#binaries = binaries
     this.folder = folder
     this.port = port
     this.data = join(folder, 'data')
@@ -172,7 +199,7 @@ export class PostgresServer {
   async start(settings: Readonly<Record<string, string>> = {}): Promise<void> {
     Object.assign(this.#settings, settings)
     const parameters = Object.entries(this.#settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const child = spawn(join(BINARIES, 'postgres'), ['-D', this.data, ...parameters], {
+    const child = spawn(join(this.#binaries, 'postgres'), ['-D', this.data, ...parameters], {
       ...this.#ids,
       cwd: this.folder,
       // Ctrl-C at the terminal must not stop the server before its clients.
