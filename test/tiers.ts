@@ -10,6 +10,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/process/**/*.test.ts',
   'test/interop/**/*.test.ts',
   'test/packages/**/*.test.ts',
+  'test/lab/*.test.ts',
   'test/store/postgres/**/*.test.ts',
   'test/conformance/{on-disk,postgres}.test.ts',
   'test/daemon/node/taken-over-at-start.test.ts',

@@ -26,9 +26,9 @@ export interface ApiRequest<Query, Body> extends Omit<RouteRequest<Body>, 'query
   readonly requester: Requester
 }
 
-interface Definition<Query, Body> {
+export interface Definition<Query, Body> {
   readonly method: Route['method']
-  /** Path below BASE. */
+  /** Path below that of the API. */
   readonly path: string
   readonly role: Exclude<Role, 'anyone' | 'local'>
   readonly summary: string
@@ -52,12 +52,16 @@ export interface ApiRoute extends Route {
   readonly about: Omit<Definition<unknown, unknown>, 'handler'>
 }
 
-/** Defines a route of the API. A query with unknown or invalid parameters is refused. */
-export function apiRoute<Query = unknown, Body = undefined>(definition: Definition<Query, Body>): ApiRoute {
+/** Defines a route of the API. */
+export const apiRoute = <Query = unknown, Body = undefined>(definition: Definition<Query, Body>): ApiRoute =>
+  documentedRoute(BASE, definition)
+
+/** Defines a route below `base`. A query with unknown or invalid parameters is refused. */
+export function documentedRoute<Query, Body>(base: string, definition: Definition<Query, Body>): ApiRoute {
   const { method, path, role, query = z.strictObject({}), body, slots } = definition
   return {
     method,
-    path: `${BASE}${path}`,
+    path: `${base}${path}`,
     role,
     ...(body === undefined ? {} : { body }),
     ...(slots === undefined ? {} : { slots }),

@@ -31,7 +31,7 @@ const typePatterns = z
   .transform((text) => text.split(',').filter((one) => one !== ''))
   .refine((types) => types.every((one) => selectedTypes([one]).length > 0), `expected types separated by commas: ${EVENT_TYPES.join(', ')}`)
 
-const query = z.strictObject({
+export const eventQuery = z.strictObject({
   after: pageCursor.describe('id of the last event, or `next` of the last answer; the oldest event that is kept when absent'),
   types: typePatterns.describe('types separated by commas; * matches any text'),
   destination: nameOrPattern.optional().describe('destination of the event; * matches any text'),
@@ -51,7 +51,7 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
     summary: 'Events, in the order in which they were committed',
     about:
       'Events are kept while an `[events.NAME]` table or a webhook wants their type; the order is that of their commits, and an event never follows one with a later position. `next` is the position after the page, also when nothing follows yet: ask again with `after` to get what is new. Deleted events (`event_retention`, `event_limit`) after the position are told first, by an event `events.lost` with their number. With `Accept: application/x-ndjson`, all events that are kept, one per line; with `Accept: text/event-stream`, these and then each new one, until the client disconnects; a client continues with `Last-Event-ID`.',
-    query,
+    query: eventQuery,
     headers: {
       Accept: 'application/json, application/x-ndjson or text/event-stream',
       'Last-Event-ID': 'instead of `after`, as a browser sends it when it connects again',
@@ -79,7 +79,7 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
   }),
 ]
 
-function lastEventId({ headers }: ApiRequest<unknown, unknown>): string | undefined {
+export function lastEventId({ headers }: Pick<ApiRequest<unknown, unknown>, 'headers'>): string | undefined {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : undefined
 }

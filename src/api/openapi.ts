@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS, type ProblemKind } from '../http/problem-details.ts'
 import { VERSION } from '../system/version.ts'
 import { BASE } from '../http/command-protocol.ts'
-import { apiRoute, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
+import { documentedRoute, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
 
 const problem = z
   .object({
@@ -149,7 +149,7 @@ function parameters({ path, about }: ApiRoute, shapes: Shapes): readonly Json[] 
 
 function requestBody({ body, about }: ApiRoute, shapes: Shapes): Json {
   if (body === undefined) return {}
-  const byType = about.bodies ?? Object.fromEntries(body.types.map((type) => [type, body.shape]))
+  const byType = about.bodies ?? Object.fromEntries(body.types.filter((type) => type !== '').map((type) => [type, body.shape]))
   const content = Object.fromEntries(
     Object.entries(byType).map(([type, shape]) => [
       type,
@@ -161,8 +161,8 @@ function requestBody({ body, about }: ApiRoute, shapes: Shapes): Json {
   return { requestBody: { required: true, content } }
 }
 
-const operationOf = (route: ApiRoute, shapes: Shapes): Json => ({
-  operationId: `${route.method.toLowerCase()}${route.path.slice(BASE.length).replaceAll(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+const operationOf = (route: ApiRoute, shapes: Shapes, base: string): Json => ({
+  operationId: `${route.method.toLowerCase()}${route.path.slice(base.length).replaceAll(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
   summary: route.about.summary,
   description: [route.about.about ?? '', `Role: ${route.role}.`].filter((text) => text !== '').join(' '),
   parameters: parameters(route, shapes),
@@ -170,45 +170,61 @@ const operationOf = (route: ApiRoute, shapes: Shapes): Json => ({
   responses: responses(route, shapes),
 })
 
-export function openApiDocument(routes: readonly ApiRoute[]): Json {
+/** An API as its document describes it. */
+export interface DescribedApi {
+  /** Path of all routes. */
+  readonly base: string
+  readonly title: string
+  readonly description: string
+  readonly securitySchemes: Readonly<Record<string, Json>>
+}
+
+const ADMIN_API: DescribedApi = {
+  base: BASE,
+  title: 'deferd',
+  description: 'Administration of a deferd relay. Times are seconds since 1970.',
+  securitySchemes: {
+    token: { type: 'http', scheme: 'bearer', description: 'a token of `deferd token add`' },
+    session: { type: 'apiKey', in: 'cookie', name: 'deferd-PORT', description: 'the session of a browser' },
+  },
+}
+
+export function openApiDocument(routes: readonly ApiRoute[], { base, title, description, securitySchemes } = ADMIN_API): Json {
   const shapes = new Shapes()
   const paths = Object.fromEntries(
     [...Map.groupBy(routes, pathOf)].map(([path, those]) => [
       path,
-      Object.fromEntries(those.map((one) => [one.method.toLowerCase(), operationOf(one, shapes)])),
+      Object.fromEntries(those.map((one) => [one.method.toLowerCase(), operationOf(one, shapes, base)])),
     ]),
   )
   return {
     openapi: '3.1.1',
     info: {
-      title: 'deferd',
+      title,
       version: VERSION,
-      description: 'Administration of a deferd relay. Times are seconds since 1970.',
+      description,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    security: [{ token: [] }, { session: [] }],
+    security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     paths,
     components: {
       schemas: Object.fromEntries(shapes.named),
-      securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'a token of `deferd token add`' },
-        session: { type: 'apiKey', in: 'cookie', name: 'deferd-PORT', description: 'the session of a browser' },
-      },
+      securitySchemes,
     },
   }
 }
 
 /** The route of the document, which describes itself too. */
-export function openApiRoute(routes: readonly ApiRoute[]): ApiRoute {
+export function openApiRoute(routes: readonly ApiRoute[], api = ADMIN_API): ApiRoute {
   let document: Json | null = null
-  const self: ApiRoute = apiRoute({
+  const self: ApiRoute = documentedRoute(api.base, {
     method: 'GET',
     path: '/openapi.json',
     role: 'known',
     summary: 'This description',
     answers: { 200: { about: 'the OpenAPI 3.1 document', shape: z.record(z.string(), z.unknown()) } },
-    handler: () => json((document ??= openApiDocument([...routes, self]))),
+    handler: () => json((document ??= openApiDocument([...routes, self], api))),
   })
   return self
 }

@@ -36,19 +36,26 @@ export interface WebAdmissionDeps {
   /** False when the credential is no longer valid. Asked for as long as a stream is open. */
   readonly confirm: (credential: Credential) => Promise<boolean>
   readonly failures: FailureLimit
+  /** Remedies for refused clients, as ends of sentences. */
+  readonly remedies: {
+    /** For a host that is not served. */
+    readonly host: string
+    /** For a request without a credential. */
+    readonly credential: string
+  }
 }
 
 const LOOPBACK = /^(?:127\.|::1$)/
 
 export const webAdmission =
-  ({ rules, authenticate, confirm, failures }: WebAdmissionDeps) =>
+  ({ rules, authenticate, confirm, failures, remedies }: WebAdmissionDeps) =>
   async (request: IncomingMessage, target: RequestTarget, role: Role): Promise<Admitted> => {
     const { hosts, proxies, needsProxy } = rules()
     const { remoteAddress, localAddress } = request.socket
     const peer = remoteAddress === undefined ? null : canonicalAddress(remoteAddress)
     const local = localAddress === undefined ? null : canonicalAddress(localAddress)
     const host = hostField(request, target)
-    for (const named of [host, request.headers.host ?? '']) assertServed(named, { hosts, local })
+    for (const named of [host, request.headers.host ?? '']) assertServed(named, { hosts, local }, remedies.host)
     if (needsProxy && peer !== null && !LOOPBACK.test(peer) && !proxies.has(peer))
       throw new Problem(
         HTTP_PROBLEMS.untrustedAddress,
@@ -75,7 +82,7 @@ export const webAdmission =
     return { client, requester, confirm: async () => credential !== null && confirm(credential) }
 
     async function identified(): Promise<Requester> {
-      if (credential === null) throw unauthenticated('send a token (Authorization: Bearer), or log in with the link of `deferd page`')
+      if (credential === null) throw unauthenticated(remedies.credential)
       // An address that is blocked keeps its sessions: a session id of 256 bits cannot be guessed.
       if (credential.kind === 'token') assertMayTry(failures, client)
       const found = await authenticate(credential, client)
@@ -136,9 +143,8 @@ function hostField({ rawHeaders, headers }: IncomingMessage, { authority }: Requ
   return authority ?? headers.host
 }
 
-function assertServed(host: string, served: { readonly hosts: ReadonlySet<string>; readonly local: string | null }): void {
+function assertServed(host: string, served: Parameters<typeof isServed>[1], remedy: string): void {
   if (isServed(host, served)) return
-  const remedy = 'use localhost or the address of the machine, or add the name to admin_hosts'
   throw new Problem(HTTP_PROBLEMS.wrongHost, `this server does not serve the host ${JSON.stringify(host.slice(0, 256))}: ${remedy}`)
 }
 

@@ -44,6 +44,7 @@ import { StoreHealth } from '../store/store-health.ts'
 import { ContentCache } from '../queue/intake/content-cache.ts'
 import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
 import { disconnect, drained } from '../smtpd/replies.ts'
+import type { OpenSession } from '../smtpd/open-connections.ts'
 import type { FlushDomain } from '../smtpd/session.ts'
 import type { Events } from '../telemetry/events.ts'
 import { activeLimits } from './active-limits.ts'
@@ -374,6 +375,11 @@ export class Relay {
   /** Addresses of the SMTP ports; empty before `listen`. */
   get listeners(): readonly Endpoint[] {
     return this.#smtpd?.listeners ?? []
+  }
+
+  /** Sessions of SMTP clients; empty before `listen`. */
+  get sessions(): readonly OpenSession[] {
+    return this.#smtpd?.sessions ?? []
   }
 
   /** Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN; without it, ETRN gets 458. */

@@ -15,7 +15,7 @@ import { count, failure, failureJson, textOrNull, time, timeOrNull, type Json } 
 import { messageJson, messageShape, recipientShape, type MessageJson } from './message-json.ts'
 import { operationShape } from './operation-json.ts'
 
-const tlsShape = z.object({
+export const tlsShape = z.object({
   level: z.string(),
   policy: z.enum(['config', 'dane', 'sts', 'none']).describe('source of the level'),
   state: z.enum(['undecided', 'clear', 'encrypted', 'trusted', 'verified', 'not-offered', 'refused']),
@@ -24,7 +24,7 @@ const tlsShape = z.object({
   reason: textOrNull,
 })
 
-const tlsJson = ({ level, policy, state, protocol, cipher, reason }: TlsFacts): Json<typeof tlsShape> => ({
+export const tlsJson = ({ level, policy, state, protocol, cipher, reason }: TlsFacts): Json<typeof tlsShape> => ({
   level,
   policy,
   state,

@@ -12,6 +12,7 @@ import type { ClientFailure, ConnectionEnd } from '../telemetry/kinds/client-fai
 import type { Chunk } from './chunk-sequence.ts'
 import { ClientSocket } from './client-socket.ts'
 import { Deadline } from './command-deadline.ts'
+import type { OpenSession } from './open-connections.ts'
 import { IncomingContent, type ContentEnd, type NewlineRules } from './incoming-content.ts'
 import { UNKNOWN } from './peer-name.ts'
 import * as replies from './replies.ts'
@@ -76,7 +77,7 @@ const LEAVING: Phase = { kind: 'leaving' }
 
 export class Connection extends ClientSocket {
   readonly #context: ServerContext
-  readonly #session: Session
+  readonly #dialogue: Session
   readonly #deadline: Deadline
   readonly #isWrapped: boolean
   readonly #content = new IncomingContent()
@@ -85,7 +86,7 @@ export class Connection extends ClientSocket {
   constructor(server: SMTPServer, socket: Socket, { context, rules, id, address }: ConnectionOptions) {
     super(server, socket, { clock: context.clock, id, address })
     this.#context = context
-    this.#session = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
+    this.#dialogue = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'
     const { smtpd_timeout: timeout, smtpd_min_data_rate: bytesPerSecond } = context.settings
     this.#deadline = new Deadline({ clock: context.clock, timeout, bytesPerSecond, expired: () => this.#timedOut() })
@@ -94,11 +95,11 @@ export class Connection extends ClientSocket {
   /** Counts the connection and greets the client. Rejects it at a limit, and when the client sends data before the greeting. */
   init(): void {
     const { clock, nameOf, hasRoom } = this.#context
-    const refusal = this.#session.peer.enter() ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
+    const refusal = this.#dialogue.peer.enter() ?? (hasRoom() ? undefined : replies.tooManyConnections(this.#myhostname))
     if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.open(this.#isWrapped, () => {
-      if (this.#isWrapped) this.#session.secured(this.encryption)
+      if (this.#isWrapped) this.#dialogue.secured(this.encryption)
       if (refusal !== undefined) this.#rejectConnection(refusal)
       // A timer of 0 ms lets one turn of the event loop pass. In that turn, all data that the client has sent early is read.
       else if (nameOf === undefined) clock.after(0, () => this.#greet())
@@ -125,6 +126,11 @@ export class Connection extends ClientSocket {
     return this.#phase.kind === 'working' || this.#content.isOpen || !this.isOpen ? Infinity : this.#deadline.since
   }
 
+  get session(): OpenSession {
+    const { client, stage, isInTransaction } = this.#dialogue
+    return { client: client.address, stage, isInTransaction, isAwaitingReply: this.#phase.kind === 'working' }
+  }
+
   /** Closes an idle connection before its time limit, to make room for a new connection. */
   closeEarly(): void {
     this.#timedOut()
@@ -147,14 +153,14 @@ export class Connection extends ClientSocket {
       return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare-newline')
     if (line.tooLong) return this.#tooLong()
     if (this.inAuthExchange) return this.#whileWorking(this.#authenticate(line.text))
-    if (line.isBroken) return this.#respond(this.#session.broken())
-    if (this.#hasPipelined && this.#session.mustWait(line.text)) {
-      return this.#disconnectWith(this.#session.outOfStep(line.text), 'pipelining')
+    if (line.isBroken) return this.#respond(this.#dialogue.broken())
+    if (this.#hasPipelined && this.#dialogue.mustWait(line.text)) {
+      return this.#disconnectWith(this.#dialogue.outOfStep(line.text), 'pipelining')
     }
-    const answer = this.#session.command(line.text)
+    const answer = this.#dialogue.command(line.text)
     if (answer === 'auth-exchange') return this.#whileWorking(this.#authenticate(line.text))
     if ('chunk' in answer) return this.#startChunk(answer.chunk)
-    if (!this.#session.expectsChunks) this.#content.abandon()
+    if (!this.#dialogue.expectsChunks) this.#content.abandon()
     return answer instanceof Promise ? this.#whileWorking(answer.then((late) => this.#respond(late))) : this.#respond(answer)
   }
 
@@ -171,9 +177,9 @@ export class Connection extends ClientSocket {
   /** Replies to a chunk, or to a message that is on disk or refused. */
   #answer(end: ContentEnd | undefined): Promise<void> | undefined {
     if (end === undefined) return undefined
-    if (end.kind === 'chunk') return this.#respond(this.#session.chunkEnded(end.chunk, end.refusal))
+    if (end.kind === 'chunk') return this.#respond(this.#dialogue.chunkEnded(end.chunk, end.refusal))
     const { acceptance, receiver } = end
-    return acceptance.kind === 'unknown' ? this.#hangUp() : this.#respond(this.#session.concluded(acceptance, receiver))
+    return acceptance.kind === 'unknown' ? this.#hangUp() : this.#respond(this.#dialogue.concluded(acceptance, receiver))
   }
 
   endlessLine(): void {
@@ -192,24 +198,24 @@ export class Connection extends ClientSocket {
   }
 
   loginRefused(login: Login): void {
-    this.#session.loginRefused(login)
+    this.#dialogue.loginRefused(login)
   }
 
   protected tlsFailed(why: string): void {
-    this.#session.stats.failed('starttls')
+    this.#dialogue.stats.failed('starttls')
     this.#reportFailure({ what: 'tls-failed', why })
   }
 
   protected ended(lost: boolean): void {
     this.#deadline.cancel()
     this.#announce()
-    const { client, stats } = this.#session
-    const { stage } = this.#session
+    const { client, stats } = this.#dialogue
+    const { stage } = this.#dialogue
     // A client that leaves after the reply to its message has not lost anything (Postfix smtpd).
     if (lost && stage !== 'END-OF-MESSAGE') this.#reportFailure({ what: 'lost-connection', after: this.#where })
     if (this.#content.isReading) stats.count(stage === 'BDAT' ? 'bdat' : 'data', LOST)
     this.#content.abandon()
-    this.#session.peer.leave()
+    this.#dialogue.peer.leave()
     this.#context.sessions.events.emit({ kind: 'disconnected', client, commands: stats.commands })
     this.#context.ended(this)
   }
@@ -221,7 +227,7 @@ export class Connection extends ClientSocket {
 
   /** The last step of the client, with the octets of the content that it has sent, for the log. */
   get #where(): string {
-    const { stage } = this.#session
+    const { stage } = this.#dialogue
     const { octets } = this.#content
     return octets !== undefined && (stage === 'DATA' || stage === 'BDAT') ? `${stage} (${octets} bytes)` : stage
   }
@@ -232,7 +238,7 @@ export class Connection extends ClientSocket {
   }
 
   get #newlines(): NewlineRules {
-    const { isLenient: lenient } = this.#session.peer
+    const { isLenient: lenient } = this.#dialogue.peer
     const isStrict = this.#context.settings.smtpd_forbid_bare_newline === 'reject' && !lenient
     return { lenient, refusal: isStrict ? replies.bareNewline(this.#myhostname) : undefined }
   }
@@ -245,12 +251,12 @@ export class Connection extends ClientSocket {
   #announce(): void {
     if (this.#phase.kind !== 'opening' || this.#phase.isLogged) return
     this.#phase = { ...this.#phase, isLogged: true }
-    this.#context.sessions.events.emit({ kind: 'connected', client: this.#session.client })
+    this.#context.sessions.events.emit({ kind: 'connected', client: this.#dialogue.client })
   }
 
   #greet(name = UNKNOWN): void {
     if (!this.isOpen) return
-    this.#session.peer.named(name)
+    this.#dialogue.peer.named(name)
     this.#announce()
     if ((this.#phase.kind === 'opening' && this.#phase.hasSpoken) || this.hasMore) {
       this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
@@ -264,7 +270,7 @@ export class Connection extends ClientSocket {
 
   /** Sends the reply, then takes the action that follows it. A client with many errors gets the reply after smtpd_error_sleep_time. */
   #respond(response: Response): Promise<void> | undefined {
-    const { delay } = this.#session.stats
+    const { delay } = this.#dialogue.stats
     if (delay === 0) return this.#act(response)
     // The time limit that the action sets is the last.
     return this.#whileWorking(sleep(this.#context.clock, delay)).then(() => this.#act(response))
@@ -273,7 +279,7 @@ export class Connection extends ClientSocket {
   #act({ reply, keywords, next }: Response): undefined {
     if (!this.isOpen) return
     // Content received while the reply was delayed was also sent without waiting for the reply.
-    if (next === 'content' && this.#hasPipelined) return this.#disconnectWith(this.#session.outOfStep('DATA'), 'pipelining')
+    if (next === 'content' && this.#hasPipelined) return this.#disconnectWith(this.#dialogue.outOfStep('DATA'), 'pipelining')
     if (next === 'greet') return this.#greetAgain(reply)
     this.sendReply(reply, keywords)
     this.#deadline.restart()
@@ -282,14 +288,14 @@ export class Connection extends ClientSocket {
     else if (next === 'content') this.startContent(this.#content.beginData(this.#openMessage(), this.#newlines))
     else if (next === 'starttls') this.#startTls()
     else if (this.#mustLeave) this.#shutDown()
-    else if (this.#session.stats.isExhausted) {
+    else if (this.#dialogue.stats.isExhausted) {
       this.#disconnectWith(replies.disconnect('4.7.0', this.#myhostname, 'Error: too many errors'), 'too-many-errors')
     }
   }
 
   /** Begins the session of the client that XCLIENT names, as after a connect (Postfix xclient_cmd). */
   #greetAgain(greeting: SmtpReply): undefined {
-    const { peer } = this.#session
+    const { peer } = this.#dialogue
     this.becomes(peer.client.address)
     if (this.#hasPipelined) return this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
     const refusal = peer.enter()
@@ -300,7 +306,7 @@ export class Connection extends ClientSocket {
   }
 
   #openMessage(): ContentTaker {
-    return this.#context.acceptor.open(this.#session.submission())
+    return this.#context.acceptor.open(this.#dialogue.submission())
   }
 
   /** Reads the octets after BDAT. */
@@ -314,24 +320,24 @@ export class Connection extends ClientSocket {
   #startTls(): void {
     this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.startTls(() => {
-      this.#session.secured(this.encryption)
+      this.#dialogue.secured(this.encryption)
       this.#deadline.restart()
     })
   }
 
   /** Handles one line of the AUTH exchange, which smtp-server performs. */
   async #authenticate(line: string): Promise<void> {
-    const { nextDelay: delay } = this.#session.stats
+    const { nextDelay: delay } = this.#dialogue.stats
     if (delay > 0) await sleep(this.#context.clock, delay)
     await this.continueAuth(line)
     if (this.inAuthExchange || !this.isOpen) return
-    const refusal = this.#session.authenticated(this.authenticatedUser as Login | false | undefined)
+    const refusal = this.#dialogue.authenticated(this.authenticatedUser as Login | false | undefined)
     if (refusal !== undefined) this.#disconnectWith(refusal, 'too-many-failed-logins')
   }
 
   #tooLong(): Promise<void> | undefined {
     this.endAuthExchange()
-    return this.#respond(this.#session.tooLong())
+    return this.#respond(this.#dialogue.tooLong())
   }
 
   /** Suspends the client's time limit until the promise settles. */
@@ -376,6 +382,6 @@ export class Connection extends ClientSocket {
   }
 
   #reportFailure(failure: ClientFailure): void {
-    this.#context.sessions.events.emit({ kind: 'client-failure', client: this.#session.client, failure })
+    this.#context.sessions.events.emit({ kind: 'client-failure', client: this.#dialogue.client, failure })
   }
 }

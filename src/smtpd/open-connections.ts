@@ -4,8 +4,22 @@
  */
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
 
+/** State of the session of a connection. */
+export interface OpenSession {
+  /** Address of the client. */
+  readonly client: string
+  /** Last command of the client, as in the log: CONNECT before the first one. */
+  readonly stage: string
+  /** True from MAIL to the reply to the content. */
+  readonly isInTransaction: boolean
+  /** True while the client waits for a reply. */
+  readonly isAwaitingReply: boolean
+}
+
 /** A connection, from its first byte to its end. */
 export interface OpenConnection {
+  /** Undefined before the session. */
+  readonly session: OpenSession | undefined
   /** Time since which the client has been awaited, on the monotonic clock; Infinity while the server works. */
   readonly idleSince: Duration
   /** Closes the connection to make room for another. */
@@ -30,6 +44,10 @@ export class OpenConnections {
     for (const one of this.#open) if (one.idleSince < (longest?.idleSince ?? now - MIN_IDLE)) longest = one
     longest?.closeEarly()
     return longest !== undefined
+  }
+
+  get sessions(): readonly OpenSession[] {
+    return [...this.#open].flatMap(({ session }) => session ?? [])
   }
 
   add(connection: OpenConnection): void {

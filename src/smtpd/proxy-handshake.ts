@@ -17,6 +17,7 @@ export interface ProxyHandshakeOptions {
 }
 
 export class ProxyHandshake implements OpenConnection {
+  readonly session = undefined
   readonly idleSince: Duration
   readonly #socket: Socket
   readonly #options: ProxyHandshakeOptions

@@ -15,7 +15,7 @@ import { ClientLimits } from './client-limits.ts'
 import type { ServerContext } from './connection.ts'
 import { listenAt, openPort } from '../config/values/endpoints.ts'
 import { HourlyLimits } from './hourly-limits.ts'
-import { OpenConnections } from './open-connections.ts'
+import { OpenConnections, type OpenSession } from './open-connections.ts'
 import { listenersOf, readCertificate } from '../config/smtpd-listeners.ts'
 import type { FlushDomain } from './session.ts'
 import { peerName } from './peer-name.ts'
@@ -42,6 +42,7 @@ export interface SmtpdDeps {
 export interface Smtpd {
   /** Bound addresses, in the order of smtpd_listen and [[smtpd]]. */
   readonly listeners: readonly Endpoint[]
+  readonly sessions: readonly OpenSession[]
   /**
    * Applies new settings to later connections: opens added listeners, closes removed ones, and reads the certificate again. Rejects
    * like startSmtpd, without effect.
@@ -63,6 +64,9 @@ export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
   return {
     get listeners() {
       return ports.listeners
+    },
+    get sessions() {
+      return connections.sessions
     },
     reload: async (changed) => {
       await ports.apply(changed.config, contextsOf({ ...deps, ...changed }, lasting))

@@ -86,6 +86,10 @@ export class Session implements CommandHandler {
     return this.peer.client
   }
 
+  get isInTransaction(): boolean {
+    return this.#transaction !== null || this.#chunks.inProgress
+  }
+
   /** The last command of the client, CONNECT before the first one, UNKNOWN, or END-OF-MESSAGE, for the log (Postfix smtpd). */
   get stage(): string {
     return this.#stage

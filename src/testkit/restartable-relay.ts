@@ -43,6 +43,8 @@ export interface RestartableRelayDeps {
   readonly directory: string | null
   /** Called at each kill and each new start. */
   readonly did: (what: 'restarted' | 'killed' | 'started again') => void
+  /** Called with false at each kill, and with true when the relay has started again. */
+  readonly isUp: (isUp: boolean) => void
 }
 
 /** Name of the subscription of a world, which no table of a configuration can have. */
@@ -116,6 +118,7 @@ export class RestartableRelay {
     this.#sender = null
     this.#schedules = null
     this.#life.die()
+    this.#deps.isUp(false)
     this.#deps.clock.after(downFor, () => void this.#startAgain(left))
   }
 
@@ -125,6 +128,7 @@ export class RestartableRelay {
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
     await this.start()
+    this.#deps.isUp(true)
   }
 
   operations(): Operations {

@@ -11,13 +11,18 @@ export interface WorldTransport {
   getSocket(options: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void): void
 }
 
-const LOOPBACK = '127.0.0.1'
+interface OpenPort {
+  readonly at: Endpoint
+  listener: Listener
+}
 
 export class WorldClients {
   readonly #host: string
   readonly #port: number
   readonly #dial: () => Promise<Socket>
-  readonly #listeners: Listener[] = []
+  readonly #ports: OpenPort[] = []
+  #isListening = true
+  #last: Promise<void> = Promise.resolve()
 
   /** `dial` connects to the relay, or rejects when no relay runs. */
   constructor(host: string, port: number, dial: () => Promise<Socket>) {
@@ -40,25 +45,45 @@ export class WorldClients {
     }
   }
 
-  async openPort(port: number): Promise<Endpoint> {
-    const listener = await systemNet.listen({ address: LOOPBACK, port }, (outside) => {
-      this.#dial().then(
-        (inside) => join(outside, inside),
-        () => outside.destroy(),
-      )
+  async openPort(at: Endpoint): Promise<Endpoint> {
+    const listener = await this.#open(at)
+    const place = { address: listener.address, port: listener.port }
+    this.#ports.push({ at: place, listener })
+    if (!this.#isListening) await listener.close()
+    return place
+  }
+
+  /** Closes the ports while no relay runs, so that the system refuses connections, and opens them again. */
+  async listen(isListening: boolean): Promise<void> {
+    this.#isListening = isListening
+    this.#last = this.#last.then(async () => {
+      for (const port of this.#ports) {
+        await port.listener.close()
+        if (isListening) port.listener = await this.#open(port.at)
+      }
     })
-    this.#listeners.push(listener)
-    return { address: listener.address, port: listener.port }
+    await this.#last
   }
 
   /** Closes the ports. */
   async close(): Promise<void> {
-    await Promise.all(this.#listeners.splice(0).map((listener) => listener.close()))
+    await this.#last
+    await Promise.all(this.#ports.splice(0).map(({ listener }) => listener.close()))
+  }
+
+  #open(at: Endpoint): Promise<Listener> {
+    return systemNet.listen(at, (outside) => {
+      this.#dial().then(
+        (inside) => join(outside, inside),
+        () => outside.resetAndDestroy(),
+      )
+    })
   }
 }
 
-function join(one: Socket, other: Socket): void {
-  one.pipe(other).pipe(one)
-  one.on('error', () => other.destroy())
-  other.on('error', () => one.destroy())
+/** Connects both sockets. A reset of the relay, as at a kill, resets the connection of the client. */
+function join(outside: Socket, inside: Socket): void {
+  outside.pipe(inside).pipe(outside)
+  outside.on('error', () => inside.destroy())
+  inside.on('error', () => outside.resetAndDestroy())
 }

@@ -37,10 +37,11 @@ export type TracedEvent = Happened | AddedEvent
 /** Record of a world. */
 export class History {
   readonly #events: TracedEvent[] = []
+  readonly #listeners: ((event: HistoryEvent) => void)[] = []
 
   /** All events so far, oldest first. */
   get events(): readonly HistoryEvent[] {
-    return this.#events.flatMap((one) => (one.where === 'queue' ? published(one) : [one]))
+    return this.#events.flatMap(published)
   }
 
   /** Appends an event, such as an action of the test. */
@@ -48,9 +49,16 @@ export class History {
     this.record(event)
   }
 
+  /** Adds a listener, called with each event from now on. @internal */
+  onEvent(listener: (event: HistoryEvent) => void): void {
+    this.#listeners.push(listener)
+  }
+
   /** Appends an event, such as one of the relay. @internal */
   record(event: TracedEvent): void {
     this.#events.push(event)
+    if (this.#listeners.length === 0) return
+    for (const one of published(event)) for (const listener of this.#listeners) listener(one)
   }
 
   /** All that happened inside the relay, for tests of the relay itself. @internal */
@@ -69,8 +77,8 @@ export class History {
   }
 }
 
-const published = ({ at, event, wall }: Happened): readonly HistoryEvent[] =>
-  typedEvents(event, wall).map((typed) => ({ at, where: 'queue', event: typed }))
+const published = (one: TracedEvent): readonly HistoryEvent[] =>
+  one.where === 'queue' ? typedEvents(one.event, one.wall).map((event) => ({ at: one.at, where: 'queue', event })) : [one]
 
 /** Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover them. */
 const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id', 'prependedHeaders'])

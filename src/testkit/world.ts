@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import { loadTemplates } from '../bounce/templates.ts'
-import type { Config } from '../config/options.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { readPasswords, readTlsFiles } from '../daemon/delivery-secrets.ts'
 import type { OauthClients } from '../oauth/access-tokens.ts'
 import { readOauthClients } from '../oauth/oauth-client.ts'
@@ -100,7 +100,7 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   }
   const script = options.script === undefined ? undefined : readScript(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
-  const world = new World({ options, between, config, templates, dkimKeys, secrets, script, queue })
+  const world = new World({ options, between, loaded, templates, dkimKeys, secrets, script, queue })
   await world.start()
   return world
 }
@@ -113,7 +113,7 @@ interface WorldDeps {
   readonly queue: OpenedQueue
   readonly options: WorldOptions
   readonly between: Interceptors
-  readonly config: Config
+  readonly loaded: LoadedConfig
   readonly templates: ReturnType<typeof loadTemplates>['templates']
   readonly dkimKeys: DkimKeys
   readonly secrets: DeliverySecrets
@@ -135,6 +135,8 @@ export class World implements AsyncDisposable {
   readonly remote: RemoteNetwork
   /** Events of the relay; `relayEvents.listen` adds a listener. @internal */
   readonly relayEvents: Events
+  /** @internal */
+  readonly loaded: LoadedConfig
   readonly #driver: TimeDriver
   readonly #outside = new OutsideCalls()
   readonly #webhooks = new Map<string, Webhook>()
@@ -144,6 +146,8 @@ export class World implements AsyncDisposable {
   readonly #history = new History()
   readonly #log = new RecipientLog()
   readonly #received = new Map<string, ReceivedMail[]>()
+  readonly #mails: ReceivedMail[] = []
+  #accepted = 0
   readonly #clients = new WorldClients(HOSTNAME, RELAY_ADDRESS.port, () => this.#dialIn())
   readonly #lives: RestartableRelay
   #releaseFunctions: () => void = () => undefined
@@ -155,7 +159,8 @@ export class World implements AsyncDisposable {
 
   /** @internal Use createWorld. */
   constructor(deps: WorldDeps) {
-    const { options, script, dkimKeys } = deps
+    const { options, script, dkimKeys, loaded } = deps
+    this.loaded = loaded
     this.#dkimKeys = dkimKeys
     const seed = options.seed ?? 1
     this.seed = seed
@@ -175,11 +180,13 @@ export class World implements AsyncDisposable {
     this.relayEvents.listen((event) => {
       this.#history.record({ at: inSeconds(this.#elapsed()), where: 'queue', event, wall: this.#lives.life.clock.wall })
       this.#log.onEvent(event, this.#lives.life.clock.now())
+      if (event.kind === 'accepted' && event.originalId === undefined) this.#accepted++
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
     })
     const { clock, net, relayEvents: events } = this
     this.#lives = new RestartableRelay({
       ...deps,
+      config: loaded.config,
       seed,
       clock,
       net,
@@ -189,6 +196,7 @@ export class World implements AsyncDisposable {
       outside: (work) => this.#outsideWork(work),
       directory: typeof options.store === 'object' ? options.store.directory : null,
       did: (what) => this.#did(what),
+      isUp: (isUp) => void this.#outside.run(() => this.#clients.listen(isUp)),
     })
   }
 
@@ -220,6 +228,11 @@ export class World implements AsyncDisposable {
     return this.#lives.relay
   }
 
+  /** The relay across its restarts. @internal */
+  get lives(): RestartableRelay {
+    return this.#lives
+  }
+
   /** Starts the relay. @internal */
   async start(): Promise<void> {
     this.#releaseFunctions = keepEventLoopFunctions()
@@ -229,6 +242,21 @@ export class World implements AsyncDisposable {
       this.#releaseFunctions()
       throw error
     }
+  }
+
+  /** Number of messages that clients have sent to the relay. @internal */
+  get accepted(): number {
+    return this.#accepted
+  }
+
+  /** Addresses for which the relay has accepted mail. @internal */
+  get addresses(): readonly string[] {
+    return this.#log.addresses
+  }
+
+  /** All messages that remote servers kept, in the order of their arrival. @internal */
+  get received(): readonly ReceivedMail[] {
+    return this.#mails
   }
 
   // --- time
@@ -242,11 +270,17 @@ export class World implements AsyncDisposable {
 
   /** Advances the clock until the queue is empty, apart from held and corrupt mail. Rejects if the queue cannot become empty. */
   async settle(): Promise<void> {
+    const settled = await this.runTimersWhile(async () => !(await this.isEmpty()))
+    if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
+  }
+
+  /** Advances from timer to timer while `wanted` resolves with true. Resolves with false when no timer is left before. @internal */
+  async runTimersWhile(wanted: () => boolean | Promise<boolean>): Promise<boolean> {
     this.#requireClock()
     this.#mayBeEmpty = true
-    const settled = await this.#driver.runWhile(async () => !(await this.#isEmpty()))
+    const isDone = await this.#driver.runWhile(wanted)
     this.#outside.throwFailure()
-    if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
+    return isDone
   }
 
   /** Wall clock of the world, in milliseconds since 1970, as `Date.now()` has it. All other times of a world are in seconds. */
@@ -337,10 +371,13 @@ export class World implements AsyncDisposable {
     return { cancelled, tooLate }
   }
 
-  /** Opens a TCP port on 127.0.0.1 that is connected to the relay, for clients in other processes. Port 0 selects a free port. */
-  async openPort(port = 0): Promise<Endpoint> {
+  /**
+   * Opens a TCP port on 127.0.0.1, or another address, that is connected to the relay, for clients in other processes. Port 0 selects a free
+   * port. The port is closed while the relay is down.
+   */
+  async openPort(port = 0, address = CLIENT_ADDRESS): Promise<Endpoint> {
     this.#requireOpen()
-    return this.#clients.openPort(port)
+    return this.#clients.openPort({ address, port })
   }
 
   // --- results
@@ -547,13 +584,15 @@ export class World implements AsyncDisposable {
     void this.#driver.catchUp().finally(() => (this.#catchingUp = false))
   }
 
-  async #isEmpty(): Promise<boolean> {
+  /** True when the queue has no mail, apart from held and corrupt mail. @internal */
+  async isEmpty(): Promise<boolean> {
     if (!this.#mayBeEmpty || !this.#lives.life.alive) return false
     this.#mayBeEmpty = false
     return (await this.reader.counts()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
   }
 
   #receive(mail: ReceivedMail): void {
+    this.#mails.push(mail)
     for (const recipient of mail.recipients) {
       const mails = this.#received.get(recipient)
       if (mails === undefined) this.#received.set(recipient, [mail])

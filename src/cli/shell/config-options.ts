@@ -38,6 +38,9 @@ function configurationOptions(command: Command): { readonly file: string | undef
 /** The parameters given with `-o`, in order. */
 export const overridesOf = (command: Command): readonly string[] => configurationOptions(command).overrides
 
+/** The configuration file that the command line names; undefined without one. */
+export const configFileOf = (command: Command): string | undefined => configurationOptions(command).file
+
 export const configOf = (shell: Shell, command: Command, calledAs = 'deferd'): Promise<LoadedConfig> =>
   loadShellConfig(shell, { ...configurationOptions(command), calledAs })
 

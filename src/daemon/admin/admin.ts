@@ -151,6 +151,7 @@ export class Admin {
         authenticate: authentication(known),
         confirm: confirmation(known),
         failures,
+        remedies: ADMIN_REMEDIES,
       }),
       refusal: (error, request, requester) => (requester?.role === 'local' ? commandProblem(error) : page(error, request, requester)),
       headers: WEB_HEADERS,
@@ -182,6 +183,11 @@ export const adminCertificate = (config: Config): WebCertificate | null =>
   config.admin_listen === '' || config.admin_tls_cert_file === ''
     ? null
     : readKeyPair('admin_tls', config.admin_tls_cert_file, config.admin_tls_key_file)
+
+export const ADMIN_REMEDIES = {
+  host: 'use localhost or the address of the machine, or add the name to admin_hosts',
+  credential: 'send a token (Authorization: Bearer), or log in with the link of `deferd page`',
+}
 
 /** Refusals for lack of rights. */
 const LOGGED_CODES: ReadonlySet<number> = new Set([401, 403, 421, 429])

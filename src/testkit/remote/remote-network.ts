@@ -41,8 +41,14 @@ export interface RemoteNetworkDeps {
 }
 
 interface StatefulRule {
+  /** Number of the rule, from 1 in the order in which rules were added. */
+  readonly id: number
   readonly rule: Rule
   readonly state: RuleState
+}
+
+export interface ListedRule extends Pick<StatefulRule, 'id' | 'rule'> {
+  readonly used: number
 }
 
 export class RemoteNetwork implements RemoteHosts, Host {
@@ -67,6 +73,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
   readonly #sockets = new Set<Socket>()
   #sessions = 0
   #mails = 0
+  #lastRule = 0
 
   constructor(deps: RemoteNetworkDeps) {
     this.clock = deps.clock
@@ -79,14 +86,19 @@ export class RemoteNetwork implements RemoteHosts, Host {
     this.#rules = rules.map((rule) => this.#withState(rule))
   }
 
+  /** The rules, except those that addresses request, in the order in which they are tried; `used` is the number of occasions on which one acted. */
+  get rules(): readonly ListedRule[] {
+    return this.#rules.map(({ id, rule, state }) => ({ id, rule, used: state.used }))
+  }
+
   /** Adds rules before all others: the first matching rule is applied. */
   addRules(...rules: readonly Rule[]): void {
     this.#rules = [...rules.map((rule) => this.#withState(rule)), ...this.#rules]
   }
 
   /** Removes rules together with their state. */
-  removeRules(isRemoved: (rule: Rule) => boolean): void {
-    this.#rules = this.#rules.filter(({ rule }) => !isRemoved(rule))
+  removeRules(isRemoved: (rule: Rule, id: number) => boolean): void {
+    this.#rules = this.#rules.filter(({ id, rule }) => !isRemoved(rule, id))
   }
 
   /** Sets the DNS records of a domain for all later lookups. */
@@ -283,7 +295,7 @@ export class RemoteNetwork implements RemoteHosts, Host {
 
   #withState(rule: Rule): StatefulRule {
     const held = (recipient: string) => this.#held.get(recipient) ?? 0
-    return { rule, state: new RuleState(rule, { random: this.#deps.random, held }) }
+    return { id: ++this.#lastRule, rule, state: new RuleState(rule, { random: this.#deps.random, held }) }
   }
 
   *#rulesFor(facts: RuleFacts): Generator<StatefulRule> {

@@ -83,7 +83,8 @@ const ACTIONS: readonly KeyName[] = [
 const GREYLIST_WINDOW = 4 * HOUR
 
 /** Reads a rule. Returns the rule or its mistakes: those of its keys or, if all keys are valid, those of their combination. */
-export function readRule(name: string, written: RuleText | Readonly<Record<string, unknown>>): ReadRule {
+export function readRule(name: string, text: RuleText | Readonly<Record<string, unknown>>): ReadRule {
+  const written: Readonly<Record<string, unknown>> = { ...text }
   const mistakes: Mistake[] = []
   const keys = readKeys(written, mistakes)
   // Combinations of keys are checked only if every key is valid.
@@ -93,7 +94,8 @@ export function readRule(name: string, written: RuleText | Readonly<Record<strin
   mistakes.push(...misplaced(keys, at), ...contradictions(keys))
   const after = readAfter(keys, at, mistakes)
   if (mistakes.length > 0) return { mistakes }
-  return { rule: { name, where: whereOf(keys), when: whenOf(keys), fault: faultOf(keys, at, after), early: keys.early ?? false } }
+  const facts = { where: whereOf(keys), when: whenOf(keys), fault: faultOf(keys, at, after), early: keys.early ?? false }
+  return { rule: { name, written, ...facts } }
 }
 
 function readKeys(written: object, mistakes: Mistake[]): ReadKeys {

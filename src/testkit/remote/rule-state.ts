@@ -25,14 +25,26 @@ export class RuleState {
   readonly #open = new Map<string, Set<number>>()
   readonly #buckets = new Map<string, Bucket>()
   #draws = 0
+  #used = 0
 
   constructor(rule: Rule, deps: RuleStateDeps) {
     this.#rule = rule
     this.#deps = deps
   }
 
+  /** Number of occasions on which the rule has acted. */
+  get used(): number {
+    return this.#used
+  }
+
   /** Returns true if the rule acts on this occasion, and updates the state. */
   acts(facts: RuleFacts): boolean {
+    const doesAct = this.#decide(facts)
+    if (doesAct) this.#used++
+    return doesAct
+  }
+
+  #decide(facts: RuleFacts): boolean {
     const { when } = this.#rule
     if (!isTime(when, facts.age)) return false
     if (when.recipientsOver !== undefined && facts.accepted < when.recipientsOver) return false

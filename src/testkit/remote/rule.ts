@@ -138,6 +138,8 @@ export type Fault =
 export interface Rule {
   /** Name in events and error messages. */
   readonly name: string
+  /** Keys as they were written. */
+  readonly written: Readonly<Record<string, unknown>>
   readonly where: Where
   readonly when: When
   readonly fault: Fault

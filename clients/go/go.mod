@@ -1,0 +1,3 @@
+module deferd.example/lab
+
+go 1.19

@@ -1,0 +1,187 @@
+"""deferd lab from Python: a relay in virtual time, with remote servers that fail as a test says (docs/lab.md of deferd)."""
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+
+__all__ = ["Lab", "World", "LabError"]
+
+# A lab is on this machine: no proxy leads to it.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class LabError(Exception):
+    """A refused request. The message is the detail of the lab; `kind` is the last part of its type, such as "not-yet"."""
+
+    def __init__(self, problem, status):
+        super().__init__(problem.get("detail", f"status {status}"))
+        self.status = status
+        self.kind = problem.get("type", "").rsplit("/", 1)[-1]
+        self.errors = problem.get("errors", [])
+
+
+class Answer(dict):
+    """A JSON object whose members are attributes, too."""
+    __getattr__ = dict.__getitem__
+
+
+def _quoted(text):
+    return urllib.parse.quote(text, safe="@")
+
+
+def _given(**members):
+    """The members that are not None. `from_` and `for_` are written without their last character."""
+    return {name.rstrip("_"): value for name, value in members.items() if value is not None}
+
+
+class Lab:
+    """A lab: that of DEFERD_LAB_URL, or else a process of its own, which ends with this one."""
+
+    def __init__(self, url=None):
+        self._process = None
+        self.url = url or os.environ.get("DEFERD_LAB_URL") or self._start()
+        self._token = os.environ.get("DEFERD_LAB_TOKEN")
+
+    def _start(self):
+        found = [shutil.which("deferd")] if shutil.which("deferd") else [shutil.which("npx"), "deferd"]
+        if found[0] is None:
+            raise RuntimeError("neither deferd nor npx is in PATH: install deferd, or set DEFERD_LAB_URL to the URL of a lab")
+        command = [*found, "lab", "--http", "0", "--parent"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        atexit.register(self.stop)
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{' '.join(command)} ended with {self._process.wait()} before its port was open")
+        return json.loads(line)["http"]
+
+    def stop(self):
+        """Ends the process of the lab, if it is one of its own."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.stdin.close()
+            self._process.wait()
+
+    def call(self, method, path, body=None, content_type="application/json"):
+        """Sends a request below /lab/v1, and returns the value of the answer. Raises LabError."""
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        headers = {} if data is None else {"content-type": content_type}
+        if self._token:
+            headers["authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(f"{self.url}/lab/v1{path}", data, headers, method=method)
+        try:
+            with _OPENER.open(request) as response:
+                content, is_json = response.read(), response.headers.get_content_type() == "application/json"
+        except urllib.error.HTTPError as error:
+            with error:
+                problem = error.read()
+            raise LabError(json.loads(problem or b"{}"), error.code) from None
+        return json.loads(content, object_hook=Answer) if is_json else content
+
+    def world(self, **options):
+        """Creates a world: `seed`, `config`, `script`, `zone`, `store`, `speed`, `name`."""
+        return World(self, self.call("POST", "/worlds", options))
+
+
+class World:
+    """A relay with a clock of its own. Times are "5m", "2d" or seconds. Use it in a `with` statement, or call `close`."""
+
+    def __init__(self, lab, created):
+        self.lab = lab
+        self.id = created["id"]
+        #: Host and port, for `smtplib.SMTP(*world.smtp)`.
+        self.smtp = (created["smtp"]["host"], created["smtp"]["port"])
+
+    __enter__ = lambda self: self  # noqa: E731
+    __exit__ = lambda self, *_: self.close()  # noqa: E731
+
+    def call(self, method, path, body=None, **options):
+        """Sends a request below the path of the world."""
+        return self.lab.call(method, f"/worlds/{self.id}{path}", body, **options)
+
+    # fmt: off
+    def close(self): self.call("DELETE", "")
+    def clock(self): return self.call("GET", "/clock")
+    def crash(self, down_for=None): return self.call("POST", "/crash", _given(down_for=down_for))
+    def restart(self): return self.call("POST", "/restart", {})
+    def operate(self, operation, ids=None): return self.call("POST", "/operations", _given(operation=operation, ids=ids))
+    def history(self): return self.call("GET", "/history")
+    def mails(self, address): return self.call("GET", f"/mailboxes/{_quoted(address)}")["mails"]
+    # fmt: on
+
+    def destination(self, domain):
+        """A remote domain, whose methods are the verbs of docs/lab.md: `world.destination("x.example").greylists("5m")`."""
+        return Destination(self, domain)
+
+    def rule(self, **rule):
+        """Adds a rule with the keys of docs/faults.md."""
+        return self.call("POST", "/rules", _given(**rule))
+
+    def advance(self, by, accepted=None, sessions=None, within=None):
+        """Advances the clock, after so many messages were accepted."""
+        return self.call("POST", "/clock/advance", _given(by=by, after=_given(accepted=accepted, sessions=sessions), within=within))
+
+    def settle(self, accepted=None, sessions=None, within=None, at_most=None):
+        """Advances the clock until the queue is empty, after so many messages were accepted."""
+        after = _given(accepted=accepted, sessions=sessions)
+        return self.call("POST", "/clock/settle", _given(after=after, within=within, at_most=at_most))
+
+    def recipient(self, address):
+        """Attempts, notices and timeline of an address."""
+        return self.call("GET", f"/recipients/{_quoted(address)}")
+
+    def wait(self, address, headers=None, **conditions):
+        """Waits for a mail: `subject`, `from_`, `contains`, `notice`, `after`, `count`, `link`, `within`, `advance`, `headers`."""
+        query = {**_given(**conditions), **{f"header.{name}": value for name, value in (headers or {}).items()}}
+        return self.call("GET", f"/mailboxes/{_quoted(address)}/wait?{urllib.parse.urlencode(query)}")
+
+    def expect(self, address):
+        """Assertions about an address: `world.expect("ann@x.example").was_delivered()`."""
+        return Expectation(self, address)
+
+
+class Destination:
+    # Names of the arguments that a call may give by position.
+    _ARGUMENTS = {
+        "greylists": "delay", "is_down_for": "time", "is_down_between": "from until", "rejects": "recipient reply",
+        "defers": "recipient reply", "fails_first": "times reply", "mailbox_is_full": "recipient", "throttles": "rate",
+        "allows_connections": "count", "drops_after_dot": "times", "is_slow": "time", "fails_in_dns": "how",
+        "has_exchangers": "records",
+    }  # fmt: skip
+
+    def __init__(self, world, domain):
+        self._path = f"/destinations/{_quoted(domain)}"
+        self._world = world
+
+    def __getattr__(self, verb):
+        def call(*arguments, **options):
+            body = {**dict(zip(self._ARGUMENTS.get(verb, "").split(), arguments)), **_given(**options)}
+            self._world.call("POST", f"{self._path}/{verb}", body)
+            return self
+
+        return call
+
+
+class Expectation:
+    """Each method is a matcher. It raises an AssertionError with the timeline of the recipient."""
+
+    def __init__(self, world, address, is_not=False):
+        self._world, self._address, self._is_not = world, address, is_not
+
+    @property
+    def never(self):
+        """The negation of the next matcher."""
+        return Expectation(self._world, self._address, not self._is_not)
+
+    def __getattr__(self, matcher):
+        def check(*values, **named):
+            __tracebackhide__ = True
+            args = list(values) if matcher in ("was_attempted_at", "caused_notices") else named or dict(zip(["times"], values))
+            body = {"recipient": self._address, "matcher": matcher, "args": args, "not": self._is_not}
+            finding = self._world.call("POST", "/asserts", body)
+            if not finding["holds"]:
+                raise AssertionError(finding["message"])
+
+        return check
