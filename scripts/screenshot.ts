@@ -48,6 +48,7 @@ async function screenOf(world: World, directory: string, command: readonly strin
   let screen = ''
   const stdout = {
     columns: COLUMNS,
+    rows: null,
     write: (data: string | Uint8Array) => {
       screen += typeof data === 'string' ? data : Buffer.from(data).toString('utf8')
       return Promise.resolve()

@@ -13,7 +13,7 @@ end
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a demo -d 'show a deferred message and a notice, in virtual time'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a start -d 'run the relay in the foreground'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a reload -d 'have the running daemon read its configuration again'
-complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a status -d 'print rates, queues, closed destinations and the balance'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a status -d 'print rates, queues, destinations that need attention and the balance'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a top -d 'print the status of a running daemon again and again'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a queue -d 'list, show and change queued mail'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a history -d 'list mail that has left the queue'

@@ -13,10 +13,12 @@ import { queueAccess } from './queue-client/queue-access.ts'
 import { BrokenPipe, OutputFailed } from './shell/exit.ts'
 import type { Output, Shell } from './shell/shell.ts'
 
-class StreamOutput implements Output {
-  readonly #stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }
+type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
 
-  constructor(stream: Writable & { readonly isTTY?: boolean; readonly columns?: number }) {
+class StreamOutput implements Output {
+  readonly #stream: TerminalStream
+
+  constructor(stream: TerminalStream) {
     this.#stream = stream
     // Each write reports its own failure. Without a listener, the stream's error event would end the process.
     stream.on('error', () => undefined)
@@ -24,6 +26,10 @@ class StreamOutput implements Output {
 
   get columns(): number | null {
     return this.#stream.isTTY === true ? this.#stream.columns || 80 : null
+  }
+
+  get rows(): number | null {
+    return this.#stream.isTTY === true ? this.#stream.rows || 24 : null
   }
 
   write(data: string | Uint8Array): Promise<void> {

@@ -45,6 +45,12 @@ export interface DeliveryStatus {
   readonly tls?: TlsFacts | undefined
 }
 
+/** Host and address as a reason of delivery names them, before any text of the host. */
+const HOST = /^(?:[^:]*? )?(?:to|host|with|server) ([^\s[\]]+\[[\da-fA-F:.]+\])/
+
+/** The host that a failure is about, as `mx.example[192.0.2.1]`; null when its reason names none. */
+export const hostOf = ({ reason }: Pick<DeliveryStatus, 'reason'>): string | null => HOST.exec(reason)?.[1] ?? null
+
 const ENHANCED = /^([245])\.(\d{1,3})\.(\d{1,3})$/
 
 /** True for a well-formed enhanced status code (RFC 3463 §2). */

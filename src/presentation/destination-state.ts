@@ -1,9 +1,9 @@
 /** State of a destination and the reason for it, as text. Pure. */
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { DestinationState, LiveDestination } from '../store/destination-status.ts'
+import { isRefusing, type DestinationState, type LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueTime, WallTime } from '../system/clock.ts'
-import { instantOf, relative, span } from './text.ts'
+import { grouped, instantOf, relative, span } from './text.ts'
 
 /** A destination: `live` as the running scheduler holds it, and `record` as stored in the queue. */
 export interface KnownDestination {
@@ -35,6 +35,41 @@ export interface ShownState {
   readonly suspended_by: string | null
   readonly suspended_until: number | null
   readonly suspend_reason: string | null
+  readonly refuses_all: boolean
+  readonly undelivered_attempts: number
+  readonly undelivered_since: number | null
+}
+
+interface ShownSuspension<Time> {
+  readonly by: string
+  readonly until: Time | null
+  readonly reason: string | null
+}
+
+export function suspensionText<Time extends QueueTime | WallTime>({ by, until, reason }: ShownSuspension<Time>, now: Time): string {
+  // A suspension that ends while no daemon runs stays until the next start.
+  const end = until === null ? '' : `, ${until > now ? 'ends' : 'ended'} ${relative(until, now)}`
+  return `suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`
+}
+
+/** `probed in 5m`, or `probe due since 2m` while no mail is due or no slot is free. */
+export const probeText = <Time extends QueueTime | WallTime>(at: Time, now: Time): string =>
+  at > now ? `probed ${relative(at, now)}` : `probe due since ${span(now - at)}`
+
+/** `no delivery in 8,000 attempts for 2h`. */
+export const attemptsText = <Time extends QueueTime | WallTime>(count: number, since: Time, now: Time): string =>
+  `no delivery in ${grouped(count)} attempts for ${span(now - since)}`
+
+/** Attempts without a delivery, for a destination that refuses all mail; null for another one. */
+export const undeliveredText = (
+  { refuses_all: refuses, undelivered_attempts: count, undelivered_since: since }: ShownState,
+  now: WallTime,
+): string | null => (refuses && since !== null ? attemptsText(count, instantOf(since), now) : null)
+
+/** The failure for which mail waits: that of the site as a whole, or the last one of a destination that refuses all mail; null for none. */
+export function reasonOf(known: KnownDestination): DeliveryStatus | null {
+  const { live } = known
+  return live?.undelivered !== undefined && isRefusing(live) ? live.undelivered.last : healthOf(known).siteStatus
 }
 
 /** `big, 3 of at most 3 in flight at all its destinations`; null without a provider. */
@@ -61,15 +96,13 @@ export function blockedBy({ state, provider, inFlight, window, awaited }: LiveDe
 /** `open`, `throttled`, `suspended by root, ends in 2h: maintenance`, `dead, probed in 5m`, or `dead, probe due since 9m` for one that has not begun. */
 export function stateText(shown: ShownState, now: WallTime): string {
   const { state, probe_time: probeAt, probed, suspended_by: by, suspended_until: until, suspend_reason: reason } = shown
-  if (by !== null) {
-    // A suspension that ends while no daemon runs stays until the next start.
-    const end = until === null ? '' : `, ${instantOf(until) > now ? 'ends' : 'ended'} ${relative(instantOf(until), now)}`
-    return `suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`
-  }
+  if (by !== null) return suspensionText({ by, until: until === null ? null : instantOf(until), reason }, now)
   if (probed) return 'dead, being probed'
-  if (probeAt === null) return state
-  const at = instantOf(probeAt)
-  return at > now ? `dead, probed ${relative(at, now)}` : `dead, probe due since ${span(now - at)}`
+  if (probeAt === null) {
+    const undelivered = undeliveredText(shown, now)
+    return undelivered === null ? state : `${state}, ${undelivered}`
+  }
+  return `dead, ${probeText(instantOf(probeAt), now)}`
 }
 
 /** `, at most 50 a minute`, empty without a limit of the message rate. */

@@ -4,10 +4,10 @@
  */
 import type { ListedMessage } from '../store/queue-reader.ts'
 import { wholeTime } from '../resources/members.ts'
-import { attentionJson, statusJson, type NowJson } from '../resources/status-json.ts'
+import { attentionJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { QUEUE_NAMES, queueIdOf } from '../mail/message.ts'
-import { readStored, statusOf, type StoredStatus } from '../queue/queue-status.ts'
+import { COUNTED, readStored, statusOf, type QueueStatus, type StoredStatus } from '../queue/queue-status.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
@@ -34,9 +34,8 @@ async function oldestOf({ reader }: QueueView): Promise<ListedMessage | undefine
 }
 
 async function read(view: QueueView): Promise<Stored> {
-  const { waiting } = await view.tally(0)
-  const counted = new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
-  const stored = await readStored({ reader: view.reader, clock: view.clock, schedules: view.loaded().config.schedule }, counted)
+  const sources = { reader: view.reader, clock: view.clock, schedules: view.loaded().config.schedule }
+  const stored = await readStored(sources, await view.tally(COUNTED))
   const oldest = await oldestOf(view)
   return {
     ...stored,
@@ -48,23 +47,24 @@ async function read(view: QueueView): Promise<Stored> {
   }
 }
 
-async function figures(view: QueueView, stored: Stored, counted: MessageAges): Promise<NowJson> {
+/** The figures for all clients, and the status that they are made of. */
+interface Figures {
+  readonly now: NowJson
+  readonly status: QueueStatus
+}
+
+async function figures(view: QueueView, stored: Stored, counted: MessageAges): Promise<Figures> {
   const live = await view.live.glance()
   const { tally } = live
   const { config } = view.loaded()
   const { oldest, attention } = stored
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
-  return {
-    name: config.myhostname,
-    ...statusJson(statusOf({ tally, live, stored, now: view.clock.now() }), view.clock.wall),
-    oldest,
-    attention,
-    ages,
-  }
+  const status = statusOf({ tally, live, stored, now: view.clock.now() })
+  return { status, now: { name: config.myhostname, ...statusJson(status, view.clock.wall), oldest, attention, ages } }
 }
 
 /** Leaves out the destinations that a client may not see. */
-function seen(now: NowJson, visible: Visible): NowJson {
+function seen({ now, status }: Figures, visible: Visible, { clock }: QueueView): NowJson {
   if (visible === null) return now
   const isShown = ({ destination }: { readonly destination: string }): boolean => maySee(visible, destination)
   return {
@@ -75,6 +75,8 @@ function seen(now: NowJson, visible: Visible): NowJson {
     schedules: [],
     attention: [],
     ages: null,
+    troubles: troublesJson({ at: status.at, closed: status.closed.filter(isShown), refusing: status.refusing.filter(isShown) }, clock.wall),
+    refusing_destinations: now.refusing_destinations.filter(isShown),
     closed_destinations: now.closed_destinations.filter(isShown),
     largest_destinations: now.largest_destinations.filter(isShown),
   }
@@ -114,11 +116,11 @@ type Send = (event: string) => void
 export class Now {
   readonly #view: QueueView
   readonly #stored: Kept<Stored>
-  readonly #figures: Kept<NowJson>
+  readonly #figures: Kept<Figures>
   /** The last stored part that was read; null before the first. */
   #known: Stored | null = null
   /** The last figures; null before the first. */
-  #lastFigures: NowJson | null = null
+  #lastFigures: Figures | null = null
   readonly #subscribers = new Map<Send, Visible>()
   /** Runs while there are subscribers. */
   #ticks: PeriodicTask | null = null
@@ -131,7 +133,7 @@ export class Now {
   }
 
   async value(visible: Visible): Promise<NowJson> {
-    return seen(await this.#figures.value(), visible)
+    return seen(await this.#figures.value(), visible, this.#view)
   }
 
   /**
@@ -142,7 +144,7 @@ export class Now {
     const value = await withTimeout(this.value(visible), this.#view.clock, wait, signal)
     if (value !== undefined) return value
     const last = this.#lastFigures
-    return last === null || asOf(this.#view) - last.time > OLDEST_SHOWN / SECOND ? undefined : seen(last, visible)
+    return last === null || asOf(this.#view) - last.now.time > OLDEST_SHOWN / SECOND ? undefined : seen(last, visible, this.#view)
   }
 
   /** Sends the figures once a second while there are subscribers. Returns the function that ends the subscription. */
@@ -179,7 +181,7 @@ export class Now {
     if (all === null) return
     const texts = new Map<Visible, string>()
     for (const [send, visible] of this.#subscribers) {
-      const text = texts.get(visible) ?? `event: now\ndata: ${jsonLine(seen(all, visible))}\n`
+      const text = texts.get(visible) ?? `event: now\ndata: ${jsonLine(seen(all, visible, this.#view))}\n`
       texts.set(visible, text)
       send(text)
     }

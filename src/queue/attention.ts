@@ -1,7 +1,5 @@
-/** Conditions that need an operator's attention, from facts that are at hand. The list is bounded. */
-import type { DestinationName } from '../mail/message.ts'
+/** Conditions that need an operator's attention besides those of destinations, from facts that are at hand. */
 import type { TokenState } from '../oauth/access-tokens.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
 import { runState, runText, type ScheduleState } from './schedule-state.ts'
@@ -10,23 +8,6 @@ import { runState, runText, type ScheduleState } from './schedule-state.ts'
 export type AttentionItem =
   /** The store cannot commit: no mail is accepted or delivered. */
   | { readonly kind: 'store-unavailable'; readonly why: string; readonly since: QueueTime }
-  | {
-      readonly kind: 'dead-destination'
-      readonly destination: DestinationName
-      /** Recipients that wait for it. */
-      readonly waiting: number
-      /** Time of the next probe. */
-      readonly until: QueueTime
-    }
-  | {
-      readonly kind: 'suspended-destination'
-      readonly destination: DestinationName
-      readonly waiting: number
-      readonly by: string
-      readonly reason: string | null
-      /** Time when it ends by itself; null for never. */
-      readonly until: QueueTime | null
-    }
   /** Logins at next hops without an access token, or whose authority refuses another one: mail waits, or soon will. */
   | {
       readonly kind: 'oauth-failed'
@@ -51,11 +32,10 @@ interface Bounded {
 export interface AttentionFacts {
   /** Why the store cannot commit, and since when; null while it can. */
   readonly storeUnavailable: { readonly why: string; readonly since: QueueTime } | null
-  readonly destinations: readonly LiveDestination[]
   readonly tokens: readonly TokenState[]
   readonly schedules: readonly ScheduleState[]
   readonly now: QueueTime
-  readonly tally: Pick<QueueTally, 'queues' | 'waiting'>
+  readonly tally: Pick<QueueTally, 'queues'>
   /** Recipients whose lifetime ends within `within` ms. */
   readonly expiring: Bounded & { readonly within: number }
   readonly noticesDue: Bounded
@@ -63,12 +43,8 @@ export interface AttentionFacts {
   readonly warnings: { readonly count: number; readonly last: string; readonly since: QueueTime } | null
 }
 
-/** Maximum number of destinations in the list: those with the most waiting recipients. */
-const DESTINATIONS = 40
-
 export function attentionOf({
   storeUnavailable,
-  destinations,
   tokens,
   schedules,
   now,
@@ -77,14 +53,11 @@ export function attentionOf({
   noticesDue,
   warnings,
 }: AttentionFacts): readonly AttentionItem[] {
-  const waiting = new Map(tally.waiting.map((one) => [one.destination, one.recipients]))
-  const closed = destinations.flatMap((one) => closedItem(one, waiting.get(one.destination) ?? one.waiting))
   const corrupt = tally.queues.find(({ queue }) => queue === 'corrupt')?.messages ?? 0
   return [
     ...(storeUnavailable === null ? [] : [{ kind: 'store-unavailable' as const, ...storeUnavailable }]),
     ...tokenItem(tokens),
     ...scheduleItem(schedules, now),
-    ...closed.toSorted((a, b) => b.waiting - a.waiting).slice(0, DESTINATIONS),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
     ...(noticesDue.count === 0 ? [] : [{ kind: 'notices-due' as const, messages: noticesDue.count, isAtLeast: noticesDue.isAtLeast }]),
@@ -110,12 +83,4 @@ function scheduleItem(schedules: readonly ScheduleState[], now: QueueTime): read
   )
   const latest = failed.toSorted((a, b) => a.since - b.since).at(-1)
   return latest === undefined ? [] : [{ kind: 'schedule-failed', count: failed.length, ...latest }]
-}
-
-type Closed = Extract<AttentionItem, { readonly kind: 'dead-destination' | 'suspended-destination' }>
-
-/** The entry of a destination that is dead or suspended, as a list: empty for another one. */
-function closedItem({ destination, state, suspension, deadUntil }: LiveDestination, waiting: number): readonly Closed[] {
-  if (suspension !== null) return [{ kind: 'suspended-destination', destination, waiting, ...suspension }]
-  return state === 'dead' && deadUntil !== null ? [{ kind: 'dead-destination', destination, waiting, until: deadUntil }] : []
 }

@@ -4,7 +4,7 @@
  */
 import type { DestinationName } from '../mail/message.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
-import { byConnections, CONNECTING_SHOWN, type DeliverySlots, type LiveDestination } from '../store/destination-status.ts'
+import { byConnections, CONNECTING_SHOWN, isRefusing, type DeliverySlots, type LiveDestination } from '../store/destination-status.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -49,6 +49,8 @@ export interface QueueStatus {
   readonly lastHour: Traffic
   /** Dead and suspended destinations, the largest first. */
   readonly closed: readonly StatusDestination[]
+  /** Open destinations that have delivered nothing in their last attempts, the largest first; empty when no daemon runs. */
+  readonly refusing: readonly StatusDestination[]
   /** The destinations with the most waiting recipients. */
   readonly largest: readonly StatusDestination[]
   /** Subscriptions to events, by name. */
@@ -62,6 +64,8 @@ export interface QueueStatus {
 
 /** Maximum number of destinations in `largest`. */
 export const LARGEST = 20
+/** Maximum number of destinations whose waiting recipients are counted at once. */
+export const COUNTED = 250
 
 /** Computes the tally that a running daemon would keep. Reads the whole queue. */
 async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<QueueTally> {
@@ -81,8 +85,8 @@ async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<QueueTall
 export interface StoredStatus {
   readonly lastHour: Traffic
   readonly records: ReadonlyMap<DestinationName, DestinationRecord>
-  /** Waiting recipients of the dead and suspended destinations. */
-  readonly closedLoads: ReadonlyMap<DestinationName, number>
+  /** Waiting recipients of destinations: of those with most, and of those that are dead or suspended. */
+  readonly loads: ReadonlyMap<DestinationName, number>
   /** Subscriptions to events. */
   readonly subscriptions: readonly SubscriptionView[]
   readonly schedules: readonly ScheduleState[]
@@ -94,42 +98,44 @@ export interface StatusSources {
   readonly schedules: Schedules
 }
 
-/** Reads the stored part. Destinations that `counted` has are not counted again. */
-export async function readStored(
-  { reader, clock, schedules }: StatusSources,
-  counted: ReadonlyMap<DestinationName, number>,
-): Promise<StoredStatus> {
+/**
+ * Reads the stored part. Dead and suspended destinations are counted one by one only if the tally has no room for all destinations: it has
+ * those with the most waiting recipients.
+ */
+export async function readStored({ reader, clock, schedules }: StatusSources, tally: Pick<QueueTally, 'waiting'>): Promise<StoredStatus> {
   const now = clock.now()
+  const counted = waitingIn(tally)
+  const isComplete = counted.size !== COUNTED
   const { minutes } = await reader.traffic(now - HOUR)
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const closed = [...records.values()].filter(isClosed).map(({ name }) => name)
-  const loads = await Promise.all(
-    closed.map(async (name) => [name, counted.get(name) ?? (await reader.destinationLoad(name)).waiting] as const),
-  )
+  const missing = isComplete ? [] : closed.filter((name) => !counted.has(name))
+  const others = await Promise.all(missing.map(async (name) => [name, (await reader.destinationLoad(name)).waiting] as const))
+  const loads = new Map([...counted, ...others])
   return {
     lastHour: sumOfTraffic(minutes),
     records,
-    closedLoads: new Map(loads),
+    loads,
     subscriptions: await reader.allSubscriptions(),
     schedules: await scheduleStates(reader, schedules, clock),
   }
 }
 
-const waitingIn = ({ waiting }: QueueTally): ReadonlyMap<DestinationName, number> =>
+const waitingIn = ({ waiting }: Pick<QueueTally, 'waiting'>): ReadonlyMap<DestinationName, number> =>
   new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
 
 /** The status of now; `live` is null when no daemon runs. */
 export async function readStatus(sources: StatusSources, live: LiveStatus | null): Promise<QueueStatus> {
   const now = sources.clock.now()
   const tally = live?.tally ?? (await tallyFrom(sources.reader, now))
-  return statusOf({ tally, live, stored: await readStored(sources, waitingIn(tally)), now })
+  return statusOf({ tally, live, stored: await readStored(sources, tally), now })
 }
 
 /** The status of facts that were read before. */
 export function statusOf({
   tally,
   live,
-  stored: { lastHour, records, closedLoads, subscriptions, schedules },
+  stored: { lastHour, records, loads, subscriptions, schedules },
   now,
 }: {
   readonly tally: QueueTally
@@ -142,11 +148,20 @@ export function statusOf({
   const counted = waitingIn(tally)
   const named = (destination: DestinationName): StatusDestination => ({
     destination,
-    waiting: counted.get(destination) ?? closedLoads.get(destination) ?? 0,
+    waiting: counted.get(destination) ?? loads.get(destination) ?? 0,
     live: inMemory.get(destination),
     record: records.get(destination),
     recent: recent.get(destination),
   })
+  const bySize = (a: StatusDestination, b: StatusDestination): number => b.waiting - a.waiting
+  const closed = [...records.values()]
+    .filter(isClosed)
+    .map(({ name }) => named(name))
+    .toSorted(bySize)
+  const refusing = (live?.destinations ?? [])
+    .filter(isRefusing)
+    .map(({ destination }) => named(destination))
+    .toSorted(bySize)
   return {
     at: now,
     running: live === null ? null : { version: live.version, rates: live.rates, deliveries: live.deliveries },
@@ -156,7 +171,8 @@ export function statusOf({
       .filter(({ queue }) => queue !== 'scheduled')
       .reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
     lastHour,
-    closed: [...closedLoads.keys()].map(named).toSorted((a, b) => b.waiting - a.waiting),
+    closed,
+    refusing,
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
     subscriptions,
     tokens: live?.tokens?.toSorted(byTable) ?? [],

@@ -3,7 +3,7 @@ import { HOUR, type Clock, type Duration } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
 import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../queue/attention.ts'
-import { LARGEST, type LiveStatus } from '../queue/queue-status.ts'
+import { COUNTED, LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import { scheduleStates, type Schedules } from '../queue/schedule-state.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -47,15 +47,18 @@ export class RelayStatus {
 
   async all(): Promise<LiveStatus> {
     const tally = await this.#tally()
-    const recent = tally.waiting.map(({ destination }) => ({ destination, ...this.#lastOutcomes.of(destination) }))
+    const recent = largestOf(tally).map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { ...this.#own(), tally, destinations: this.#deps.destinations.all(), recent }
   }
 
-  /** As `all`, with only the destinations with the most waiting mail. The cost does not grow with the number of destinations. */
+  /** As `all`, with only the destinations with the most waiting mail, and those that refuse all mail. */
   async glance(): Promise<LiveStatus> {
     const tally = await this.#tally()
-    const names = tally.waiting.map(({ destination }) => destination)
-    const destinations = names.flatMap((name) => this.#deps.destinations.status(name) ?? [])
+    const names = largestOf(tally)
+    const refusing = this.#deps.destinations.refusing()
+    const known = new Set(refusing.map(({ destination }) => destination))
+    const others = names.filter((name) => !known.has(name)).flatMap((name) => this.#deps.destinations.status(name) ?? [])
+    const destinations = [...others, ...refusing]
     const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { ...this.#own(), tally, destinations, recent }
   }
@@ -71,7 +74,7 @@ export class RelayStatus {
 
   /** Conditions that need an operator's attention, at the destinations of this node. */
   async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<readonly AttentionItem[]> {
-    const { clock, store, destinations, tokens } = this.#deps
+    const { clock, store, tokens } = this.#deps
     const now = clock.now()
     const [tally, expiring, due, schedules] = await Promise.all([
       this.#tally(),
@@ -81,7 +84,6 @@ export class RelayStatus {
     ])
     return attentionOf({
       storeUnavailable: this.#troubles.storeUnavailable,
-      destinations: destinations.all(),
       tokens: tokens.states(),
       schedules,
       now,
@@ -93,6 +95,9 @@ export class RelayStatus {
   }
 
   #tally(): Promise<LiveStatus['tally']> {
-    return completeTally(() => this.#deps.store.tally(LARGEST))
+    return completeTally(() => this.#deps.store.tally(COUNTED))
   }
 }
+
+const largestOf = ({ waiting }: LiveStatus['tally']): readonly DestinationName[] =>
+  waiting.slice(0, LARGEST).map(({ destination }) => destination)

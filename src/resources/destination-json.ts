@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { actionText } from '../config/values/provider-table.ts'
 import { hintOf } from '../mail/login-refusal.ts'
-import { blockedBy, healthOf, type KnownDestination, probeTime, siteReason } from '../presentation/destination-state.ts'
+import { blockedBy, healthOf, type KnownDestination, probeTime, reasonOf, siteReason } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
+import { isRefusing } from '../store/destination-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
 import { SECOND } from '../system/clock.ts'
@@ -26,28 +27,36 @@ export interface ShownProvider {
 
 const stateShape = z.enum(['open', 'throttled', 'dead', 'suspended'])
 
-/** The suspension, and the last reply about the site as a whole. */
+/** The suspension, the failure for which mail waits, and the attempts since the last delivery. */
 const reasonMembers = {
   suspended_by: textOrNull,
   suspended_until: timeOrNull,
   suspend_reason: textOrNull,
   last_reply: textOrNull,
   hint,
-  site_reason: textOrNull.describe('the last reply about the site as a whole, or why there was none'),
+  site_reason: textOrNull.describe('the last reply, or why there was none'),
+  refuses_all: z.boolean().describe('true for an open destination that has mail, and delivered none in its last ten attempts or more'),
+  undelivered_attempts: count.describe('attempts since the last delivery, as far as the daemon knows'),
+  undelivered_since: timeOrNull.describe('time of the first of them'),
   probe_time: timeOrNull.describe('time of the next probe of a dead destination, made with mail that is due'),
   probed: z.boolean().describe('true while a probe is made, by itself or by another destination of the same host'),
   blocked_by: textOrNull.describe('why no further delivery or probe begins now'),
 }
 
 const reasonsJson = (known: KnownDestination, wall: WallView) => {
-  const { suspension, siteStatus } = healthOf(known)
+  const { suspension } = healthOf(known)
+  const status = reasonOf(known)
+  const { live } = known
   return {
     suspended_by: suspension?.by ?? null,
     suspended_until: wall.secondsOrNull(suspension?.until),
     suspend_reason: suspension?.reason ?? null,
-    last_reply: siteStatus === null ? null : (siteStatus.reply ?? siteStatus.reason),
-    hint: hintOf(siteStatus),
-    site_reason: siteStatus === null ? null : siteReason(siteStatus),
+    last_reply: status === null ? null : (status.reply ?? status.reason),
+    hint: hintOf(status),
+    site_reason: status === null ? null : siteReason(status),
+    refuses_all: live !== undefined && isRefusing(live),
+    undelivered_attempts: live?.undelivered?.count ?? 0,
+    undelivered_since: wall.secondsOrNull(live?.undelivered?.since),
     probe_time: wall.secondsOrNull(probeTime(known)),
     probed: known.live?.isProbed ?? false,
     blocked_by: known.live === undefined ? null : blockedBy(known.live),

@@ -1,6 +1,8 @@
 /** The state of a queue in JSON, with what needs an operator. */
 import { z } from 'zod'
 import type { AttentionItem } from '../queue/attention.ts'
+import { troubleHint, troublesOf, troubleText } from '../presentation/destination-troubles.ts'
+import { hostOf } from '../mail/smtp-reply.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
 import { BALANCE_TERMS, type Balance } from '../store/queue-balance.ts'
@@ -8,7 +10,7 @@ import { TRAFFIC_KINDS, type TrafficKind } from '../store/traffic.ts'
 import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { statusDestinationJson, statusDestinationShape } from './destination-json.ts'
-import { count, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
+import { count, hint, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
 import { loginTokenJson, loginTokenMembers } from './oauth-json.ts'
 import { scheduleJson, scheduleMembers } from './schedule-json.ts'
 import { subscriptionJson, subscriptionShape } from './subscription-json.ts'
@@ -77,8 +79,23 @@ const nowMembers = {
     .describe('conditions that need an operator, beside closed_destinations; empty for a token of some destinations'),
 }
 
+const troubleShape = z.object({
+  kind: z.enum(['dead', 'suspended', 'refusing']),
+  destinations: count.describe('number of destinations with this reason'),
+  largest_destinations: z.array(z.string()).describe('up to five of them, those with the most waiting recipients first'),
+  waiting: count.describe('recipients that wait for them'),
+  host: textOrNull.describe('the host that does not answer or refuses, as `mx.example[192.0.2.1]`'),
+  text: z.string().describe('the sentence that `deferd status` prints'),
+  probe_time: timeOrNull.describe('time of the earliest probe'),
+  hint,
+})
+
+export type DestinationTroubleJson = Json<typeof troubleShape>
+
 const listMembers = {
+  troubles: z.array(troubleShape).describe('closed_destinations and refusing_destinations, with those of one reason and host as one'),
   closed_destinations: z.array(statusDestinationShape),
+  refusing_destinations: z.array(statusDestinationShape).describe('open destinations that delivered nothing in their last attempts'),
   largest_destinations: z.array(statusDestinationShape),
   subscriptions: z.array(subscriptionShape).describe('empty for a token of some destinations'),
   oauth: z
@@ -96,7 +113,8 @@ export type NowJson = Json<typeof nowShape>
 export type StatusJson = Omit<NowJson, 'name' | keyof typeof nowMembers>
 
 export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
-  const { at, running, queues, trash, oldestArrival, lastHour, closed, largest, subscriptions, tokens, schedules, balance } = status
+  const { at, running, queues, trash, oldestArrival, lastHour, closed, refusing, largest, subscriptions, tokens, schedules, balance } =
+    status
   return {
     time: wall.seconds(at),
     running: running !== null,
@@ -112,7 +130,9 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
     })),
     trash,
     oldest_arrival_time: oldestArrival === null ? null : wholeTime(oldestArrival, wall),
+    troubles: troublesJson(status, wall),
     closed_destinations: closed.map((one) => statusDestinationJson(one, wall)),
+    refusing_destinations: refusing.map((one) => statusDestinationJson(one, wall)),
     largest_destinations: largest.map((one) => statusDestinationJson(one, wall)),
     subscriptions: subscriptions.map((one) => subscriptionJson(one, wall)),
     oauth: tokens.map((one) => ({ oauth: one.name, ...loginTokenJson(one) })),
@@ -124,17 +144,31 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
 const slotsJson = (slots: DeliverySlots | undefined): Json<typeof slotsShape> | null =>
   slots === undefined ? null : { in_flight: slots.inFlight, limit: slots.limit, connecting: slots.connecting.map((one) => ({ ...one })) }
 
+const LARGEST_NAMED = 5
+
+/** The destinations that need attention, of those that a client may see. */
+export const troublesJson = (
+  { at, closed, refusing }: Pick<QueueStatus, 'at' | 'closed' | 'refusing'>,
+  wall: WallView,
+): readonly DestinationTroubleJson[] =>
+  troublesOf(closed, refusing).map((one) => ({
+    kind: one.kind,
+    destinations: one.destinations.length,
+    largest_destinations: one.destinations.slice(0, LARGEST_NAMED),
+    waiting: one.waiting,
+    host: one.status === null ? null : hostOf(one.status),
+    text: troubleText(one, at),
+    probe_time: wall.secondsOrNull(one.probeAt),
+    hint: troubleHint(one),
+  }))
+
 const EMPTY = { count: null, at_least: false, within: null, text: null, since: null } as const
 
-/** The conditions without the destinations, which the status has elsewhere. */
 export const attentionJson = (items: readonly AttentionItem[], wall: WallView): readonly AttentionJson[] =>
-  items.map((item) => conditionJson(item, wall)).filter((condition) => condition !== null)
+  items.map((item) => conditionJson(item, wall))
 
-function conditionJson(item: AttentionItem, wall: WallView): AttentionJson | null {
+function conditionJson(item: AttentionItem, wall: WallView): AttentionJson {
   switch (item.kind) {
-    case 'dead-destination':
-    case 'suspended-destination':
-      return null
     case 'store-unavailable':
       return { ...EMPTY, kind: item.kind, text: item.why, since: wall.seconds(item.since) }
     case 'oauth-failed':

@@ -27,12 +27,8 @@ const LONGEST_LINE = 240
 
 const row = (name: string, value: string): string => `  ${name.padEnd(16)}${value.padStart(COUNT_WIDTH)}`
 
-/** A condition without the destinations, which have a part of their own. */
-function conditionText(item: AttentionItem): string | null {
+function conditionText(item: AttentionItem): string {
   switch (item.kind) {
-    case 'dead-destination':
-    case 'suspended-destination':
-      return null
     case 'store-unavailable':
       return `mail is neither accepted nor delivered: ${item.why}`
     case 'oauth-failed':
@@ -59,11 +55,12 @@ const part = (heading: string, lines: readonly string[]): readonly string[] => (
 const MOST_DESTINATIONS = 10
 
 export function reportOf({ name, since, traffic, status, attention }: ReportFacts, clock: Pick<Clock, 'zone'>): Report {
-  const { queues, closed_destinations: closed, largest_destinations: largest } = status
+  const { queues, troubles, closed_destinations: closed, refusing_destinations: refusing, largest_destinations: largest } = status
   const at = instantOf(status.time)
   const waiting = queues.reduce((sum, { recipients }) => sum + recipients, 0)
-  const conditions = attention.flatMap((item) => conditionText(item) ?? [])
-  const open = largest.filter(({ destination }) => !closed.some((one) => one.destination === destination))
+  const conditions = attention.map(conditionText)
+  const troubled = new Set([...closed, ...refusing].map(({ destination }) => destination))
+  const open = largest.filter(({ destination }) => !troubled.has(destination))
   const counts = queues.map(
     (one) => `${row(one.queue_name, grouped(one.recipients))}  oldest ${span(at - instantOf(one.oldest_arrival_time))}`,
   )
@@ -79,15 +76,15 @@ export function reportOf({ name, since, traffic, status, attention }: ReportFact
       conditions.map((text) => `  ${text}`),
     ),
     ...part(
-      'Dead and suspended destinations',
-      closed.slice(0, MOST_DESTINATIONS).map((one) => destinationLine(one, at)),
+      'Destinations that need attention',
+      troubles.slice(0, MOST_DESTINATIONS).map(({ text }) => `  ${text}`),
     ),
     ...part(
       'Other destinations with waiting mail',
       open.slice(0, MOST_DESTINATIONS).map((one) => destinationLine(one, at)),
     ),
   ]
-  const mark = conditions.length + closed.length === 0 ? '' : ', needs attention'
+  const mark = conditions.length + troubles.length === 0 ? '' : ', needs attention'
   return {
     subject: `Mail queue of ${name}: ${grouped(traffic.delivered)} delivered, ${grouped(waiting)} waiting${mark}`,
     text: lines.map((line) => `${clipped(maskControls(line), LONGEST_LINE)}\n`).join(''),

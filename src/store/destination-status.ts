@@ -42,6 +42,16 @@ export const CONNECTING_SHOWN = 10
 export const byConnections = (a: ConnectingAddress, b: ConnectingAddress): number =>
   b.count - a.count || (a.address < b.address ? -1 : Number(a.address > b.address))
 
+/** Attempts since the last delivery, or since the destination is in memory. */
+export interface UndeliveredAttempts {
+  /** Recipients that were attempted, without those that a delivery followed. */
+  readonly count: number
+  /** Time of the first of them. */
+  readonly since: QueueTime
+  /** Status of the last one. */
+  readonly last: DeliveryStatus
+}
+
 /** A destination in the memory of the scheduler. */
 export interface LiveDestination {
   readonly destination: DestinationName
@@ -68,4 +78,16 @@ export interface LiveDestination {
   readonly suspension: Suspension | null
   /** The last failure of the site as a whole; null when there was none. */
   readonly siteStatus: DeliveryStatus | null
+  /** Absent after a delivery, and before the first attempt. */
+  readonly undelivered?: UndeliveredAttempts | undefined
 }
+
+/** Number of attempts without a delivery from which on a destination is said to refuse all mail. */
+const REFUSING_FROM = 10
+
+/** True for an open destination that has mail, and delivered none in its last attempts. */
+export const isRefusing = ({ state, waiting, inFlight, nextDueAt, undelivered }: LiveDestination): boolean =>
+  (state === 'open' || state === 'throttled') &&
+  undelivered !== undefined &&
+  undelivered.count >= REFUSING_FROM &&
+  (nextDueAt !== null || waiting + inFlight > 0)

@@ -38,7 +38,6 @@ test('causes are summed over destinations, one line each, with the options that 
            --destination far.example --reply '421 4.7.0 too much mail from ['
         1  slow.example          450 4.2.1 it's full
            --destination slow.example --reply '450 4.2.1 it'\\''s full'
-
 More, by destination: deferd queue causes --details, or --destination NAME
 `,
   )

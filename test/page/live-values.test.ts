@@ -71,6 +71,9 @@ test('conditions are the same in any order, and differ by state and kind', () =>
   expect(conditions([first])).not.toBe(conditions([{ ...first, state: 'suspended' }]))
   expect(conditions([], [{ kind: 'warnings', count: 1 }])).toBe(conditions([], [{ kind: 'warnings', count: 2 }]))
   expect(conditions([], [{ kind: 'warnings' }])).not.toBe(conditions([]))
+  expect(browser.conditionsOf({ ...now([], []), attention: [], refusing_destinations: [{ destination: 'c.example' }] })).not.toBe(
+    conditions([]),
+  )
 })
 
 test('the conditions of subscriptions are those of the screen', () => {
@@ -84,7 +87,7 @@ test('the conditions of subscriptions are those of the screen', () => {
     { name: 'b', tries: 9 },
   ]
   const all = subscriptions.map((members) => {
-    const value = { closed_destinations: [], attention: [], subscriptions: [{ ...one, ...members }] } as const
+    const value = { closed_destinations: [], refusing_destinations: [], attention: [], subscriptions: [{ ...one, ...members }] } as const
     expect(browser.conditionsOf(value)).toBe(conditionsOf(value as unknown as NowJson))
     return browser.conditionsOf(value)
   })

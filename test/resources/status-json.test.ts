@@ -2,12 +2,11 @@ import { WallView } from '../../src/system/wall-view.ts'
 import { expect, test } from 'vitest'
 import { attentionJson } from '../../src/resources/status-json.ts'
 
-test('conditions have one form, with times of the wall clock, and destinations are left to the status', () => {
+test('conditions have one form, with times of the wall clock', () => {
   const items = attentionJson(
     [
       { kind: 'store-unavailable', why: 'disk full', since: 12_000 },
       { kind: 'oauth-failed', count: 1, why: 'm365: invalid_client', since: 13_000 },
-      { kind: 'dead-destination', destination: 'a.example', waiting: 3, until: 0 },
       { kind: 'corrupt-messages', messages: 2 },
       { kind: 'expiring-recipients', count: 100, isAtLeast: true, within: 3_600_000 },
       { kind: 'notices-due', messages: 1, isAtLeast: false },

@@ -35,6 +35,8 @@ export const withoutColours = (text: string): string => text.replaceAll(COLOURS,
 export interface Terminal {
   /** Columns of the terminal; null for a pipe. */
   readonly columns?: number | null
+  /** Lines of the terminal; null, or absent, for a pipe. */
+  readonly rows?: number | null
   readonly stdin?: string | Uint8Array
   /** Answer to questions. */
   readonly answer?: string
@@ -67,12 +69,17 @@ export interface Ran {
 
 class Sink implements Output {
   readonly columns: number | null
+  readonly rows: number | null
   readonly #breaksAfter: number
   #chunks: Buffer[] = []
   #size = 0
 
-  constructor(columns: number | null, breaksAfter = Infinity) {
+  constructor(
+    columns: number | null,
+    { rows = null, breaksAfter = Infinity }: { readonly rows?: number | null; readonly breaksAfter?: number } = {},
+  ) {
     this.columns = columns
+    this.rows = rows
     this.#breaksAfter = breaksAfter
   }
 
@@ -114,6 +121,7 @@ export class Operator {
       env = {},
       calledAs = 'deferd',
       uid = 0,
+      rows = null,
       breaksAfter,
       daemon,
       start = () => Promise.reject(new Error('no daemon here')),
@@ -123,7 +131,7 @@ export class Operator {
       access = {},
       interrupted = Promise.resolve(),
     } = terminal
-    const out = new Sink(columns, breaksAfter)
+    const out = new Sink(columns, { rows, ...(breaksAfter === undefined ? {} : { breaksAfter }) })
     const err = new Sink(columns)
     const asked: string[] = []
     const shell: Shell = {

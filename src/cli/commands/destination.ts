@@ -5,6 +5,8 @@ import { providerText, rateText, stateText } from '../../presentation/destinatio
 import type { DestinationJson } from '../../resources/destination-json.ts'
 import { DESTINATION_SORTS, isIdle, sortedDestinations, type DestinationSort } from '../../queries/destination-list.ts'
 import { destinationTable, destinationValues } from '../render/destination-rows.ts'
+import type { Display } from '../render/style.ts'
+import { hanging } from '../render/wrapping.ts'
 import { displayOf } from '../shell/display.ts'
 import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -52,11 +54,11 @@ async function show(shell: Shell, asked: string, options: { readonly json?: true
         EX.data,
         `no queued mail and no recorded state for ${maskControls(asked)}; deferd destination list shows all names`,
       )
-    await shell.stdout.write(options.json === true ? jsonLine(one) : screen(one, source.clock))
+    await shell.stdout.write(options.json === true ? jsonLine(one) : screen(one, source.clock, displayOf(shell)))
   })
 }
 
-function screen(one: DestinationJson, clock: Clock): string {
+function screen(one: DestinationJson, clock: Clock, { width }: Display): string {
   const now = clock.wall.now()
   const { node, waiting, leased, next_due_time: due, window, message_rate: rate, in_flight: inFlight } = one
   const facts: readonly (readonly [string, string | null])[] = [
@@ -78,8 +80,10 @@ function screen(one: DestinationJson, clock: Clock): string {
     ['last reply', one.site_reason],
     ['to do', one.hint],
   ]
-  const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `  ${name.padEnd(12)}${value}`)
-  return [one.destination, ...lines].map((text) => `${maskControls(text)}\n`).join('')
+  const lines = facts.flatMap(([name, value]) =>
+    value === null ? [] : hanging(`  ${name.padEnd(12)}`, maskControls(value), { width, indent: 14 }),
+  )
+  return [maskControls(one.destination), ...lines].map((text) => `${text}\n`).join('')
 }
 
 /** Acts on a destination as the owner of the queue, or through the daemon. Returns whether the destination is known. */

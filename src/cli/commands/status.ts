@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import { readStatus } from '../../queue/queue-status.ts'
 import type { Config } from '../../config/options.ts'
 import { SECOND, sleep, type Duration } from '../../system/clock.ts'
-import { jsonLine } from '../../presentation/text.ts'
+import { jsonLine, localTime } from '../../presentation/text.ts'
 import { statusJson, type NowJson, type StatusJson } from '../../resources/status-json.ts'
 import { nodesJson, type NodeJson, type NodesJson } from '../../resources/node-json.ts'
 import { nodeTable } from '../render/node-list.ts'
@@ -34,12 +34,19 @@ interface Shown {
   readonly nodes: readonly NodeJson[] | null
 }
 
-function textOf(shell: Shell, { name, status, nodes }: Shown, json: boolean): string {
+interface Form {
+  readonly json: boolean
+  /** Lines of the screen; null for any number. */
+  readonly rows: number | null
+}
+
+function textOf(shell: Shell, { name, status, nodes }: Shown, { json, rows }: Form): string {
   if (json) return jsonLine({ ...status, ...(nodes === null ? {} : { nodes }) })
   const narrow = displayOf(shell)
   const display = { ...narrow, width: Math.max(LEAST_WIDTH, narrow.width) }
-  const screen = statusScreen(status, { name, clock: shell.clock, display })
-  return nodes === null ? screen : `${screen}\n${nodeTable(nodes, clockOf(null, shell.clock), display)}`
+  const below = nodes === null ? '' : `\n${nodeTable(nodes, clockOf(null, shell.clock), display)}`
+  const left = rows === null ? null : rows - (below.split('\n').length - 1)
+  return `${statusScreen(status, { name, clock: shell.clock, display, rows: left })}${below}`
 }
 
 async function nodesOf(shell: Shell, config: Config): Promise<readonly NodeJson[] | null> {
@@ -70,8 +77,18 @@ async function current(shell: Shell, config: Config, source: QueueSource, needsD
 async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   await withSource(shell, config, async (source) =>
-    shell.stdout.write(textOf(shell, await current(shell, config, source, false), json === true)),
+    shell.stdout.write(textOf(shell, await current(shell, config, source, false), { json: json === true, rows: null })),
   )
+}
+
+/** An answer of the daemon; null when it does not answer in time, as when its processor is busy. */
+async function answerOf(ask: () => Promise<Shown>): Promise<Shown | null> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof CommandError && error.exitCode === EX.temporary) return null
+    throw error
+  }
 }
 
 async function top(shell: Shell, { json, interval, count = Infinity }: TopOptions, command: Command): Promise<void> {
@@ -81,13 +98,20 @@ async function top(shell: Shell, { json, interval, count = Infinity }: TopOption
   await withSource(shell, config, async (source) => {
     for (let shown = 0; shown < count; shown++) {
       if (shown > 0) await sleep(shell.clock, interval)
-      await shell.stdout.write(clear + textOf(shell, await current(shell, config, source, true), json === true))
+      const status = await answerOf(() => current(shell, config, source, true))
+      if (status === null) {
+        await shell.stderr.write(`deferd: the daemon does not answer, ${localTime(shell.clock.now(), shell.clock)}; top waits for it\n`)
+        continue
+      }
+      // The line below the last one stays free: a line end there would move the first one out of the screen.
+      const rows = json === true || shell.stdout.rows === null ? null : shell.stdout.rows - 1
+      await shell.stdout.write(clear + textOf(shell, status, { json: json === true, rows }))
     }
   })
 }
 
 export function addStatus(program: Command, shell: Shell): void {
-  subcommand(program, 'status', 'print rates, queues, closed destinations and the balance')
+  subcommand(program, 'status', 'print rates, queues, destinations that need attention and the balance')
     .option('--json', 'as a JSON object')
     .addHelpText(
       'after',

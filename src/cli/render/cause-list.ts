@@ -97,11 +97,11 @@ export function causeSums(causes: readonly SummedCauseJson[], { display, limit }
       painted(title, 'heading', display),
       ...those.slice(0, limit).flatMap((one) => sumLines(one, display)),
       ...furtherLines(those, limit),
-      '',
     ]
   }
   const held = causes.filter(({ on_hold: isHeld }) => isHeld)
   const waiting = causes.filter(({ on_hold: isHeld }) => !isHeld)
   const foot = ['More, by destination: deferd queue causes --details, or --destination NAME']
-  return [...table('WAITING', waiting), ...table('ON HOLD', held), ...foot].map((line) => `${line}\n`).join('')
+  const space = waiting.length === 0 || held.length === 0 ? [] : ['']
+  return [...table('WAITING', waiting), ...space, ...table('ON HOLD', held), ...foot].map((line) => `${line}\n`).join('')
 }

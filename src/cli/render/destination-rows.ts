@@ -1,7 +1,7 @@
 /** Destinations as a table for people, with the reason of a state below its destination, and as tab-separated values. Pure. */
 import type { WallTime } from '../../system/clock.ts'
 import { nextEvent, type DestinationJson } from '../../resources/destination-json.ts'
-import { stateText } from '../../presentation/destination-state.ts'
+import { stateText, undeliveredText } from '../../presentation/destination-state.ts'
 import { roleOfDestination, type Display } from './style.ts'
 import { tableHeading, tableRow, widthBeside, type Column } from './table.ts'
 import { grouped, instantOf, isoTime, maskControls, plural, span } from '../../presentation/text.ts'
@@ -22,9 +22,9 @@ const FIGURES: readonly Column[] = [
 const LONGEST_NAME = 60
 const INDENT = 4
 
-/** Reason of the state: that of the suspension, or the reply of the host. Empty for none. */
+/** Reason of the state: that of the suspension, or the reply of the host, after the attempts of a host that refuses all mail. Empty for none. */
 const reasonOf = (one: DestinationJson, now: WallTime): string =>
-  one.state === 'suspended' ? stateText(one, now) : (one.site_reason ?? '')
+  one.state === 'suspended' ? stateText(one, now) : [undeliveredText(one, now), one.site_reason].filter((text) => text !== null).join(': ')
 
 const activeOf = ({ window, in_flight: inFlight }: DestinationJson): string =>
   window === null ? String(inFlight) : `${inFlight}/${window}`
@@ -53,7 +53,8 @@ export function destinationTable(rows: readonly DestinationJson[], hidden: numbe
     const { destination, state, waiting } = row
     const figures = [grouped(waiting), activeOf(row), nextText(row, now)]
     const reason = maskControls(reasonOf(row, now)).trimEnd()
-    const line = tableRow([destination, [state, roleOfDestination[state]], ...figures], columns, display)
+    const role = row.refuses_all ? 'bad' : roleOfDestination[state]
+    const line = tableRow([destination, [state, role], ...figures], columns, display)
     return reason === '' ? [line] : [line, ...hanging(' '.repeat(INDENT), reason, { width: display.width, indent: INDENT })]
   })
   return `${[tableHeading(columns, display), ...lines].join('\n')}\n${idle}`

@@ -11,9 +11,11 @@ import { rateText, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
 import { clipped, grouped, instantOf, localTime, maskControls, relative, span, triesText } from '../../presentation/text.ts'
-import { wrapped } from './wrapping.ts'
+import { hanging, wrapped } from './wrapping.ts'
 
-const MOST_DESTINATIONS = 10
+/** Maximum number of entries of a list. */
+const MOST_SHOWN = 10
+const INDENT = 2
 const NAME_WIDTH = 28
 const COUNT_WIDTH = 11
 
@@ -65,16 +67,41 @@ function destinationLines(one: StatusDestinationJson, now: WallTime, display: Di
   ]
 }
 
-function destinationTable(heading: string, those: readonly StatusDestinationJson[], now: WallTime, display: Display): readonly string[] {
-  if (those.length === 0) return []
-  const more = those.length > MOST_DESTINATIONS ? [`and ${grouped(those.length - MOST_DESTINATIONS)} more: deferd destination list`] : []
-  const title = `${heading.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
-  return [
-    '',
-    painted(title, 'heading', display),
-    ...those.slice(0, MOST_DESTINATIONS).flatMap((one) => destinationLines(one, now, display)),
-    ...more,
-  ]
+/** Destinations, or others, of which a screen shows as many as fit. */
+interface ScreenList {
+  readonly heading: string
+  /** The lines of each entry. */
+  readonly entries: readonly (readonly string[])[]
+  /** Number of entries. */
+  readonly total: number
+  /** The command that lists all. */
+  readonly command: string
+}
+
+const listOf = (heading: string, command: string, all: readonly (readonly string[])[]): ScreenList => ({
+  heading,
+  command,
+  entries: all.slice(0, MOST_SHOWN),
+  total: all.length,
+})
+
+const titleOf = (heading: string): string => `${heading.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
+
+/** A sentence in one line. The number at its end stays. */
+function inOneLine(text: string, width: number): string {
+  const end = text.slice(text.lastIndexOf(' — '))
+  return text.length <= width ? text : `${clipped(text.slice(0, -end.length), width - end.length)}${end}`
+}
+
+/** The destinations that need attention, those with one reason as one entry. */
+function troubleEntries({ troubles }: StatusJson, display: Display, isShort: boolean): readonly (readonly string[])[] {
+  const { width } = display
+  return troubles.map(({ kind, text, hint }) => {
+    const shown = maskControls(text)
+    const lines = isShort || shown.length <= width ? [inOneLine(shown, width)] : hanging('', shown, { width, indent: INDENT })
+    const advice = hint === null ? [] : hanging(' '.repeat(INDENT), `to do: ${hint}`, { width, indent: INDENT })
+    return [...lines.map((line) => painted(line, kind === 'suspended' ? 'stopped' : 'bad', display)), ...advice]
+  })
 }
 
 function balanceLines({ balance }: StatusJson, width: number): readonly string[] {
@@ -90,11 +117,6 @@ function balanceLines({ balance }: StatusJson, width: number): readonly string[]
     difference === 0 ? [] : [`warning: ${grouped(Math.abs(difference))} recipients are ${difference > 0 ? 'missing' : 'counted twice'}`]
   return ['', ...wrapped(text, width), ...warning.flatMap((line) => wrapped(line, width))]
 }
-
-const headed = ([heading = '', ...rows]: readonly string[], display: Display): readonly string[] => [
-  painted(heading, 'heading', display),
-  ...rows,
-]
 
 /** A subscription on one line, and on further lines the reason why the target does not take its events. */
 function subscriptionLines(one: SubscriptionJson, now: WallTime, { width }: Display) {
@@ -118,15 +140,6 @@ function subscriptionLines(one: SubscriptionJson, now: WallTime, { width }: Disp
   return [`${head}  ${first}`, ...rest.map((line) => `${indent}${line}`)]
 }
 
-function subscriptionTable({ subscriptions, time }: StatusJson, display: Display): readonly string[] {
-  if (subscriptions.length === 0) return []
-  const title = `${'EVENTS'.padEnd(NAME_WIDTH)}${'waiting'.padStart(COUNT_WIDTH)}`
-  const shown = subscriptions.slice(0, MOST_DESTINATIONS)
-  const more =
-    subscriptions.length > MOST_DESTINATIONS ? [`and ${grouped(subscriptions.length - MOST_DESTINATIONS)} more: deferd webhook list`] : []
-  return ['', painted(title, 'heading', display), ...shown.flatMap((one) => subscriptionLines(one, instantOf(time), display)), ...more]
-}
-
 type TokenJson = StatusJson['oauth'][number]
 
 /** `token of m365 for 42 min`, or why there is none. */
@@ -137,14 +150,36 @@ function tokenLines({ oauth: name, user, left, problem }: TokenJson, { width }: 
   return [first, ...rest.map((line) => `  ${line}`)]
 }
 
-function tokenTable({ oauth: tokens }: StatusJson, display: Display): readonly string[] {
-  if (tokens.length === 0) return []
-  const lines = tokens.slice(0, MOST_DESTINATIONS).flatMap((one) => {
+function listsOf(status: StatusJson, display: Display, isShort: boolean): readonly ScreenList[] {
+  const {
+    closed_destinations: closed,
+    refusing_destinations: refusing,
+    largest_destinations: largest,
+    subscriptions,
+    schedules,
+    oauth: tokens,
+  } = status
+  const at = instantOf(status.time)
+  const troubled = new Set([...closed, ...refusing].map(({ destination }) => destination))
+  const others = largest.filter(({ destination }) => !troubled.has(destination)).map((one) => destinationLines(one, at, display))
+  const tokenEntries = tokens.map((one) => {
     const shown = tokenLines(one, display)
     return !one.failing ? shown : shown.map((line) => painted(line, roleOfDestination.dead, display))
   })
-  const more = tokens.length > MOST_DESTINATIONS ? [`and ${grouped(tokens.length - MOST_DESTINATIONS)} more: deferd oauth list`] : []
-  return ['', painted('ACCESS TOKENS', 'heading', display), ...lines, ...more]
+  const scheduleEntries = schedules.map((one) => {
+    const shown = scheduleLines(one, at, display)
+    return one.last_run?.result === 'failed' ? shown.map((line) => painted(line, roleOfDestination.dead, display)) : shown
+  })
+  const events = subscriptions.map((one) => subscriptionLines(one, at, display))
+  return [
+    listOf('NEEDS ATTENTION', 'deferd destination list', troubleEntries(status, display, isShort)),
+    listOf(titleOf(troubled.size === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS'), 'deferd destination list', others),
+    listOf(titleOf('EVENTS'), 'deferd webhook list', events),
+    listOf('ACCESS TOKENS', 'deferd oauth list', tokenEntries),
+    listOf(`${'SCHEDULES'.padEnd(NAME_WIDTH)}next run`, 'deferd schedule list', scheduleEntries),
+  ]
+    .filter(({ total }) => total > 0)
+    .map((list) => ({ ...list, entries: list.entries.map((lines) => (isShort ? lines.slice(0, 1) : lines)) }))
 }
 
 /** A schedule on one line: its next run, and the end of its last one. */
@@ -158,41 +193,72 @@ function scheduleLines({ schedule, do: work, next_time: next, last_run: last }: 
   return [`${name}${due}  ${first}`, ...rest.map((line) => `${' '.repeat(indent)}${line}`)]
 }
 
-function scheduleTable({ schedules, time }: StatusJson, display: Display): readonly string[] {
-  if (schedules.length === 0) return []
-  const title = `${'SCHEDULES'.padEnd(NAME_WIDTH)}${'next run'.padEnd(COUNT_WIDTH)}`
-  const lines = schedules.slice(0, MOST_DESTINATIONS).flatMap((one) => {
-    const shown = scheduleLines(one, instantOf(time), display)
-    return one.last_run?.result === 'failed' ? shown.map((line) => painted(line, roleOfDestination.dead, display)) : shown
-  })
-  const more =
-    schedules.length > MOST_DESTINATIONS ? [`and ${grouped(schedules.length - MOST_DESTINATIONS)} more: deferd schedule list`] : []
-  return ['', painted(title.trimEnd(), 'heading', display), ...lines, ...more]
+/** A list with its heading, of at most `room` lines; empty when it has no room for an entry. */
+function listLines({ heading, entries, total, command }: ScreenList, room: number, display: Display): readonly string[] {
+  const shown: string[] = []
+  let left = total
+  for (const [n, lines] of entries.entries()) {
+    const isLast = n === total - 1
+    if (1 + shown.length + lines.length + (isLast ? 0 : 1) > room) break
+    shown.push(...lines)
+    left--
+  }
+  const more = left === 0 ? [] : [`… and ${grouped(left)} more: ${command}`]
+  return shown.length === 0 ? [] : [painted(heading, 'heading', display), ...shown, ...more]
 }
 
-/** The screen, of at most the width of the display. */
-export function statusScreen(
-  status: StatusJson,
-  { name, clock, display }: { readonly name: string; readonly clock: Pick<Clock, 'zone'>; readonly display: Display },
-): string {
-  const { version, closed_destinations: closed, largest_destinations: largest } = status
+/** Lines that a list needs to show one entry of one line, and that there are more. */
+const LEAST_LINES = 3
+
+/** The lists in `room` lines. An earlier list leaves a later one the room for an entry. */
+function fitted(lists: readonly ScreenList[], room: number, display: Display): readonly string[] {
+  let left = room
+  return lists.flatMap((list, n) => {
+    const reserved = (lists.length - 1 - n) * LEAST_LINES
+    const lines = listLines(list, left - reserved, display)
+    left -= lines.length
+    return lines
+  })
+}
+
+/** On a screen with fewer lines, an entry has one line, and no lines are left blank. */
+const LEAST_ROWS = 36
+
+const headed = ([heading = '', ...rows]: readonly string[], display: Display): readonly string[] => [
+  painted(heading, 'heading', display),
+  ...rows,
+]
+
+const HINT = 'Causes: deferd queue causes   Senders: deferd queue shape --senders --addresses'
+
+export interface ScreenFacts {
+  readonly name: string
+  readonly clock: Pick<Clock, 'zone'>
+  readonly display: Display
+  /** Lines of the screen; null for any number. */
+  readonly rows: number | null
+}
+
+/** The screen, of at most the width of the display, and of at most `rows` lines but for its first tables. */
+export function statusScreen(status: StatusJson, { name, clock, display, rows }: ScreenFacts): string {
+  const { version } = status
   const state = version === null ? 'no daemon runs' : `deferd ${version} is running`
   const { width } = display
-  const at = instantOf(status.time)
-  const open = largest.filter(({ destination }) => !closed.some((one) => one.destination === destination))
-  const lines = [
-    clipped(maskControls(`${name}: ${state}, ${localTime(at, clock)}`), width),
+  const isShort = rows !== null && rows < LEAST_ROWS
+  const space = isShort ? [] : ['']
+  const head = [
+    clipped(maskControls(`${name}: ${state}, ${localTime(instantOf(status.time), clock)}`), width),
     ...(status.deliveries === null ? [] : wrapped(slotsText(status.deliveries), width)),
-    '',
+    ...space,
     ...headed(trafficTable(status), display),
-    '',
+    ...space,
     ...headed(queueTable(status), display),
-    ...destinationTable('DEAD AND SUSPENDED', closed, at, display),
-    ...destinationTable(closed.length === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS', open, at, display),
-    ...subscriptionTable(status, display),
-    ...tokenTable(status, display),
-    ...scheduleTable(status, display),
-    ...balanceLines(status, width),
   ]
-  return `${lines.join('\n')}\n`
+  const lists = listsOf(status, display, isShort)
+  const foot = [...(status.largest_destinations.length === 0 ? [] : ['', ...wrapped(HINT, width)]), ...balanceLines(status, width)]
+  if (rows === null) return textOf([...head, ...lists.flatMap((list) => ['', ...listLines(list, Infinity, display)]), ...foot])
+  const shown = [...head, ...fitted(lists, rows - head.length, display)]
+  return textOf(shown.length + foot.length > rows ? shown : [...shown, ...foot])
 }
+
+const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`

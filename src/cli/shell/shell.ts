@@ -23,6 +23,8 @@ export interface Output {
   write(data: string | Uint8Array): Promise<void>
   /** Width of the terminal; null for a pipe or file. */
   readonly columns: number | null
+  /** Lines of the terminal; null for a pipe or file. */
+  readonly rows: number | null
 }
 
 /** A queue that is open for reading, with its clock. */

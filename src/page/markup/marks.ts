@@ -50,6 +50,7 @@ const MARKS: Readonly<Record<string, Mark>> = {
   failing: { tone: 'warn', shape: TRIANGLE },
   disabled: { tone: 'bad', shape: SQUARE },
   warning: { tone: 'warn', shape: ALERT },
+  refusing: { tone: 'bad', shape: ALERT },
 }
 
 const UNKNOWN: Mark = { tone: 'faint', shape: DISC }

@@ -7,13 +7,13 @@ import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
-import { marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { clockTime, count, distance, due, instantOf, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
 import { selectionLinks } from './selection-links.ts'
+import { stateCell } from './destinations-screen.ts'
 import { sendersSection, type SendersValue } from './senders-list.ts'
 
 export interface DestinationFacts {
@@ -35,6 +35,11 @@ const blockedSentence = ({ blocked_by: why }: DestinationDetailsJson): Part =>
   why === null ? '' : ` No further delivery begins now: ${why}.`
 
 function stateSentence(view: View, one: DestinationDetailsJson): Part {
+  if (one.refuses_all)
+    return html`No delivery in
+    ${plural(one.undelivered_attempts, 'attempt')}${
+      one.undelivered_since === null ? null : html`, the first of them ${distance(view, one.undelivered_since)}`
+    }.`
   switch (one.state) {
     case 'dead':
       return html`Dead: its servers do not accept connections or mail. Its mail waits;
@@ -131,7 +136,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
     title: name,
     place: 'destinations',
     ...(causes === null ? untilCounted(`${resource}/causes`) : { live: { path: resource } }),
-    main: html`${heading(html`<span class="name">${name}</span> ${marked(one.state)}`, stateSentence(view, one), buttonsOf(view, one))}
+    main: html`${heading(html`<span class="name">${name}</span> ${stateCell(one)}`, stateSentence(view, one), buttonsOf(view, one))}
       ${facts([
         [
           'waiting',

@@ -33,7 +33,11 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resum
   }
 }
 
-/** Reason of a suspension, or the reply for which a destination is closed; null for other states. */
+/** The state; of a destination that refuses all mail, with that fact. */
+export const stateCell = ({ state, refuses_all: refuses }: Pick<DestinationJson, 'refuses_all'> & { readonly state: string }): Html =>
+  refuses ? marked('refusing', `${state}, no delivery`) : marked(state)
+
+/** Reason of a suspension, or the reply for which mail waits; null for other states. */
 const wordOf = ({ state, suspend_reason: reason, last_reply: reply }: DestinationJson): string | null =>
   state === 'suspended' ? reason : reply
 
@@ -43,13 +47,13 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
     isTitle: true,
     cell: ({ destination }) => html`<a href="${destinationLink(view, destination)}">${destination}</a>`,
   },
-  { heading: 'State', cell: ({ state }) => marked(state) },
+  { heading: 'State', cell: stateCell },
   {
     heading: 'Waiting',
     kind: 'number',
-    cell: ({ waiting, destination, state }) =>
+    cell: ({ waiting, destination, state, refuses_all: refuses }) =>
       html`<a href="${linkTo(view, 'messages', { destination })}">${count(waiting)}</a
-        >${waiting === 0 ? null : bar(waiting / most, toneOf(state))}`,
+        >${waiting === 0 ? null : bar(waiting / most, toneOf(refuses ? 'refusing' : state))}`,
   },
   { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
   { heading: 'Next', cell: (one) => nextPart(view, one, 'resumes ') },

@@ -4,28 +4,36 @@ import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { buttonLink, section, type Screen } from '../markup/frame.ts'
-import { html, type Html, type Part } from '../../presentation/html.ts'
+import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
-import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
+import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { count, distance, due, messages, plural, probeDue } from '../markup/times.ts'
-import type { AttentionJson } from '../../resources/status-json.ts'
+import { count, distance, due, messages, plural } from '../markup/times.ts'
+import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
-import { nextPart } from './destinations-screen.ts'
+import { nextPart, stateCell } from './destinations-screen.ts'
 
-/** Sentence about a destination that is dead or suspended. */
-function attentionSentence(view: View, one: StatusDestinationJson): Html {
-  const waiting = html`${plural(one.waiting, 'recipient')} ${one.waiting === 1 ? 'waits' : 'wait'}`
-  return one.state === 'suspended'
-    ? html`${one.destination} is suspended by
-      ${one.suspended_by ?? 'an operator'}${one.suspend_reason === null ? null : `: ${one.suspend_reason}`}; ${waiting}`
-    : html`${one.destination} is dead; ${waiting}${one.probe_time === null ? null : html`; ${probeDue(view, one.probe_time)}`}`
+/** Destinations with one reason: their only name, or their number with the names of the largest. */
+function troubleItem(view: View, one: DestinationTroubleJson): Html {
+  const [only = ''] = one.largest_destinations
+  const isOne = one.destinations === 1
+  const names = joined(
+    one.largest_destinations.map((name) => html`<a href="${destinationLink(view, name)}">${name}</a>`),
+    ', ',
+  )
+  const more = isOne ? null : html` <span class="faint">${names}${one.destinations > one.largest_destinations.length ? ', …' : null}</span>`
+  return attentionItem(
+    shapeOf(one.kind),
+    html`${one.text}${more}${hintPart(one.hint)}`,
+    isOne ? destinationLink(view, only) : linkTo(view, 'causes'),
+    isOne ? reopening(view, only, one.kind) : null,
+  )
 }
 
-/** Maximum number of sentences. The other destinations are in the list of all. */
+/** Maximum number of sentences about destinations. The others are in the list of all. */
 const MOST_SENTENCES = 5
 
 const atLeast = ({ at_least: isAtLeast }: AttentionJson, what: Html): Html => (isAtLeast ? html`at least ${what}` : what)
@@ -64,29 +72,27 @@ const attentionItem = (mark: Html, sentence: Html, link: string | null, action: 
     ${action}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
   </li>`
 
-function reopening(view: View, { destination, state }: StatusDestinationJson): Html | null {
+function reopening(view: View, destination: string, kind: DestinationTroubleJson['kind']): Html | null {
   if (!view.requester.mayOperate) return null
-  if (state === 'suspended') return buttonLink(`${destinationLink(view, destination)}/resume`, 'Resume…')
+  if (kind === 'suspended') return buttonLink(`${destinationLink(view, destination)}/resume`, 'Resume…')
   const back = `destinations/${encodeURIComponent(destination)}`
   return buttonLink(linkTo(view, 'operations/new', { operation: 'flush', destination, back }), 'Flush…')
 }
 
-function attentionList(view: View, { closed_destinations: closed, attention, subscriptions }: NowJson): Html | null {
+function attentionList(view: View, { troubles, attention, subscriptions }: NowJson): Html | null {
   const events = subscriptions.flatMap((one) => {
     const sentence = trouble(view, one)
     return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
   })
-  if (closed.length + attention.length + events.length === 0) return null
-  const further = closed.length - MOST_SENTENCES
+  if (troubles.length + attention.length + events.length === 0) return null
+  const further = troubles.slice(MOST_SENTENCES).reduce((sum, { destinations }) => sum + destinations, 0)
   const items = [
     ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one))),
     ...events,
-    ...closed
-      .slice(0, MOST_SENTENCES)
-      .map((one) =>
-        attentionItem(shapeOf(one.state), attentionSentence(view, one), destinationLink(view, one.destination), reopening(view, one)),
-      ),
-    ...(further > 0 ? [attentionItem(shapeOf('warning'), html`${plural(further, 'further destination')} dead or suspended`, null)] : []),
+    ...troubles.slice(0, MOST_SENTENCES).map((one) => troubleItem(view, one)),
+    ...(further > 0
+      ? [attentionItem(shapeOf('warning'), html`${plural(further, 'further destination')} need attention`, linkTo(view, 'destinations'))]
+      : []),
   ]
   return section(
     'Needs attention',
@@ -115,14 +121,14 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
     isTitle: true,
     cell: (one) => html`<a href="${destinationLink(view, one.destination)}">${one.destination}</a>`,
   },
-  { heading: 'State', cell: ({ state }) => marked(state) },
+  { heading: 'State', cell: stateCell },
   {
     heading: 'Waiting',
     kind: 'number',
     cell: (one) =>
       html`<a href="${linkTo(view, 'messages', { destination: one.destination })}" data-live="${livePath(one, 'waiting')}" data-form="count"
           >${count(one.waiting)}</a
-        >${one.waiting === 0 ? null : bar(one.waiting / most, toneOf(one.state))}`,
+        >${one.waiting === 0 ? null : bar(one.waiting / most, toneOf(one.refuses_all ? 'refusing' : one.state))}`,
   },
   {
     heading: 'In flight',
@@ -151,10 +157,9 @@ const emptyQueue = (view: View, { last_hour: hour }: NowJson): Html =>
   </div>`
 
 function whereItWaits(view: View, now: NowJson): Html {
-  const shown = [
-    ...now.closed_destinations,
-    ...now.largest_destinations.filter(({ destination }) => !now.closed_destinations.some((one) => one.destination === destination)),
-  ].slice(0, 20)
+  const { closed_destinations: closed, refusing_destinations: refusing, largest_destinations: largest } = now
+  const all = new Map([...closed, ...refusing, ...largest].map((one) => [one.destination, one]))
+  const shown = [...all.values()].toSorted((a, b) => b.waiting - a.waiting).slice(0, 20)
   return section(
     'Where it waits',
     table({
@@ -199,15 +204,17 @@ const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
 /** The conditions that need attention, in order. `conditionsOf` of the browser makes the same text. */
 export function conditionsOf({
   closed_destinations: closed,
+  refusing_destinations: refusing,
   attention,
   subscriptions,
-}: Pick<NowJson, 'closed_destinations' | 'attention' | 'subscriptions'>): string {
+}: Pick<NowJson, 'closed_destinations' | 'refusing_destinations' | 'attention' | 'subscriptions'>): string {
   const failing = subscriptions.flatMap((one) => {
     const condition = subscriptionCondition(one)
     return condition === null ? [] : [`events ${one.name} ${condition}`]
   })
   const conditions = [
     ...closed.map(({ destination, state }) => `${destination} ${state}`),
+    ...refusing.map(({ destination }) => `${destination} refusing`),
     ...attention.map(({ kind }) => kind),
     ...failing,
   ]

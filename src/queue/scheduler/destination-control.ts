@@ -88,6 +88,7 @@ export class DestinationControl {
     if (destination.isReleased) return
     const { name, inFlight, window: before } = destination
     const wasDead = destination.ownAccess.kind === 'dead'
+    destination.attempted([...result.outcomes.values()], clock.now())
     // A refusal at connect while other deliveries are in flight is about their number, which the window limits.
     if (result.congestion !== 'early' || inFlight === 1) this.#learnRate(running, result)
     const change = destination.learn(slowingOnly(running, result, clock.monotonic()), begunAs, clock.now())

@@ -4,9 +4,9 @@
  */
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
-import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
-import type { LiveDestination, Suspension } from '../../store/destination-status.ts'
+import type { LiveDestination, Suspension, UndeliveredAttempts } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
@@ -27,6 +27,7 @@ import {
 import { DestinationHosts } from './hosts/destination-hosts.ts'
 import { JobQueue, type Job } from './job-queue.ts'
 import type { Provider } from './provider.ts'
+import { countedAttempts } from './undelivered-attempts.ts'
 
 export class Destination {
   readonly name: DestinationName
@@ -47,6 +48,7 @@ export class Destination {
   #lastEndedAt: Duration | null = null
   /** Time when it last accepted mail, on the monotonic clock. */
   #acceptedAt: Duration | null = null
+  #undelivered: UndeliveredAttempts | undefined
   #nextDueAt: QueueTime | null = null
   #claiming = false
   /** Number of rate delays in progress. */
@@ -260,6 +262,16 @@ export class Destination {
     return this.#health !== before
   }
 
+  /** Counts the outcomes of an attempt at `now`. */
+  attempted(outcomes: readonly RecipientOutcome[], now: QueueTime): void {
+    this.#undelivered = countedAttempts(this.#undelivered, outcomes, now)
+  }
+
+  /** True when an attempt was made since the last delivery. */
+  get hasUndelivered(): boolean {
+    return this.#undelivered !== undefined
+  }
+
   /** Records that it accepted mail at `now`, on the monotonic clock. */
   accepted(now: Duration): void {
     this.#acceptedAt = now
@@ -383,6 +395,7 @@ export class Destination {
       probeInterval: access.kind === 'dead' ? access.interval : null,
       suspension: access.kind === 'suspended' ? access.suspension : null,
       siteStatus,
+      undelivered: this.#undelivered,
     }
   }
 }

@@ -6,7 +6,7 @@ import type { SchedulerState } from './scheduler-state.ts'
 import { type Duration, SECOND, sleep } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import type { DeliverySlots, LiveDestination, Suspension } from '../../store/destination-status.ts'
+import { isRefusing, type DeliverySlots, type LiveDestination, type Suspension } from '../../store/destination-status.ts'
 import { ordered, suspended, type DestinationControl } from './destination-control.ts'
 import type { Expiry } from './expiry.ts'
 import { endSavedSuspension, type ProviderControl } from './provider-control.ts'
@@ -61,6 +61,16 @@ export class LiveDestinations {
     const { table, clock } = this.#state
     const now = clock.monotonic()
     return Array.from(table.all, (destination) => destination.status(now))
+  }
+
+  /** States of those that have delivered nothing in their last attempts. */
+  refusing(): readonly LiveDestination[] {
+    const { table, clock } = this.#state
+    const now = clock.monotonic()
+    return Array.from(table.all)
+      .filter((one) => one.hasUndelivered)
+      .map((one) => one.status(now))
+      .filter(isRefusing)
   }
 
   /**

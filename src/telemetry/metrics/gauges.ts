@@ -5,7 +5,13 @@
 import { withTimeout, type Clock, type Duration } from '../../system/clock.ts'
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
-import { CONNECTING_SHOWN, type DeliverySlots, type DestinationState, type LiveDestination } from '../../store/destination-status.ts'
+import {
+  CONNECTING_SHOWN,
+  isRefusing,
+  type DeliverySlots,
+  type DestinationState,
+  type LiveDestination,
+} from '../../store/destination-status.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
@@ -95,12 +101,17 @@ const STATES: readonly DestinationState[] = ['open', 'throttled', 'dead', 'suspe
 function destinationGauges(set: MetricSet, { destinations }: MetricSources): () => void {
   const largest = `, for the ${TOP} largest destinations`
   const known = set.gauge('destinations', 'Destinations in memory, by state (open, throttled, dead, suspended).', ['state'])
+  const refusing = set.gauge(
+    'destinations_without_delivery',
+    'Open destinations with mail that delivered none in their last attempts, at least ten.',
+  )
   const window = set.gauge('destination_window', `Limit of concurrent deliveries${largest}.`, ['destination'])
   const busy = set.gauge('destination_in_flight', `Running deliveries${largest}.`, ['destination'])
   const waiting = set.gauge('destination_waiting', `Recipients that wait for a delivery slot${largest}.`, ['destination'])
   return () => {
     const all = destinations()
     for (const state of STATES) known.set({ state }, all.filter((one) => one.state === state).length)
+    refusing.set(all.filter(isRefusing).length)
     for (const gauge of [window, busy, waiting]) gauge.reset()
     const bySize = all.toSorted((a, b) => b.waiting + b.inFlight - a.waiting - a.inFlight || (a.destination < b.destination ? -1 : 1))
     for (const one of bySize.slice(0, TOP)) {

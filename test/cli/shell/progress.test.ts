@@ -17,7 +17,7 @@ const pass = (time: number) => operator.clock.jumpTo(operator.clock.now() + time
 
 function lineOn(columns: number | null): { line: ProgressLine; written: () => string } {
   let text = ''
-  const output = { columns, write: async (data: string | Uint8Array) => void (text += String(data)) }
+  const output = { columns, rows: null, write: async (data: string | Uint8Array) => void (text += String(data)) }
   return { line: new ProgressLine(output, operator.clock), written: () => text }
 }
 
@@ -48,7 +48,7 @@ test('a line that is longer than the terminal is cut', async () => {
 })
 
 test('a terminal that closes does not stop the work', async () => {
-  const line = new ProgressLine({ columns: 80, write: () => Promise.reject(new Error('closed')) }, operator.clock)
+  const line = new ProgressLine({ columns: 80, rows: null, write: () => Promise.reject(new Error('closed')) }, operator.clock)
   pass(1000)
   line.show('1')
   await line.finish()

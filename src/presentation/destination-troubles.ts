@@ -1,0 +1,116 @@
+/**
+ * Destinations that need an operator's attention, with those that are closed for the same reason at the same host as one entry. Pure.
+ */
+import { causeOf } from '../mail/failure-cause.ts'
+import type { DestinationName } from '../mail/message.ts'
+import { hostOf, type DeliveryStatus } from '../mail/smtp-reply.ts'
+import { attemptsText, healthOf, probeText, probeTime, reasonOf, siteReason, suspensionText } from './destination-state.ts'
+import { grouped, plural } from './text.ts'
+import { hintOf } from '../mail/login-refusal.ts'
+import type { Suspension } from '../store/destination-status.ts'
+import type { QueueTime } from '../system/clock.ts'
+import type { StatusDestination } from '../queue/queue-status.ts'
+
+/** Destinations of one kind with the same reason. */
+export interface DestinationTrouble {
+  readonly kind: 'dead' | 'suspended' | 'refusing'
+  /** Those with the most waiting recipients first; at least one. */
+  readonly destinations: readonly DestinationName[]
+  /** Recipients that wait for them. */
+  readonly waiting: number
+  /** Last failure at the first of them; null when none is known. */
+  readonly status: DeliveryStatus | null
+  /** Null unless the kind is `suspended`. */
+  readonly suspension: Suspension | null
+  /** Time of the earliest probe; null unless the kind is `dead`. */
+  readonly probeAt: QueueTime | null
+  /** Attempts since the last delivery, and their begin; null unless the kind is `refusing`. */
+  readonly attempts: { readonly count: number; readonly since: QueueTime } | null
+}
+
+/** One entry for each reason, those with the most waiting recipients first. */
+export function troublesOf(closed: readonly StatusDestination[], refusing: readonly StatusDestination[]): readonly DestinationTrouble[] {
+  const all = [
+    ...closed.map((one) => ({ one, kind: healthOf(one).state === 'suspended' ? ('suspended' as const) : ('dead' as const) })),
+    ...refusing.map((one) => ({ one, kind: 'refusing' as const })),
+  ]
+  const groups = Map.groupBy(
+    all.toSorted((a, b) => b.one.waiting - a.one.waiting),
+    ({ one, kind }) => `${kind} ${reasonKey(one)}`,
+  )
+  return [...groups.values()]
+    .flatMap((those) => {
+      const [first] = those
+      return first === undefined
+        ? []
+        : [
+            troubleOf(
+              first.kind,
+              first.one,
+              those.map(({ one }) => one),
+            ),
+          ]
+    })
+    .toSorted((a, b) => b.waiting - a.waiting)
+}
+
+function troubleOf(kind: DestinationTrouble['kind'], first: StatusDestination, those: readonly StatusDestination[]): DestinationTrouble {
+  const probes = those.flatMap((one) => probeTime(one) ?? [])
+  const undelivered = those.flatMap(({ live }) => live?.undelivered ?? [])
+  return {
+    kind,
+    destinations: those.map(({ destination }) => destination),
+    waiting: those.reduce((sum, { waiting }) => sum + waiting, 0),
+    status: reasonOf(first),
+    suspension: kind === 'suspended' ? healthOf(first).suspension : null,
+    probeAt: kind === 'dead' && probes.length > 0 ? Math.min(...probes) : null,
+    attempts:
+      kind !== 'refusing'
+        ? null
+        : {
+            count: undelivered.reduce((sum, { count }) => sum + count, 0),
+            since: Math.min(...undelivered.map(({ since }) => since)),
+          },
+  }
+}
+
+/** The same text for destinations with the same reason at the same host. */
+function reasonKey(one: StatusDestination): string {
+  const { state, suspension } = healthOf(one)
+  if (state === 'suspended' && suspension !== null) return JSON.stringify([suspension.by, suspension.until, suspension.reason])
+  const status = reasonOf(one)
+  if (status === null) return ''
+  return JSON.stringify([status.reply === undefined ? status.stage : causeOf(status), hostOf(status) ?? causeOf(status)])
+}
+
+/** `98 destinations`, or the name of the only one. */
+const troubledText = ({ destinations }: Pick<DestinationTrouble, 'destinations'>): string =>
+  destinations.length === 1 ? (destinations[0] ?? '') : plural(destinations.length, 'destination')
+
+/** `does not answer, mx.example[192.0.2.31]`, or the reply with its host. */
+function failureText(status: DeliveryStatus | null): string {
+  if (status === null) return 'dead'
+  const host = hostOf(status)
+  const { reply, stage } = status
+  if (reply !== undefined) return host === null ? reply : `${reply}, ${host}`
+  const isSilent = stage === 'connect' || stage === 'greeting'
+  return isSilent && host !== null ? `does not answer, ${host}` : siteReason(status)
+}
+
+function whyText({ kind, destinations, status, suspension, probeAt, attempts }: DestinationTrouble, now: QueueTime): string {
+  switch (kind) {
+    case 'suspended':
+      return suspension === null ? 'suspended' : suspensionText(suspension, now)
+    case 'refusing':
+      return `${attempts === null ? 'no delivery' : attemptsText(attempts.count, attempts.since, now)}: ${failureText(status)}`
+    case 'dead':
+      return `${failureText(status)}${destinations.length === 1 && probeAt !== null ? `, ${probeText(probeAt, now)}` : ''}`
+  }
+}
+
+/** `98 destinations: does not answer, mx.example[192.0.2.31] — 2,842 waiting`. */
+export const troubleText = (trouble: DestinationTrouble, now: QueueTime): string =>
+  `${troubledText(trouble)}: ${whyText(trouble, now)} — ${grouped(trouble.waiting)} waiting`
+
+/** Advice for operators about the failure; null where there is none. */
+export const troubleHint = ({ kind, status }: DestinationTrouble): string | null => (kind === 'suspended' ? null : hintOf(status))

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { troublesOf, troubleText } from '../../src/presentation/destination-troubles.ts'
+import type { StatusDestination } from '../../src/queue/queue-status.ts'
+import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
+import { HOUR, MINUTE } from '../../src/system/clock.ts'
+
+const silent = (host: string): DeliveryStatus => ({
+  status: '4.4.1',
+  reason: `connect to ${host}:25: Connection timed out`,
+  stage: 'connect',
+})
+const BLOCKED: DeliveryStatus = {
+  status: '4.7.1',
+  reason: 'host mx.blocked.test[192.0.2.7] said: 451 4.7.1 blocked using bl.test (in reply to RCPT TO command)',
+  reply: '451 4.7.1 blocked using bl.test',
+  stage: 'rcpt',
+}
+const NOTHING = { deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }
+
+const one = (destination: string, waiting: number, state: Partial<NonNullable<StatusDestination['record']>>): StatusDestination => ({
+  destination,
+  waiting,
+  live: undefined,
+  record: { name: destination, ...NOTHING, ...state },
+  recent: undefined,
+})
+const dead = (destination: string, waiting: number, siteStatus: DeliveryStatus) =>
+  one(destination, waiting, { deadUntil: 4 * MINUTE, siteStatus })
+
+const refusing = (destination: string, waiting: number): StatusDestination => ({
+  ...one(destination, waiting, {}),
+  live: {
+    destination,
+    state: 'open',
+    window: 20,
+    messageRate: null,
+    provider: null,
+    inFlight: 0,
+    inTransfer: [],
+    awaited: [],
+    isProbed: false,
+    waiting,
+    nextDueAt: MINUTE,
+    ...NOTHING,
+    undelivered: { count: 8_000, since: -2 * HOUR, last: BLOCKED },
+  },
+})
+
+test('equal dead domains are one line with their host, which 80 columns have room for', () => {
+  const host = 'mx.deadprov.test[185.30.0.31]'
+  const domains = Array.from({ length: 98 }, (_, n) => dead(`firm${n}.test`, 29, silent(host)))
+  const other = dead('alone.test', 3, silent('mx.alone.test[192.0.2.9]'))
+  const lines = troublesOf([other, ...domains], [refusing('blocked.test', 8_000)]).map((trouble) => troubleText(trouble, 0))
+  expect(lines).toEqual([
+    'blocked.test: no delivery in 8,000 attempts for 2h: 451 4.7.1 blocked using bl.test, mx.blocked.test[192.0.2.7] — 8,000 waiting',
+    '98 destinations: does not answer, mx.deadprov.test[185.30.0.31] — 2,842 waiting',
+    'alone.test: does not answer, mx.alone.test[192.0.2.9], probed in 4m — 3 waiting',
+  ])
+  expect(lines[1]?.length).toBeLessThanOrEqual(80)
+})
+
+test('replies that differ in their variable parts are one reason, and other hosts are not', () => {
+  const said = (host: string, n: number) => ({ ...BLOCKED, reason: `host ${host} said: 451 4.7.1 busy ${n}`, reply: `451 4.7.1 busy ${n}` })
+  const troubles = troublesOf(
+    [dead('a.test', 1, said('mx[192.0.2.1]', 1)), dead('b.test', 5, said('mx[192.0.2.1]', 2)), dead('c.test', 2, said('mx[192.0.2.2]', 3))],
+    [],
+  )
+  expect(troubles.map(({ destinations }) => destinations)).toEqual([['b.test', 'a.test'], ['c.test']])
+})
+
+test('a suspension of several destinations is one line', () => {
+  const suspension = { by: 'root', until: 2 * HOUR, reason: 'provider moves' }
+  const troubles = troublesOf([one('a.test', 1, { suspension }), one('b.test', 2, { suspension })], [])
+  expect(troubles.map((trouble) => troubleText(trouble, 0))).toEqual([
+    '2 destinations: suspended by root, ends in 2h: provider moves — 3 waiting',
+  ])
+})
+
+test('a reason without a host is the reason itself', () => {
+  const noHost = dead('nowhere.test', 4, { status: '4.4.3', reason: 'Host or domain name not found', stage: 'dns' })
+  expect(troublesOf([noHost], []).map((trouble) => troubleText(trouble, 0))).toEqual([
+    'nowhere.test: Host or domain name not found, probed in 4m — 4 waiting',
+  ])
+})
