@@ -173,7 +173,7 @@ export interface QueueReader extends AuditReader, OutboxReader {
   destinationLoads(page: { readonly after: DestinationName; readonly limit: number }): Promise<readonly DestinationLoad[]>
   /** The load of one destination; all zero when it has no mail. */
   destinationLoad(name: DestinationName): Promise<DestinationLoad>
-  /** Counts one slice of the live recipients that wait or are on hold, by destination and cause. */
+  /** Counts one slice of the live recipients that wait or are on hold, by destination and cause. Scheduled mail is left out. */
   causes(page: CausePage): Promise<CauseSlice>
   /** Messages that have left the queue, the last one first. `before` is null for the first page. */
   departed(filter: HistoryFilter, page: { readonly before: number | null; readonly limit: number }): Promise<HistoryPage>

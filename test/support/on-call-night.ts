@@ -136,5 +136,9 @@ export async function fillNight(store: QueueStore, now: number): Promise<Night> 
   const destinations = PLACES.filter(({ isHeld }) => isHeld !== true).map((place) => liveOf(place, now))
   const tally = await completeTally(() => store.tally(250))
   const rates = { last10s: { ...NO_TRAFFIC, accepted: 0.4 }, last5min: { ...NO_TRAFFIC, accepted: 101.7, deferred: 95.2 } }
-  return { status: { version: '1.0', tally, rates, destinations, tokens: [], recent: [] }, blocked: ids.get('blocked.test') ?? '' }
+  const deliveries = { inFlight: 100, limit: 100, connecting: [{ address: '185.30.0.31', count: 20 }] }
+  return {
+    status: { version: '1.0', tally, rates, deliveries, destinations, tokens: [], recent: [] },
+    blocked: ids.get('blocked.test') ?? '',
+  }
 }
