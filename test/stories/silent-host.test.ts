@@ -98,6 +98,18 @@ test('a host that greets late gets all mail when it has greeted once', async () 
   expect(story.mostAtOnce).toBeGreaterThan(50)
 })
 
+test('new mail for a host that is waited for leaves the active queue to other mail', async () => {
+  // The host accepts connections and does not greet: it is known to be silent after smtp_helo_timeout, 300 s.
+  const config = { qmgr_message_active_limit: 60, qmgr_message_recipient_limit: 60 }
+  const story = await SilentHostStory.open({ domains: 50, fault: 'at = "greeting"\nstall = true', config })
+  await story.acceptEach(1)
+  await story.world.advance('1m')
+  await story.acceptEach(2)
+  for (let n = 0; n < 20; n++) await story.accept(`user${n}@good${n % 5}.example`)
+  await story.world.advance('10s')
+  expect(story.calls.filter(({ outcome }) => outcome === 'delivered')).toHaveLength(20)
+})
+
 test('mail that waits for a silent address is taken back by a hold', async () => {
   const story = await SilentHostStory.open({ domains: 30 })
   await story.acceptEach(1)

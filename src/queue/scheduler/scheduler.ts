@@ -154,7 +154,8 @@ export class Scheduler implements SchedulerLoop {
       if (!this.#state.shards.schedules(name)) continue
       const destination = this.#state.table.get(name)
       // A destination whose provider is being changed may be that of another node in a moment.
-      if (destination.access.kind === 'open' && !destination.isReleased) admission.reserve(destination, recipients)
+      const mayEnter = destination.access.kind === 'open' && !destination.isReleased && destination.hosts.waitsFor.length === 0
+      if (mayEnter) admission.reserve(destination, recipients)
     }
     return admission
   }
