@@ -81,11 +81,12 @@ export class RestartableRelay {
 
   /** Continues the clock of the queue, opens the listeners and starts deliveries. */
   async start(): Promise<void> {
-    this.#life.clock.resume(await this.#queue.reader.clockRecord(), this.#deps.config.maximal_backoff_time)
+    const step = this.#life.clock.resume(await this.#queue.reader.clockRecord(), this.#deps.config.maximal_backoff_time)
     void this.#saveClock()
     await this.#subscribe()
     await this.#relay.listen()
     await this.#relay.start()
+    if (step !== 0) await this.operations().clockStepped()
     this.#schedules = this.#openSchedules()
     this.#schedules.start()
     if (this.#sendsEvents) this.#sender = this.#startSender()

@@ -56,7 +56,15 @@ async function eventful(): Promise<MovedMessage> {
     orcpt: `rfc822;${name}`,
   }))
   const entry = mail(store, { to, leased: true, content: [CONTENT] })
-  const message = { ...entry.message, envid: 'e1', ret: 'hdrs' as const, bodyType: '8bitmime' as const, messageId: '<1@us.example>' }
+  const times = { notBefore: T0, holdRequest: 'for;1', expires: T0 + LIFETIME }
+  const message = {
+    ...entry.message,
+    ...times,
+    envid: 'e1',
+    ret: 'hdrs' as const,
+    bodyType: '8bitmime' as const,
+    messageId: '<1@us.example>',
+  }
   await store.enqueue({ ...entry, message })
   const [ann, bob, eve] = [0, 1, 2].map((n) => recipientId(message.id, n)) as [number, number, number]
   await store.settle({
@@ -189,6 +197,17 @@ export function movable(subject: () => Subject): void {
     await moves().undoMove([newId])
     expect(await detailsOf(newId)).toMatchObject({ queue: 'incoming' })
     expect((await contentOf(store, id)).equals(CONTENT)).toBe(true)
+  })
+
+  test('a scheduled message of another queue is scheduled here', async () => {
+    const { store, reader } = subject()
+    const moved = await eventful()
+    const scheduled = { ...moved, message: { ...moved.message, notBefore: T0 + 2 * MIN, scheduled: true } }
+    await moves().takeMoved('a', [sent(scheduled)], [])
+    const [id = 0] = (await moves().admitMoved('a', 64, T0)).messages
+    expect(await reader.list({ ...ANY_MESSAGE, queue: 'scheduled' }, { after: 0, limit: 9 })).toMatchObject([{ message: { id } }])
+    expect(await store.endSchedules(T0 + MIN)).toEqual({ ended: [], next: T0 + 2 * MIN })
+    expect(await store.endSchedules(T0 + 2 * MIN)).toEqual({ ended: [id], next: null })
   })
 
   test('a message of another queue is invisible until it is admitted, and then complete', async () => {

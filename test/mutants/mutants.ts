@@ -170,12 +170,7 @@ export const MUTANTS: readonly Mutant[] = [
     "case 'release':\n      return ((held.placement = 'queued'), true)",
   ),
   mutant('an outcome ends a hold', RECIPIENT, "one.state = placement === 'queued' ? 'waiting' : 'parked'", "one.state = 'waiting'"),
-  mutant(
-    'requeued mail keeps its lifetime at zero',
-    OPERATING,
-    'const fresh = { dueAt: now, expiresAt,',
-    'const fresh = { dueAt: now, expiresAt: now,',
-  ),
+  mutant('requeued mail keeps its lifetime at zero', OPERATING, 'expiresAt,\n    steps: 0,', 'expiresAt: now,\n    steps: 0,'),
   mutant(
     'what an operator gave up is tried',
     SCHEDULER,

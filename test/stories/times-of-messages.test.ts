@@ -117,6 +117,22 @@ test('the wall clock moves an instant, and not a span', async () => {
   expect(attemptsAt(world, 'bob@far.example')).toEqual([3 * 3600])
 })
 
+test.each(['3650d', '-3650d'])('a clock set by %s moves no span, and an instant on hold follows it too', async (step) => {
+  await using world = await worldOf()
+  await world.submit({ to: 'ann@far.example', notBefore: '4h' })
+  const id = await world.submit({ to: 'bob@far.example', notBefore: '2026-01-01T04:00:00Z' })
+  await world.operate('hold', [id])
+  await world.advance('1h')
+  world.stepClock(step)
+  await world.advance('1s')
+  await world.restart()
+  await world.advance('4h')
+  await world.operate('release', [id])
+  await world.advance(0)
+  expect(attemptsAt(world, 'ann@far.example')).toEqual([4 * 3600])
+  expect(attemptsAt(world, 'bob@far.example')).toEqual(step.startsWith('-') ? [] : [5 * 3600 + 1])
+})
+
 describe('a DKIM signature', () => {
   const DKIM = {
     dkim: { 'us.example': { keys: BOTH_KEYS, expire: '1d' } },
