@@ -18,15 +18,21 @@ function build({ out, version, compression }: PackageOptions): readonly string[]
   const { DEBFULLNAME = 'deferd maintainers', DEBEMAIL = 'maintainers@deferd.example', SOURCE_DATE_EPOCH } = process.env
   const at = SOURCE_DATE_EPOCH === undefined ? lastCommitAt(root) : Number(SOURCE_DATE_EPOCH)
   const release = { version, maintainer: `${DEBFULLNAME} <${DEBEMAIL}>` }
+  const progress = (text: string): void => console.error(`${text} …`)
   const work = mkdtempSync(join(tmpdir(), 'deferd-build-'))
   try {
     const options = { root, work, release, at }
+    progress('compiling the sources, and collecting Node and the dependencies')
     const sources = collect(options)
+    progress('looking up the packages of the shared libraries')
     const libraries = sharedLibraries(sources, options)
     const relay = relayPackage({ ...release, architecture: debianArchitecture(root), libraries }, sources)
     const archive = { root, out: resolve(out), at, compression }
     mkdirSync(archive.out, { recursive: true })
-    return [relay, mtaPackage(release, { ...sources, copyright: sources.read('LICENSE') })].map((one) => buildArchive(one, archive))
+    return [relay, mtaPackage(release, { ...sources, copyright: sources.read('LICENSE') })].map((one) => {
+      progress(`packing ${one.control.name}`)
+      return buildArchive(one, archive)
+    })
   } finally {
     rmSync(work, { recursive: true })
   }

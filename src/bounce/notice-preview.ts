@@ -1,8 +1,7 @@
 /**
  * Writes a notice about an example message, for `deferd bounce preview`.
  */
-import type { Clock } from '../system/clock.ts'
-import { DAY, HOUR } from '../system/clock.ts'
+import { HOUR, type Clock, type Duration } from '../system/clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { queueIdOf, recipientId, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
 import { writeDsn } from './dsn.ts'
@@ -36,10 +35,15 @@ const TAKEN: DeliveryStatus = {
   stage: 'end-of-data',
 }
 
+export interface PreviewOptions {
+  readonly clock: Clock
+  /** maximal_queue_lifetime. */
+  readonly lifetime: Duration
+}
+
 /** The notice as it would be sent. */
-export function previewNotice(kind: NoticeDue, settings: NoticeSettings, clock: Clock): Uint8Array {
+export function previewNotice(kind: NoticeDue, settings: NoticeSettings, { clock, lifetime }: PreviewOptions): Uint8Array {
   const at = clock.now()
-  const lifetime = 2 * DAY
   const arrivedAt = at - (kind === 'delay' ? 4 * HOUR : lifetime)
   const message: Message = {
     id: 1,

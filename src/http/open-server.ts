@@ -1,12 +1,12 @@
 /** A server without authentication, for http_listen. An error response is a JSON object with one sentence. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Timers } from '../system/clock.ts'
-import { errorExitCode, errorMessage } from '../system/caught-error.ts'
+import { errorMessage } from '../system/caught-error.ts'
 import { VERSION } from '../system/version.ts'
 import { BodyRoom } from './body-room.ts'
 import type { Connections } from './connections.ts'
 import { EventStreams } from './event-streams.ts'
-import { SOFTWARE, VERSION_FIELD } from './command-protocol.ts'
+import { VERSION_FIELD } from './command-protocol.ts'
 import type { Client } from './forwarded-client.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
 import { routeListener, type Admitted } from './route-listener.ts'
@@ -58,7 +58,7 @@ function failureAnswer(error: unknown): Extract<Answer, { kind: 'json' }> {
   return {
     kind: 'json',
     status: kind.status,
-    value: { kind: 'failed', why: errorMessage(error), exitCode: errorExitCode(error) ?? SOFTWARE },
+    value: { kind: 'failed', why: errorMessage(error) },
     headers,
   }
 }

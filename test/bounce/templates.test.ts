@@ -4,6 +4,7 @@ import { loadTemplates } from '../../src/bounce/templates.ts'
 import { previewNotice } from '../../src/bounce/notice-preview.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import { ConfigError } from '../../src/config/values/problem.ts'
+import { days } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { loaded, settingsOf, takeApart } from '../support/notices.ts'
 
@@ -57,11 +58,13 @@ describe('a template file', () => {
 
   test('is sent in its charset', () => {
     const clock = new VirtualClock()
-    const failure = takeApart(previewNotice('failure', settingsOf([], GERMAN), clock))
+    const failure = takeApart(previewNotice('failure', settingsOf([], GERMAN), { clock, lifetime: days(2) }))
     expect(failure.text.parameters.get('charset')).toBe('utf-8')
     expect(failure.text.fields.get('content-transfer-encoding')).toBe('8bit')
     expect(failure.whole.fields.get('subject')).toBe('=?utf-8?q?Unzustellbar?=')
-    expect(takeApart(previewNotice('success', settingsOf([], GERMAN), clock)).text.parameters.get('charset')).toBe('us-ascii')
+    expect(takeApart(previewNotice('success', settingsOf([], GERMAN), { clock, lifetime: days(2) })).text.parameters.get('charset')).toBe(
+      'us-ascii',
+    )
   })
 
   test('expands times in every unit, rounded down', () => {
@@ -133,7 +136,7 @@ describe('a preview', () => {
   ] as const
   for (const [kind, action] of kinds) {
     test(`of ${kind} is a valid notice`, () => {
-      const notice = parseNotice(previewNotice(kind, settingsOf(), new VirtualClock()))
+      const notice = parseNotice(previewNotice(kind, settingsOf(), { clock: new VirtualClock(), lifetime: days(2) }))
       expect(notice?.action).toBe(action)
       expect(notice?.text).toContain('the mail system at relay.example')
     })

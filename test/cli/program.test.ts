@@ -418,5 +418,6 @@ test('bounce preview prints a notice with the configured names', async () => {
   const out = await operator.says('bounce', 'preview', 'failure', '-o', 'mail_name=Example Mail')
   expect(out).toContain('Subject: Undelivered Mail Returned to Sender')
   expect(out).toContain('X-Example-Mail-Queue-ID: ')
+  expect(await operator.says('bounce', 'preview', '-o', 'maximal_queue_lifetime=3d')).toMatch(/is\s+kept for 3 days/)
   expect((await operator.run(['bounce', 'preview', 'nonsense'])).code).toBe(64)
 })

@@ -17,6 +17,7 @@ export function addBounce(program: Command, shell: Shell): void {
       const loaded = await configOf(shell, command)
       const { templates, warnings } = templatesOf(loaded)
       for (const warning of warnings) await shell.stderr.write(`deferd: warning: ${warning}\n`)
-      await writeContent(shell.stdout, [previewNotice(kind, noticeSettings(loaded.config, templates), clockOf(null, shell.clock))])
+      const options = { clock: clockOf(null, shell.clock), lifetime: loaded.config.maximal_queue_lifetime }
+      await writeContent(shell.stdout, [previewNotice(kind, noticeSettings(loaded.config, templates), options)])
     })
 }
