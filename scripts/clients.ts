@@ -34,6 +34,11 @@ const CLIENTS: readonly Client[] = [
       run('python', python, ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'tests'])
     },
   },
+  {
+    name: 'go',
+    missing: () => (answers('go', 'version') ? null : 'go is not installed'),
+    test: (run) => run('go', 'go', ['test', '-count=1', './...']),
+  },
 ]
 
 /** A folder with the program `deferd` of this checkout. */

@@ -60,7 +60,7 @@ func TestTimelineOfAFailure(t *testing.T) {
 	send(t, w, "ann@x.example")
 	w.Settle(Accepted(1))
 	failing := &recorder{TB: t}
-	Expectation{&World{failing, w.ID, "", 0}, "ann@x.example", false}.HasBounced(Status("5.1.1"))
+	Expectation{&World{failing, w.ID, "", 0}, "ann@x.example", false}.HasBounced(Where("status", "5.1.1"))
 	if !strings.Contains(failing.text, "to have bounced 5.1.1, but its last attempt was delivered") || !strings.Contains(failing.text, "+0s accepted from") {
 		t.Errorf("the failure has the text %q", failing.text)
 	}
