@@ -99,9 +99,9 @@ _deferd() {
     'deferd bounce preview') words='--config -o -h --help' ;;
     'deferd retry') words='--policy --for --attempts --any-of --plan -h --help' ;;
     'deferd simulate') words='schedule run contention -h --help' ;;
-    'deferd simulate schedule') words='--config -o --policy --main-cf --exim --queue --grid --seed --within --tries --share --outage --plan --html --json -h --help' ;;
+    'deferd simulate schedule') words='--config -o --policy --main-cf --exim --queue --grid --seed --within --tries --share --outage --backlog --plan --html --json -h --help' ;;
     'deferd simulate run') words='--seed -o --html --json -h --help' ;;
-    'deferd simulate contention') words='--model --client --seed --runs --max-busy --requests --clients --wait --html --json -h --help' ;;
+    'deferd simulate contention') words='--model --client --seed --runs --max-busy --requests --clients --wait --decrease-factor --html --json -h --help' ;;
     'deferd sink') words='show --listen --script --seed --json --keep --tls --tls-cert --tls-key --auth --oauth --oauth-listen --oauth-certificate -h --help' ;;
     'deferd sink show') words='--keep -h --help' ;;
     'deferd lab') words='--http --smtp --script --seed --speed --max-worlds --idle --lifetime --token-file --insecure --json --parent -h --help' ;;
@@ -395,6 +395,7 @@ _deferd() {
     'deferd simulate schedule --tries') words='' ;;
     'deferd simulate schedule --share') words='' ;;
     'deferd simulate schedule --outage') words='' ;;
+    'deferd simulate schedule --backlog') words='' ;;
     'deferd simulate schedule --html') words='' ;;
     'deferd simulate run --seed') words='' ;;
     'deferd simulate run -o') words='' ;;
@@ -407,6 +408,7 @@ _deferd() {
     'deferd simulate contention --requests') words='' ;;
     'deferd simulate contention --clients') words='' ;;
     'deferd simulate contention --wait') words='' ;;
+    'deferd simulate contention --decrease-factor') words='' ;;
     'deferd simulate contention --html') words='' ;;
     'deferd sink --listen') words='' ;;
     'deferd sink --script') words='' ;;

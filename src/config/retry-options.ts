@@ -75,6 +75,11 @@ export const RETRY_OPTIONS = {
     'postfix',
     'Control of the concurrency window of a destination: Postfix’s feedback, or TCP Reno or Tahoe.',
   ),
+  default_destination_concurrency_decrease_factor: perDestination(
+    is.factor,
+    '0.5',
+    'Part of the deliveries in flight that the window of reno and tahoe falls back to after a failure; 0.9 suits a destination whose limit does not change.',
+  ),
   default_destination_concurrency_positive_feedback: perDestination(
     is.feedback,
     '1/concurrency',

@@ -2,7 +2,7 @@
  * Consequences of a schedule: number of attempts, delay by greylisting, extra wait after outages, lost mail, and the times of
  * notices. They are computed exactly from the attempt times, without random numbers. All times are in milliseconds.
  */
-import { DAY, type Duration, HOUR, MINUTE } from '../system/clock.ts'
+import { DAY, type Duration, HOUR, MINUTE, SECOND } from '../system/clock.ts'
 import { plannedAttempts, type Schedule } from './schedule.ts'
 
 export interface Setup {
@@ -21,6 +21,8 @@ export interface OutagePlan {
   readonly worst: Duration | null
   /** Of the mail that arrives during the outage: the share that expires before the end, from 0 to 1. */
   readonly lost: number
+  /** Attempts of one message per second at the end of the outage: all messages of a backlog fail as often, each at its own time. */
+  readonly attemptRate: number
 }
 
 export interface Plan {
@@ -71,16 +73,20 @@ export function planOutage(attempts: readonly Duration[], outage: Duration): Out
   let area = 0
   let survived = 0
   let worst = 0
+  let attempted = 0
   for (const [i, next] of attempts.entries()) {
-    const start = Math.max(from, attempts[i - 1] ?? 0)
+    const last = attempts[i - 1] ?? 0
+    const start = Math.max(from, last)
     const end = Math.min(to, next)
     if (end <= start) continue
     area += (end - start) * (next - (start + end) / 2)
     survived += end - start
     worst = Math.max(worst, next - start)
+    attempted += (end - start) / (next - last)
   }
   const some = survived > 0
-  return { outage, mean: some ? area / survived : null, worst: some ? worst : null, lost: shareLost(attempts.at(-1) ?? 0, from, to) }
+  const lost = shareLost(attempts.at(-1) ?? 0, from, to)
+  return { outage, mean: some ? area / survived : null, worst: some ? worst : null, lost, attemptRate: (attempted / (to - from)) * SECOND }
 }
 
 /**

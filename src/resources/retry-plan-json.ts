@@ -11,7 +11,15 @@ const planShape = z.object({
   attempts: z.array(duration),
   tries: z.object({ by_1h: count, by_24h: count, lifetime: count }),
   greylisting: z.array(z.object({ delay: duration, extra_wait: duration })),
-  outages: z.array(z.object({ outage: duration, mean_extra_wait: duration, worst_extra_wait: duration, share_lost: z.number() })),
+  outages: z.array(
+    z.object({
+      outage: duration,
+      mean_extra_wait: duration,
+      worst_extra_wait: duration,
+      share_lost: z.number(),
+      attempt_rate: z.number().describe('attempts of one message per second at the end of the outage'),
+    }),
+  ),
   warning: duration,
   bounce: duration,
 })
@@ -33,11 +41,12 @@ export const planJson = (plan: Plan): PlanJson => ({
   ...attemptsJson(plan),
   tries: { by_1h: plan.tries.by1h, by_24h: plan.tries.by24h, lifetime: plan.tries.lifetime },
   greylisting: plan.greylisting.map(({ delay, extra }) => ({ delay: inSeconds(delay), extra_wait: inSeconds(extra) })),
-  outages: plan.outages.map(({ outage, mean, worst, lost }) => ({
+  outages: plan.outages.map(({ outage, mean, worst, lost, attemptRate }) => ({
     outage: inSeconds(outage),
     mean_extra_wait: inSeconds(mean),
     worst_extra_wait: inSeconds(worst),
     share_lost: lost,
+    attempt_rate: attemptRate,
   })),
   warning: inSeconds(plan.warning),
   bounce: inSeconds(plan.bounce),

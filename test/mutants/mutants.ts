@@ -188,8 +188,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a forgotten window cut',
     'queue/scheduler/window/window.ts',
-    'narrowed(by, policy) : cut(by, facts), cohorts }',
-    'by : cut(by, facts), cohorts }',
+    'narrowed(by, policy) : cut(by, policy, facts), cohorts }',
+    'by : cut(by, policy, facts), cohorts }',
   ),
   mutant(
     'a window that grows too fast',

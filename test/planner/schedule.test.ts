@@ -129,6 +129,14 @@ describe('costs of known schedules', () => {
     expect(long.worst).toBeNull()
   })
 
+  test('1,000 clients that retry every second are 1,000 failed requests per second, and with a longest wait of M, 1,000/M', () => {
+    const everySecond = plannedAttempts({ policy: compileAlone('fixed(1s)'), lifetime: HOUR })
+    expect(1_000 * planOutage(everySecond, seconds(600)).attemptRate).toBeCloseTo(1_000, 6)
+    const capped = plannedAttempts({ policy: doubling(seconds(1), seconds(64)), lifetime: days(1) })
+    expect(1_000 * planOutage(capped, HOUR).attemptRate).toBeCloseTo(1_000 / 64, 6)
+    expect(planOutage(everySecond, days(1)).attemptRate).toBe(0)
+  })
+
   test('integrals agree with counting', () => {
     const attempts = plannedAttempts({ policy: doubling(seconds(300), seconds(4000)), lifetime: days(2) })
     const outage = hours(7)

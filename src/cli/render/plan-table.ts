@@ -4,13 +4,13 @@ import type { Plan } from '../../planner/plan.ts'
 import { attemptRow, timeAxis } from '../../simulator/terminal-plot.ts'
 import type { Display } from './style.ts'
 import { columnsFor, cutMiddle, tableHeading, tableRow } from './table.ts'
-import { maskControls, span } from '../../presentation/text.ts'
+import { grouped, maskControls, span } from '../../presentation/text.ts'
 import { hanging, wrapped } from './wrapping.ts'
 
 const spanOr = (duration: Duration | null, otherwise: string): string => (duration === null ? otherwise : span(duration))
 
 /** Rows of the table: a label, and one value per plan. */
-function rowsOf(plans: readonly Plan[]): readonly (readonly [string, readonly string[]])[] {
+function rowsOf(plans: readonly Plan[], backlog: number | null): readonly (readonly [string, readonly string[]])[] {
   const [first] = plans
   if (first === undefined) return []
   const row = (label: string, value: (plan: Plan) => string): readonly [string, readonly string[]] => [label, plans.map(value)]
@@ -26,8 +26,25 @@ function rowsOf(plans: readonly Plan[]): readonly (readonly [string, readonly st
       row(`  greylisting of ${span(delay)}`, ({ greylisting }) => spanOr(greylisting[i]?.extra ?? null, 'returned')),
     ),
     ...first.outages.map(({ outage }, i) => row(`  an outage of ${span(outage)}`, ({ outages }) => outageCell(outages[i]))),
+    ...(backlog === null ? [] : failureRows(plans, backlog)),
   ]
 }
+
+/** Failed requests per second at the receiver, while all messages of a backlog wait for the end of an outage. */
+function failureRows(plans: readonly Plan[], backlog: number): readonly (readonly [string, readonly string[]])[] {
+  const outages = plans[0]?.outages ?? []
+  return [
+    ['', plans.map(() => '')],
+    [`failed requests of ${grouped(backlog)} messages`, plans.map(() => 'per second')],
+    ...outages.map(
+      ({ outage }, i) =>
+        [`  at the end of ${span(outage)}`, plans.map((plan) => rateText(backlog * (plan.outages[i]?.attemptRate ?? 0)))] as const,
+    ),
+  ]
+}
+
+/** `1,000`, `33`, `0.25`; two digits below 10. */
+const rateText = (rate: number): string => (rate >= 9.95 ? grouped(Math.round(rate)) : String(Number(rate.toPrecision(2))))
 
 function outageCell(outage: Plan['outages'][number] | undefined): string {
   if (outage === undefined || outage.mean === null || outage.worst === null)
@@ -45,8 +62,11 @@ function short(duration: Duration): string {
 const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`
 
 /** The table without its plot, for the HTML page. */
-export function planRows(plans: readonly Plan[]): { readonly headings: readonly string[]; readonly rows: readonly (readonly string[])[] } {
-  const rows = rowsOf(plans).filter(([label]) => label !== '')
+export function planRows(
+  plans: readonly Plan[],
+  backlog: number | null,
+): { readonly headings: readonly string[]; readonly rows: readonly (readonly string[])[] } {
+  const rows = rowsOf(plans, backlog).filter(([label]) => label !== '')
   return { headings: ['', ...plans.map(({ name }) => name)], rows: rows.map(([label, cells]) => [label.trim(), ...cells]) }
 }
 
@@ -57,8 +77,8 @@ const GAP = '  '
 const longestOf = (texts: readonly string[]): number => texts.reduce((most, text) => Math.max(most, text.length), 0)
 
 /** Plans whose columns fit beside the labels, as many in each part as in the others. */
-function parts(plans: readonly Plan[], width: number): readonly (readonly Plan[])[] {
-  const rows = rowsOf(plans)
+function parts(plans: readonly Plan[], backlog: number | null, width: number): readonly (readonly Plan[])[] {
+  const rows = rowsOf(plans, backlog)
   const cell = GAP.length + longestOf(rows.flatMap(([, cells]) => cells))
   const most = Math.max(1, Math.floor((width - longestOf(rows.map(([label]) => label))) / cell))
   const each = Math.ceil(plans.length / Math.ceil(plans.length / most))
@@ -66,8 +86,8 @@ function parts(plans: readonly Plan[], width: number): readonly (readonly Plan[]
 }
 
 /** Figures of the plans, a column each. */
-function figures(plans: readonly Plan[], display: Display): readonly string[] {
-  const rows = rowsOf(plans)
+function figures(plans: readonly Plan[], backlog: number | null, display: Display): readonly string[] {
+  const rows = rowsOf(plans, backlog)
   const labels = longestOf(rows.map(([label]) => label))
   const room = Math.floor((display.width - labels) / plans.length) - GAP.length
   const headings = ['', ...plans.map(({ name }) => ` ${cutMiddle(maskControls(name), room)}`)]
@@ -76,7 +96,8 @@ function figures(plans: readonly Plan[], display: Display): readonly string[] {
   return [tableHeading(columns, display), ...cells.map((row) => tableRow(row, columns, display))]
 }
 
-export function planTable(plans: readonly Plan[], display: Display): string {
+/** `backlog`: number of messages for which failed requests per second are shown; null for none. */
+export function planTable(plans: readonly Plan[], backlog: number | null, display: Display): string {
   const { width } = display
   const longest = plans.reduce((most, { bounce }) => Math.max(most, bounce), 0)
   const names = plans.map(({ name }) => cutMiddle(maskControls(name), Math.floor(width * LARGEST_NAME_SHARE)))
@@ -86,7 +107,7 @@ export function planTable(plans: readonly Plan[], display: Display): string {
     row('', timeAxis(longest, width - left - 1)),
     ...plans.map(({ attempts }, i) => row(names[i] ?? '', attemptRow(attempts, longest, width - left - 1))),
   ]
-  const tables = parts(plans, width).flatMap((part) => ['', ...figures(part, display)])
+  const tables = parts(plans, backlog, width).flatMap((part) => ['', ...figures(part, backlog, display)])
   return [...plot, ...tables, '', ...notes(plans, width)].map((text) => `${text}\n`).join('')
 }
 

@@ -399,6 +399,8 @@ export type RelayParameters = {
   readonly provider_message_rate_limit?: ParameterValue
   /** Control of the concurrency window of a destination: Postfix’s feedback, or TCP Reno or Tahoe. Default: `postfix`. */
   readonly default_destination_concurrency_control?: ParameterValue
+  /** Part of the deliveries in flight that the window of reno and tahoe falls back to after a failure; 0.9 suits a destination whose limit does not change. Default: `0.5`. */
+  readonly default_destination_concurrency_decrease_factor?: ParameterValue
   /** Growth of the concurrency window with each answered delivery. Default: `1/concurrency`. */
   readonly default_destination_concurrency_positive_feedback?: ParameterValue
   /** Reduction of the concurrency window with each failed delivery. Default: `1/concurrency`. */

@@ -85,6 +85,11 @@ export const fraction = read<number>('a number of at least 0', (v) =>
   v !== '' && Number(v) >= 0 && Number.isFinite(Number(v)) ? Number(v) : undefined,
 )
 
+/** A part of a whole. */
+export const factor = read<number>('a number above 0 and below 1, such as 0.5', (v) =>
+  typeof v !== 'boolean' && v !== '' && Number(v) > 0 && Number(v) < 1 ? Number(v) : undefined,
+)
+
 export const count = (min = 0, max = Number.MAX_SAFE_INTEGER): Kind<number> =>
   read(max < Number.MAX_SAFE_INTEGER ? `a whole number from ${min} to ${max}` : `a whole number of at least ${min}`, (v) =>
     typeof v !== 'boolean' && /^\d+$/.test(String(v)) && Number(v) >= min && Number(v) <= max ? Number(v) : undefined,

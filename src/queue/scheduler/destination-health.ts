@@ -58,6 +58,7 @@ const UNKNOWN: DeliveryStatus = { status: '4.4.0', reason: 'unknown failure', st
 export function windowPolicy(settings: Settings): WindowPolicy {
   return {
     control: settings.destination_concurrency_control,
+    decrease: settings.destination_concurrency_decrease_factor,
     initial: settings.initial_destination_concurrency,
     // With a delay after each delivery, one delivery is made at a time (Postfix default_destination_rate_delay).
     limit: settings.destination_rate_delay > 0 ? 1 : settings.destination_concurrency_limit,

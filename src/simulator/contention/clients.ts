@@ -24,6 +24,8 @@ export interface ClientSettings {
   readonly maxBusy: number
   /** Wait of the client `fixed`, in microseconds; default 1 s. */
   readonly wait?: number
+  /** Part of the requests in flight that the windows of `reno` and `tahoe` keep after a refusal; default 0.5. */
+  readonly decrease?: number
   readonly maxAttempts?: number
   readonly onProgress?: (done: number) => void
 }
@@ -54,8 +56,8 @@ export const CLIENTS: Readonly<Record<string, NamedClient>> = {
     about: 'always the same wait (--wait, 1 s)',
     make: ({ requests, seed, wait = 1_000_000 }) => new RetryingClient(requests, fixedWait(wait), mulberry32(seed)),
   },
-  tahoe: { about: "TCP Tahoe's window", make: ({ requests }) => new CongestionClient(requests, 'tahoe') },
-  reno: { about: "TCP Reno's window", make: ({ requests }) => new CongestionClient(requests, 'reno') },
+  tahoe: { about: "TCP Tahoe's window", make: ({ requests, decrease = 0.5 }) => new CongestionClient(requests, 'tahoe', decrease) },
+  reno: { about: "TCP Reno's window", make: ({ requests, decrease = 0.5 }) => new CongestionClient(requests, 'reno', decrease) },
   postfix: {
     about: "Postfix's window, feedback 1/N, as in its SCHEDULER_README",
     make: ({ requests }) => new PostfixClient(requests, postfix),

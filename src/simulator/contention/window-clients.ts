@@ -79,6 +79,7 @@ export type Recovery = 'reno' | 'tahoe'
  */
 export class CongestionClient extends WindowClient {
   readonly #recovery: Recovery
+  readonly #decrease: number
   /** Sequence number of the last send of each request. */
   readonly #sentAs: Float64Array
   #sends = 0
@@ -88,9 +89,11 @@ export class CongestionClient extends WindowClient {
   #ssthresh = 1024
   cuts = 0
 
-  constructor(requests: number, recovery: Recovery) {
+  /** `decrease`: part of the requests in flight that remains after a cut. */
+  constructor(requests: number, recovery: Recovery, decrease: number) {
     super(requests)
     this.#recovery = recovery
+    this.#decrease = decrease
     this.#sentAs = new Float64Array(requests)
   }
 
@@ -113,7 +116,7 @@ export class CongestionClient extends WindowClient {
   }
 
   #cut(flight: number): void {
-    this.#ssthresh = Math.max(flight / 2, 2)
+    this.#ssthresh = Math.max(flight * this.#decrease, 2)
     this.#cwnd = this.#recovery === 'reno' ? this.#ssthresh + 3 : 1
     this.#ignoredUpTo = this.#sends
     this.cuts++

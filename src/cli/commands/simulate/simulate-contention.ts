@@ -3,7 +3,8 @@
  * that refuses connections above a limit (default), clients that update one row (AWS), a server that crashes under load
  * (Ethernet), and Postfix's experiment with a server that replies 421.
  */
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { factor } from '../../../config/values/values.ts'
 import type { Duration } from '../../../system/clock.ts'
 import { CLIENTS, runClient } from '../../../simulator/contention/clients.ts'
 import { contentionPage, modelPage } from '../../../simulator/pages/contention-page.ts'
@@ -27,6 +28,7 @@ interface Options {
   readonly requests: number
   readonly clients?: number
   readonly wait: Duration
+  readonly decreaseFactor: number
   readonly html?: string
   readonly json?: true
 }
@@ -42,11 +44,11 @@ function runAll({ clock, stderr }: Shell, clients: readonly string[], options: O
     for (let seed = options.seed; seed < options.seed + options.runs; seed++) {
       const finished = runs.length
       const onProgress = (done: number): void => progress.show(barText((finished + done) / total, `${client}, seed ${seed}`))
-      const { requests, maxBusy } = options
+      const { requests, maxBusy, decreaseFactor: decrease } = options
       runs.push({
         client,
         seed,
-        result: checked(() => runClient({ client, seed, requests, maxBusy, wait: options.wait * 1000, onProgress })),
+        result: checked(() => runClient({ client, seed, requests, maxBusy, decrease, wait: options.wait * 1000, onProgress })),
       })
     }
   }
@@ -97,6 +99,13 @@ async function print(shell: Shell, command: Command, options: Options): Promise<
   return options.model === 'server' ? printServer(shell, command, options) : printModel(shell, command, options.model, options)
 }
 
+/** Parses --decrease-factor. Throws InvalidArgumentError. */
+function factorArgument(text: string): number {
+  const reading = factor(text)
+  if ('value' in reading) return reading.value
+  throw new InvalidArgumentError('Expected a number above 0 and below 1.')
+}
+
 export function addSimulateContention(parent: Command, shell: Shell): void {
   parent
     .command('contention')
@@ -109,6 +118,11 @@ export function addSimulateContention(parent: Command, shell: Shell): void {
     .option('--requests <number>', 'number of requests', positiveArgument, 2000)
     .option('--clients <number>', 'number of clients (models row and crash)', positiveArgument)
     .addOption(new Option('--wait <time>', 'wait of the client fixed').argParser(durationArgument).default(1000, '1s'))
+    .addOption(
+      new Option('--decrease-factor <number>', 'part that the windows of reno and tahoe keep after a refusal')
+        .argParser(factorArgument)
+        .default(0.5),
+    )
     .option('--html <file>', 'write a page with plots')
     .option('--json', 'one JSON object per run')
     .addHelpText(

@@ -35,6 +35,7 @@ interface Options {
   readonly tries?: number
   readonly share: number
   readonly outage: Duration
+  readonly backlog?: number
   readonly plan?: true
   readonly html?: string
   readonly json?: true
@@ -108,11 +109,13 @@ async function printGoal(shell: Shell, { config }: LoadedConfig, options: Option
 async function print(shell: Shell, command: Command, options: Options): Promise<void> {
   const loaded = await configOf(shell, command)
   if (options.within !== undefined) return printGoal(shell, loaded, options, options.within)
+  const { backlog = null } = options
   const plans = checked(() => setupsOf(loaded, options).map((setup) => planOf(setup)))
-  if (options.html !== undefined) writeTextFile(options.html, renderPage(schedulePage(plans, planRows(plans), commandLine(command))))
+  if (options.html !== undefined)
+    writeTextFile(options.html, renderPage(schedulePage(plans, planRows(plans, backlog), commandLine(command))))
   if (options.json === true)
     await shell.stdout.write(plans.map((plan) => jsonLine(options.plan === true ? planJson(plan) : attemptsJson(plan))).join(''))
-  else await shell.stdout.write(planTable(plans, displayOf(shell)))
+  else await shell.stdout.write(planTable(plans, backlog, displayOf(shell)))
 }
 
 export function addSimulateSchedule(parent: Command, shell: Shell): void {
@@ -133,6 +136,7 @@ export function addSimulateSchedule(parent: Command, shell: Shell): void {
     .addOption(
       new Option('--outage <time>', 'length of the outage in the search').argParser(durationArgument).default(DEFAULT_GOAL.outage, '12h'),
     )
+    .option('--backlog <messages>', 'add the failed requests per second of so many waiting messages at the receiver', positiveArgument)
     .option('--plan', 'with --json: add outages, greylisting and notices')
     .option('--html <file>', 'write a page with plots')
     .option('--json', 'one JSON object per policy')

@@ -46,8 +46,9 @@ export interface CutFacts {
 }
 
 /** Window after negative feedback: a failure of the whole site, or congestion reported by the remote server. */
-export function cut(window: CongestionWindow, { inFlight, begunAs, latestBegun }: CutFacts): CongestionWindow {
+export function cut(window: CongestionWindow, { decrease }: Pick<WindowPolicy, 'decrease'>, facts: CutFacts): CongestionWindow {
+  const { inFlight, begunAs, latestBegun } = facts
   if (begunAs <= window.ignoredUpTo) return window
-  const ssthresh = Math.max(inFlight / 2, 2)
+  const ssthresh = Math.max(inFlight * decrease, 2)
   return { ...window, ssthresh, cwnd: window.control === 'reno' ? ssthresh + 3 : 1, ignoredUpTo: latestBegun }
 }

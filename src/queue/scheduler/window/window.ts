@@ -34,7 +34,7 @@ export function succeeded({ by }: Window, policy: WindowPolicy, inFlight: number
 
 /** Window after congestion at the remote server. The window narrows, but the destination does not approach the dead state. */
 export function congested({ by, cohorts }: Window, policy: WindowPolicy, facts: CutFacts): Window {
-  return { by: by.control === 'postfix' ? narrowed(by, policy) : cut(by, facts), cohorts }
+  return { by: by.control === 'postfix' ? narrowed(by, policy) : cut(by, policy, facts), cohorts }
 }
 
 /**

@@ -7,6 +7,7 @@ const perConcurrency = (rate: number) => ({ rate, perConcurrency: true })
 const facts = { inFlight: 5, begunAs: 1, latestBegun: 5 }
 const policy = (differs: Partial<WindowPolicy> = {}): WindowPolicy => ({
   control: 'postfix',
+  decrease: 0.5,
   initial: 5,
   limit: 20,
   positive: constant(1),
@@ -109,6 +110,13 @@ describe('TCP congestion control', () => {
     expect(once.by).toMatchObject({ ssthresh: 25, cwnd: 28 })
     expect(congested(once, reno, inFlight(49, 11)).by).toEqual(once.by)
     expect(congested(once, reno, inFlight(28, 61)).by).toMatchObject({ ssthresh: 14, cwnd: 17 })
+  })
+
+  test('the decrease factor is the part of the deliveries in flight to which a failure cuts it', () => {
+    const stable = policy({ control: 'reno', initial: 20, limit: 0, decrease: 0.9 })
+    expect(congested(freshWindow(stable, 50), stable, inFlight(50, 10)).by).toMatchObject({ ssthresh: 45, cwnd: 48 })
+    const tahoe = policy({ control: 'tahoe', initial: 20, limit: 0, decrease: 0.9 })
+    expect(congested(freshWindow(tahoe, 50), tahoe, inFlight(50, 10)).by).toMatchObject({ ssthresh: 45, cwnd: 1 })
   })
 
   test('above the threshold the window grows by one per window of successes', () => {
