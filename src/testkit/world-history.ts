@@ -3,6 +3,8 @@ import type { WallView } from '../system/wall-view.ts'
 import { createHash } from 'node:crypto'
 import type { TypedEvent } from '../events/event-types.ts'
 import { typedEvents } from '../outbox/event-data.ts'
+import { inSeconds } from './time.ts'
+import type { Duration } from '../system/clock.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
 import type { RemoteEvent } from './remote/remote-events.ts'
 
@@ -23,15 +25,15 @@ export interface HistoryEntry {
   readonly [detail: string]: unknown
 }
 
-/** An event inside the relay; `at` is in seconds since the start of the world. */
+/** An event inside the relay. */
 interface Happened {
-  readonly at: number
+  readonly at: Duration
   readonly where: 'queue'
   readonly event: QueueEvent
   readonly wall: WallView
 }
 
-/** An event of the trace of a world, for tests of the relay itself. @internal */
+/** An event of the trace of a world, for tests of the relay itself; its `at` is in milliseconds. @internal */
 export type TracedEvent = Happened | AddedEvent
 
 /** Record of a world. */
@@ -44,17 +46,12 @@ export class History {
     return this.#events.flatMap(published)
   }
 
-  /** Appends an event, such as an action of the test. */
-  add(event: AddedEvent): void {
-    this.record(event)
-  }
-
   /** Adds a listener, called with each event from now on. @internal */
   onEvent(listener: (event: HistoryEvent) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Appends an event, such as one of the relay. @internal */
+  /** Appends an event. @internal */
   record(event: TracedEvent): void {
     this.#events.push(event)
     if (this.#listeners.length === 0) return
@@ -78,7 +75,9 @@ export class History {
 }
 
 const published = (one: TracedEvent): readonly HistoryEvent[] =>
-  one.where === 'queue' ? typedEvents(one.event, one.wall).map((event) => ({ at: one.at, where: 'queue', event })) : [one]
+  one.where === 'queue'
+    ? typedEvents(one.event, one.wall).map((event) => ({ at: inSeconds(one.at), where: 'queue', event }))
+    : [{ ...one, at: inSeconds(one.at) }]
 
 /** Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover them. */
 const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id', 'prependedHeaders'])

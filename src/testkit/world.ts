@@ -172,13 +172,13 @@ export class World implements AsyncDisposable {
       clock: this.clock,
       random: seededRandom(seed),
       script,
-      onEvent: (event) => this.#history.add({ at: inSeconds(this.#elapsed()), where: 'remote', event }),
+      onEvent: (event) => this.#history.record({ at: this.#elapsed(), where: 'remote', event }),
       keep: (mail) => this.#receive(mail),
     })
     this.net = new MemoryNet(this.clock, this.remote)
     this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
     this.relayEvents.listen((event) => {
-      this.#history.record({ at: inSeconds(this.#elapsed()), where: 'queue', event, wall: this.#lives.life.clock.wall })
+      this.#history.record({ at: this.#elapsed(), where: 'queue', event, wall: this.#lives.life.clock.wall })
       this.#log.onEvent(event, this.#lives.life.clock.now())
       if (event.kind === 'accepted' && event.originalId === undefined) this.#accepted++
       if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
@@ -602,7 +602,7 @@ export class World implements AsyncDisposable {
 
   #did(did: string, details: Readonly<Record<string, unknown>> = {}): void {
     this.#mayBeEmpty = true
-    this.#history.add({ at: inSeconds(this.#elapsed()), where: 'test', event: { did, ...details } })
+    this.#history.record({ at: this.#elapsed(), where: 'test', event: { did, ...details } })
   }
 
   #elapsed(): Duration {

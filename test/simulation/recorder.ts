@@ -98,7 +98,7 @@ export class Recorder {
 
   note(did: string, details: Readonly<Record<string, unknown>> = {}): void {
     const { world } = this
-    world?.history().add({ at: world.clock.monotonic(), where: 'test', event: { did, ...details } })
+    world?.history().record({ at: world.clock.monotonic(), where: 'test', event: { did, ...details } })
   }
 
   readonly between: Interceptors = {

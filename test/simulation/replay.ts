@@ -2,7 +2,7 @@
  * Replays a history once. Passes each entry to every invariant, with the state just before the entry: the model of the queue, the
  * deliveries in progress, the closed destinations and the time of the queue.
  */
-import type { QueueTime, Duration } from '../../src/system/clock.ts'
+import { SECOND, type Duration, type QueueTime } from '../../src/system/clock.ts'
 import { shardUnder } from '../../src/store/membership/shard-keys.ts'
 import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, OwnerId, RecipientId } from '../../src/mail/message.ts'
@@ -141,7 +141,7 @@ class Stage implements Scene {
   }
 
   #did(event: Readonly<Record<string, unknown>>): void {
-    if (typeof event['by'] === 'number') this.wallSetBy += event['by']
+    if (typeof event['by'] === 'number') this.wallSetBy += event['by'] * SECOND
     const deed = event as unknown as GeneratedStep | { readonly did: 'killed' | 'started again' | 'restarted' }
     switch (deed.did) {
       case 'committed':

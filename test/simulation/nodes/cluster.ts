@@ -69,7 +69,7 @@ export class Cluster {
     this.remote = new RemoteNetwork({
       clock,
       random: seededRandom(seed),
-      onEvent: (event) => history.add({ at: clock.monotonic(), where: 'remote', event }),
+      onEvent: (event) => history.record({ at: clock.monotonic(), where: 'remote', event }),
       keep: (mail) => this.#receive(mail),
     })
     this.#net = new MemoryNet(clock, this.remote)
@@ -179,7 +179,7 @@ export class Cluster {
   // --- time
 
   setWall(by: Duration): void {
-    this.note('set the clock', { by })
+    this.note('set the clock', { by: by / SECOND })
     this.clock.step(by)
   }
 
