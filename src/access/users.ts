@@ -18,7 +18,7 @@ const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]+=*
 const NAME = /^[!-~]{1,256}$/
 
 /** An invalid entry of a user file; the message quotes the entry or names its line. */
-export class UsersFileError extends Error {
+class UsersFileError extends Error {
   override readonly name = 'UsersFileError'
 }
 
@@ -62,8 +62,6 @@ export function parseUsers(text: string): Map<string, string> {
   })
   return users
 }
-
-export const formatUsers = (users: ReadonlyMap<string, string>): string => [...users].map(([name, hash]) => `${name} ${hash}\n`).join('')
 
 /** A hash that matches no password. The password of an unknown user is compared with it, so that each login takes equally long. */
 const NO_USER = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${Buffer.alloc(SALT_LENGTH).toString('base64')}$${Buffer.alloc(KEY_LENGTH).toString('base64')}`

@@ -2,7 +2,7 @@
  * The DeliveryAgent port tries to deliver one request to its destination and returns an outcome for every recipient, or that nothing
  * was attempted. A network failure is an outcome; a rejection is a bug.
  */
-import type { Duration, QueueTime } from '../system/clock.ts'
+import type { QueueTime } from '../system/clock.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DeliveryRequest, RecipientId } from '../mail/message.ts'
 
@@ -76,7 +76,7 @@ export interface Connecting {
 }
 
 /** Times of an attempt, in milliseconds since 1970. */
-export interface AttemptTimes {
+interface AttemptTimes {
   /** Time when the agent received the request. */
   readonly startedAt: QueueTime
   /** Time when MAIL was sent; equals endedAt when MAIL was not sent. */
@@ -104,5 +104,3 @@ export interface DeliveryAgent {
   /** Closes idle connections. Called once, after the last delivery. */
   close(): Promise<void>
 }
-
-export const attemptDuration = (times: AttemptTimes): Duration => Math.max(0, times.endedAt - times.startedAt)

@@ -120,6 +120,9 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
   ['node drain mx1', 'viewer'],
   ['node undrain mx1', 'viewer'],
   ['node forget mx1', 'viewer'],
+  ['schedule list', 'viewer'],
+  ['schedule show nightly', 'viewer'],
+  ['schedule run nightly', 'operator'],
   ['oauth list', 'viewer'],
   ['oauth show m365', null],
   ['oauth test m365', null],
@@ -153,7 +156,7 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
 ]
 
 /** Outcomes that are those of the data here. */
-const UNKNOWN = /^(?:operation (?:undo|cancel) 99|tls (?:show|forget)|destination show)/
+const UNKNOWN = /^(?:operation (?:undo|cancel) 99|tls (?:show|forget)|destination show|schedule (?:show|run))/
 
 const sentence = /^deferd: [^\n]+\n$/
 
@@ -235,6 +238,8 @@ const SHOWN: readonly string[] = [
   'tls list',
   'tls list --json',
   'tls show none.example',
+  'schedule list',
+  'schedule list --json',
   'oauth list',
   'oauth list --json',
   'queue show none',
