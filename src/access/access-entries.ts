@@ -18,7 +18,7 @@ export interface AccessRequestedEntry {
   readonly who: string
 }
 
-export interface AccessEntriesDeps {
+interface AccessEntriesDeps {
   readonly store: Pick<QueueStore, 'records' | 'auditLog'>
   readonly reader: Pick<QueueReader, 'records'>
   readonly clock: Clock

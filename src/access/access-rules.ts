@@ -37,7 +37,7 @@ export interface AccessDecision {
   readonly warnings: readonly SmtpReply[]
 }
 
-export interface AccessRulesDeps {
+interface AccessRulesDeps {
   readonly config: AddressSettings & Pick<Config, 'smtpd_policy_service_default_action' | 'smtpd_restriction_classes'>
   readonly tables: ListenerAccess
   /** Entries of commands, which come first in the list of their subject. */

@@ -39,13 +39,13 @@ export interface AccessTables extends ListenerAccess {
   readonly tables: readonly ListenerAccess[]
 }
 
-export interface OpenedAccess {
+interface OpenedAccess {
   readonly access: AccessTables
   /** A sentence for each line of a file that is ignored. */
   readonly warnings: readonly string[]
 }
 
-export type AccessSettings = Pick<
+type AccessSettings = Pick<
   Config,
   | ListName
   | 'smtpd_sender_login_maps'

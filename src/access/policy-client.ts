@@ -5,7 +5,7 @@ import type { PolicyService } from '../config/values/restrictions.ts'
 import { minutes, SECOND, sleep, withTimeout, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import type { Net } from '../system/net.ts'
 
-export interface PolicyClientDeps {
+interface PolicyClientDeps {
   readonly net: Pick<Net, 'dial' | 'lookupHost'>
   readonly clock: Clock
   /** Time limit for a connection, and for an answer (smtpd_policy_service_timeout), of servers without one of their own. */

@@ -2,7 +2,7 @@
 import type { Lookup, Net } from '../system/net.ts'
 
 /** `unsure`: a look-up failed for now. `null-mx`: the domain states that it takes no mail (RFC 7505). */
-export type DomainState = 'known' | 'unknown' | 'null-mx' | 'unsure'
+type DomainState = 'known' | 'unknown' | 'null-mx' | 'unsure'
 
 export async function stateOfDomain(domain: string, net: Pick<Net, 'lookupMx' | 'lookupAddresses'>): Promise<DomainState> {
   if (domain.startsWith('[')) return 'known'

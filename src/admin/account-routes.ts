@@ -10,7 +10,7 @@ import type { Sessions } from './sessions.ts'
 /** The login page. `problem` is the sentence on a failed login; null at the first visit. */
 export type LoginPage = (facts: { readonly problem: string | null }) => string
 
-export interface AccountRoutesDeps {
+interface AccountRoutesDeps {
   readonly sessions: Sessions
   readonly failures: FailureLimit
   readonly loginPage: LoginPage

@@ -6,7 +6,7 @@ import type { LocalToken } from './local-token.ts'
 import type { Sessions } from './sessions.ts'
 import { tokenWith, type TokenDeps } from './tokens.ts'
 
-export interface AuthenticationDeps {
+interface AuthenticationDeps {
   readonly sessions: Sessions
   /** Throws while the queue is not open. */
   readonly tokens: () => TokenDeps

@@ -5,13 +5,13 @@ import { sleep, type Clock, type Duration } from '../system/clock.ts'
 export type NodesPort = Pick<NodeDirectory, 'list' | 'setDraining' | 'takeOver' | 'forgetTables' | 'audit'>
 
 /** There is no node of the name or number (EX_DATAERR). */
-export class UnknownNode extends Error {
+class UnknownNode extends Error {
   override readonly name = 'UnknownNode'
   readonly exitCode = 65
 }
 
 /** A node to remove still beats (EX_TEMPFAIL). */
-export class NodeAlive extends Error {
+class NodeAlive extends Error {
   override readonly name = 'NodeAlive'
   readonly exitCode = 75
 }

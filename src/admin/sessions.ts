@@ -29,7 +29,7 @@ interface Session extends PageUser {
   readonly usedAt: QueueTime
 }
 
-export interface SessionsDeps {
+interface SessionsDeps {
   readonly clock: Pick<Clock, 'now'>
   readonly random: Random
 }

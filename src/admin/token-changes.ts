@@ -20,11 +20,11 @@ export const rightsShape = {
 }
 
 /** A token to add, with the hash of its secret. */
-export const newTokenShape = z.strictObject({ ...rightsShape, hash: z.string().regex(/^[0-9a-f]{64}$/), who: z.string() })
+const newTokenShape = z.strictObject({ ...rightsShape, hash: z.string().regex(/^[0-9a-f]{64}$/), who: z.string() })
 export type NewToken = z.infer<typeof newTokenShape>
 
 /** There is no token of the name (EX_DATAERR). */
-export class UnknownToken extends Error {
+class UnknownToken extends Error {
   override readonly name = 'UnknownToken'
   readonly exitCode = 65
 }

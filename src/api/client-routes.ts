@@ -29,7 +29,7 @@ export const newTokenBody = z.strictObject({
   expires_in: expiresIn('the token is refused'),
 })
 
-export const TOKEN_EXISTS: ProblemKind = {
+const TOKEN_EXISTS: ProblemKind = {
   slug: 'token-exists',
   status: 409,
   title: 'Token exists',

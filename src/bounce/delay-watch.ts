@@ -20,12 +20,12 @@ const SOON: Duration = MINUTE
 const CLAIM_LIMIT = 100
 
 /** Decision about a message whose warning time has passed. */
-export type WarningDecision =
+type WarningDecision =
   | { readonly kind: 'warn'; readonly recipients: readonly RecipientId[] }
   /** `until` is the time of the next check. Null when no warning time is left, or no recipient waits or is in delivery. */
   | { readonly kind: 'postpone'; readonly until: QueueTime | null }
 
-export function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFacts): WarningDecision {
+function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFacts): WarningDecision {
   const { message, warnings, recipients } = claimed
   const facts = factsFor(claimed, ownFacts)
   const { now, settings, closed } = facts
@@ -40,7 +40,7 @@ export function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFact
   return { kind: 'postpone', until: concerned.some(({ state }) => state === 'leased') ? now + SOON : null }
 }
 
-export interface DelayWatchDeps {
+interface DelayWatchDeps {
   readonly store: Pick<QueueStore, 'claimWarnings' | 'postponeWarning' | 'markDelayNoticeDue' | 'nextDeadlines'>
   readonly clock: Clock
   readonly storeHealth: StoreHealth

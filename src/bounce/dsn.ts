@@ -15,7 +15,7 @@ import { needsNoTls, type ReturnedOriginal } from './returned-original.ts'
 import { senderShown, statusBlock, type ReportingMta, type StatusFacts } from './dsn-status.ts'
 import type { Template } from './templates.ts'
 
-export interface DsnFacts {
+interface DsnFacts {
   readonly notice: Notice
   readonly message: Message
   readonly original: ReturnedOriginal

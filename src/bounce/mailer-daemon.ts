@@ -21,7 +21,7 @@ import { NoticeRounds } from './notice-rounds.ts'
 import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
 import { TokenBucket, type TokenBucketLimits } from './token-bucket.ts'
 
-export interface MailerDaemonDeps {
+interface MailerDaemonDeps {
   readonly store: QueueStore
   readonly clock: Clock
   readonly events: Events

@@ -55,7 +55,7 @@ export const noticeSettings = (config: Config, templates: Templates): NoticeSett
   warningAges: warningAges(config),
 })
 
-export interface NoticeWriterDeps {
+interface NoticeWriterDeps {
   readonly store: Pick<QueueStore, 'readChunk'>
   readonly clock: Pick<Clock, 'wall' | 'zone'>
   readonly entry: NoticeEntry

@@ -110,7 +110,7 @@ type NoticeConfig = Pick<
 >
 
 /** The full address of double_bounce_sender. */
-export const doubleBounceAddress = (config: Pick<Config, 'double_bounce_sender' | 'myhostname'>): string =>
+const doubleBounceAddress = (config: Pick<Config, 'double_bounce_sender' | 'myhostname'>): string =>
   `${config.double_bounce_sender}@${config.myhostname}`
 
 export function noticeRules(config: NoticeConfig): NoticeRules {

@@ -24,7 +24,7 @@ export interface RejectedSubmission {
   readonly maildropFile: string
 }
 
-export interface SubmissionReturnerDeps {
+interface SubmissionReturnerDeps {
   readonly store: Pick<QueueStore, 'enqueue'>
   readonly clock: Clock
   readonly events: Events

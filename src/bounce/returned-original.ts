@@ -14,7 +14,7 @@ export interface ReturnedOriginal {
   readonly whole: boolean
 }
 
-export interface ReturnLimits {
+interface ReturnLimits {
   readonly whole: boolean
   /** bounce_size_limit */
   readonly size: number

@@ -18,7 +18,7 @@ export interface RawLine {
   readonly line: string
 }
 
-export type FieldName = 'charset' | 'from' | 'subject' | 'postmaster-subject'
+type FieldName = 'charset' | 'from' | 'subject' | 'postmaster-subject'
 
 /** Names of the templates. `verify_template` is accepted because files for Postfix have it; deferd sends no such reports. */
 const NAMES: readonly TemplateName[] = ['failure_template', 'delay_template', 'success_template', 'verify_template']

@@ -23,7 +23,7 @@ export interface Template {
 export type Templates = Readonly<Record<NoticeDue, Template>>
 
 /** Sources of the variables' values. */
-export interface TemplateConfig {
+interface TemplateConfig {
   readonly config: Pick<Config, 'myhostname' | 'myorigin' | 'delay_warning_time' | 'maximal_queue_lifetime'>
   /** Every parameter as written in the configuration; see LoadedConfig. */
   readonly written: ReadonlyMap<string, string>

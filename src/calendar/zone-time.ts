@@ -8,7 +8,7 @@ import { zoneOffset } from '../system/calendar/time-zone.ts'
 /** A date and time of a zone, as the instant at which UTC has it. */
 export type ZoneTime = number
 
-export interface ZoneInstant {
+interface ZoneInstant {
   readonly at: WallTime
   /** False when the zone leaves the time out. */
   readonly exists: boolean

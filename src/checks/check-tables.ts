@@ -16,7 +16,7 @@ export type CheckName = (typeof CHECK_NAMES)[number]
 /** The tables by parameter. A parameter without tables is missing. */
 export type CheckTables = ReadonlyMap<CheckName, CheckTable>
 
-export interface OpenedChecks {
+interface OpenedChecks {
   readonly checks: CheckTables
   /** A sentence for each line of a file that is ignored. */
   readonly warnings: readonly string[]

@@ -17,7 +17,7 @@ const LINE_PIECE = 2048
 /** Fields of MIME, which have checks of their own (Postfix header_opts.c). */
 export const MIME_FIELD = /^(?:mime-version|content-(?:description|disposition|id|transfer-encoding|type)):/i
 
-export type FieldPlace = 'header' | 'part' | 'nested' | 'trace'
+type FieldPlace = 'header' | 'part' | 'nested' | 'trace'
 
 export type ContentUnit =
   /** A field with its lines, in the header of the message, of a body part, or of an attached message, or of this relay. */

@@ -96,7 +96,7 @@ function transportsOf(config: Config): readonly Transport[] | null {
   ]
 }
 
-export interface ConfiguredHops {
+interface ConfiguredHops {
   readonly hops: readonly NextHop[]
   /** False when some routes are in files or made from patterns, so that their next hops are missing here. */
   readonly areAll: boolean

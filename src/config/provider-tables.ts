@@ -44,7 +44,7 @@ const time = is.kind('a time longer than 0 such as "2h"', (given): Duration | un
   return 'value' in reading && reading.value > 0 ? reading.value : undefined
 })
 
-export interface ProviderSource {
+interface ProviderSource {
   readonly raw: ReadonlyMap<string, RawValue>
   /** Position of a key of the n-th rule, counted from 0. */
   readonly whereOfRule: (n: number, key: string) => string

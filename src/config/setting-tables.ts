@@ -8,7 +8,7 @@ const LOCAL_NAMES: ReadonlyMap<string, OptionName> = new Map(
   NAMES.filter((name) => OPTIONS[name].perDestination).map((name) => [name.replace(/^default_/, ''), name]),
 )
 
-export interface SettingTable {
+interface SettingTable {
   /** Heading for problem texts, for example `destination."gmail.com"`. */
   readonly shown: string
   /** Keys of the table that are no per-destination parameters. The reader of the table reports their problems. */

@@ -9,7 +9,7 @@ import type { QueueClock } from '../system/queue-clock.ts'
 import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 
-export interface ClockWatchDeps {
+interface ClockWatchDeps {
   readonly clock: QueueClock
   readonly store: Pick<QueueStore, 'saveClock'>
   readonly events: Events

@@ -13,7 +13,7 @@ import type { OpenedQueue } from './node/opened-queue.ts'
 const LOCK_LIMIT: Duration = seconds(5)
 const LOCK_PAUSE: Duration = 100
 
-export interface FileQueueDeps {
+interface FileQueueDeps {
   readonly directory: string
   readonly clock: Clock
   readonly events: Events

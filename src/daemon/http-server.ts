@@ -20,7 +20,7 @@ export interface HealthCheck {
   readonly isLive?: boolean
 }
 
-export interface HttpServerDeps {
+interface HttpServerDeps {
   readonly metrics: Pick<Metrics, 'contentType' | 'render'>
   readonly checks: readonly HealthCheck[]
   readonly clock: Clock

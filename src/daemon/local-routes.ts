@@ -34,7 +34,7 @@ export interface LocalQueue {
   readonly moves: Pick<MoveService, 'perform'>
 }
 
-export interface LocalRoutesDeps {
+interface LocalRoutesDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Null while no queue is open. */
   readonly queue: () => LocalQueue | null
@@ -60,7 +60,7 @@ const moveShape = z.strictObject({
 } satisfies Record<Exclude<keyof MoveRequest, 'who'>, z.ZodType>)
 
 /** One line of the answer to a move. */
-export type MoveLine = { readonly progress: MoveProgress } | { readonly done: MoveSummary }
+type MoveLine = { readonly progress: MoveProgress } | { readonly done: MoveSummary }
 
 const whoOf = ({ requester }: RouteRequest<unknown>): string => auditName(requester as Requester)
 

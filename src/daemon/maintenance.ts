@@ -9,7 +9,7 @@ import type { Scheduler } from '../queue/scheduler/scheduler.ts'
 import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 
-export interface MaintenanceDeps {
+interface MaintenanceDeps {
   readonly config: () => Config
   readonly clock: Clock
   readonly store: Pick<QueueStore, 'prune'>

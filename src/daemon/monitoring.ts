@@ -10,7 +10,7 @@ import { HttpServer, type HealthCheck } from './http-server.ts'
 import type { OpenParts } from './opening.ts'
 import type { SideWatch } from './side-watch.ts'
 
-export interface MonitoringDeps {
+interface MonitoringDeps {
   readonly clock: Clock
   readonly events: Events
   /** The open queue; null while there is none. */

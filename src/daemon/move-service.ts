@@ -7,7 +7,7 @@ import type { DestinationDue } from '../store/queue-store.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { OpenedTarget } from './move-target.ts'
 
-export interface MoveServiceDeps {
+interface MoveServiceDeps {
   /** The queue, as operators name it: its directory, or its URL without the password. */
   readonly name: string
   readonly source: MovedQueue

@@ -5,7 +5,7 @@ import { loadTemplates, type LoadedTemplates } from '../bounce/templates.ts'
 import type { LoadedConfig } from '../config/load.ts'
 
 /** The template file cannot be read (EX_CONFIG). */
-export class TemplatesUnreadable extends Error {
+class TemplatesUnreadable extends Error {
   override readonly name = 'TemplatesUnreadable'
   readonly exitCode = 78
 }

@@ -26,7 +26,7 @@ const INPUT_LIMIT = 64 * 1024
 /** Applies after a failure to open the socket. */
 const RETRY_INTERVAL: Duration = MINUTE
 
-export interface PickupSocketDeps {
+interface PickupSocketDeps {
   readonly queueDirectory: string
   /** Announces that files may be in the maildrop. */
   readonly wake: () => void

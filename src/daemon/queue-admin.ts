@@ -12,7 +12,7 @@ import { localRoutes } from './local-routes.ts'
 import { NOT_OPEN, queueApi } from './queue-api.ts'
 import { relayLight } from './relay-light.ts'
 
-export interface QueueAdminDeps {
+interface QueueAdminDeps {
   readonly loaded: () => LoadedConfig
   readonly clock: Clock
   readonly events: Events

@@ -20,7 +20,7 @@ import { systemRandom } from '../system/system-random.ts'
 import { ownQueue, sharedQueue } from './live-queue.ts'
 import type { OpenParts } from './opening.ts'
 
-export interface QueueApiDeps {
+interface QueueApiDeps {
   readonly clock: Clock
   readonly loaded: () => LoadedConfig
   /** Null while no queue is open. */

@@ -3,7 +3,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
 import type { OpenParts } from './opening.ts'
 
-export interface RelayLightDeps {
+interface RelayLightDeps {
   readonly clock: Clock
   /** Null while no queue is open. */
   readonly parts: () => Pick<OpenParts, 'store' | 'relay'> | null

@@ -29,7 +29,7 @@ import { ownsAlone } from './node/sole-node.ts'
 /** For leaving the queue. When the database does not answer, other nodes take this node over later. */
 const LEAVE_LIMIT: Duration = seconds(2)
 
-export interface SharedQueueDeps {
+interface SharedQueueDeps {
   /** Folder of the sockets, of the maildrop and of the lock of this node. */
   readonly directory: string
   readonly clock: QueueClock

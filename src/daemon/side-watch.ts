@@ -52,7 +52,7 @@ const CONSEQUENCE: Readonly<Record<SideName, string>> = {
 
 const LOSS: Readonly<Record<SideName, string>> = { reader: '', writer: '; mail in transfer may be delivered again' }
 
-export interface SideWatchDeps {
+interface SideWatchDeps {
   readonly clock: Clock
   readonly events: Pick<Events, 'emit'>
   /** Null while no queue is open. */

@@ -52,7 +52,7 @@ export function watchdogInterval(env: Environment, pid: number): Duration | null
   return micros > 0 && isOurs ? Math.max(1, Math.floor(micros / 2000)) : null
 }
 
-export interface ServiceManagerDeps {
+interface ServiceManagerDeps {
   readonly env: Environment
   readonly pid: number
   readonly clock: Timers

@@ -79,7 +79,7 @@ const ACTIVITIES: Partial<Record<Stage, string>> = {
 const soften = (status: string): string => status.replace(/^5/, '4')
 
 /** Outcome for a recipient from the reply to a mail command. */
-export const verdictOfReply = (stage: Stage, reply: ServerReply, peer: Peer, policy: Policy): Verdict =>
+const verdictOfReply = (stage: Stage, reply: ServerReply, peer: Peer, policy: Policy): Verdict =>
   verdictOfCommand({ stage, command: COMMANDS[stage] ?? stage }, reply, peer, policy)
 
 interface SentCommand {

@@ -13,7 +13,7 @@ export interface SaslChallenge {
 const MEMBERS = ['status', 'schemes', 'scope', 'openid-configuration'] as const satisfies readonly (keyof SaslChallenge)[]
 
 /** Maximum number of base64 characters that are decoded. */
-export const MAX_CHALLENGE = 4_000
+const MAX_CHALLENGE = 4_000
 /** Maximum number of characters kept of a member. */
 const MAX_MEMBER = 200
 

@@ -21,7 +21,7 @@ export function zoneLine(name: string, text: string): string {
 }
 
 /** A published key. `why` says that it cannot be used, and names the reason. */
-export type PublishedKey = { readonly key: KeyObject; readonly algorithm: Algorithm; readonly testing: boolean } | { readonly why: string }
+type PublishedKey = { readonly key: KeyObject; readonly algorithm: Algorithm; readonly testing: boolean } | { readonly why: string }
 
 export function parseRecord(text: string): PublishedKey {
   const tags = parseTags(text)

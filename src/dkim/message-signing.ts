@@ -11,7 +11,7 @@ import { MessageDigest, sentFields, splitContent } from './message-digest.ts'
 import { timeOfSignature, type Signer } from './signer.ts'
 import { releasedAt, type Message } from '../mail/message.ts'
 
-export interface MessageSigningDeps {
+interface MessageSigningDeps {
   readonly signer: Signer
   readonly config: Pick<Config, 'smtp_line_length_limit' | 'smtp_generic_maps' | 'smtp_header_checks'>
   readonly clock: Pick<Clock, 'wall' | 'monotonic'>

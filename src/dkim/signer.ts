@@ -22,7 +22,7 @@ import {
   type SignatureTags,
 } from './signature-field.ts'
 
-export interface SignedMessage {
+interface SignedMessage {
   readonly fields: readonly RawField[]
   readonly bodyHash: string
   /** Time of the signature, in seconds since 1970. */
@@ -30,7 +30,7 @@ export interface SignedMessage {
 }
 
 /** The signing domain of a message, or the reason why it has none. */
-export type Signatory = { readonly domain: DkimDomain } | { readonly why: 'no-table' | 'from' }
+type Signatory = { readonly domain: DkimDomain } | { readonly why: 'no-table' | 'from' }
 
 /** Time of a signature as its tag `t=` has it: wall time in seconds. */
 export const timeOfSignature = (wall: WallTime): number => Math.floor(wall / SECOND)

@@ -6,7 +6,7 @@ import { parseRecord, recordName } from './key-record.ts'
 import { sentFields, splitContent } from './message-digest.ts'
 import { isSignature, parseTags, signatureInput, signedBytes, withoutBlanks, type Algorithm } from './signature-field.ts'
 
-export interface FoundSignature {
+interface FoundSignature {
   readonly domain: string
   readonly selector: string
   readonly algorithm: string
@@ -19,7 +19,7 @@ export interface FoundSignature {
 }
 
 /** A message with its signatures, in their order. */
-export interface SignedContent {
+interface SignedContent {
   readonly fields: readonly RawField[]
   readonly body: Uint8Array
   readonly signatures: readonly FoundSignature[]

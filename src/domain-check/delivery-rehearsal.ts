@@ -35,7 +35,7 @@ export interface DeliverySettings {
   readonly routingTables: RoutingTables
 }
 
-export interface RehearsalDeps extends DeliverySettings {
+interface RehearsalDeps extends DeliverySettings {
   readonly net: Net
   readonly clock: Clock
   readonly random: Random
@@ -60,7 +60,7 @@ export interface HostFacts {
   readonly tlsa: TlsaAnswer | null
 }
 
-export interface HopFacts {
+interface HopFacts {
   readonly hop: NextHop
   readonly search: HostSearch
   readonly sts: AppliedSts | null

@@ -7,7 +7,7 @@ import { dmarcDomains, dmarcName, dmarcRecord, type DmarcPolicy, type DmarcRecor
 import { evaluateSpf, type SpfOutcome } from './spf-evaluation.ts'
 
 /** A key that signs mail of the domain, and the state of the key's record. */
-export interface DkimFacts {
+interface DkimFacts {
   /** `d=` */
   readonly domain: string
   readonly selector: string
@@ -18,7 +18,7 @@ export interface DkimFacts {
   readonly text: string
 }
 
-export type DmarcFacts = DmarcRecord | { readonly kind: 'failed'; readonly why: string }
+type DmarcFacts = DmarcRecord | { readonly kind: 'failed'; readonly why: string }
 
 export interface SenderFacts {
   readonly domain: string
@@ -29,7 +29,7 @@ export interface SenderFacts {
   readonly dmarc: DmarcFacts
 }
 
-export interface SenderQuestion {
+interface SenderQuestion {
   readonly domain: string
   readonly addresses: readonly string[]
   readonly keys: DkimKeys

@@ -6,7 +6,7 @@ import { BlockList, isIPv6 } from 'node:net'
 import type { Lookup, Net } from '../system/net.ts'
 import { parseSpf, spfRecords, type SpfTerm } from './spf-record.ts'
 
-export type SpfResult = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'not-evaluated'
+type SpfResult = 'pass' | 'fail' | 'softfail' | 'neutral' | 'none' | 'temperror' | 'permerror' | 'not-evaluated'
 
 export interface SpfOutcome {
   readonly result: SpfResult

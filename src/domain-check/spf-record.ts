@@ -2,10 +2,10 @@
 import { isIP } from 'node:net'
 
 /** Result of a mechanism that matches. */
-export type SpfQualifier = 'pass' | 'fail' | 'softfail' | 'neutral'
+type SpfQualifier = 'pass' | 'fail' | 'softfail' | 'neutral'
 
 /** Prefix lengths of `a` and `mx`, for IPv4 and for IPv6 addresses. */
-export interface SpfPrefix {
+interface SpfPrefix {
   readonly ipv4: number
   readonly ipv6: number
 }
@@ -23,14 +23,14 @@ export type SpfTerm =
   | (SpfTermBase & { readonly kind: 'a' | 'mx'; readonly domain: string | undefined; readonly prefix: SpfPrefix })
   | (SpfTermBase & { readonly kind: 'include'; readonly domain: string })
 
-export interface SpfRecord {
+interface SpfRecord {
   readonly terms: readonly SpfTerm[]
   /** `redirect=`, which applies when no mechanism matches; undefined without it. `domain` is null when it has a macro. */
   readonly redirect: { readonly text: string; readonly domain: string | null } | undefined
 }
 
 /** An invalid record (permerror). `why` names the term. */
-export interface SpfMistake {
+interface SpfMistake {
   readonly why: string
 }
 

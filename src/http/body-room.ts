@@ -17,7 +17,7 @@ export const FREE = 64 * 1024
 const PATIENCE: Duration = seconds(10)
 
 /** The name of a client, and the end of its connection. */
-export interface BodyOwner {
+interface BodyOwner {
   readonly name: string
   readonly signal: AbortSignal
 }

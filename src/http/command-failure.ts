@@ -7,7 +7,7 @@ import { Problem, problemJson, problemOf } from './problem-details.ts'
 import { OtherShape } from './request-body.ts'
 import type { Answer } from './route-table.ts'
 
-export interface CommandFailure {
+interface CommandFailure {
   readonly detail: string
   /** As of sysexits(3). */
   readonly exit_code: number

@@ -13,7 +13,7 @@ export interface Client {
   readonly user: string | null
 }
 
-export interface ConnectionFacts {
+interface ConnectionFacts {
   /** Address of the peer; null for the Unix socket. */
   readonly peer: string | null
   readonly isEncrypted: boolean

@@ -3,13 +3,13 @@ import { listenAt, openPort } from '../config/values/endpoints.ts'
 import type { Family } from '../config/values/values.ts'
 import type { Endpoint, ListenOptions } from '../system/net.ts'
 
-export interface PortServer {
+interface PortServer {
   /** Opens the port and resolves with its address. Rejects with the system's error. */
   listen(at: ListenOptions): Promise<Endpoint>
   close(): Promise<void>
 }
 
-export interface WantedPort {
+interface WantedPort {
   /** Address and port; empty for none. */
   readonly address: string
   readonly families: readonly Family[]

@@ -21,7 +21,7 @@ export interface OpenServer {
   readonly connections: Connections
 }
 
-export interface OpenServerOptions {
+interface OpenServerOptions {
   readonly clock: Timers
   readonly times: RequestTimes
 }

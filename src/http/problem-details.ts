@@ -86,7 +86,7 @@ export interface InvalidPart {
   readonly detail: string
 }
 
-export interface ProblemOptions extends ErrorOptions {
+interface ProblemOptions extends ErrorOptions {
   readonly errors?: readonly InvalidPart[]
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -1,6 +1,6 @@
 /** The check of the origin of requests that may change something, against requests that other sites cause a browser to send. */
 
-export interface OriginFacts {
+interface OriginFacts {
   readonly method: string
   /** Field Sec-Fetch-Site (W3C Fetch Metadata). Browsers send it over TLS and to loopback. */
   readonly site: string | undefined

@@ -24,7 +24,7 @@ export interface Admitted {
   readonly confirm: () => Promise<boolean>
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly routes: readonly Route[]
   readonly clock: Timers
   /**

@@ -28,7 +28,7 @@ export const timeLimits = ({ header, request }: RequestTimes): ServerOptions => 
   connectionsCheckingInterval: header / 5,
 })
 
-export interface UnparsedRequestsDeps {
+interface UnparsedRequestsDeps {
   /** Receives all other requests, also those that wait for 100 Continue. */
   readonly listener: Listener
   readonly refusal: (problem: Problem) => Extract<Answer, { kind: 'json' | 'text' }>

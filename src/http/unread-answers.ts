@@ -8,7 +8,7 @@ import { seconds, type Duration, type Timers } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 
 /** Time without progress after which a connection is closed. Answers are written in pieces, each of which is progress. */
-export const READ_WITHIN: Duration = seconds(30)
+const READ_WITHIN: Duration = seconds(30)
 const CHECK_INTERVAL: Duration = seconds(5)
 
 interface Progress {

@@ -29,7 +29,7 @@ export interface WebRules {
   readonly needsProxy: boolean
 }
 
-export interface WebAdmissionDeps {
+interface WebAdmissionDeps {
   readonly rules: () => WebRules
   /** The client with this credential; null for one that is unknown or has expired. */
   readonly authenticate: (credential: Credential, client: Client) => Promise<Requester | null>

@@ -5,7 +5,7 @@ import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-d
 import type { Requester } from './requester.ts'
 import type { Answer } from './route-table.ts'
 
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly path: string
   readonly requester: Requester | null
 }
@@ -14,7 +14,7 @@ export interface RefusedRequest {
 export type RefusalPage = (problem: Problem, request: RefusedRequest) => Answer
 
 /** Path relative to `path` that leads to `name` at the root, also behind a proxy that strips a prefix. */
-export const fromRoot = (path: string, name: string): string => `${'../'.repeat(Math.max(0, path.split('/').length - 2))}${name}` || './'
+const fromRoot = (path: string, name: string): string => `${'../'.repeat(Math.max(0, path.split('/').length - 2))}${name}` || './'
 
 export const problemAnswer = (problem: Problem): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',

@@ -33,7 +33,7 @@ const OPTIONS: ServerOptions = {
   insecureHTTPParser: false,
 }
 
-export interface WebServerDeps {
+interface WebServerDeps {
   readonly listener: Listener
   readonly clock: Timers
   /** Null for a server without TLS. */

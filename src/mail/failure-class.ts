@@ -35,7 +35,7 @@ export const FAILURE_CLASSES = [
 /** Cause of a failure, by the reply or the stage; docs/deliverability.md has the meaning of each class. */
 export type FailureClass = (typeof FAILURE_CLASSES)[number]
 
-export interface ClassifiedFailure {
+interface ClassifiedFailure {
   readonly class: FailureClass
   /** For example `x.1.1 in reply to RCPT`. */
   readonly rule: string

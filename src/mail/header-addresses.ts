@@ -40,7 +40,7 @@ const LINE_LENGTH = 70
 /** One address with a dot in its domain, perhaps with a name, as in most fields: nothing is missing. */
 const ONE_COMPLETE_ADDRESS = /^(?:[ \t]*"[^"\\]*"[ \t]*<|[^"(),:;<>@[\\\]!%|]*<|[ \t]*)([\w.+=-]+@[\w-]+\.[\w.-]+)>?\s*$/
 
-export interface AddressField {
+interface AddressField {
   readonly name: string
   /** Text after the colon, one character per octet. */
   readonly value: string

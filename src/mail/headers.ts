@@ -10,7 +10,7 @@ const DEL = 0x7f
 /** Maximum length of a field name, which is the maximum line length (RFC 5322 §2.1.1). */
 export const LINE_LENGTH_LIMIT = 998
 
-export interface HeaderField {
+interface HeaderField {
   /** Field name in lower case. */
   readonly name: string
   readonly start: number

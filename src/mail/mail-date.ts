@@ -7,7 +7,7 @@ import { DAY, HOUR, MINUTE, SECOND, type Clock, type QueueTime, type WallTime } 
 const WEEKDAYS = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed'] // 1970-01-01 was a Thursday
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-export interface CivilTime {
+interface CivilTime {
   readonly year: number
   /** 1–12. */
   readonly month: number

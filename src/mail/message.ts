@@ -95,7 +95,7 @@ export type NoticeDue = 'failure' | 'delay' | 'success'
 export type RecipientState = LiveState | FinalState
 
 export const LIVE_STATES = ['waiting', 'leased', 'parked'] as const
-export type LiveState = (typeof LIVE_STATES)[number]
+type LiveState = (typeof LIVE_STATES)[number]
 
 export const FINAL_STATES = ['delivered', 'bounced', 'expired', 'removed'] as const
 export type FinalState = (typeof FINAL_STATES)[number]

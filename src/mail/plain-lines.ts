@@ -26,7 +26,7 @@ export interface LineRules {
   readonly dots: boolean
 }
 
-export interface PlainLines {
+interface PlainLines {
   /** True when all octets follow the rules. */
   readonly isPlain: boolean
   /** Start of the line that breaks a rule, otherwise of the last line; negative when that line began before the first octet. */

@@ -11,7 +11,7 @@ import type { TokenSource } from './token-source.ts'
 /** Clients by the name of their table. */
 export type OauthClients = ReadonlyMap<string, OauthClient>
 
-export interface AccessTokensDeps {
+interface AccessTokensDeps {
   readonly clock: Clock
   readonly request: RequestToken
   /** Called with the outcome of each request, and the state after it. */

@@ -18,7 +18,7 @@ function jwt(header: { readonly alg: 'PS256' | 'RS256' } & Readonly<Record<strin
   return `${signed}.${sign('sha256', Buffer.from(signed), { key, ...padding }).toString('base64url')}`
 }
 
-export interface ClientProofFacts {
+interface ClientProofFacts {
   readonly clientId: string
   readonly tokenUrl: string
   readonly key: KeyObject
@@ -36,7 +36,7 @@ export function clientAssertion({ clientId, tokenUrl, key, thumbprint, now, id }
   return jwt({ alg: 'PS256', typ: 'JWT', 'x5t#S256': thumbprint }, claims, key)
 }
 
-export interface MailboxFacts {
+interface MailboxFacts {
   readonly account: ServiceAccount
   /** Mailbox for which the account acts (domain-wide delegation). */
   readonly user: string

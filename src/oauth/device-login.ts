@@ -23,7 +23,7 @@ export interface DeviceCode {
   readonly interval: Duration
 }
 
-export type DeviceAnswer = { readonly kind: 'code'; readonly code: DeviceCode } | Exclude<TokenAnswer, { readonly kind: 'token' }>
+type DeviceAnswer = { readonly kind: 'code'; readonly code: DeviceCode } | Exclude<TokenAnswer, { readonly kind: 'token' }>
 
 export interface Login {
   readonly kind: 'login'
@@ -50,7 +50,7 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 // --- requests
 
 /** The form that asks for a device code (RFC 8628 §3.1). */
-export function deviceRequest(client: OauthClient, facts: ProofFacts): URLSearchParams {
+function deviceRequest(client: OauthClient, facts: ProofFacts): URLSearchParams {
   const { clientId, scope, audience } = client.table
   const form = new URLSearchParams({ client_id: clientId, scope })
   if (audience !== '') form.append('audience', audience)
@@ -59,7 +59,7 @@ export function deviceRequest(client: OauthClient, facts: ProofFacts): URLSearch
 }
 
 /** The form that polls for the token (RFC 8628 §3.4). */
-export function deviceTokenRequest(client: OauthClient, { deviceCode }: DeviceCode, facts: ProofFacts): URLSearchParams {
+function deviceTokenRequest(client: OauthClient, { deviceCode }: DeviceCode, facts: ProofFacts): URLSearchParams {
   const form = new URLSearchParams({ grant_type: DEVICE_GRANT, device_code: deviceCode, client_id: client.table.clientId })
   for (const [name, value] of proofFields(client, facts)) form.append(name, value)
   return form
@@ -102,13 +102,13 @@ export function deviceAnswer(reply: AuthorityReply): DeviceAnswer {
   return { kind: 'code', code }
 }
 
-export interface Polling {
+interface Polling {
   readonly interval: Duration
   /** Time until the next request: the interval, longer after failures. */
   readonly wait: Duration
 }
 
-export type PollStep = { readonly kind: 'poll'; readonly polling: Polling } | Login | LoginFailure
+type PollStep = { readonly kind: 'poll'; readonly polling: Polling } | Login | LoginFailure
 
 const failed = (reason: LoginFailure['reason'], why: string): LoginFailure => ({ kind: 'failed', reason, why })
 
@@ -149,7 +149,7 @@ function stepAfterRefusal({ error, why }: Extract<TokenAnswer, { readonly kind: 
 
 // --- the loop
 
-export interface DeviceLoginDeps {
+interface DeviceLoginDeps {
   readonly ask: AskAuthority
   readonly clock: Clock
   /** A new unique id, see ProofFacts. */

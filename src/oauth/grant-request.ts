@@ -3,7 +3,7 @@ import type { WallTime } from '../system/clock.ts'
 import { clientAssertion, mailboxAssertion } from './client-assertion.ts'
 import type { OauthClient } from './oauth-client.ts'
 
-export interface GrantFacts {
+interface GrantFacts {
   /** Wall clock time. */
   readonly now: WallTime
   /** Unique `jti` of the proof of a client by its certificate. */

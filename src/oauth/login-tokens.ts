@@ -6,7 +6,7 @@ import type { OauthClient } from './oauth-client.ts'
 import type { TokenAnswer, TokenFailure } from './token-answer.ts'
 import { isIdle, mayReplace, pauseAfter, renewalTime, usableTime } from './token-schedule.ts'
 
-export interface LoginTokensDeps {
+interface LoginTokensDeps {
   readonly clock: Clock
   /** The client as of the last reload. */
   readonly client: () => OauthClient

@@ -7,7 +7,7 @@ import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 
 /** Proof by which the authority knows the client (RFC 6749 §2.3, RFC 7523 §2.2). */
-export type ClientProof =
+type ClientProof =
   | { readonly kind: 'none' }
   | { readonly kind: 'secret'; readonly secret: string }
   /** `thumbprint` is the SHA-256 of the certificate, in base64url (`x5t#S256`, RFC 7515 §4.1.8). */
@@ -45,7 +45,7 @@ export function identityOf({ table, refreshToken, account }: OauthClient): strin
 }
 
 /** Makes the runner of a shell command. */
-export type TokenCommands = (command: string) => RunTokenCommand
+type TokenCommands = (command: string) => RunTokenCommand
 
 /** Reads the files of all tables. Throws ConfigError with all problems. */
 export function readOauthClients(

@@ -14,7 +14,7 @@ import { sha256 } from './oauth-client.ts'
 import type { SharedGrant, SharedGrants } from './shared-grant.ts'
 import type { TokenAnswer } from './token-answer.ts'
 
-export interface SharedGrantRenewalDeps {
+interface SharedGrantRenewalDeps {
   /** NAME of the table `[oauth.NAME]`. */
   readonly name: string
   /**

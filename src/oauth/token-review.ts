@@ -6,7 +6,7 @@ import { adviceFor, loginAdvice } from './advice.ts'
 import type { TokenFailure } from './token-answer.ts'
 import type { TokenClaims } from './token-claims.ts'
 
-export const FAULT_KINDS = [
+const FAULT_KINDS = [
   // Of the request.
   'unreachable',
   'credentials',
@@ -135,7 +135,7 @@ function clockFault({ issuedAt, expiresAt }: TokenClaims, now: WallTime): Fault 
   return null
 }
 
-export interface RefusalFacts {
+interface RefusalFacts {
   readonly user: string
   readonly claims: TokenClaims | null
   /** Faults of the token that was refused. */

@@ -4,7 +4,7 @@ import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
 /** Time before its end at which a token is no longer used: a session that begins then has time to log in. */
 const MARGIN: Duration = 30 * SECOND
 /** A shorter lifetime is taken for this one, so that an authority is asked at most every 12 s. */
-export const LEAST_LIFETIME: Duration = 30 * SECOND
+const LEAST_LIFETIME: Duration = 30 * SECOND
 const EARLY: Duration = 5 * MINUTE
 
 const counted = (lifetime: Duration): Duration => Math.max(lifetime, LEAST_LIFETIME)

@@ -12,7 +12,7 @@ import type { Events } from '../telemetry/events.ts'
 import { settingsOf } from './configured-subscriptions.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
-export interface OutboxUpkeepDeps {
+interface OutboxUpkeepDeps {
   readonly outbox: Pick<OutboxStore, 'configureSubscriptions' | 'wantedTypes' | 'numberEvents' | 'pruneEvents'>
   readonly recorder: EventRecorder
   readonly clock: Clock

@@ -7,7 +7,7 @@ import { TaskSet } from '../system/task-set.ts'
 import type { EventOf, Events } from '../telemetry/events.ts'
 import type { EventRecorder } from './event-recorder.ts'
 
-export interface TokenReportsDeps {
+interface TokenReportsDeps {
   readonly outbox: Pick<OutboxStore, 'recordEvents'>
   readonly recorder: EventRecorder
   readonly events: Events

@@ -13,7 +13,7 @@ export interface Setup {
   readonly warnings: readonly Duration[]
 }
 
-export interface OutagePlan {
+interface OutagePlan {
   readonly outage: Duration
   /** Mean extra wait after recovery, for mail that arrived when the outage began. Null when that mail expires before recovery. */
   readonly mean: Duration | null

@@ -1,7 +1,7 @@
 /** A retry policy applied to mail that waits: when each message would be tried next if the policy had applied since its arrival. Pure. */
 
 /** A plan with ages in seconds; a null stands for an age that is not finite. */
-export interface PlannedAges {
+interface PlannedAges {
   readonly attempts: readonly (number | null)[]
   /** Age at which mail is returned; null for never. */
   readonly bounce: number | null

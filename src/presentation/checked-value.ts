@@ -13,7 +13,7 @@ export interface InvalidMember {
   readonly detail: string
 }
 
-export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly invalid: readonly InvalidMember[] }
+type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly invalid: readonly InvalidMember[] }
 
 export function checkValue<T>(shape: z.ZodType<T>, value: unknown): Checked<T> {
   const parsed = shape.safeParse(value, { error: expectation })

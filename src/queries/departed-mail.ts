@@ -20,7 +20,7 @@ export interface HistoryQuery {
   readonly since?: Duration | undefined
 }
 
-export interface HistoryPageQuery extends HistoryQuery {
+interface HistoryPageQuery extends HistoryQuery {
   readonly limit: number
   readonly before?: string | undefined
 }

@@ -26,7 +26,7 @@ export const UNKNOWN_DESTINATION: ProblemKind = {
   about: 'The destination has no queued mail and no recorded state, or the token may not see it. `GET /destinations` has all names.',
 }
 
-export interface DestinationQuery {
+interface DestinationQuery {
   readonly order: 'waiting' | 'name'
   readonly name?: string | undefined
   readonly limit: number

@@ -8,7 +8,7 @@ import { CURSOR_PROBLEM } from './cursor.ts'
 import { asOf, type QueueView, type Viewer } from './queue-view.ts'
 import { keptTypes } from './subscriptions.ts'
 
-export interface EventQuery {
+interface EventQuery {
   readonly after?: string | undefined
   readonly types: readonly string[]
   readonly destination?: string | undefined

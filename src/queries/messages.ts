@@ -46,9 +46,9 @@ export const NO_CONTENT: ProblemKind = {
 
 /** Lines of a listing: whole messages, or the columns of `deferd queue list`. */
 export const LISTING_FORMS = ['messages', 'rows'] as const
-export type ListingForm = (typeof LISTING_FORMS)[number]
+type ListingForm = (typeof LISTING_FORMS)[number]
 
-export interface PageQuery extends MessageQuery {
+interface PageQuery extends MessageQuery {
   readonly limit: number
   readonly after?: string | undefined
   readonly order?: 'oldest' | 'newest' | undefined
@@ -150,7 +150,7 @@ function withSeen(story: MessageDetails, visible: string): MessageDetails | unde
   return { ...story, recipients, history: story.history.filter(({ recipient }) => ids.has(recipient)) }
 }
 
-export type ContentPart = 'all' | 'header' | 'body'
+type ContentPart = 'all' | 'header' | 'body'
 
 /** The content as it would be sent. Throws Problem when it is not stored any more. */
 export async function contentOf(

@@ -23,7 +23,7 @@ const choices = {
 }
 
 /** An operation that names its messages, or the dry run of such an operation. */
-export const directShape = z.strictObject({
+const directShape = z.strictObject({
   operation: z.enum(OPERATIONS),
   selection: selectionShape,
   queues: z.array(queueShape).nullable().optional().describe('queues whose messages may be changed'),
@@ -36,7 +36,7 @@ export const directShape = z.strictObject({
 export type DirectBody = z.input<typeof directShape>
 export type DirectRequest = z.output<typeof directShape>
 
-export const plannedShape = z.strictObject({ plan: z.string().min(1).describe('token of a dry run'), ...choices })
+const plannedShape = z.strictObject({ plan: z.string().min(1).describe('token of a dry run'), ...choices })
 export type PlannedRequest = z.output<typeof plannedShape>
 
 export const operationRequestShape = z.union([directShape, plannedShape])

@@ -251,7 +251,7 @@ export async function cancelOperation(view: QueueView, id: number, requester: Re
   return state
 }
 
-export interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFilter[K] | undefined }, 'who' | 'action' | 'state'> {
+interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFilter[K] | undefined }, 'who' | 'action' | 'state'> {
   readonly since?: Duration | undefined
   readonly limit: number
   readonly before?: string | undefined

@@ -49,7 +49,7 @@ export interface LiveQueue {
 }
 
 /** Entry of new mail. */
-export interface SubmissionPort {
+interface SubmissionPort {
   /** Begins a message, as Acceptor.open. */
   open(submission: Submission): MessageReceiver
   /** The reply when mail of this size cannot be queued now; undefined when it can be queued. */

@@ -7,7 +7,7 @@ import { OUTAGES, planOf, type Setup } from '../planner/plan.ts'
 import { planJson, type PlanJson } from '../resources/retry-plan-json.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
-export interface PlanRequest {
+interface PlanRequest {
   /** Texts of policies as of retry_backoff; that of the configuration when absent. */
   readonly policies?: readonly string[] | undefined
   /** Parameters in seconds; those of the configuration when absent. */

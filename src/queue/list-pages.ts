@@ -6,7 +6,7 @@ import { conditionsIn, type QueueFilter } from '../store/message-conditions.ts'
 /** Number of messages per page. Reading a page takes a transaction of about 3 ms. */
 const PAGE = 1_000
 
-export interface ListOrder {
+interface ListOrder {
   readonly filter: QueueFilter
   /** Lower bound of ids, exclusive. */
   readonly after?: MessageId | undefined

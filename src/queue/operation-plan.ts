@@ -33,7 +33,7 @@ export class PlanOutdated extends Error {
   }
 }
 
-export interface PlanDeps {
+interface PlanDeps {
   readonly reader: Pick<QueueReader, 'find' | 'lastId' | 'list' | 'named' | 'placedBy' | 'survey'>
   readonly clock: Pick<Clock, 'now'>
   readonly retention: () => Retention
@@ -159,7 +159,7 @@ const ordered = (recipients: ReadonlyMap<DestinationName, number>): OperationPla
   [...recipients].map(([destination, count]) => ({ destination, recipients: count })).toSorted((a, b) => b.recipients - a.recipients)
 
 /** A count that stops at a limit. */
-export interface BoundedCount {
+interface BoundedCount {
   readonly count: number
   /** True when there may be more. */
   readonly isAtLeast: boolean

@@ -47,7 +47,7 @@ export interface SourceControl {
   reopen(): Promise<void>
 }
 
-export interface QueueMoveDeps extends Omit<QueueMoverDeps, 'source' | 'target'> {
+interface QueueMoveDeps extends Omit<QueueMoverDeps, 'source' | 'target'> {
   readonly source: MovedQueue
   readonly target: MovableQueue
   readonly control: SourceControl

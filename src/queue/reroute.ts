@@ -8,7 +8,7 @@ import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { DestinationDue, Move, QueueStore } from '../store/queue-store.ts'
 
-export interface RerouteDeps {
+interface RerouteDeps {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly routeOf: (address: string, message: Pick<Message, 'createdAt' | 'sender' | 'notBefore' | 'expires'>) => Omit<Move, 'recipient'>

@@ -27,7 +27,7 @@ export async function scheduleStates(
     .map((table) => ({ table, next: table.times.next(now), last: last.get(table.name) ?? null }))
 }
 
-export type RunState = 'running' | 'done' | 'failed'
+type RunState = 'running' | 'done' | 'failed'
 
 /** A run whose node is gone has failed. */
 export const runState = ({ outcome, until }: Pick<ScheduleRun, 'outcome' | 'until'>, now: QueueTime): RunState =>

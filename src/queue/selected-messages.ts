@@ -30,11 +30,11 @@ export type SelectedMessage = Pick<Message, 'id' | 'createdAt'> & {
 /** A selection, or the messages that an earlier operation has placed. */
 export type RoundsOf = Selection | { readonly kind: 'placed'; readonly by: AuditId }
 
-export interface SelectionDeps {
+interface SelectionDeps {
   readonly reader: Pick<QueueReader, 'find' | 'named' | 'placedBy' | 'survey'>
 }
 
-export type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
+type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
   readonly selection: RoundsOf
   /** Highest id that a filter selects. */
   readonly through: MessageId

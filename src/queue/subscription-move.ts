@@ -6,7 +6,7 @@ import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 
-export interface SubscriptionSource {
+interface SubscriptionSource {
   readonly store: Pick<QueueStore, 'outbox'>
   readonly reader: Pick<QueueReader, 'allSubscriptions' | 'eventsAfter' | 'parkedEvents'>
   readonly clock: Clock

@@ -13,7 +13,7 @@ import { rescheduled } from './rescheduling.ts'
 /** Number of messages per commit. */
 const ROUND = 64
 
-export interface WallClockDeps {
+interface WallClockDeps {
   readonly store: Pick<QueueStore, 'operate'>
   readonly reader: QueueReader
   readonly clock: Clock

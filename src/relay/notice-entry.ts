@@ -8,7 +8,7 @@ import { LookupFailed } from '../rewriting/lookup-table.ts'
 import type { Rewriting } from '../rewriting/rewriting.ts'
 import type { Events } from '../telemetry/events.ts'
 
-export interface NoticeEntryDeps {
+interface NoticeEntryDeps {
   readonly intake: Intake
   readonly events: Events
   readonly rewriting: () => Rewriting | null

@@ -15,7 +15,7 @@ export interface OperatorMail {
   readonly recipients: readonly string[]
 }
 
-export interface OperatorMailDeps {
+interface OperatorMailDeps {
   readonly intake: Pick<Intake, 'take'>
   readonly entry: Pick<NoticeEntry, 'begin' | 'signed'>
   readonly clock: Pick<Clock, 'wall' | 'zone'>

@@ -51,7 +51,7 @@ import { activeLimits } from './active-limits.ts'
 import { RelayStatus } from './relay-status.ts'
 import { acceptorOf, compileRules, smtpAgent, type RelaySettings, type Rules } from './rules.ts'
 
-export interface RelayDeps extends RelaySettings {
+interface RelayDeps extends RelaySettings {
   readonly clock: Clock
   readonly random: Random
   readonly net: Net

@@ -11,7 +11,7 @@ import { inChunks } from '../store/chunks.ts'
 import type { ReportFacts } from '../tls-reports/report-json.ts'
 import { REPORT_FIELD, reportMail } from '../tls-reports/report-mail.ts'
 
-export interface ReportEntryDeps {
+interface ReportEntryDeps {
   readonly intake: Pick<Intake, 'begin' | 'take'>
   readonly clock: Pick<Clock, 'wall' | 'zone'>
   readonly sender: () => string

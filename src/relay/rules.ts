@@ -66,7 +66,7 @@ export interface Rules {
 }
 
 /** Ports of a relay that compiled settings use. */
-export interface RulePorts {
+interface RulePorts {
   readonly clock: Clock
   readonly net: Net
   readonly events: Events
@@ -95,7 +95,7 @@ export function compileRules(settings: RelaySettings, providers: ProviderDirecto
 }
 
 /** Parts of a relay that outlive a reload, for the agent of one configuration. */
-export interface AgentParts extends RulePorts {
+interface AgentParts extends RulePorts {
   readonly random: Random
   readonly store: Pick<QueueStore, 'readChunk'>
   readonly membership: Pick<Membership, 'holds'>

@@ -14,7 +14,7 @@ import type { WallView } from '../system/wall-view.ts'
 import { nextAttemptAt, type DestinationRecords } from '../presentation/recipient-status.ts'
 import { count, time, type Json } from './members.ts'
 
-export interface FutureFacts {
+interface FutureFacts {
   readonly story: MessageDetails
   readonly records: DestinationRecords
   readonly policies: DestinationPolicies

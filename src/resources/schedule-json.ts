@@ -46,7 +46,7 @@ export const scheduleShape = z
 
 export type ScheduleDetailsJson = Json<typeof scheduleShape>
 
-export const scheduleRunJson = (run: ScheduleRun, now: QueueTime, wall: WallView): ScheduleRunJson => ({
+const scheduleRunJson = (run: ScheduleRun, now: QueueTime, wall: WallView): ScheduleRunJson => ({
   planned_time: run.planned / SECOND,
   ordered_by: run.orderedBy,
   node: run.node,

@@ -9,7 +9,7 @@ export interface ExtensionRules {
   readonly whole: ReadonlySet<string>
 }
 
-export interface AddressParts {
+interface AddressParts {
   /** Local part without quotes. */
   readonly local: string
   /** The domain in lower case with its `@`; empty without one. */

@@ -2,7 +2,7 @@
 import type { AddressMap } from './address-map.ts'
 import { expandAlias, ExpansionFailed, type AliasRules } from './virtual-aliases.ts'
 
-export interface ExpansionRules extends AliasRules {
+interface ExpansionRules extends AliasRules {
   readonly virtual: AddressMap | null
   readonly local: AddressMap | null
   /** The canonical form of a recipient address. */

@@ -15,7 +15,7 @@ import { Masquerade, type MasqueradeSettings } from './masquerade.ts'
 import { RewrittenRecipients, type RecipientMaps, type RecipientRules, type RecipientSettings } from './recipient-rewriting.ts'
 import type { TableName, Tables } from './tables.ts'
 
-export type RewritingSettings = AddressSettings &
+type RewritingSettings = AddressSettings &
   MasqueradeSettings &
   RecipientSettings &
   Pick<

@@ -21,7 +21,7 @@ export type TableName = (typeof TABLE_NAMES)[number]
 /** The tables by parameter. A parameter without tables is missing. */
 export type Tables = ReadonlyMap<TableName, LookupTable>
 
-export interface OpenedTables {
+interface OpenedTables {
   readonly tables: Tables
   /** A sentence for each line of a file that is ignored. */
   readonly warnings: readonly string[]

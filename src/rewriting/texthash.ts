@@ -4,7 +4,7 @@
  */
 
 /** The entries of a file by folded key, and a sentence for each line that is ignored. */
-export interface Texthash {
+interface Texthash {
   readonly entries: ReadonlyMap<string, string>
   readonly ignored: readonly string[]
 }

@@ -18,7 +18,7 @@ import { reportOf, type Report } from './report-text.ts'
 import { ScheduleRunner } from './schedule-runner.ts'
 import { scheduledWork, type WorkPorts } from './scheduled-work.ts'
 
-export interface ScheduleParts {
+interface ScheduleParts {
   readonly relay: Relay
   readonly store: QueueStore
   readonly reader: QueueReader

@@ -35,7 +35,7 @@ export interface RunEnd {
 /** Answer to an order. */
 export type OrderedRun = RunEnd | { readonly outcome: 'going-on' | 'unknown' }
 
-export interface ScheduleRunnerDeps {
+interface ScheduleRunnerDeps {
   readonly store: Pick<QueueStore, 'records' | 'outbox' | 'auditLog'>
   readonly clock: Clock
   readonly events: Events

@@ -15,7 +15,7 @@ import type { MachineClock, WallTime } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import type { BegunRun, RunEnd } from './schedule-runner.ts'
 
-export interface BackupDeps {
+interface BackupDeps {
   /** Folder of the queue. */
   readonly directory: string
   readonly clock: Pick<MachineClock, 'now'>
@@ -28,7 +28,7 @@ export interface BackupDeps {
 type BackupAction = Extract<ScheduledAction, { readonly do: 'backup' }>
 
 /** The path of the file of a run: `{date}` is `2026-11-28`, `{time}` is `023000`. */
-export function backupPath(to: string, planned: WallTime, zone: string): string {
+function backupPath(to: string, planned: WallTime, zone: string): string {
   const [, year = '', month = '', day = '', time = ''] = /^(\d{4})(\d\d)(\d\d)(\d{6})$/.exec(formatStamp(zoneTimeAt(zone, planned))) ?? []
   return to.replaceAll('{date}', `${year}-${month}-${day}`).replaceAll('{time}', time)
 }

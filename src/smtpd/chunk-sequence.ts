@@ -15,7 +15,7 @@ export interface Chunk {
 }
 
 /** Facts about the mail transaction that decide whether a chunk is accepted. */
-export interface ChunkFacts {
+interface ChunkFacts {
   readonly inTransaction: boolean
   /** Number of accepted recipients. */
   readonly accepted: number

@@ -50,7 +50,7 @@ interface Attribute<T> {
 }
 
 /** Attributes by name, in the order in which EHLO announces them. */
-export type AttributeTable<T> = Readonly<Record<string, Attribute<T>>>
+type AttributeTable<T> = Readonly<Record<string, Attribute<T>>>
 
 const VALUE_LIMIT = 255
 
@@ -69,7 +69,7 @@ function decoded(value: string): string {
 }
 
 /** Reads `NAME=value` pairs between blanks with a table. `command` names the command in the refusal of an unknown attribute. */
-export function parseAttributes<T extends object>(command: string, text: string, table: AttributeTable<T>): Parsed<Partial<T>> {
+function parseAttributes<T extends object>(command: string, text: string, table: AttributeTable<T>): Parsed<Partial<T>> {
   const into: Partial<Writable<T>> = {}
   const pairs = text.split(/\s+/).filter((pair) => pair !== '')
   for (const pair of pairs) {

@@ -16,7 +16,7 @@ export interface Login {
   readonly method: string
 }
 
-export interface IdentityRules extends PeerRules {
+interface IdentityRules extends PeerRules {
   readonly settings: Pick<Config, 'local_header_rewrite_clients'>
 }
 

@@ -8,7 +8,7 @@ import type { SmtpReply } from '../mail/smtp-reply.ts'
 import { Networks } from '../config/values/networks.ts'
 import { reply, disconnect } from './replies.ts'
 
-export type ClientLimitSettings = Pick<
+type ClientLimitSettings = Pick<
   Config,
   | 'myhostname'
   | 'anvil_rate_time_unit'

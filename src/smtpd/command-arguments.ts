@@ -19,7 +19,7 @@ export interface ArgumentRules extends ParameterRules {
   readonly origin: string
 }
 
-export interface MailArgument {
+interface MailArgument {
   /** Reverse-path; empty for `<>`. */
   readonly sender: PathAddress
   readonly parameters: MailParameters
@@ -40,7 +40,7 @@ export function parseMail(argument: string, rules: ArgumentRules): ParsedArgumen
 
 const NULL_SENDER: PathAddress = { address: '', given: '' }
 
-export interface RecipientArgument extends PathAddress {
+interface RecipientArgument extends PathAddress {
   /** The forward-path as sent, for replies. */
   readonly path: string
   readonly parameters: RecipientParameters
@@ -61,7 +61,7 @@ export function parseRecipient(argument: string, rules: ArgumentRules): ParsedAr
 /** True for an address that begins with a minus, which a program could take for an option (Postfix allow_min_user = no). */
 const isOption = ({ given }: PathAddress): boolean => /^"?-/.test(given)
 
-export interface VerifyArgument {
+interface VerifyArgument {
   readonly address: string
   /** The path as sent, without brackets. */
   readonly path: string
@@ -70,7 +70,7 @@ export interface VerifyArgument {
   readonly isUtf8: boolean
 }
 
-export type VerifyText = Pick<VerifyArgument, 'text' | 'isUtf8'>
+type VerifyText = Pick<VerifyArgument, 'text' | 'isUtf8'>
 
 /** Splits the argument of VRFY. SMTPUTF8 at its end is a parameter (RFC 6531 §3.7.4.2) unless the extension is not offered. */
 export function splitVerify(argument: string, { withUtf8 }: Pick<ParameterRules, 'withUtf8'>): VerifyText {

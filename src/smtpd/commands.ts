@@ -15,7 +15,7 @@ export interface Response {
 }
 
 /** A chunk of content follows the command, and its reply follows the chunk. */
-export interface ChunkFollows {
+interface ChunkFollows {
   readonly chunk: Chunk
 }
 

@@ -27,7 +27,7 @@ const LOST = 421
 /** Time limit of a TLS handshake. It is short, because no user types during a handshake. */
 const HANDSHAKE_TIMEOUT: Duration = 10 * SECOND
 
-export type ConnectionSettings = Pick<
+type ConnectionSettings = Pick<
   Config,
   | 'myhostname'
   | 'soft_bounce'

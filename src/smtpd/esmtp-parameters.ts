@@ -36,7 +36,7 @@ const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd]/
  * Decodes xtext, `+41` → `A` (RFC 3461 §4). Returns undefined when the text is malformed or contains unprintable characters. An
  * equals sign that is not encoded stands for itself, as in Postfix: VERP and BATV addresses have one.
  */
-export function decodeXtext(text: string): string | undefined {
+function decodeXtext(text: string): string | undefined {
   if (/\+(?![0-9A-F]{2})/.test(text)) return undefined
   // An escape stands for one octet, so a character of several octets has several escapes.
   const octets = text.split(/(\+[0-9A-F]{2})/).map((part) => (part.startsWith('+') ? Buffer.from(part.slice(1), 'hex') : Buffer.from(part)))

@@ -10,7 +10,7 @@ import * as replies from './replies.ts'
 export type EtrnSettings = Pick<Config, 'fast_flush_domains' | 'smtpd_etrn_restrictions'>
 
 /** The client as the restrictions see it. */
-export interface EtrnClient {
+interface EtrnClient {
   readonly inMynetworks: boolean
   readonly isAuthenticated: boolean
 }

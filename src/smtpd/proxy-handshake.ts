@@ -4,7 +4,7 @@ import type { Clock, Duration, Timer } from '../system/clock.ts'
 import type { OpenConnection } from './open-connections.ts'
 import { parseProxyHeader } from './proxy-header.ts'
 
-export interface ProxyHandshakeOptions {
+interface ProxyHandshakeOptions {
   readonly clock: Clock
   /** Time limit for the whole header (smtpd_upstream_proxy_timeout). */
   readonly timeout: Duration

@@ -5,7 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { canonicalAddress } from '../config/values/networks.ts'
 
-export type ProxyHeader =
+type ProxyHeader =
   /** The bytes may be the beginning of a header. */
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'malformed'; readonly why: string }

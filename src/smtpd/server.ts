@@ -23,7 +23,7 @@ import { SmtpServerAdapter } from './smtp-server-adapter.ts'
 import { RelayPolicy } from './relay-policy.ts'
 import { Users } from '../access/users.ts'
 
-export interface SmtpdDeps {
+interface SmtpdDeps {
   readonly config: Config
   readonly net: Net
   readonly clock: Clock

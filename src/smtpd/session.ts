@@ -25,7 +25,7 @@ import { refusalOf, type RecipientRules, type SessionFacts } from './recipient-a
 import * as replies from './replies.ts'
 import { Transaction } from './transaction.ts'
 
-export type SessionSettings = CommandStatsSettings &
+type SessionSettings = CommandStatsSettings &
   EtrnSettings &
   HourlyLimitSettings &
   ExtensionFacts['settings'] &

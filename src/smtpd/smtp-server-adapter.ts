@@ -18,7 +18,7 @@ import type { ListenerRules, Login } from './client-identity.ts'
 import { UNKNOWN } from './peer-name.ts'
 import type { Users } from '../access/users.ts'
 
-export interface SmtpServerAdapterDeps {
+interface SmtpServerAdapterDeps {
   readonly context: ServerContext
   readonly connections: { add(connection: OpenConnection): void; delete(connection: OpenConnection): void }
   readonly rules: ListenerRules & Pick<Listener, 'upstream_proxy_protocol'>

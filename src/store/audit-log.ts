@@ -23,7 +23,7 @@ export interface AuditRecord {
  * State of an operation. `failed`: an error ended it, or the process that ran it ended. What it has changed until then stays changed and
  * is counted, in every state.
  */
-export type OperationState = 'running' | 'done' | 'failed' | 'cancelled'
+type OperationState = 'running' | 'done' | 'failed' | 'cancelled'
 
 export const OPERATION_STATES = ['running', 'done', 'failed', 'cancelled'] as const satisfies readonly OperationState[]
 

@@ -8,7 +8,7 @@ import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { QueueTime } from '../system/clock.ts'
 
 /** `rare`: the remainder beyond a maximum number of groups. */
-export type CauseKind = 'failed' | 'untried' | 'rare'
+type CauseKind = 'failed' | 'untried' | 'rare'
 
 /** Recipients with the same cause at one destination, of mail that waits or of mail on hold. */
 export interface CauseGroup {
@@ -58,7 +58,7 @@ export interface CauseSlice {
 }
 
 /** Maximum number of groups. A remote server that writes a different text into each reply must not exhaust the memory. */
-export const MAX_GROUPS = 4_096
+const MAX_GROUPS = 4_096
 
 const least = (a: QueueTime | null, b: QueueTime | null): QueueTime | null => (a === null ? b : b === null ? a : Math.min(a, b))
 

@@ -10,7 +10,7 @@ import { StoreUnavailable } from './queue-store.ts'
 export const ID_BLOCK = 4_096
 
 /** Reserves `count` ids. Returns the ids at once, or a promise that resolves when the store has committed the reservation. */
-export type ReserveIds = (count: number) => readonly MessageId[] | Promise<readonly MessageId[]>
+type ReserveIds = (count: number) => readonly MessageId[] | Promise<readonly MessageId[]>
 
 export class IdBuffer {
   readonly #reserve: ReserveIds

@@ -232,7 +232,7 @@ export type ReadMethod = { [M in Method]: (typeof ROWS)[M]['sending'] extends 'r
 const isPort = (name: string): name is Port => Object.hasOwn(PORTS, name)
 
 /** Whether a member of a store is a method of the table. */
-export const isMethod = (name: string): name is Method => Object.hasOwn(METHODS, name)
+const isMethod = (name: string): name is Method => Object.hasOwn(METHODS, name)
 
 type MethodsIn<P> = P extends unknown ? Pick<P, Extract<keyof P, Method>> : never
 type All<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer A) => void ? A : never

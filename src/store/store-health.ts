@@ -38,7 +38,7 @@ export type SideName = keyof StoreSides
 /** A side in the thread of its caller, which answers in the same turn of the event loop. */
 export const ANSWERS_AT_ONCE: StoreSide = { answered: 0, isWaiting: false, abandon: async () => true }
 
-export interface StoreHealthDeps {
+interface StoreHealthDeps {
   readonly store: Pick<QueueStore, 'ping'>
   readonly clock: Clock
   /** True while the node may use its leases; see Membership.holds. Always true when absent. */

@@ -24,7 +24,7 @@ export type NextStep =
   /** The same events are sent again after `wait`. */
   | { readonly kind: 'wait'; readonly wait: Duration }
 
-export interface TryFacts {
+interface TryFacts {
   /** Number of failed tries of these events, the last one included. */
   readonly tries: number
   /** Number of refused tries of this event alone, the last one included; 0 for several events in one request. */

@@ -20,7 +20,7 @@ import type { Events } from '../telemetry/events.ts'
 import { isRefusal, nextStep, type NextStep, type TargetAnswer } from './answer-decision.ts'
 import type { SendEvents } from './target.ts'
 
-export interface EventSenderDeps {
+interface EventSenderDeps {
   readonly outbox: Pick<OutboxStore, 'subscriptions' | 'replayEvents' | 'pullEvents' | 'saveProgress' | 'parkedDue' | 'settleParked'>
   readonly clock: Clock
   readonly random: Pick<Random, 'draw'>

@@ -68,7 +68,7 @@ export class SubscriptionRefused extends Error {
 
 const NEW_SECRET = 'the secret was not shown: for another one, deferd webhook secret'
 
-export interface SubscriptionChangesDeps {
+interface SubscriptionChangesDeps {
   readonly store: Pick<QueueStore, 'outbox' | 'auditLog'>
   readonly reader: Pick<QueueReader, 'allSubscriptions'>
   readonly clock: Pick<Clock, 'now'>

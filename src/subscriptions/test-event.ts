@@ -5,7 +5,7 @@ import type { Subscription } from '../store/outbox/subscription.ts'
 import type { WallTime } from '../system/clock.ts'
 import type { SendEvents } from './target.ts'
 
-export interface TestSender {
+interface TestSender {
   readonly send: SendEvents
   /** The secrets that sign now, the newest first. */
   readonly secretsOf: (subscription: Subscription) => readonly string[]

@@ -9,7 +9,7 @@ import type { TargetAnswer } from './answer-decision.ts'
 import { eventRequest, type EventRequest } from './event-request.ts'
 import type { Consignment, SendEvents } from './target.ts'
 
-export interface WebTargetDeps {
+interface WebTargetDeps {
   readonly net: Net
   readonly clock: Clock
   /** Name of the relay, for the CloudEvents member `source` and for User-Agent. */

@@ -28,7 +28,7 @@ export interface WebRequest extends Pick<RequestOptions, 'agent' | 'createConnec
   readonly headers: Readonly<Record<string, string | number>>
 }
 
-export interface WebConnectionDeps {
+interface WebConnectionDeps {
   readonly net: Pick<Net, 'dial' | 'lookupAddresses' | 'lookupHost'>
   readonly clock: Clock
 }

@@ -2,7 +2,7 @@
 import { recordOf, type Level, type LineOptions, type LogLine } from '../events/event-kind.ts'
 import { kindOf, type QueueEvent } from './events.ts'
 
-export interface LogRecord {
+interface LogRecord {
   readonly level: Level
   readonly members: Readonly<Record<string, unknown>>
 }

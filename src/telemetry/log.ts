@@ -10,7 +10,7 @@ import { logRecords, postfixLines } from './log-records.ts'
 
 type LogClock = Timers & Pick<Clock, 'zone'>
 
-export interface LogOptions {
+interface LogOptions {
   readonly format: 'postfix' | 'json'
   /** Program name before the slash in lines of the format `postfix`. */
   readonly syslogName: string

@@ -18,7 +18,7 @@ export interface ReportFacts {
 
 const seconds = (at: WallTime): string => isoInstant(at).replace('.000Z', 'Z')
 
-export function reportJson({ from, results, organization, contact, id }: ReportFacts) {
+function reportJson({ from, results, organization, contact, id }: ReportFacts) {
   const byPolicy = Map.groupBy(results, ({ policy }) => policy)
   return {
     'organization-name': organization,

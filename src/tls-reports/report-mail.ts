@@ -3,7 +3,7 @@ import { TLS_OPTIONAL } from '../delivery/tls/tls-stage.ts'
 import { domainOf } from '../mail/address.ts'
 import { compressed, reportFile, type ReportFacts } from './report-json.ts'
 
-export interface ReportMail extends ReportFacts {
+interface ReportMail extends ReportFacts {
   readonly sender: string
   readonly recipient: string
   /** Value of the Date field (RFC 5322 §3.6.1). */

@@ -9,7 +9,7 @@ import type { Net } from '../system/net.ts'
 
 const WHOLE: Duration = 60 * SECOND
 
-export interface PostDeps {
+interface PostDeps {
   readonly net: Net
   readonly clock: Clock
   /** True when the server may have a private address (smtp_allow_private_addresses). */

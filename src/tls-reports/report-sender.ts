@@ -23,7 +23,7 @@ export interface ReportSettings {
   readonly allowPrivate: boolean
 }
 
-export interface ReportSenderDeps {
+interface ReportSenderDeps {
   readonly store: Pick<QueueStore, 'records'>
   readonly net: Net
   readonly clock: Clock

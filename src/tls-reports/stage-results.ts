@@ -19,10 +19,10 @@ export const FAILURE_TYPES = [
   'sts-policy-invalid',
   'sts-webpki-invalid',
 ] as const
-export type FailureType = (typeof FAILURE_TYPES)[number]
+type FailureType = (typeof FAILURE_TYPES)[number]
 
 /** `policy` of a report (RFC 8460 §4.4). */
-export interface ReportPolicy {
+interface ReportPolicy {
   readonly 'policy-type': 'sts' | 'tlsa' | 'no-policy-found'
   readonly 'policy-string'?: readonly string[]
   readonly 'policy-domain': string

@@ -115,7 +115,7 @@ function assertRemote({ queue, sort }: Order): void {
     throw new CommandError(EX.usage, '--sort needs all messages in memory: with --host, they come oldest first; sort the lines of --tsv')
 }
 
-export async function printList(shell: Shell, command: Command, { queue, ...options }: ListOptions): Promise<void> {
+async function printList(shell: Shell, command: Command, { queue, ...options }: ListOptions): Promise<void> {
   const { config } = await configOf(shell, command)
   await withSource(shell, config, async (source) => {
     const now = source.clock.now()

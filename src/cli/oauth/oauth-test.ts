@@ -65,7 +65,7 @@ function testedLogins(
 }
 
 /** A call of the command. `end` sets its exit code. */
-export interface TestCall {
+interface TestCall {
   readonly name: string
   /** User of the login; undefined for all of the configuration. */
   readonly user: string | undefined

@@ -5,7 +5,7 @@ import type { OauthTable } from '../../config/values/oauth-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { WallTime } from '../../system/clock.ts'
 
-export interface TableFile {
+interface TableFile {
   /** Member of the table that names the file. */
   readonly member: string
   readonly path: string
@@ -40,7 +40,7 @@ function problemOf(path: string, isSecret: boolean): string | null {
   }
 }
 
-export interface CertificateFacts {
+interface CertificateFacts {
   readonly subject: string
   readonly expiresAt: WallTime
 }

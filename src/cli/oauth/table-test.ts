@@ -12,14 +12,14 @@ import type { TokenSource } from '../../oauth/token-source.ts'
 import type { Duration } from '../../system/clock.ts'
 import { obtainToken, type TokenDeps } from './obtained-token.ts'
 
-export interface TestedLogin {
+interface TestedLogin {
   readonly client: OauthClient
   /** Null when only the token is tested. */
   readonly user: string | null
   readonly hops: readonly NextHop[]
 }
 
-export interface HopTest {
+interface HopTest {
   readonly hop: string
   /** Result of the login, with the hosts of the next hop. */
   readonly text: string

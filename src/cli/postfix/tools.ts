@@ -6,7 +6,7 @@ import type { Shell } from '../shell/shell.ts'
 
 export type Tool = (shell: Shell, args: readonly string[]) => Promise<void>
 
-export interface PostfixName {
+interface PostfixName {
   readonly load: () => Promise<Tool>
   /** Markdown. */
   readonly options: string

@@ -11,7 +11,7 @@ import type { QueueClock } from '../../system/queue-clock.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 
 /** A queue that a command has opened as the source of a move. */
-export interface AloneSource extends MovedQueue {
+interface AloneSource extends MovedQueue {
   readonly clock: QueueClock
   /** The queue, as operators name it: its directory, or its URL without the password. */
   readonly name: string

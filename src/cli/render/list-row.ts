@@ -14,7 +14,7 @@ export type ListForm =
   | { readonly kind: 'table'; readonly display: Display; /** True to print uncut lines. */ readonly wide: boolean }
 
 /** Facts that a line needs in addition to the message. */
-export interface RowFacts {
+interface RowFacts {
   readonly now: WallTime
   readonly form: Exclude<ListForm, { readonly kind: 'json' }>
 }

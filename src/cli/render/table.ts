@@ -119,7 +119,7 @@ export class StoryTable {
 }
 
 /** Sender, first recipient, and the number of further recipients. */
-export interface Parties {
+interface Parties {
   readonly sender: string
   readonly recipient: string
   readonly others: number

@@ -34,7 +34,7 @@ const TABLED = ['check_client_access', 'check_sender_access', 'check_recipient_a
 export type AccessCheck = (typeof TABLED)[number]
 
 /** A policy server (Postfix SMTPD_POLICY_README): `inet:HOST:PORT` or `unix:/PATH`. */
-export type PolicyServer = { readonly host: string; readonly port: number } | { readonly path: string }
+type PolicyServer = { readonly host: string; readonly port: number } | { readonly path: string }
 
 /** A policy server, with the settings that stand with it in braces: `{ inet:HOST:PORT, timeout=10s, default_action=DUNNO }`. */
 export interface PolicyService {

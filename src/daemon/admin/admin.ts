@@ -33,7 +33,7 @@ import type { Random } from '../../system/random.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { adminSocketPath, localTokenPath } from './socket-path.ts'
 
-export interface AdminDeps {
+interface AdminDeps {
   readonly queueDirectory: string
   readonly config: Config
   readonly clock: Clock

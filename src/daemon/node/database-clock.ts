@@ -6,7 +6,7 @@ import type { QueueTime, WallTime } from '../../system/clock.ts'
 import type { ClockRecord, QueueClock } from '../../system/queue-clock.ts'
 
 /** Times of the wall clock of this machine before and after the request for the time of the database. */
-export interface ClockReading {
+interface ClockReading {
   readonly sent: WallTime
   readonly database: QueueTime
   readonly answered: WallTime

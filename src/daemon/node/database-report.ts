@@ -9,7 +9,7 @@ import type { Events } from '../../telemetry/events.ts'
 /** From this age on, a transaction is reported. */
 const REPORTED_AGE: Duration = MINUTE
 
-export interface DatabaseReportDeps {
+interface DatabaseReportDeps {
   readonly events: Events
   readonly reports: () => boolean
   /** True when a commit waits for a standby (`queue_database_durability = "replicated"`). */

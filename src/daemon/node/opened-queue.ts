@@ -11,7 +11,7 @@ import type { StoreSides } from '../../store/store-health.ts'
 import type { Peers } from './peers.ts'
 
 /** This process as one of the nodes that share the queue. */
-export interface SharingNode {
+interface SharingNode {
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null
   /** True after `deferd node drain`: the node gives its shards away and refuses mail. */
@@ -29,7 +29,7 @@ export interface SharingNode {
 }
 
 /** The open queue as the source of a move. */
-export interface MovableSource {
+interface MovableSource {
   /** The queue, as operators name it: its directory, or its URL without the password. */
   readonly name: string
   readonly moves: MoveStore

@@ -4,7 +4,7 @@ import type { NodesPort } from '../../admin/queue-nodes.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
-export interface PeersDeps {
+interface PeersDeps {
   readonly clock: Clock
   readonly open: () => Promise<NodeDirectory>
 }

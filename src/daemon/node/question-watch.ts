@@ -7,7 +7,7 @@ import { rethrowUnlessUnavailable } from '../../store/queue-store.ts'
 /** The asking command waits for this time, and so does the end of the watch for the last answer. */
 const ANSWER_LIMIT: Duration = SECOND
 
-export interface QuestionWatchDeps {
+interface QuestionWatchDeps {
   readonly clock: Clock
   readonly table: QuestionTable
   /** Answers by the first word of a question; each gets the rest of the question. An unknown question is answered with null. */

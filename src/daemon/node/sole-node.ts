@@ -10,7 +10,7 @@ import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
 
 const POLL_INTERVAL: Duration = SECOND / 5
 
-export interface SoleNodeDeps {
+interface SoleNodeDeps {
   readonly me: OwnerId
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null

@@ -4,10 +4,7 @@ import type { HostDns } from '../routing/host-order.ts'
 import { usableRecords, type DaneDigest } from './tlsa.ts'
 
 /** Names at which TLSA records are asked for, in this order. `alias` asks first whether the host's own CNAME record is authentic. */
-export type TlsaQuestion =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'names'; readonly names: readonly string[] }
-  | { readonly kind: 'alias' }
+type TlsaQuestion = { readonly kind: 'none' } | { readonly kind: 'names'; readonly names: readonly string[] } | { readonly kind: 'alias' }
 
 /**
  * No TLSA records are asked for where the addresses of the host are not authentic: its name servers may fail such questions, and the

@@ -14,7 +14,7 @@ import { HostFinder, QUERIES_PER_HOP, type HostSearch } from './host-finder.ts'
 import type { Router } from './router.ts'
 import { MALFORMED } from './sender-routing.ts'
 
-export interface DeadEndsDeps {
+interface DeadEndsDeps {
   readonly config: Config
   readonly net: Net
   readonly clock: Clock

@@ -15,7 +15,7 @@ import type { NextHop } from '../../config/values/next-hop.ts'
 import { isPublicAddress } from '../../system/public-address.ts'
 
 /** Number of DNS queries that remain for one next hop. */
-export interface QueryBudget {
+interface QueryBudget {
   left: number
 }
 

@@ -7,7 +7,7 @@ import { isIPv4, isIPv6, SocketAddress } from 'node:net'
 import type { ListenOptions } from '../../system/net.ts'
 import type { Host } from './host-order.ts'
 
-export interface OwnAddresses {
+interface OwnAddresses {
   readonly listening: readonly ListenOptions[]
   /** Addresses of this machine's interfaces. */
   readonly interfaces: () => readonly string[]

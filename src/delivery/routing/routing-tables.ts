@@ -10,7 +10,7 @@ type SenderTableName = (typeof SENDER_TABLE_NAMES)[number]
 /** The tables by parameter. A parameter without tables is missing. */
 export type RoutingTables = ReadonlyMap<SenderTableName | 'transport_maps', LookupTable>
 
-export interface OpenedRoutingTables {
+interface OpenedRoutingTables {
   readonly tables: RoutingTables
   /** A sentence for each line of a file that is ignored. */
   readonly warnings: readonly string[]

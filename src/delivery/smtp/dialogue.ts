@@ -43,7 +43,7 @@ function isPossible(waiting: Waiting, { code }: ServerReply): boolean {
 
 type Answered = (reply: ServerReply | undefined) => void
 
-export interface DialogueDeps {
+interface DialogueDeps {
   readonly clock: Clock
   readonly settings: Settings
   /** Ends the connection at once. */

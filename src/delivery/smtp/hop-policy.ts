@@ -21,7 +21,7 @@ export interface HopPolicyDeps {
   readonly sts?: Pick<StsPolicies, 'rulesFor'> | undefined
 }
 
-export interface HopPolicyFacts {
+interface HopPolicyFacts {
   readonly hop: NextHop
   readonly lmtp: boolean
   readonly mode: Settings['smtp_tls_mta_sts']
@@ -78,7 +78,7 @@ export function failureReport(sts: AppliedSts | null, host: Host, session: SmtpS
   return reason === undefined ? undefined : { domain: policy.domain, policy: 'sts', enforced, relay, reason }
 }
 
-export interface HostTermsFacts {
+interface HostTermsFacts {
   readonly hop: NextHop
   readonly host: Host
   readonly lmtp: boolean
@@ -129,7 +129,7 @@ const daneStage = ({ base, records }: Extract<DaneDecision, { kind: 'verify' | '
   usable,
 })
 
-export interface DaneDeps {
+interface DaneDeps {
   readonly config: DaneConfig
   readonly net: Pick<Net, 'lookupSecure'>
 }

@@ -23,7 +23,7 @@ import { SmtpSession, type FailedSession } from './smtp-session.ts'
 
 const SESSION_LIMIT: Duration = seconds(30)
 
-export interface TrialDeps {
+interface TrialDeps {
   readonly config: Config
   readonly secrets: DeliverySecrets
   readonly net: Net

@@ -30,7 +30,7 @@ export interface SessionOpenerDeps extends OpeningDeps, HopPolicyDeps {
 export type RelayRoute = Extract<Route, { nexthops: unknown }>
 
 /** The attempt for which sessions are opened. */
-export interface OpenerFacts {
+interface OpenerFacts {
   readonly route: RelayRoute
   readonly settings: Settings
   readonly request: DeliveryRequest

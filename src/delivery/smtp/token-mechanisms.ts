@@ -2,7 +2,7 @@
 
 export type TokenMechanism = 'XOAUTH2' | 'OAUTHBEARER'
 
-export interface TokenLogin {
+interface TokenLogin {
   readonly user: string
   readonly token: string
   /** Host and port to which the client is connected. */

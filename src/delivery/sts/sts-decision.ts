@@ -4,7 +4,7 @@ import type { StsPolicy } from '../../store/records/sts-policy.ts'
 import type { StsAnnouncement } from './sts-record.ts'
 
 /** Time after a failed fetch before the next one (RFC 8461 §3.3). */
-export const FETCH_INTERVAL: Duration = 5 * MINUTE
+const FETCH_INTERVAL: Duration = 5 * MINUTE
 
 export interface StsFacts {
   /** The kept policy; undefined without one. */
@@ -17,7 +17,7 @@ export interface StsFacts {
   readonly last: boolean
 }
 
-export interface StsDecision {
+interface StsDecision {
   /** The kept policy that applies until a fetch has succeeded; undefined without one. */
   readonly applies: StsPolicy | undefined
   /** Id to fetch the policy for; undefined when nothing is fetched. */

@@ -11,7 +11,7 @@ import type { UnfetchedPolicy } from '../tls/tls-stage.ts'
 import { decideSts, isExpired, refreshOf } from './sts-decision.ts'
 import { announcementIn, InvalidPolicy, parsePolicy, recordName, type StsAnnouncement } from './sts-record.ts'
 
-export interface StsDeps extends Pick<FetchDeps, 'net' | 'clock'> {
+interface StsDeps extends Pick<FetchDeps, 'net' | 'clock'> {
   /** Terms of fetches, as of the last reload. */
   readonly terms: () => Pick<FetchDeps, 'ca' | 'allowPrivate'>
   readonly store: Pick<StsRecords, 'keep' | 'note' | 'forget'>

@@ -4,7 +4,7 @@ import type { SessionFailure } from '../transcript.ts'
 import type { TlsConnection } from './tls-connection.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
-export interface SessionTls {
+interface SessionTls {
   readonly terms: Pick<TlsTerms, 'stated' | 'required'>
   /** Absent without TLS. */
   readonly connection?: TlsConnection | undefined

@@ -50,7 +50,7 @@ export interface AppliedSts {
 }
 
 /** A host to which TLSA records apply. */
-export interface DaneSubject {
+interface DaneSubject {
   readonly level: 'dane' | 'dane-only'
   readonly names: readonly string[]
   readonly wrapper: boolean

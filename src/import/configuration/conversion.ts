@@ -14,7 +14,7 @@ import { convertParameter, convertServerTls, type ParameterContext } from './par
 import { WRITTEN_DEFAULTS } from './postfix-defaults.ts'
 import { convertTransports } from './transport-conversion.ts'
 
-export interface PostfixFacts {
+interface PostfixFacts {
   /** Folder of main.cf and master.cf. */
   readonly configDirectory: string
   /** Folder of the new deferd.toml. */

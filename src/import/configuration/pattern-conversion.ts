@@ -8,7 +8,7 @@ import { constantOf, type ResultText } from '../../patterns/result-text.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import { logicalLines } from './main-cf.ts'
 
-export interface PatternFile {
+interface PatternFile {
   readonly name: string
   readonly kind: PatternSource['kind'] | CidrSource['kind']
   readonly path: string

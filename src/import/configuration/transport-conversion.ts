@@ -9,7 +9,7 @@ import { entriesOf, lookupSources } from './lookup-sources.ts'
 import type { MasterService } from './master-cf.ts'
 import { addTable, convertedTables, convertTables, type TableContext } from './table-conversion.ts'
 
-export interface TransportContext extends TableContext {
+interface TransportContext extends TableContext {
   readonly parameters: PostfixParameters
   readonly services: readonly MasterService[]
 }

@@ -6,7 +6,7 @@ import type { ConvertedConfiguration } from './conversion.ts'
 import type { ConvertedFile } from './configuration-draft.ts'
 
 /** A file exists, or cannot be written (EX_CANTCREAT). */
-export class CannotWrite extends Error {
+class CannotWrite extends Error {
   override readonly name = 'CannotWrite'
   readonly exitCode = 73
 }

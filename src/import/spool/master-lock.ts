@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { errorMessage } from '../../system/caught-error.ts'
 import { SpoolUnusable } from './postfix-spool.ts'
 
-export interface MasterLock {
+interface MasterLock {
   /** Resolves when Postfix may start again. */
   release(): Promise<void>
 }

@@ -9,7 +9,7 @@ import { readQueueFile } from './queue-file.ts'
 import { UnusableQueueFile } from './queue-records.ts'
 
 /** Queues whose mail is taken over, in the order of the take-over: mail in delivery and new mail first. */
-export const POSTFIX_QUEUES = ['active', 'incoming', 'maildrop', 'deferred', 'hold'] as const
+const POSTFIX_QUEUES = ['active', 'incoming', 'maildrop', 'deferred', 'hold'] as const
 export type PostfixQueue = (typeof POSTFIX_QUEUES)[number]
 
 export interface SpoolFile {

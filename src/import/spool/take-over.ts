@@ -9,7 +9,7 @@ import { UnusableQueueFile } from './queue-records.ts'
 import { keyOf, remainingRecipients, takenMessage, type Candidate, type TakeOverRules, type QueueTimes } from './taken-message.ts'
 
 /** Outcome for one file. */
-export type TakeOver =
+type TakeOver =
   /**
    * The message is queued, or would be in a dry run. `recipients` counts the recipients of the file, `queued` those after the expansion of
    * aliases.

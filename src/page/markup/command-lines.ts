@@ -10,7 +10,7 @@ export interface ApiCall {
 }
 
 /** A curl command. DEFERD_URL and DEFERD_TOKEN are variables of the operator's shell, which docs/page.md explains. */
-export function curlLine({ method, path, body }: ApiCall): string {
+function curlLine({ method, path, body }: ApiCall): string {
   const words = ['curl -fsS', '-H "Authorization: Bearer $DEFERD_TOKEN"']
   if (body !== undefined) words.push("-H 'Content-Type: application/json'", `-d ${shellWord(JSON.stringify(body))}`)
   else if (method !== 'GET') words.push(`-X ${method}`)

@@ -24,7 +24,7 @@ export const field = ({ name, label, value, example = '', kind = 'text', isRequi
       ${isRequired ? html` required` : ''}
   /></label>`
 
-export interface Choice {
+interface Choice {
   readonly value: string
   readonly text: string
 }

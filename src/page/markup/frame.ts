@@ -18,7 +18,7 @@ const PLACES = [
 export type Place = (typeof PLACES)[number][0] | 'operations'
 
 /** JSON whose members replace the texts of elements with `data-live`. */
-export interface LiveSource {
+interface LiveSource {
   /** Path below the root, answered with JSON. */
   readonly path: string
   /** Path of a stream of the same JSON (server-sent events); without one, the JSON is fetched every 10 s. */
@@ -139,7 +139,7 @@ ${content}
 export const buttonLink = (href: string, text: string, kind = ''): Html =>
   html`<a class="button ${kind}" href="${href}" ${text.endsWith('…') ? html` data-dialog` : null}>${text}</a>`
 
-export interface PagerState {
+interface PagerState {
   /** Cursor of the next page; null after the last one. */
   readonly next: string | null
   readonly isFirst: boolean

@@ -14,7 +14,7 @@ export interface Column<Row> {
   readonly isTitle?: true
 }
 
-export interface TableOptions<Row> {
+interface TableOptions<Row> {
   /** Caption for screen readers; the visible heading stands above the table. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
@@ -63,7 +63,7 @@ export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: T
 }
 
 /** A name and its value; `wide` for a long text, which takes a line of its own. */
-export type Fact = readonly [name: string, value: Part, width?: 'wide']
+type Fact = readonly [name: string, value: Part, width?: 'wide']
 
 /** A list of names and values. Facts without a value are left out. */
 export const facts = (pairs: readonly Fact[]): Html =>

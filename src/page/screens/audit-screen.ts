@@ -11,7 +11,7 @@ import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
-export interface AuditFacts {
+interface AuditFacts {
   readonly page: Pick<AuditPageJson, 'records' | 'next'>
   readonly query: { readonly who: string; readonly action: string }
   readonly before: string

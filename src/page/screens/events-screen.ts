@@ -12,13 +12,13 @@ import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { lastAnswer, stateMark, subscriptionLink, targetOf, waitingOf } from './subscription-marks.ts'
 
-export interface EventsQuery {
+interface EventsQuery {
   readonly type: string
   readonly destination: string
   readonly sender: string
 }
 
-export interface EventsFacts {
+interface EventsFacts {
   readonly subscriptions: readonly SubscriptionJson[]
   readonly keptTypes: readonly string[]
   readonly events: readonly TimedEventJson[]

@@ -5,7 +5,7 @@ import { linkTo } from '../markup/links.ts'
 import { shapeOf } from '../markup/marks.ts'
 import type { View } from '../markup/view.ts'
 
-export interface FailureFacts {
+interface FailureFacts {
   readonly title: string
   readonly detail: string
 }

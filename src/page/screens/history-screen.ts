@@ -18,7 +18,7 @@ export interface HistoryQuery {
   readonly since: string
 }
 
-export interface HistoryFacts {
+interface HistoryFacts {
   readonly page: Pick<HistoryPageJson, 'messages' | 'next'>
   readonly query: HistoryQuery
   readonly before: string

@@ -2,7 +2,7 @@
 import { html, type Html } from '../../presentation/html.ts'
 import { shapeOf } from '../markup/marks.ts'
 
-export interface LoginFacts {
+interface LoginFacts {
   readonly relay: string
   /** Folder of the static files, relative to the login. */
   readonly files: string

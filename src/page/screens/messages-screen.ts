@@ -16,7 +16,7 @@ import type { View } from '../markup/view.ts'
 import { conditionsOf, describedFilter, FILTER_FIELDS, isAny, optionsOf, type FilterName, type FilterText } from './filter-text.ts'
 import { senderList, type SendersValue } from './senders-list.ts'
 
-export interface MessagesFacts {
+interface MessagesFacts {
   readonly page: Pick<MessagePageJson, 'messages' | 'next'>
   readonly filter: FilterText
   readonly count: MessageCountJson | null
@@ -28,7 +28,7 @@ export interface MessagesFacts {
 }
 
 export const MESSAGE_ORDERS = ['oldest', 'newest'] as const
-export type MessageOrder = (typeof MESSAGE_ORDERS)[number]
+type MessageOrder = (typeof MESSAGE_ORDERS)[number]
 
 /** The order as a parameter of the query; null for the default order. */
 const inQuery = (order: MessageOrder): MessageOrder | null => (order === MESSAGE_ORDERS[0] ? null : order)

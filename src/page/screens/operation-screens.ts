@@ -55,7 +55,7 @@ const isVerb = (operation: string): operation is OperationName => operation in T
 const textsOf = (operation: string): Verb =>
   isVerb(operation) ? TEXTS[operation] : { name: operation, about: '', past: `changed by ${operation}` }
 
-export interface PlanFacts {
+interface PlanFacts {
   readonly plan: OperationPlanJson & Pick<OperationJson, 'operation'>
   /** Selection for people: `from app@example.com`. */
   readonly selection: string
@@ -182,7 +182,7 @@ const cancelForm = (view: View, { operation: { id, state }, back }: OperationFac
       </form>`
     : null
 
-export interface OperationFacts {
+interface OperationFacts {
   readonly operation: OperationJson
   readonly back: string | null
 }

@@ -22,7 +22,7 @@ export interface PlannerQuery {
   readonly lifetime: string
 }
 
-export interface PlannerFacts {
+interface PlannerFacts {
   readonly query: PlannerQuery
   /** A plan with the curve of extra waits for each policy. */
   readonly plans: readonly PlanJson[]

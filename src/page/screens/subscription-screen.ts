@@ -17,7 +17,7 @@ import type { View } from '../markup/view.ts'
 import { eventColumns } from './events-screen.ts'
 import { lastAnswer, stateMark, stateOf, subscriptionPlace, targetOf, triesOf, waitingOf } from './subscription-marks.ts'
 
-export interface SubscriptionFacts {
+interface SubscriptionFacts {
   readonly subscription: SubscriptionJson
   readonly parked: { readonly events: readonly ParkedEventJson[]; readonly next: string | null }
   /** Cursor of the page of parked events; empty for the first. */

@@ -73,7 +73,7 @@ type AcceptSettings = Pick<
 
 const HELD_TOO_LONG: SmtpReply = { code: 501, status: '5.5.4', text: 'Error: the message is held longer than smtpd_future_release_limit' }
 
-export interface AcceptorDeps {
+interface AcceptorDeps {
   readonly intake: IntakePort
   readonly config: AcceptSettings
   readonly clock: Clock

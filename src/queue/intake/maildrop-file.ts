@@ -15,7 +15,7 @@ export const INCOMPLETE = 0o600
 export const COMPLETE = 0o644
 
 /** Maximum number of recipients in a file. A message with more recipients is submitted in several files. */
-export const RECIPIENTS_PER_FILE = 1_000
+const RECIPIENTS_PER_FILE = 1_000
 /** Maximum length of the first line in bytes. */
 export const ENVELOPE_LIMIT = 1024 * 1024
 

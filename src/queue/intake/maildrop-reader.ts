@@ -138,7 +138,7 @@ async function readEnvelope(handle: FileHandle): Promise<Head> {
 }
 
 /** The file changed while it was read. */
-export class FileChanged extends Error {
+class FileChanged extends Error {
   override readonly name = 'FileChanged'
 }
 

@@ -29,7 +29,7 @@ export type Acceptance =
 /** The methods of Intake that the receiver uses. */
 export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'take'>
 
-export interface ReceiverLimits {
+interface ReceiverLimits {
   /** Maximum octets of a header field (header_size_limit). */
   readonly headerField: number
   readonly hops: number

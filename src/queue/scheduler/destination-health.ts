@@ -55,7 +55,7 @@ const OPEN: Access = { kind: 'open' }
 
 const UNKNOWN: DeliveryStatus = { status: '4.4.0', reason: 'unknown failure', stage: 'connect' }
 
-export function windowPolicy(settings: Settings): WindowPolicy {
+function windowPolicy(settings: Settings): WindowPolicy {
   return {
     control: settings.destination_concurrency_control,
     decrease: settings.destination_concurrency_decrease_factor,

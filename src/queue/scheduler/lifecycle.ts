@@ -20,7 +20,7 @@ export interface LifecycleFacts {
 }
 
 /** Time at which the request entered the active queue, for the delays in the log. */
-export interface JobTimes {
+interface JobTimes {
   readonly activatedAt: QueueTime
 }
 

@@ -9,7 +9,7 @@ import { MINUTE, type Duration } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
 
 /** Limits of a provider from its table and from the effects of its rules; null for no limit. */
-export interface SharedLimits {
+interface SharedLimits {
   /** Concurrent deliveries. */
   readonly concurrency: number | null
   /** Deliveries per minute. */
@@ -19,7 +19,7 @@ export interface SharedLimits {
 const lowest = (limits: readonly number[]): number | null => (limits.length === 0 ? null : Math.min(...limits))
 
 /** The limits that apply: the lowest of each kind. */
-export function sharedLimits(
+function sharedLimits(
   { concurrencyLimit, messageRateLimit }: Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'>,
   effects: readonly Pick<RuleEffect, 'action'>[],
   adaptiveRate: number | null,

@@ -9,7 +9,7 @@ import type { Duration, QueueTime } from '../../system/clock.ts'
 /** Bytes of a reply that are searched. A longer reply is cut. */
 const SEARCHED = 2_000
 
-export interface ReplyFacts {
+interface ReplyFacts {
   readonly rules: readonly ReplyRule[]
   /** Effects that apply now. Their rules are not counted. */
   readonly effects: readonly RuleEffect[]

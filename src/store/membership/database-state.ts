@@ -2,13 +2,13 @@
 import type { Duration, QueueTime } from '../../system/clock.ts'
 
 /** The oldest transaction that has a snapshot or has changed rows. Rows that die while it is open are kept until its end. */
-export interface OpenTransaction {
+interface OpenTransaction {
   readonly age: Duration
   /** The session: `psql of alice, process 4711`; a prepared transaction: `prepared transaction NAME`. */
   readonly of: string
 }
 
-export interface Standby {
+interface Standby {
   /** Name of the standby (application_name). */
   readonly name: string
   /** `sync` and `quorum` are synchronous; `potential` and `async` are not. */

@@ -28,7 +28,7 @@ export type MembershipEvent =
   /** This node was taken over. It must end, and may join again as another node. */
   | { readonly kind: 'fenced' }
 
-export interface MemberDeps {
+interface MemberDeps {
   readonly nodes: NodeTable
   readonly clock: Clock
   readonly keys: Pick<ShardKeys, 'shardOf'>

@@ -7,7 +7,7 @@ import type { Duration } from '../../system/clock.ts'
 import type { NodeState } from './node-table.ts'
 
 /** A beat, and the time on the own monotonic clock at which it was first seen. */
-export interface SeenBeat {
+interface SeenBeat {
   readonly beat: number
   readonly since: Duration
 }
@@ -20,7 +20,7 @@ export interface Observations {
 
 export const NO_OBSERVATIONS: Observations = { at: -Infinity, beats: new Map() }
 
-export interface LookFacts {
+interface LookFacts {
   readonly me: OwnerId
   /** Time at which the answer was received, on the monotonic clock. */
   readonly at: Duration

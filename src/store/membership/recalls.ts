@@ -16,7 +16,7 @@ export class NotTakenBack extends Error {
   readonly exitCode = 75
 }
 
-export interface RecallsDeps {
+interface RecallsDeps {
   readonly nodes: NodeTable
   readonly clock: Clock
   /** Parameter `node_lease`. */

@@ -56,7 +56,7 @@ export type Arrival = {
 }[Exclude<keyof Arrivals, 'recalls'>]
 
 /** A recall to one node. */
-export type HeldRecall = AskedRecall & Mutable<RecallAnswer>
+type HeldRecall = AskedRecall & Mutable<RecallAnswer>
 
 export interface MemoryQueue {
   /** Number of times the queue was opened; the number of the last owner. */
@@ -109,7 +109,7 @@ export interface HeldOperation extends Mutable<Omit<AuditEntry, 'undoneBy'>> {
 }
 
 /** A message that another queue has sent; `moved` is null when it was added to the queue. */
-export interface HeldOrigin {
+interface HeldOrigin {
   readonly id: MessageId
   readonly source: QueueIdentity
   readonly queueId: string

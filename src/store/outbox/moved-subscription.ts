@@ -14,14 +14,14 @@ export interface MovedSubscription
 export const MOVED_ON = 'the queue moves: its events are sent from the new place'
 
 /** The subscription of the name in the other queue. */
-export interface KnownSubscription {
+interface KnownSubscription {
   readonly owner: SubscriptionOwner
   readonly settings: SubscriptionSettings
   readonly progress: Pick<Progress, 'cursor' | 'state' | 'why'>
   readonly losses: readonly StoredLoss[]
 }
 
-export interface TakenSubscription extends Pick<Progress, 'cursor' | 'state' | 'why'> {
+interface TakenSubscription extends Pick<Progress, 'cursor' | 'state' | 'why'> {
   readonly settings: SubscriptionSettings
   readonly losses: readonly StoredLoss[]
   /** True when what was parked for a subscription of the name has to be deleted. */

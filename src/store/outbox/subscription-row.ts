@@ -22,7 +22,7 @@ export const settingsIn = ({ settings }: Pick<SubscriptionRow, 'settings'>): Sub
 
 export const lossesIn = ({ losses }: Pick<SubscriptionRow, 'losses'>): readonly StoredLoss[] => JSON.parse(losses) as readonly StoredLoss[]
 
-export const answerIn = (json: string | null): TargetAnswer | null => (json === null ? null : (JSON.parse(json) as TargetAnswer))
+const answerIn = (json: string | null): TargetAnswer | null => (json === null ? null : (JSON.parse(json) as TargetAnswer))
 
 export const answerText = (answer: TargetAnswer | null): string | null => (answer === null ? null : JSON.stringify(answer))
 

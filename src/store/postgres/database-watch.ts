@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = seconds(15)
 /** A vacuum keeps no rows of others, and the own statement is not of interest. */
 const OTHERS = `a.pid <> pg_backend_pid() and a.backend_type <> 'autovacuum worker' and a.query not ilike 'vacuum%'`
 
-export const databaseState = `
+const databaseState = `
   with open as (
     select (extract(epoch from clock_timestamp() - a.xact_start) * 1000)::bigint as age,
       a.application_name || ' of ' || a.usename || ', process ' || a.pid as of

@@ -6,7 +6,7 @@ import type { MessageId, MessageSummary, Recipient } from '../../mail/message.ts
 import type { ListedRecipient } from '../queue-reader.ts'
 import { readableStatus } from '../stored-values.ts'
 
-export interface ListedMessageColumns {
+interface ListedMessageColumns {
   readonly created_at: number
   readonly arrived_at: number
   readonly sender: string
@@ -18,7 +18,7 @@ export interface ListedMessageColumns {
   readonly expires: number | null
 }
 
-export interface ListedRecipientColumns {
+interface ListedRecipientColumns {
   readonly id: number
   readonly state: Recipient['state']
   readonly destination: string

@@ -43,7 +43,7 @@ export async function joinNode(connection: Connection, labels: NodeLabels, knows
 }
 
 /** A takeover, with the number of deleted contents that belonged to no message. */
-export type Inheritance = Takeover & { readonly swept: number }
+type Inheritance = Takeover & { readonly swept: number }
 
 /**
  * Removes a node that has not beaten since `seenBeat`, in one transaction: ends its leases and operations, frees its shards and deletes its staged

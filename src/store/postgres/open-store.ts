@@ -38,7 +38,7 @@ import { KEPT_FOR } from './writing/tally-query.ts'
 
 export { RecentMail } from './writing/recent-mail.ts'
 
-export interface PostgresOptions extends QueueDatabase {
+interface PostgresOptions extends QueueDatabase {
   readonly labels: NodeLabels
   readonly clock: Clock
   /** Called once, when another node has taken this one over. */

@@ -44,7 +44,7 @@ export async function setDraining(connection: Statements, node: OwnerId, drainin
   return (await connection.query(sql.setDraining, [node, draining, ARRIVALS_CHANNEL, nodeHint(node)])).length > 0
 }
 
-export interface NodeTableDeps {
+interface NodeTableDeps {
   readonly me: OwnerId
   readonly terms: Omit<SessionTerms, 'application'>
   readonly clock: Clock

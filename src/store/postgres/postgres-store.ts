@@ -35,7 +35,7 @@ import type { RecentMail } from './writing/recent-mail.ts'
 import { Writer } from './writing/writer.ts'
 import type { WritingEvent } from '../membership/writing-events.ts'
 
-export interface PostgresStoreDeps {
+interface PostgresStoreDeps {
   readonly node: OwnerId
   /** Parameter `node_name`. */
   readonly name: string
@@ -55,7 +55,7 @@ export interface PostgresStoreDeps {
   readonly onEvent: (event: WritingEvent) => void
 }
 
-export interface PostgresStore {
+interface PostgresStore {
   readonly store: MovableStore
   readonly side: StoreSide & { readonly abandoned: AbortSignal }
   /** Closes the writing session at once, like the end of the process. */

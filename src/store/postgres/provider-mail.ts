@@ -24,7 +24,7 @@ const PAUSE: Duration = 20
 /** Time between two looks for mail that has not followed, and after a slice that failed or found all of it locked. */
 const LOOK_EVERY: Duration = seconds(5)
 
-export interface ProviderMailDeps {
+interface ProviderMailDeps {
   readonly node: OwnerId
   readonly clock: Clock
   readonly session: LastingSession

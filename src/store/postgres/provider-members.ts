@@ -23,7 +23,7 @@ const PAUSE: Duration = 500
 /** Time after which a change that meets locks is given up, and its caller repeats it. */
 const PATIENCE: Duration = seconds(10)
 
-export interface ProviderMembersDeps {
+interface ProviderMembersDeps {
   readonly node: OwnerId
   readonly clock: Clock
   readonly session: LastingSession

@@ -20,12 +20,12 @@ const REST = 10
 export const pauseAfter = (took: Duration): Duration => Math.max(LOOK_EVERY, REST * took)
 
 /** The tables with many dead rows; none unless this node owns shard 0. */
-export const tablesToVacuum = `
+const tablesToVacuum = `
   select relname as name from pg_stat_user_tables
   where schemaname = current_schema() and relname in ('message', 'recipient', 'attempt', 'chunk') and n_dead_tup >= $2
     and exists (select 1 from shard where id = 0 and owner = $1)`
 
-export interface VacuumDeps {
+interface VacuumDeps {
   readonly node: OwnerId
   readonly clock: Clock
   readonly reading: Statements

@@ -31,7 +31,7 @@ export interface VisitingNode {
   readonly close: () => Promise<void>
 }
 
-export interface VisitDeps {
+interface VisitDeps {
   readonly database: QueueDatabase
   /** Parameter `node_name`. */
   readonly name: string

@@ -3,7 +3,7 @@ import type { QueueTime } from '../../system/clock.ts'
 import { given, RecordTable, silent, type MethodsOf } from './record-table.ts'
 
 /** Role of a token: what it may do. */
-export type TokenRole = 'viewer' | 'operator' | 'sender' | 'admin'
+type TokenRole = 'viewer' | 'operator' | 'sender' | 'admin'
 
 export const TOKEN_ROLES = ['viewer', 'operator', 'sender', 'admin'] as const satisfies readonly TokenRole[]
 

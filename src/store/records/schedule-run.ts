@@ -32,7 +32,7 @@ export interface ScheduleRun {
 /** Of a run that goes on. */
 export const NOT_ENDED = { endedAt: null, outcome: null, text: '', file: null, identity: null } as const satisfies Partial<ScheduleRun>
 
-export type RunOutcome = 'done' | 'failed'
+type RunOutcome = 'done' | 'failed'
 
 /** Time for which a run belongs to its node without another sign of it. */
 export const RUN_LEASE: Duration = 2 * MINUTE

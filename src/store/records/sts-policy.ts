@@ -24,7 +24,7 @@ export interface StsPolicy {
 }
 
 /** A later use of a policy, or a failed fetch of its successor. */
-export type StsNote =
+type StsNote =
   | { readonly domain: string; readonly usedAt: QueueTime }
   | { readonly domain: string; readonly failedAt: QueueTime; readonly failure: string }
 

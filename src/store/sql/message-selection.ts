@@ -163,7 +163,7 @@ function queueCondition({ queue }: QueueFilter, queues: readonly QueueName[] | n
 }
 
 /** The messages that are counted. */
-export interface Surveyed {
+interface Surveyed {
   readonly filter: QueueFilter
   readonly ids: Selection
   readonly queues: readonly QueueName[] | null

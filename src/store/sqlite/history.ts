@@ -13,7 +13,7 @@ import { asDeparted, toRecipient, type DepartingRecipientRow, type DepartingRow 
 import { toAttempt, type AttemptRow } from '../sql/stored-rows.ts'
 
 /** Outcomes and attempts of the current settlement, which are not in the rows of the message yet. */
-export interface UnsavedOutcomes {
+interface UnsavedOutcomes {
   readonly settled: ReadonlyMap<RecipientId, Exclude<Settled, { state: 'waiting' }>>
   readonly attempts: readonly AttemptRecord[]
 }

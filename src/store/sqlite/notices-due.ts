@@ -13,7 +13,7 @@ import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { assertSound, toMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
 
-export interface NoticesDueDeps {
+interface NoticesDueDeps {
   readonly corrupt: Corrupt
   readonly departures: HistoryWriter
   readonly intake: Intake

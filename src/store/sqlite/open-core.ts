@@ -26,7 +26,7 @@ export interface OpenedCore {
   readonly recovery: RecoveryReport
 }
 
-export interface CoreOptions {
+interface CoreOptions {
   /** True to fail calls after a file of the queue was removed or replaced (FileGuard). */
   readonly guarded: boolean
   /** Lease terms before a repair in operation, which continue to apply; absent at the first opening by this process. */

@@ -31,7 +31,7 @@ export interface OwnedStore {
   readonly close: () => Promise<void>
 }
 
-export interface OwnerOptions extends StoreOptions {
+interface OwnerOptions extends StoreOptions {
   /** True to write and read in worker threads, for a process that must not block. Otherwise both run in the caller's thread. */
   readonly threads: boolean
   /** True to create a missing queue and its folder. */
@@ -73,7 +73,7 @@ async function openInline(directory: string, options: StoreOptions): Promise<Omi
 }
 
 /** The queue opened by a process that does not own it. */
-export interface ReadOnlyStore {
+interface ReadOnlyStore {
   readonly reader: QueueReader
   /** Copies one consistent state of the queue to a file and resolves with the file's size in bytes. The file is not synced. */
   copyTo(path: string): Promise<number>

@@ -13,7 +13,7 @@ const IDLE: Duration = MINUTE
 const YOUNG_GENERATION = 12
 
 /** A reader in a thread. */
-export interface ThreadReader extends QueueReader {
+interface ThreadReader extends QueueReader {
   readonly side: StoreSide
 }
 

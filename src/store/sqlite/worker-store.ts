@@ -30,7 +30,7 @@ const YOUNG_GENERATION = 12
 const TRANSFER_FROM = 16 * 1024
 
 /** A store in a thread. */
-export interface ThreadStore extends OpenedStore {
+interface ThreadStore extends OpenedStore {
   readonly side: StoreSide
 }
 

@@ -9,14 +9,14 @@ import { placeText } from '../../../config/values/endpoints.ts'
 import type { SinkAuthority, SinkPlaces, SinkPort } from '../../../testkit/sink.ts'
 import { SinkFiles, type SinkFilesDeps } from './sink-files.ts'
 
-export interface SinkOauthOptions {
+interface SinkOauthOptions {
   readonly provider: AuthorityProvider
   readonly at: SinkAuthority['at']
   /** Certificate (PEM) of the client, in place of its secret. */
   readonly certificate: string | undefined
 }
 
-export interface SinkOauthDeps extends SinkFilesDeps {
+interface SinkOauthDeps extends SinkFilesDeps {
   readonly ports: readonly SinkPort[]
 }
 

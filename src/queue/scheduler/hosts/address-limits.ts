@@ -32,7 +32,7 @@ export interface AddressFacts {
  * - `waits`: the delivery waits until the address has room or answers.
  * - `joins`: the address is silent, so the destination is dead without an attempt of its own, and shares the probes of the host.
  */
-export type Passage = 'connects' | 'waits' | 'joins'
+type Passage = 'connects' | 'waits' | 'joins'
 
 export const connectingLimit = (slots: number): number => Math.max(1, Math.floor(slots / 5))
 

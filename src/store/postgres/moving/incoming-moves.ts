@@ -32,7 +32,7 @@ import type { Operating } from '../writing/operate.ts'
 import { reserveIds } from '../writing/queries.ts'
 import type { Send, Transaction } from '../writing/write-transaction.ts'
 
-export interface IncomingDeps {
+interface IncomingDeps {
   readonly node: OwnerId
   /** Parameter `node_name`, for the audit log. */
   readonly name: string

@@ -47,7 +47,7 @@ export async function readMoved(tx: Transaction, held: readonly HeldMessage[]): 
 }
 
 /** A message that enters the queue, and whether another message has the same content. */
-export interface Entering {
+interface Entering {
   readonly moved: MovedMessage
   readonly sharesContent: boolean
 }

@@ -44,7 +44,7 @@ interface Candidates {
   readonly isEnd: boolean
 }
 
-export interface OutgoingDeps {
+interface OutgoingDeps {
   readonly node: OwnerId
   readonly claims: MoveClaims
   readonly operating: Operating

@@ -4,7 +4,7 @@ import type { KeyChange, ShardKeys } from '../../membership/shard-keys.ts'
 import type { Statements } from './database-connection.ts'
 import { keysOf } from './node-queries.ts'
 
-export const keyChanges = 'select destination, provider from provider_member where keys > $1 and keys <= $2'
+const keyChanges = 'select destination, provider from provider_member where keys > $1 and keys <= $2'
 
 /** Applies the changes. Returns false, without an effect, when the node was taken over. */
 export async function refreshKeys(statements: Statements, node: OwnerId, keys: ShardKeys): Promise<boolean> {

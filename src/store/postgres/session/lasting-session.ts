@@ -17,7 +17,7 @@ where application_name = current_setting('application_name') and usename = curre
 /** Time limit for the end of a session in order. */
 const END_LIMIT: Duration = seconds(1)
 
-export interface LastingSessionDeps {
+interface LastingSessionDeps {
   readonly terms: SessionTerms
   readonly clock: Clock
   /** Time limit of a call. */

@@ -15,7 +15,7 @@ interface Request extends IdempotentRequest {
   readonly answer: string
 }
 
-export interface AuditWriterDeps {
+interface AuditWriterDeps {
   readonly owner: OwnerId
   /** Parameter `node_name`. */
   readonly name: string

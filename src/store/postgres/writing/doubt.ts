@@ -47,7 +47,7 @@ async function auditRecords(
 }
 
 /** The node, and its name in the audit log. */
-export interface Myself {
+interface Myself {
   readonly node: OwnerId
   /** Parameter `node_name`. */
   readonly name: string

@@ -15,13 +15,13 @@ import type { Failover } from '../../membership/writing-events.ts'
 export const timeline = `select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`
 
 /** Last id that the sequence has given to a node. */
-export const lastReserved = 'select last_value as last from message_id'
+const lastReserved = 'select last_value as last from message_id'
 
 /** Reserves all ids up to $1 again, so that no other node gets them. */
-export const reserveAgain = `
+const reserveAgain = `
   select count(nextval('message_id')) as again from generate_series((select last_value from message_id) + 1, $1::bigint)`
 
-export interface ReservedIds {
+interface ReservedIds {
   /** The highest id that was reserved. */
   readonly highest: MessageId
   /** Drops the unused ids up to `last`. */

@@ -24,7 +24,7 @@ const TRASH_SLICE = 25
 /** Maximum number of messages whose time has come per slice. A slice takes some milliseconds. */
 const SCHEDULES_SLICE = 1_000
 
-export interface HousekeepingDeps {
+interface HousekeepingDeps {
   readonly terms: LeaseTerms
   readonly name: string
   readonly operating: Operating

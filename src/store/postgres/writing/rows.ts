@@ -55,7 +55,7 @@ export interface RecipientRow {
 }
 
 /** One attempt as JSON. */
-export type TriedEntry = readonly [at: number, relay: string | null, outcome: AttemptRecord['outcome'], status: string, delays: string]
+type TriedEntry = readonly [at: number, relay: string | null, outcome: AttemptRecord['outcome'], status: string, delays: string]
 
 /** A leased recipient with its message and its earlier attempts. */
 export type LeasedRow = MessageRow &

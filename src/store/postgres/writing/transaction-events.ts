@@ -36,7 +36,7 @@ type AboutMessage = 'message.removed' | 'message.quarantined'
 type Noted = Omit<NewEvent, 'at'> & { readonly at: QueueTime | null }
 
 /** An event about a message; without a time, it has that of the database. */
-export function messageEvent<T extends AboutMessage>(
+function messageEvent<T extends AboutMessage>(
   type: T,
   message: Pick<Message, 'id' | 'createdAt' | 'sender'>,
   members: Omit<EventData[T], 'queue_id' | 'sender'>,

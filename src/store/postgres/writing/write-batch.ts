@@ -53,7 +53,7 @@ export type Tried =
       readonly number: number
     }
 
-export interface BatchTerms {
+interface BatchTerms {
   readonly node: number
   readonly session: number
   /** Number of this transaction. */

@@ -46,7 +46,7 @@ interface Doubt extends InDoubt {
 const REPETITIONS = 20
 const REPETITION_PAUSE: Duration = 20
 
-export interface WriterDeps extends WritingSessionDeps {
+interface WriterDeps extends WritingSessionDeps {
   /** Parameter `node_name`. */
   readonly name: string
   readonly writers: Writers

@@ -18,7 +18,7 @@ export class BackupFailed extends Error {
   }
 }
 
-export interface BackupOrder {
+interface BackupOrder {
   readonly file: string
   /** Folder of the queue. */
   readonly directory: string

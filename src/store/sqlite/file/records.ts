@@ -12,7 +12,7 @@ export class Unreadable extends Error {
 
 /** Kinds of b-tree pages, by their first byte. */
 const KINDS = { 0x02: 'index-interior', 0x05: 'table-interior', 0x0a: 'index-leaf', 0x0d: 'table-leaf' } as const
-export type PageKind = (typeof KINDS)[keyof typeof KINDS]
+type PageKind = (typeof KINDS)[keyof typeof KINDS]
 
 export interface Cell {
   /** Row number in a table; in an interior page, the largest row number below `child`. 0 in an index. */
@@ -23,7 +23,7 @@ export interface Cell {
   readonly values: readonly Value[] | null
 }
 
-export interface TreePage {
+interface TreePage {
   readonly kind: PageKind
   readonly cells: readonly Cell[]
   /** Number of the page below and to the right of all cells; 0 in a leaf. */

@@ -17,7 +17,7 @@ export interface EventLinesRow {
   readonly lines: string
 }
 
-export const eventLine = ({ type, at, data }: NewEvent): string => `${type} ${at} ${data}`
+const eventLine = ({ type, at, data }: NewEvent): string => `${type} ${at} ${data}`
 
 /** A row of events, at least one, in order. */
 export function eventRow(last: EventSeq, events: readonly NewEvent[]): EventLinesRow {
