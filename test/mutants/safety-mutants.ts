@@ -437,6 +437,27 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'stories/providers',
   ),
   safety(
+    'a silent host takes every slot',
+    'queue/scheduler/hosts/address-limits.ts',
+    'const hasRoom = connecting < limit',
+    'const hasRoom = connecting < 5 * limit',
+    'stories/silent-host',
+  ),
+  safety(
+    'each domain of a silent host is probed for itself',
+    'queue/scheduler/destination.ts',
+    'this.access.probing || this.hosts.isProbedByOther ? null',
+    'this.access.probing ? null',
+    'stories/silent-host',
+  ),
+  safety(
+    'the domains of a silent host do not learn of its answer',
+    'queue/scheduler/host-connections.ts',
+    'for (const destination of hosts.membersAt(address))',
+    'for (const destination of hosts.membersAt(address).slice(0, 0))',
+    'stories/silent-host',
+  ),
+  safety(
     'reply rules match texts of deferd',
     'queue/scheduler/provider-control.ts',
     'outcomes.values()].flatMap(({ outcome, status: { reply } }) =>',

@@ -77,6 +77,18 @@ test('a message alone at its destination keeps its schedule while others share t
   expect(own).toEqual([0, 330, 960, 2190, 4620, 8650])
 })
 
+test('a greeting of the host to any delivery makes the probes of its domains due', async () => {
+  const story = await SilentHostStory.open({ domains: 12, fault: 'connect = "timeout"\nuntil = "8m"' })
+  await story.acceptEach(3)
+  await story.world.advance('9m')
+  expect(story.attempts.filter(({ outcome }) => outcome === 'delivered')).toEqual([])
+  // The next probe is due after 16 minutes.
+  await story.accept('ann@two.example')
+  await story.world.advance('10s')
+  expect(story.count('dead')).toBe(0)
+  expect(story.attempts.filter(({ outcome }) => outcome === 'delivered').length).toBeGreaterThan(12)
+})
+
 test('mail with another host is sent there when the silent one has its share of the slots', async () => {
   const story = await SilentHostStory.open({ domains: 50 })
   await story.acceptEach(1)
