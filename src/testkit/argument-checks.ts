@@ -94,6 +94,14 @@ export function requireZone(zone: unknown): void {
   throw new TypeError(`zone expects a function such as () => ({ offset: 60, name: 'CET' }), got ${shown(zone)}`)
 }
 
+/** Throws for the name of a file in place of the text of a script. */
+export function requireScriptText(script: string): void {
+  if (typeof script === 'string' && !/^\s*\S+\.toml\s*$/.test(script)) return
+  throw new TypeError(
+    `script expects the text of a script, got ${shown(script)}; for a file write script: readFileSync(${shown(script)}, 'utf8')`,
+  )
+}
+
 /** Throws for a value that is not a kind of store. */
 export function requireStore(store: unknown): void {
   if (store === 'memory' || store === 'sqlite') return

@@ -35,6 +35,7 @@ import {
   requireKnownOptions,
   requireObject,
   requireOperation,
+  requireScriptText,
   requireSeed,
   requireStore,
   requireZone,
@@ -84,6 +85,7 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   requireWorldOptions(options)
   requireStore(options.store ?? 'memory')
   requireSeed(options.seed ?? 1)
+  if (options.script !== undefined) requireScriptText(options.script)
   requireObject('config', options.config ?? {})
   if (options.zone !== undefined) requireZone(options.zone)
   const listen = `${RELAY_ADDRESS.address}:${RELAY_ADDRESS.port}`

@@ -58,6 +58,7 @@ describe('worlds', () => {
     ['a seed that is no number', { seed: NaN }, 'seed expects a whole number, got NaN'],
     ['the name of a zone', { zone: 'Europe/Berlin' }, 'zone expects a function'],
     ['a configuration in a text', { config: 'x' }, 'config expects an object, got "x"'],
+    ['the name of a script', { script: 'faults.toml' }, `for a file write script: readFileSync("faults.toml", 'utf8')`],
     ['an unknown store', { store: 'sqllite' }, `store expects 'memory', 'sqlite' or { directory: '/path' }, got "sqllite"`],
     ['a store without a folder', { store: {} }, 'store expects'],
     ['a mistyped folder', { store: { directory: '/tmp', dir: 1 } }, 'store has no option "dir"'],
