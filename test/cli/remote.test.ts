@@ -130,6 +130,7 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
   ['start', null],
   ['reload', null],
   ['demo', null],
+  ['lab', null],
   ['retry true', null],
   ['config', null],
   ['map query hash:/x y', null],

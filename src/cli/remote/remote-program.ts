@@ -34,6 +34,7 @@ const HERE_ONLY: Readonly<Record<string, string>> = {
   'oauth login': 'it writes the refresh token to a file of that machine',
   page: 'its login needs no token, because only users of that machine can ask for it; with one, open the URL in a browser',
   demo: NOTHING,
+  lab: NOTHING,
   retry: NOTHING,
   simulate: NOTHING,
   sink: NOTHING,
