@@ -4,7 +4,7 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd lab'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation list'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd lab'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
@@ -57,9 +57,10 @@ _deferd() {
     'deferd restore') words='--config -o -h --help' ;;
     'deferd salvage') words='--config -o --json -h --help' ;;
     'deferd audit') words='--config -o --limit --before --tsv --json -h --help' ;;
-    'deferd operation') words='cancel undo -h --help' ;;
+    'deferd operation') words='list cancel undo -h --help' ;;
+    'deferd operation list') words='--config -o --limit --json -h --help' ;;
     'deferd operation cancel') words='--config -o --json -h --help' ;;
-    'deferd operation undo') words='--config -o --reason --json -h --help' ;;
+    'deferd operation undo') words='--config -o --reason --yes --json -h --help' ;;
     'deferd page') words='--config -o --role --content --port -h --help' ;;
     'deferd webhook') words='add list remove test secret replay -h --help' ;;
     'deferd webhook add') words='--config -o --types --destinations --senders --allow-private --format --batch -h --help' ;;
@@ -298,6 +299,9 @@ _deferd() {
     'deferd audit -o') words='' ;;
     'deferd audit --limit') words='' ;;
     'deferd audit --before') words='' ;;
+    'deferd operation list --config') words='' ;;
+    'deferd operation list -o') words='' ;;
+    'deferd operation list --limit') words='' ;;
     'deferd operation cancel --config') words='' ;;
     'deferd operation cancel -o') words='' ;;
     'deferd operation undo --config') words='' ;;

@@ -4,7 +4,7 @@ function __deferd_path
   set -l path deferd
   for word in (commandline -opc)[2..-1]
     switch "$path $word"
-      case 'deferd demo' 'deferd start' 'deferd reload' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd check domain' 'deferd import' 'deferd import postfix' 'deferd schedule' 'deferd schedule list' 'deferd schedule show' 'deferd schedule run' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd webhook' 'deferd webhook add' 'deferd webhook list' 'deferd webhook remove' 'deferd webhook test' 'deferd webhook secret' 'deferd webhook replay' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd oauth' 'deferd oauth list' 'deferd oauth show' 'deferd oauth test' 'deferd oauth login' 'deferd bounce' 'deferd bounce preview' 'deferd retry' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd lab' 'deferd help'
+      case 'deferd demo' 'deferd start' 'deferd reload' 'deferd status' 'deferd top' 'deferd queue' 'deferd queue list' 'deferd queue show' 'deferd queue cat' 'deferd queue shape' 'deferd queue causes' 'deferd queue upgrade' 'deferd queue move' 'deferd queue flush' 'deferd queue hold' 'deferd queue release' 'deferd queue requeue' 'deferd queue expire' 'deferd queue delete' 'deferd queue restore' 'deferd history' 'deferd history list' 'deferd destination' 'deferd destination list' 'deferd destination show' 'deferd destination suspend' 'deferd destination resume' 'deferd node' 'deferd node list' 'deferd node show' 'deferd node drain' 'deferd node undrain' 'deferd node forget' 'deferd config' 'deferd map' 'deferd map query' 'deferd check' 'deferd check domain' 'deferd import' 'deferd import postfix' 'deferd schedule' 'deferd schedule list' 'deferd schedule show' 'deferd schedule run' 'deferd backup' 'deferd restore' 'deferd salvage' 'deferd audit' 'deferd operation' 'deferd operation list' 'deferd operation cancel' 'deferd operation undo' 'deferd page' 'deferd webhook' 'deferd webhook add' 'deferd webhook list' 'deferd webhook remove' 'deferd webhook test' 'deferd webhook secret' 'deferd webhook replay' 'deferd token' 'deferd token add' 'deferd token list' 'deferd token remove' 'deferd user' 'deferd user add' 'deferd user remove' 'deferd user list' 'deferd access' 'deferd access add' 'deferd access list' 'deferd access remove' 'deferd dkim' 'deferd dkim generate' 'deferd dkim show' 'deferd dkim check' 'deferd dkim sign' 'deferd dkim verify' 'deferd tls' 'deferd tls show' 'deferd tls list' 'deferd tls forget' 'deferd oauth' 'deferd oauth list' 'deferd oauth show' 'deferd oauth test' 'deferd oauth login' 'deferd bounce' 'deferd bounce preview' 'deferd retry' 'deferd simulate' 'deferd simulate schedule' 'deferd simulate run' 'deferd simulate contention' 'deferd sink' 'deferd sink show' 'deferd lab' 'deferd help'
         set path "$path $word"
     end
   end
@@ -28,7 +28,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a backup -d 'copy th
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a restore -d 'replace the queue by a backup (queue restore brings back deleted mail)'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a salvage -d 'recover the readable mail of a damaged queue into a new queue folder'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a audit -d 'print who changed the queue, when and how'
-complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a operation -d 'cancel or undo operations on many messages'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a operation -d 'list, cancel or undo operations on many messages'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a page -d 'open the page of the running daemon: print a link that logs in once'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a webhook -d 'manage the subscriptions of programs to events'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -f -a token -d 'manage the tokens of programs that use the admin API'
@@ -77,7 +77,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a move -d 'mov
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a flush -d 'try messages now, also at dead destinations'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a hold -d 'put messages on hold: no attempts, no expiry'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a release -d 'release messages from hold, and send scheduled messages now'
-complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a requeue -d 'give messages a new queue id, a new schedule and their full lifetime'
+complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a requeue -d 'give messages a new queue id and a new schedule; their lifetime begins again'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a expire -d 'expire messages: return them to their senders without another attempt'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a delete -d 'delete messages without a notice to the sender'
 complete -c deferd -n 'test (__deferd_path) = "deferd queue"' -f -a restore -d 'restore deleted messages from the trash'
@@ -388,9 +388,15 @@ complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l before -r -d 'a
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l tsv -d 'exact tab-separated values, without headings'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -l json -d 'one JSON object per action'
 complete -c deferd -n 'test (__deferd_path) = "deferd audit"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -f -a list -d 'list the last operations on messages, the newest first, with their ids'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -f -a cancel -d 'end a running operation; messages that it has changed stay changed'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -f -a undo -d 'change the messages of an operation back'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation"' -s h -l help -d 'display help for command'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation list"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation list"' -s o -r -d 'set a parameter; repeatable'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation list"' -l limit -r -d 'at most so many operations (default: 20)'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation list"' -l json -d 'one JSON object per operation'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation list"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -l json -d 'print the operation as a JSON object'
@@ -398,6 +404,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd operation cancel"' -s h -l
 complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -s o -r -d 'set a parameter; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l reason -r -d 'reason, for the audit log'
+complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l yes -d 'do not ask for confirmation'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -l json -d 'print the undo, which is an operation too, as a JSON object'
 complete -c deferd -n 'test (__deferd_path) = "deferd operation undo"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd page"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'

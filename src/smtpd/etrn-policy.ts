@@ -49,6 +49,7 @@ function isPermitted({ inMynetworks, isAuthenticated }: EtrnClient, settings: Et
   return true
 }
 
-function isFlushable(domain: string, { fast_flush_domains: flushable }: EtrnSettings): boolean {
+/** True for a domain of fast_flush_domains. `domain` is in lower case. */
+export function isFlushable(domain: string, { fast_flush_domains: flushable }: Pick<EtrnSettings, 'fast_flush_domains'>): boolean {
   return flushable.some((name) => domain === name.toLowerCase() || domain.endsWith(`.${name.toLowerCase()}`))
 }

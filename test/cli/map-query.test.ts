@@ -55,3 +55,8 @@ test('ends with 78 when there is no such table', async () => {
   expect(await query('texthash:/absent', 'x')).toMatchObject({ code: 78, err: expect.stringContaining('cannot read /absent') })
   expect(await query('hash:/x', 'x')).toMatchObject({ code: 78, err: expect.stringContaining('deferd does not read hash: tables') })
 })
+
+test('a tab in a value is printed as it is, and other control characters are masked', async () => {
+  expect(await query('inline:{{a=x\ty}}', 'a')).toMatchObject({ code: 0, out: 'x\ty\n' })
+  expect(await query('inline:{{a=x\u001by}}', 'a')).toMatchObject({ code: 0, out: 'x?y\n' })
+})

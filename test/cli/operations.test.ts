@@ -336,14 +336,20 @@ describe('postsuper', () => {
 describe('postqueue -f, -i, -s', () => {
   const due = async () => (await listed()).map(({ next_attempt_time }) => (next_attempt_time ?? 0) - NOW / 1000)
 
-  // deferd has no fast_flush_domains: every destination may be flushed, because mail is found by its destination.
   test('flush all, one message, one site', async () => {
     await operator.says('postqueue', '-i', ids[0] ?? '')
     expect(await due()).toEqual([0, 600, 600])
-    await operator.says('postqueue', '-s', 'slow.example')
+    await operator.says('postqueue', '-o', 'fast_flush_domains=example', '-s', 'slow.example')
     expect(await due()).toEqual([0, 600, 0])
     await operator.says('postqueue', '-f')
     expect(await due()).toEqual([0, 0, 0])
+  })
+
+  test('a site outside of fast_flush_domains is refused with the reason', async () => {
+    const { code, err } = await operator.run(['postqueue', '-s', 'slow.example'])
+    expect(code).toBe(69)
+    expect(err).toContain('Flush service is not configured for destination "slow.example"')
+    expect(await due()).not.toContain(0)
   })
 
   test('an unknown id is no error; a bad id, a bad site and a second mode are', async () => {

@@ -55,6 +55,6 @@ Examples:
       const { config } = await configOf(shell, command)
       const value = tableOf(config, name)(key.toLowerCase(), key)
       if (value === undefined) end(NOT_FOUND)
-      else await shell.stdout.write(`${maskControls(value)}\n`)
+      else await shell.stdout.write(`${value.split('\t').map(maskControls).join('\t')}\n`)
     })
 }

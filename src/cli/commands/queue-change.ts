@@ -13,6 +13,7 @@ import { pages } from '../../queue/list-pages.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
 import { countText, ProgressLine } from '../shell/progress.ts'
+import { isConfirmed } from '../shell/confirmation.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../queue/operation-rounds.ts'
@@ -52,10 +53,10 @@ const VERBS: readonly Verb[] = [
   },
   {
     operation: 'requeue',
-    summary: 'give messages a new queue id, a new schedule and their full lifetime',
+    summary: 'give messages a new queue id and a new schedule; their lifetime begins again',
     past: 'requeued',
     doing: 'requeueing',
-    note: 'Delivered recipients are not tried again; the arrival time is kept.',
+    note: 'Delivered recipients are not tried again. Listings and notices keep the time of the arrival; the lifetime is counted from the requeue.',
   },
   {
     operation: 'expire',
@@ -93,7 +94,6 @@ interface Request {
   readonly options: Options
 }
 
-const MOST_UNCONFIRMED = 1_000
 const MOST_LISTED = 20
 
 function selectionOf(ids: readonly string[], options: Options): GivenSelection {
@@ -125,12 +125,6 @@ async function countOf(shell: Shell, client: QueueClient, order: CommandedOperat
   const isAsked = yes !== true && shell.stdout.columns !== null
   if (!isAsked && shell.stderr.columns === null) return null
   return (await performed(shell, client, { ...order, dryRun: true }, { doing: 'counting', total: null })).matched
-}
-
-async function confirmed(shell: Shell, { operation }: CommandedOperation, matched: number | null, { yes }: Options): Promise<boolean> {
-  if (yes === true || shell.stdout.columns === null || matched === null || matched <= MOST_UNCONFIRMED) return true
-  const answer = await shell.ask(`${operation} ${plural(matched, 'message')}? [y/N] `)
-  return answer === null || /^y(es)?$/i.test(answer.trim())
 }
 
 /** Counts the selected messages and prints the first ones, without changing any. */
@@ -194,7 +188,7 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, options 
       return await report(shell, verb, tally, options)
     }
     const total = await countOf(shell, client, order, options)
-    if (!(await confirmed(shell, order, total, options))) {
+    if (!(await isConfirmed(shell, order.operation, { matched: total, yes: options.yes === true }))) {
       await shell.stdout.write('Nothing was changed.\n')
       return
     }

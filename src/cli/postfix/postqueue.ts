@@ -15,6 +15,7 @@ import type { GivenSelection } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { EMPTY, footer, HEADING, showqMessage, showqSubmission } from './showq.ts'
+import { isFlushable } from '../../smtpd/etrn-policy.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import type { QueueName } from '../../mail/message.ts'
 
@@ -96,11 +97,16 @@ export async function flushMessage(shell: Shell, loaded: LoadedConfig, id: strin
   if (parseQueueId(id) !== undefined) await flush(shell, loaded, { kind: 'ids', ids: [id] })
 }
 
-/** Flushes the mail of a domain. Every domain is allowed, because fast_flush_domains restricts ETRN only (in Postfix, both). */
+/** Flushes the mail of a domain of fast_flush_domains (Postfix flush_send_site). */
 export async function flushSite(shell: Shell, loaded: LoadedConfig, site: string): Promise<void> {
   if (!/^(?:[\w-]+(?:\.[\w-]+)*\.?|\[[\w.:]+\])$/.test(site))
     throw new CommandError(EX.usage, 'invalid site: give a host name or [address]')
-  const recipient = `*@${site.toLowerCase().replace(/\.$/, '')}`
+  const domain = site.toLowerCase().replace(/\.$/, '')
+  if (!isFlushable(domain, loaded.config)) {
+    const text = `Flush service is not configured for destination "${site}"`
+    throw new CommandError(EX.unavailable, `${text}: name it in fast_flush_domains, or use deferd queue flush --recipient '*@${domain}'`)
+  }
+  const recipient = `*@${domain}`
   await flush(shell, loaded, { kind: 'filter', given: { recipient }, limit: null })
 }
 

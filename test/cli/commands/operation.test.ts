@@ -32,7 +32,11 @@ describe('without a daemon', () => {
       '2026-11-20 10:00:00  operator  release undo of 2  (2 changes, id 3)\n' +
         '2026-11-20 10:00:00  operator  hold --all  (2 changes, id 2, undone by 3)\n',
     )
-    const again = JSON.parse(await operator.says('operation', 'undo', '3', '--reason', 'wrong id', '--json')) as object
+    expect(await operator.says('operation', 'list')).toMatch(
+      /^ID TIME +STATE CHANGED UNDO +WHO +OPERATION\n 3 2026-11-20 10:00:00 done +2 in \S+ +operator release undo of 2\n 2 2026-11-20 10:00:00 done +2 by 3 +operator hold --all\n/,
+    )
+    expect((await operator.says('operation', 'list', '--limit', '1', '--json')).split('\n')).toHaveLength(2)
+    const again = JSON.parse(await operator.says('operation', 'undo', '3', '--yes', '--reason', 'wrong id', '--json')) as object
     expect(again).toMatchObject({ id: 4, operation: 'hold', state: 'done', changed: 2, undoes: 3, reason: 'wrong id', who: 'operator' })
     expect(await held()).toBe(3)
   })

@@ -3,7 +3,7 @@ import type { Clock } from '../../../system/clock.ts'
 import { Option, type Command } from 'commander'
 import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
 import { queryOf } from '../../queue-client/api-connection.ts'
-import { type RelayApi, type Shell, withSource } from '../../shell/shell.ts'
+import { type QueueSource, type RelayApi, type Shell, withSource } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
 import { auditEntryJson, type AuditEntryJson, type AuditPageJson } from '../../../resources/operation-json.ts'
@@ -84,6 +84,15 @@ async function* newestFirst(reader: QueueReader, { limit = Infinity, before }: O
     left -= page.length
     end = page.at(-1)?.id ?? end
   }
+}
+
+/** The records of a relay or of this queue, the last one first. */
+export async function* lastRecords(
+  { clock, ...source }: QueueSource,
+  options: Pick<Options, 'limit' | 'before'>,
+): AsyncGenerator<AuditEntryJson> {
+  if (source.api !== null) return yield* recordsOf(source.api, options)
+  for await (const page of newestFirst(source.reader, options)) yield* page.map((record) => auditEntryJson(record, clock.wall))
 }
 
 async function print(shell: Shell, options: Options, command: Command): Promise<void> {

@@ -1,16 +1,72 @@
-/** `deferd operation`: cancels and undoes operations on many messages, by the ids that `deferd audit` shows. */
+/** `deferd operation`: lists, cancels and undoes operations on many messages, by the ids that `deferd audit` shows. */
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
 import type { AuditId } from '../../../store/audit-log.ts'
-import { operationJson, type OperationJson } from '../../../resources/operation-json.ts'
-import { grouped, jsonLine, plural } from '../../../presentation/text.ts'
-import { configOf, subcommand } from '../../shell/config-options.ts'
+import { operationJson, type AuditEntryJson, type OperationJson } from '../../../resources/operation-json.ts'
+import { grouped, instantOf, jsonLine, localTime, plural, relative } from '../../../presentation/text.ts'
+import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import { countText, ProgressLine } from '../../shell/progress.ts'
+import { isConfirmed } from '../../shell/confirmation.ts'
+import { lastRecords } from './audit.ts'
+import { displayOf } from '../../shell/display.ts'
+import { tableHeading, tableRow } from '../../render/table.ts'
+import type { WallTime } from '../../../system/clock.ts'
+import { OPERATIONS } from '../../../queue/operation-request.ts'
 import type { QueueClient } from '../../shell/queue-client.ts'
 import { resourceOf, withSource, type Shell } from '../../shell/shell.ts'
 
+interface ListOptions {
+  readonly limit: number
+  readonly json?: true
+}
+
+const LIMIT = 20
+const HEADINGS = ['ID', 'TIME', 'STATE', 'CHANGED', 'UNDO', 'WHO', 'OPERATION']
+
+/** Until when the operation can be undone; `-` for never. */
+function undoText({ undone_by: undoneBy, undo_until: until }: OperationJson, now: WallTime): string {
+  if (undoneBy !== null) return `by ${undoneBy}`
+  return until === null || instantOf(until) <= now ? '-' : relative(instantOf(until), now)
+}
+
+const isOperation = ({ action }: AuditEntryJson): boolean => OPERATIONS.some((name) => name === action)
+
+/** The last operations on messages, the newest first. */
+async function list(shell: Shell, { limit, json }: ListOptions, command: Command): Promise<void> {
+  const { config } = await configOf(shell, command)
+  await withSource(shell, config, async (source) => {
+    const found: OperationJson[] = []
+    for await (const record of lastRecords(source, {})) {
+      if (!isOperation(record)) continue
+      const { action: operation, ...rest } = record
+      found.push({ operation, ...rest })
+      if (found.length >= limit) break
+    }
+    if (json === true) return shell.stdout.write(found.map(jsonLine).join(''))
+    if (found.length === 0) return shell.stdout.write('No operation on messages is in the audit log.\n')
+    const now = source.clock.wall.now()
+    const rows = found.map((one) => [
+      String(one.id),
+      localTime(instantOf(one.time), source.clock),
+      one.state,
+      grouped(one.changed),
+      undoText(one, now),
+      one.who,
+      `${one.operation} ${one.arguments}`.trim(),
+    ])
+    const columns = HEADINGS.map((heading, i) => {
+      const width = Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0))
+      return { heading, width, ...(heading === 'ID' || heading === 'CHANGED' ? { align: 'right' as const } : {}) }
+    })
+    const display = displayOf(shell)
+    const lines = [tableHeading(columns, display), ...rows.map((row) => tableRow(row, columns, display))]
+    await shell.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  })
+}
+
 interface Options {
+  readonly yes?: true
   readonly reason?: string
   readonly json?: true
 }
@@ -54,9 +110,10 @@ async function cancel(shell: Shell, id: AuditId, { json }: Options, command: Com
   )
 }
 
-async function undo(shell: Shell, id: AuditId, { reason, json }: Options, command: Command): Promise<void> {
+async function undo(shell: Shell, id: AuditId, { reason, json, yes }: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
   const undone = await operationOf(shell, config, id)
+  if (!(await isConfirmed(shell, 'undo', { matched: undone.changed, yes: yes === true }))) return
   const line = new ProgressLine(shell.stderr, shell.clock)
   const request = { operation: id, who: shell.user, reason: reason ?? null }
   const summary = await withClient(shell, config, async (client) => {
@@ -74,7 +131,12 @@ async function undo(shell: Shell, id: AuditId, { reason, json }: Options, comman
 }
 
 export function addOperation(program: Command, shell: Shell): void {
-  const parent = program.command('operation').description('cancel or undo operations on many messages')
+  const parent = program.command('operation').description('list, cancel or undo operations on many messages')
+  subcommand(parent, 'list', 'list the last operations on messages, the newest first, with their ids')
+    .option('--limit <n>', 'at most so many operations', countArgument, LIMIT)
+    .option('--json', 'one JSON object per operation')
+    .addHelpText('after', '\nUNDO is the time left for deferd operation undo ID, or the id of the undo.')
+    .action((options: ListOptions, command: Command) => list(shell, options, command))
   subcommand(parent, 'cancel', 'end a running operation; messages that it has changed stay changed')
     .argument('<id>', 'id of the operation, as in deferd audit', idArgument)
     .option('--json', 'print the operation as a JSON object')
@@ -91,6 +153,7 @@ Examples:
   subcommand(parent, 'undo', 'change the messages of an operation back')
     .argument('<id>', 'id of the operation, as in deferd audit', idArgument)
     .option('--reason <text>', 'reason, for the audit log')
+    .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print the undo, which is an operation too, as a JSON object')
     .addHelpText(
       'after',
