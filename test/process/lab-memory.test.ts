@@ -1,0 +1,78 @@
+/** Many worlds in one process: memory comes back, and a client that waits in one world delays no other. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createTransport } from 'nodemailer'
+import { afterEach, expect, test } from 'vitest'
+import { LabServer } from '../../src/lab/lab-server.ts'
+import { Lab } from '../../src/lab/lab.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+
+const PROGRAM = join(import.meta.dirname, '../../bin/deferd.js')
+
+let child: ChildProcess | undefined
+afterEach(() => child?.kill('SIGKILL'))
+
+interface Created {
+  readonly id: string
+  readonly smtp: { readonly host: string; readonly port: number }
+}
+
+async function started(): Promise<string> {
+  child = spawn(process.execPath, [PROGRAM, 'lab', '--http', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  if (child.stdout === null) throw new Error('the process has no output')
+  for await (const line of createInterface(child.stdout)) {
+    const { http } = JSON.parse(line) as { readonly http: string }
+    return `${http}/lab/v1/worlds`
+  }
+  throw new Error('the process has written nothing')
+}
+
+const call = (url: string, method: string, body?: object): Promise<Response> =>
+  fetch(url, { method, ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }) })
+
+const created = async (base: string): Promise<Created> => (await (await call(base, 'POST', {})).json()) as Created
+
+/** Heap of this process after a garbage collection, in MB. */
+function heap(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed / 1e6
+}
+
+async function used(base: string): Promise<void> {
+  const { id, smtp } = await created(base)
+  const transport = createTransport({ ...smtp, ignoreTLS: true })
+  await transport.sendMail({ from: 'app@us.example', to: 'ann@x.example', text: 'hello' })
+  transport.close()
+  expect((await call(`${base}/${id}/clock/settle`, 'POST', { after: { accepted: 1 }, within: '60s' })).status).toBe(200)
+  expect((await call(`${base}/${id}`, 'DELETE')).status).toBe(204)
+}
+
+test('memory comes back after 1,000 worlds', { timeout: 900_000 }, async () => {
+  const lab = new Lab({ clock: systemClock, limits: { maxWorlds: 64, idle: 600_000, lifetime: 7_200_000 }, address: '127.0.0.1' })
+  const server = new LabServer({ lab, clock: systemClock, token: null, failed: (text) => expect(text).toBe('') })
+  const { port } = await server.listen({ address: '127.0.0.1', port: 0 })
+  const batch = async (worlds: number): Promise<number> => {
+    for (let n = 0; n < worlds; n += 10) await Promise.all(Array.from({ length: 10 }, () => used(`http://127.0.0.1:${port}/lab/v1/worlds`)))
+    return heap()
+  }
+  // The first worlds compile the code.
+  const first = await batch(50)
+  expect((await batch(1_000)) - first).toBeLessThan(20)
+  await server.close()
+  await lab.close()
+})
+
+test('64 worlds have traffic at once, and one that waits delays no other', { timeout: 300_000 }, async () => {
+  const base = await started()
+  const { id } = await created(base)
+  const hung = call(`${base}/${id}/clock/settle`, 'POST', { after: { accepted: 1 }, within: '60s' })
+  await Promise.all(Array.from({ length: 63 }, () => used(base)))
+  expect((await call(`${base}/${id}`, 'DELETE')).status).toBe(204)
+  expect((await hung).status).toBe(409)
+})
