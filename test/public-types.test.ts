@@ -26,13 +26,13 @@ const EXPORTS: Readonly<Record<string, string>> = {
   `,
   'testkit/index.d.ts': `
     AcceptedMembers AddedEvent AnsweredRequest Asserting AssertionState Attempt AttemptMembers Authority AuthorityClient
-    AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Clock DeferdMatchers
+    AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Cancelled Clock DeferdMatchers
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
     FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LiveDestination LiveProvider
     Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient Notify OperationName
     OperationSummary OptionName ParameterValue ParsedNotice PreviousLogin ProtectionOptions QueueTime Recipient RecipientMembers
     RelayParameters RemoteDomain RemoteEvent Ret RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions SubmitOptions Suspension Time Timer Timers TlsFacts
-    TlsPolicySource TlsState TypedEvent WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
+    TlsPolicySource TlsState TypedEvent UndeliveredAttempts WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
     WorldOptions WorldTransport createWorld matchers
   `,
   'backoff/index.d.ts': `
