@@ -68,7 +68,7 @@ test('a report tells what happened since the last one', async () => {
   await send(world, 'bob@gone.example')
   await world.advance('7h1m')
   const [first] = world.mailbox('ops@us.example').mails()
-  expect(first?.header('Subject')).toBe('Mail queue of deferd.example: 1 delivered, 1 waiting')
+  expect(first?.header('Subject')).toBe('Mail queue of deferd.example: 1 delivered, 1 waiting, needs attention')
   expect(first?.content).toContain('accepted                  2')
   await world.advance('1d')
   expect(world.mailbox('ops@us.example').mails().at(-1)?.content).toContain('accepted                  1')
