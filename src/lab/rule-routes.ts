@@ -53,6 +53,56 @@ function rulesOf(written: readonly (readonly [pointer: string, text: Readonly<Re
   return rules
 }
 
+/** Removals of rules. */
+const removalRoutes = (lab: Lab): readonly ApiRoute[] => [
+  worldRoute(lab, {
+    method: 'DELETE',
+    path: '/rules/:id',
+    summary: 'Remove a rule with its state',
+    answers: { 200: { about: 'the rules that are left', shape: rulesShape } },
+    problems: [HTTP_PROBLEMS.unknown],
+    handler: (world, { parameters }) =>
+      world.inOrder(() => {
+        const { remote } = world.world
+        const id = Number(parameters['id'])
+        if (!remote.rules.some((rule) => rule.id === id))
+          throw new Problem(HTTP_PROBLEMS.unknown, `there is no rule ${parameters['id']}: GET the rules`)
+        remote.removeRules((_rule, one) => one === id)
+        return json({ rules: remote.rules.map(ruleJson) })
+      }),
+  }),
+  worldRoute(lab, {
+    method: 'DELETE',
+    path: '/rules',
+    summary: 'Remove the rules of a domain with their state',
+    query: z.strictObject({ domain: z.string().min(1).max(255).describe('the domain, as the rules have it') }),
+    answers: { 200: { about: 'the rules that are left', shape: rulesShape } },
+    handler: (world, { query }) =>
+      world.inOrder(() => {
+        world.world.destination(query.domain).recovers()
+        return json({ rules: world.world.remote.rules.map(ruleJson) })
+      }),
+  }),
+]
+
+/** The verbs of remote domains. */
+const verbRoutes = (lab: Lab): readonly ApiRoute[] =>
+  Object.entries(VERBS).map(([name, { shape, call }]) =>
+    worldRoute(lab, {
+      method: 'POST',
+      path: `/destinations/:domain/${name}`,
+      summary: `The verb ${name} of a remote domain`,
+      about: 'As the method of `world.destination(DOMAIN)` in docs/testkit.md. Other paths of verbs are unknown.',
+      body: optionalJson(shape),
+      answers: { 201: { about: 'the rules that were added', shape: rulesShape } },
+      handler: (world, { parameters, body }) =>
+        world.inOrder(() => {
+          const rules = addedRules(world, () => call(world.world.destination(parameters['domain'] ?? ''), body))
+          return { kind: 'json', status: 201, value: { rules: rules.map(ruleJson) } }
+        }),
+    }),
+  )
+
 export const ruleRoutes = (lab: Lab): readonly ApiRoute[] => [
   worldRoute(lab, {
     method: 'POST',
@@ -84,47 +134,6 @@ export const ruleRoutes = (lab: Lab): readonly ApiRoute[] => [
     answers: { 200: { about: 'the rules', shape: rulesShape } },
     handler: (world) => world.inOrder(() => json({ rules: world.world.remote.rules.map(ruleJson) })),
   }),
-  worldRoute(lab, {
-    method: 'DELETE',
-    path: '/rules/:id',
-    summary: 'Remove a rule with its state',
-    answers: { 200: { about: 'the rules that are left', shape: rulesShape } },
-    problems: [HTTP_PROBLEMS.unknown],
-    handler: (world, { parameters }) =>
-      world.inOrder(() => {
-        const { remote } = world.world
-        const id = Number(parameters['id'])
-        if (!remote.rules.some((rule) => rule.id === id))
-          throw new Problem(HTTP_PROBLEMS.unknown, `there is no rule ${parameters['id']}: GET the rules`)
-        remote.removeRules((_rule, one) => one === id)
-        return json({ rules: remote.rules.map(ruleJson) })
-      }),
-  }),
-  worldRoute(lab, {
-    method: 'DELETE',
-    path: '/rules',
-    summary: 'Remove the rules of a domain with their state',
-    query: z.strictObject({ domain: z.string().min(1).max(255).describe('the domain, as the rules have it') }),
-    answers: { 200: { about: 'the rules that are left', shape: rulesShape } },
-    handler: (world, { query }) =>
-      world.inOrder(() => {
-        world.world.destination(query.domain).recovers()
-        return json({ rules: world.world.remote.rules.map(ruleJson) })
-      }),
-  }),
-  ...Object.entries(VERBS).map(([name, { shape, call }]) =>
-    worldRoute(lab, {
-      method: 'POST',
-      path: `/destinations/:domain/${name}`,
-      summary: `The verb ${name} of a remote domain`,
-      about: 'As the method of `world.destination(DOMAIN)` in docs/testkit.md. Other paths of verbs are unknown.',
-      body: optionalJson(shape),
-      answers: { 201: { about: 'the rules that were added', shape: rulesShape } },
-      handler: (world, { parameters, body }) =>
-        world.inOrder(() => {
-          const rules = addedRules(world, () => call(world.world.destination(parameters['domain'] ?? ''), body))
-          return { kind: 'json', status: 201, value: { rules: rules.map(ruleJson) } }
-        }),
-    }),
-  ),
+  ...removalRoutes(lab),
+  ...verbRoutes(lab),
 ]

@@ -178,16 +178,8 @@ const settleBody = z.strictObject({
   at_most: advanceTime.default('30d').describe('time of the world after which the call fails'),
 })
 
-/** The clock of a world. */
-export const clockRoutes = (lab: Lab): readonly ApiRoute[] => [
-  worldRoute(lab, {
-    method: 'GET',
-    path: '/clock',
-    summary: 'The clock',
-    about: 'Answered at once, also while another call advances the clock.',
-    answers: { 200: { about: 'the clock', shape: clockShape } },
-    handler: (world) => clockAnswer(world),
-  }),
+/** Advances of the clock of a world. */
+const advanceRoutes = (lab: Lab): readonly ApiRoute[] => [
   worldRoute(lab, {
     method: 'POST',
     path: '/clock/advance',
@@ -220,33 +212,10 @@ export const clockRoutes = (lab: Lab): readonly ApiRoute[] => [
         return json({ ...clockJson(world), passed: passed / SECOND })
       }),
   }),
-  worldRoute(lab, {
-    method: 'POST',
-    path: '/clock/step',
-    summary: 'Set the wall clock forward, or back',
-    about: 'Waits and timers stay as they are; the dates of mail follow.',
-    body: optionalJson(z.strictObject({ by: signedTime })),
-    example: { by: '-2h' },
-    answers: { 200: { about: 'the clock', shape: clockShape } },
-    handler: (world, { body }) =>
-      world.inOrder(() => {
-        world.world.stepClock(body.by)
-        return clockAnswer(world)
-      }),
-  }),
-  worldRoute(lab, {
-    method: 'PUT',
-    path: '/clock/speed',
-    summary: 'Set the speed of the clock',
-    body: optionalJson(z.strictObject({ speed: z.number().min(0).max(1_000_000) })),
-    example: { speed: 3600 },
-    answers: { 200: { about: 'the clock', shape: clockShape } },
-    handler: (world, { body }) =>
-      world.inOrder(() => {
-        world.speed = body.speed
-        return clockAnswer(world)
-      }),
-  }),
+]
+
+/** Crash and restart of the relay of a world. */
+const relayRoutes = (lab: Lab): readonly ApiRoute[] => [
   worldRoute(lab, {
     method: 'POST',
     path: '/crash',
@@ -276,4 +245,45 @@ export const clockRoutes = (lab: Lab): readonly ApiRoute[] => [
         return clockAnswer(world)
       }),
   }),
+]
+
+/** The clock of a world, and its relay. */
+export const clockRoutes = (lab: Lab): readonly ApiRoute[] => [
+  worldRoute(lab, {
+    method: 'GET',
+    path: '/clock',
+    summary: 'The clock',
+    about: 'Answered at once, also while another call advances the clock.',
+    answers: { 200: { about: 'the clock', shape: clockShape } },
+    handler: (world) => clockAnswer(world),
+  }),
+  ...advanceRoutes(lab),
+  worldRoute(lab, {
+    method: 'POST',
+    path: '/clock/step',
+    summary: 'Set the wall clock forward, or back',
+    about: 'Waits and timers stay as they are; the dates of mail follow.',
+    body: optionalJson(z.strictObject({ by: signedTime })),
+    example: { by: '-2h' },
+    answers: { 200: { about: 'the clock', shape: clockShape } },
+    handler: (world, { body }) =>
+      world.inOrder(() => {
+        world.world.stepClock(body.by)
+        return clockAnswer(world)
+      }),
+  }),
+  worldRoute(lab, {
+    method: 'PUT',
+    path: '/clock/speed',
+    summary: 'Set the speed of the clock',
+    body: optionalJson(z.strictObject({ speed: z.number().min(0).max(1_000_000) })),
+    example: { speed: 3600 },
+    answers: { 200: { about: 'the clock', shape: clockShape } },
+    handler: (world, { body }) =>
+      world.inOrder(() => {
+        world.speed = body.speed
+        return clockAnswer(world)
+      }),
+  }),
+  ...relayRoutes(lab),
 ]
