@@ -15,8 +15,13 @@ export const STATUS_PATTERN = /^(?:[245]\.\d{1,3}\.\d{1,3}|[\d.]*\*[\d.*]*)$/
  */
 export const likePattern = (pattern: string): string => pattern.replaceAll(/[\\%_]/g, '\\$&').replaceAll(/\*+/g, '%')
 
+const inJson = (pattern: string): string => JSON.stringify(pattern).slice(1, -1)
+
 /** Pattern of LIKE for JSON text that has a string which matches a filter pattern. */
-export const likeInJson = (pattern: string): string => likePattern(`*"${JSON.stringify(pattern).slice(1, -1)}"*`)
+export const likeInJson = (pattern: string): string => likePattern(`*"${inJson(pattern)}"*`)
+
+/** Pattern of LIKE for JSON text that has a reply such as `535 5.7.8 denied`, the text after whose code begins with what matches a filter pattern. */
+export const likeBehindCode = (pattern: string): string => `%"____${likePattern(`${inJson(pattern)}*`)}`
 
 /** Converts a part of a text, or a pattern of the whole text, to a pattern. */
 export const partPattern = (text: string): string => (text.includes('*') ? text : `*${text}*`)

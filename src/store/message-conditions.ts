@@ -4,7 +4,7 @@
  * listing of the maildrop.
  */
 import type { DestinationName, QueueName } from '../mail/message.ts'
-import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import { parseReply, type DeliveryStatus } from '../mail/smtp-reply.ts'
 import { addressPattern, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 
@@ -117,12 +117,12 @@ export const MESSAGE_CONDITIONS = {
     words: 'attempts over',
     example: '5',
   },
-  /** Pattern of the enhanced status code (RFC 3463) of a live recipient's last attempt. */
+  /** Pattern of the enhanced status code (RFC 3463) of a live recipient's last attempt, or of the reply to it. They differ where a refused login is retried. */
   status: {
     kind: 'status',
     name: 'status',
     argument: 'code',
-    about: 'enhanced status code of the last attempt of a recipient: 4.7.0; * matches any text',
+    about: 'enhanced status code of the last attempt of a recipient, or of the reply to it: 4.7.0; * matches any text',
     label: 'Status',
     words: 'status',
     example: '4.7.*',
@@ -207,6 +207,13 @@ export const isFiltered = (filter: QueueFilter): boolean => conditionsIn(filter)
 /** The destination that a filter names exactly, in lower case; null when the filter names none or has a pattern. */
 export const exactDestination = ({ destination }: QueueFilter): DestinationName | null =>
   destination === null || destination.includes('*') ? null : destination.toLowerCase()
+
+/** Whether the last status of a recipient meets `pattern`, the condition `status` of a filter. */
+export function matchesStatus(pattern: string, { status, reply }: Pick<DeliveryStatus, 'status' | 'reply'>): boolean {
+  const matches = patternMatcher(pattern)
+  const replied = reply === undefined ? undefined : parseReply(reply)?.status
+  return matches(status) || (replied !== undefined && matches(replied))
+}
 
 /** Whether the last status of a recipient meets `text`, the condition `reply` of a filter. */
 export function matchesReply(text: string, { reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): boolean {

@@ -7,7 +7,7 @@ import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { recipientId } from '../../src/mail/message.ts'
 import { CauseGroups } from '../../src/store/cause-groups.ts'
 import type { HistoryFilter } from '../../src/store/queue-reader.ts'
-import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { attempt, deferred, delivered, first, MIN, ownerOf, queue, settleOne, T0, UNKNOWN, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 
@@ -95,6 +95,54 @@ export function searches(subject: () => Subject): void {
     expect(await found('*, "LATER"')).toBe('bob')
     expect(await found('host mx said: *')).toBe('ann,bob')
     expect(await found('busy*')).toBe('')
+  })
+
+  test('a status is found as it is stored, and as the code behind the three digits at the begin of the reply', async () => {
+    const replies: Readonly<Record<string, string>> = {
+      login: '535 5.7.8 credentials rejected, see 4.3.0',
+      lines: '535-5.7.8 multiple lines',
+      bare: '550 5.7.8',
+      late: '535 credentials rejected: 5.7.8',
+      glued: '550 5.7.8: no',
+      long: '550 5.7.8000 no',
+      deep: '550 5.7.8.1 no',
+      short: '55 5.7.8 no',
+      other: '550 3.7.8 no',
+      quoted: '550 "535 5.7.8 no"',
+      odd: '550 5.7.x_%\\ no',
+    }
+    for (const [name, reply] of Object.entries(replies)) await fail(`${name}@far.example`, T0, reply)
+    const all = Object.keys(replies).join()
+    const found = async (status: string, more: Partial<QueueFilter> = {}) => {
+      const listed = await subject().reader.list({ ...ANY_MESSAGE, ...more, status }, { after: 0, limit: 99 })
+      return listed.map(({ recipients }) => recipients[0]?.address.split('@', 1)[0]).join()
+    }
+    for (const status of ['5.7.8', '5.7.*', '*.8', '5*', '*7*', '**5.*.8**', `${'*'.repeat(60)}8`])
+      expect(await found(status), status).toBe('login,lines,bare')
+    for (const status of ['4.2.1', '4.2.*', '*.1', '*']) expect(await found(status), status).toBe(all)
+    const hostile = [
+      '5.7',
+      '5.7.',
+      '.7.8',
+      '5_7_8',
+      '5.7.%',
+      '%',
+      '_____',
+      '[5]*',
+      '5?7*',
+      '5.7.8 *',
+      '535 5.7.8*',
+      '*credentials*',
+      '4.3.0',
+    ]
+    for (const status of [...hostile, '3.7.8', '5.7.8.1', '*x*', '*_*', '*\\*', '*"*', '', ' 5.7.8', `${'*5'.repeat(60)}*`])
+      expect(await found(status), status).toBe('')
+    expect(await found('5.7.8', { reply: 'multiple' })).toBe('lines')
+    const { messages } = await subject().reader.survey(
+      { ...ANY_MESSAGE, destination: 'far.example', status: '5.7.8' },
+      { after: 0, through: Number.MAX_SAFE_INTEGER, size: 100, queues: null, destinations: false },
+    )
+    expect(messages).toBe(3)
   })
 
   test('mail that has left is found by sender, recipient, outcome and time, the last one first', async () => {

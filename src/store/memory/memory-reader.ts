@@ -39,7 +39,7 @@ import {
   type Survey,
   type SurveyPage,
 } from '../queue-reader.ts'
-import { conditionsIn, matchesReply, type QueueFilter } from '../message-conditions.ts'
+import { conditionsIn, matchesReply, matchesStatus, type QueueFilter } from '../message-conditions.ts'
 
 export class MemoryReader implements ReaderEngine {
   readonly #queue: MemoryQueue
@@ -307,7 +307,7 @@ const CONDITIONS: { readonly [Key in keyof QueueFilter]: Condition<NonNullable<Q
   queue: (wanted, { queue }) => queue === wanted,
   arrivedBefore: (limit, { message }) => message.arrivedAt < limit,
   arrivedAfter: (limit, { message }) => message.arrivedAt > limit,
-  status: (pattern, { recipient: { last } }) => last !== null && matchesPattern(pattern, last.status),
+  status: (pattern, { recipient: { last } }) => last !== null && matchesStatus(pattern, last),
   attemptsOver: (limit, { recipient }) => recipient.attempts > limit,
   reply: (text, { recipient: { last } }) => last !== null && matchesReply(text, last),
 }

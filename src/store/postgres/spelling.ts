@@ -22,6 +22,7 @@ export const POSTGRES: Spelling = {
   normalForm,
   lastOutcome: 'r.last::json',
   isReadable: `position('\\u0000' in r.last) = 0`,
+  replyStatus: (reply) => String.raw`substring(${reply} from '^[0-9]{3}[ -]([245]\.[0-9]{1,3}\.[0-9]{1,3})(?: |$)')`,
   among: (id, ids, add) => `${id} = any (${add(int8s(ids))}::bigint[])`,
   withLive: (condition, { after, through }, add) =>
     `message.id > ${add(after)} and message.id <= ${add(through)}

@@ -1,6 +1,6 @@
 /** SQL of the messages that a filter selects. A statement has only the conditions of its filter, because a search for rare mail tests millions of rows. */
 import type { QueueName } from '../../mail/message.ts'
-import { likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
+import { likeBehindCode, likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { recipientRange } from './id-ranges.ts'
 import { conditionsIn, type QueueFilter } from '../message-conditions.ts'
@@ -32,6 +32,11 @@ export const QUEUE_NAME = `
 
 export const namesIn = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(', ')})`
 
+interface Terms {
+  readonly spelling: Spelling
+  readonly add: Add
+}
+
 interface Condition<Value> {
   /** The table that the condition tests. All conditions on recipients must hold for the same live recipient. */
   readonly on: 'message' | 'recipient'
@@ -50,13 +55,31 @@ function isAddress(address: string, pattern: string, { pattern: parameterOf, mat
   return `(${matches(address, wanted)} or (${isOdd(address)} and ${matches(normalForm(address), wanted)}))`
 }
 
-/** Compares members of the last outcome with a pattern. A comparison with the stored JSON excludes most rows before they are decoded. */
-function inLast(members: readonly string[], pattern: string, spelling: Spelling, add: Add): string {
+/**
+ * Compares texts of the last outcome with a pattern. A comparison of the stored JSON with `inJson`, patterns of LIKE, excludes most rows
+ * before they are decoded.
+ */
+function inLast(texts: readonly string[], pattern: string, inJson: readonly string[], { spelling, add }: Terms): string {
   const wanted = add(spelling.pattern(pattern))
-  const tests = members.map((member) => spelling.matches(`${spelling.lastOutcome} ->> '${member}'`, wanted))
-  const mayMatch = spelling.matches('r.last', add(likeInJson(pattern)))
-  return `case when ${mayMatch} and ${spelling.isReadable} then ${tests.join(' or ')} end`
+  const tests = texts.map((text) => spelling.matches(text, wanted))
+  const mayMatch = inJson.map((like) => spelling.matches('r.last', add(like)))
+  return `case when (${mayMatch.join(' or ')}) and ${spelling.isReadable} then ${tests.join(' or ')} end`
 }
+
+const member = (name: string, { lastOutcome }: Spelling): string => `${lastOutcome} ->> '${name}'`
+
+/** Condition that the status of the last outcome, or that of the reply to it, matches a pattern. */
+const hasStatus = (pattern: string, spelling: Spelling, add: Add): string =>
+  inLast(
+    [member('status', spelling), spelling.replyStatus(member('reply', spelling))],
+    pattern,
+    [likeInJson(pattern), likeBehindCode(pattern)],
+    { spelling, add },
+  )
+
+/** Condition that the reply or the reason of the last outcome matches a pattern. */
+const hasReply = (pattern: string, spelling: Spelling, add: Add): string =>
+  inLast([member('reply', spelling), member('reason', spelling)], pattern, [likeInJson(pattern)], { spelling, add })
 
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
   sender: { on: 'message', sql: (sender, spelling, add) => isAddress('message.sender', sender, spelling, add) },
@@ -65,8 +88,8 @@ const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[
   recipient: { on: 'recipient', sql: (address, spelling, add) => isAddress('r.address', address, spelling, add) },
   destination: { on: 'recipient', sql: (name, { matches, pattern }, add) => matches('r.destination', add(pattern(name))) },
   attemptsOver: { on: 'recipient', sql: (limit, _, add) => `r.attempts > ${add(limit)}` },
-  status: { on: 'recipient', sql: (status, spelling, add) => inLast(['status'], status, spelling, add) },
-  reply: { on: 'recipient', sql: (reply, spelling, add) => inLast(['reply', 'reason'], partPattern(reply), spelling, add) },
+  status: { on: 'recipient', sql: hasStatus },
+  reply: { on: 'recipient', sql: (reply, spelling, add) => hasReply(partPattern(reply), spelling, add) },
 }
 
 const isColumn = (key: keyof QueueFilter): key is Column => key !== 'queueId' && key !== 'queue'

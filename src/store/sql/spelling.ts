@@ -21,6 +21,8 @@ export interface Spelling {
   /** The last outcome of a recipient as JSON, and the condition that it can be decoded. */
   readonly lastOutcome: string
   readonly isReadable: string
+  /** The enhanced status code at the begin of a reply, as parseReply of mail/smtp-reply.ts finds it; null for none. */
+  readonly replyStatus: (reply: string) => string
   readonly among: (id: string, ids: readonly number[], add: Add) => string
   /** The messages of a range with a live recipient that meets a condition. */
   readonly withLive: (condition: string, ids: IdRange, add: Add) => string

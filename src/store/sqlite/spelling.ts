@@ -20,6 +20,7 @@ export const SQLITE: Spelling = {
   normalForm: (address) => `normal_address(${address})`,
   lastOutcome: 'r.last',
   isReadable: 'json_valid(r.last)',
+  replyStatus: (reply) => `reply_status(${reply})`,
   among: (id, ids, add) => `${id} in (select value from json_each(${add(JSON.stringify(ids))}))`,
   // One range of recipients takes less time than a search for each message.
   withLive: (condition, { after, through }, add) =>

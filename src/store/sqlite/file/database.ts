@@ -3,6 +3,7 @@ import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { normalizeAddress } from '../../../mail/address.ts'
+import { parseReply } from '../../../mail/smtp-reply.ts'
 import { createPrivate } from '../../../system/private-file.ts'
 import { diskFailure } from '../../disk-failure.ts'
 import { isDamage, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
@@ -16,9 +17,11 @@ export type { Database } from 'better-sqlite3'
 
 const BUSY_TIMEOUT = 5_000
 
-/** Adds the function of filters, whose statements test addresses of earlier versions in their normal form. */
+/** Adds the functions of filters, whose statements test addresses of earlier versions in their normal form, and the codes of replies. */
 const withFunctions = (db: Database.Database): Database.Database =>
-  db.function('normal_address', { deterministic: true }, (address) => normalizeAddress(String(address)))
+  db
+    .function('normal_address', { deterministic: true }, (address) => normalizeAddress(String(address)))
+    .function('reply_status', { deterministic: true }, (reply) => parseReply(String(reply))?.status ?? null)
 
 /**
  * Opens the queue for writing and migrates it to the current version. The caller must own the queue. Throws QueueTooNew,
