@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Answer } from '../http/route-table.ts'
 import type { OperationSummary, Progress, UndoSummary } from '../queue/operation-request.ts'
+import { passedOverMembers } from '../resources/operation-json.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 
 /** Time between two lines. */
@@ -18,7 +19,7 @@ export const operationLine = z
         ...counts,
         in_transfer: count.describe('messages of which a recipient is in transfer: delivered and bounced stand'),
         unknown: z.array(z.string()).describe('ids found neither in the queue nor in the trash'),
-        scheduled: count.optional().describe('scheduled messages that a flush has passed over'),
+        ...passedOverMembers,
         id: z.int().optional().describe('of an undo, which is an operation too'),
       }),
     }),

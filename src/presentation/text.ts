@@ -60,10 +60,6 @@ export const triesText = <Time extends QueueTime | WallTime>(tries: number, next
   `${tries} failed ${tries === 1 ? 'try' : 'tries'}${next === null ? '' : `, the next ${relative(next, now)}`}`
 
 /** The number of messages in transfer after an operation that ends attempts: `3 are in transfer: delivered and bounced stand`. */
-/** Scheduled messages that a flush passes over. */
-export const passedOverText = (count: number): string =>
-  count === 1 ? '1 is scheduled and was passed over' : `${grouped(count)} are scheduled and were passed over`
-
 export const transferText = (count: number): string =>
   `${grouped(count)} ${count === 1 ? 'is' : 'are'} in transfer: delivered and bounced stand`
 

@@ -132,6 +132,7 @@ export async function operationPlan(view: QueueView, given: Asked, requester: Re
     bytes: plan.bytes,
     oldest: plan.oldestArrival === null ? null : wholeTime(plan.oldestArrival, wall),
     in_transfer: plan.inTransfer,
+    ...plan.passedOver,
     destinations: plan.destinations.length,
     examples: examples.flatMap((listed) => (listed === undefined ? [] : [pageEntry(listed, requester.destinations, records, wall)])),
     told_senders: plan.tellsSenders,

@@ -5,7 +5,7 @@
 import { errorMessage } from '../system/caught-error.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
 import { TaskSet } from '../system/task-set.ts'
-import type { MessageId } from '../mail/message.ts'
+import { queueIdOf, type MessageId } from '../mail/message.ts'
 import type { AuditEntry, AuditId, OperationEnd, PlacedPage } from '../store/audit-log.ts'
 import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
@@ -13,7 +13,7 @@ import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRe
 import { carryOut, endsAttempts, type RoundDeps } from './operation-rounds.ts'
 import { operationText } from './operation-words.ts'
 import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
-import { passedOver, selectedRounds, type RoundsOf } from './selected-messages.ts'
+import { passedOver, selectedRounds, withUnchanged, type RoundsOf, type SelectedMessage } from './selected-messages.ts'
 
 export interface JobDeps extends RoundDeps {
   /** Times for which operations can be undone. */
@@ -48,6 +48,11 @@ interface Job extends Omit<OperationRequest, 'selection'> {
 }
 
 const noProgress = (): void => undefined
+
+function unchanged(messages: readonly SelectedMessage[], changed: readonly string[]): readonly SelectedMessage[] {
+  const ids = new Set(changed)
+  return messages.filter((one) => !ids.has(queueIdOf(one)))
+}
 
 export class OperationJobs {
   readonly #deps: JobDeps
@@ -149,11 +154,13 @@ export class OperationJobs {
     const unknown: string[] = []
     let [matched, changed, rounds] = [0, 0, 0]
     let inTransfer: readonly MessageId[] = []
+    let passed = await passedOver(this.#deps, { ...job, through })
     for await (const messages of selectedRounds(this.#deps, { ...job, through }, unknown)) {
       matched += messages.length
       const carried = await carryOut(this.#deps, { ...job, through }, messages, { operation: id, at: clock.now(), matched })
       if (carried === null) throw await this.#cancelled(id)
       changed += carried.ids.length
+      if (job.operation === 'flush') passed = withUnchanged(passed, unchanged(messages, carried.ids))
       inTransfer = [...inTransfer, ...carried.inTransfer]
       rounds++
       progress({ matched, changed, unknown, ids: carried.ids })
@@ -161,9 +168,7 @@ export class OperationJobs {
     }
     // The transfers that earlier rounds have met may have ended.
     if (rounds > 1 && inTransfer.length > 0) ({ inTransfer } = await scheduler.takeBack(inTransfer, { rests: false }))
-    const summary = { matched, changed, inTransfer: inTransfer.length, unknown }
-    const scheduled = job.operation === 'flush' ? await passedOver(this.#deps, { ...job, through }) : 0
-    return scheduled === 0 ? summary : { ...summary, scheduled }
+    return { matched, changed, inTransfer: inTransfer.length, unknown, ...passed }
   }
 
   /** The error of an operation that was ended by another call. */

@@ -3,10 +3,10 @@ import { queueIdOf, type DestinationName, type MessageId, type QueueName } from 
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../store/message-conditions.ts'
 import type { Clock, Duration, QueueTime } from '../system/clock.ts'
-import type { BulkOperation, OperationRequest, ShownPlan } from './operation-request.ts'
+import type { BulkOperation, OperationRequest, PassedOver, ShownPlan } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
-import { searchedBy, selectedRounds } from './selected-messages.ts'
+import { passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
 
 /** Growth of a selection that needs no new look: this share of what was shown, and at most this number of messages. */
 const GROWTH_SHARE = 0.1
@@ -57,6 +57,8 @@ export interface OperationPlan {
   readonly examples: readonly string[]
   /** True when the senders get a notice. */
   readonly tellsSenders: boolean
+  /** Messages that a flush would leave unchanged. */
+  readonly passedOver: PassedOver
   /** Time until which the operation could be undone if it began now; null when it could not. */
   readonly undoUntil: QueueTime | null
 }
@@ -120,7 +122,9 @@ async function countedInSlices(
     const [one] = id > through ? [] : await reader.find(filter, { after: id - 1, through: id, limit: 1 })
     if (one !== undefined && isCounted(one)) inTransfer++
   }
-  return { ...sums, inTransfer, unknown: [], oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
+  const counts = { inTransfer, unknown: [], oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
+  const selection = { kind: 'filter', filter: asked, limit: null } as const
+  return { ...sums, ...counts, passedOver: isBrief ? {} : await passedOver({ reader }, { ...request, selection, through }) }
 }
 
 /** Counts the messages that are named, or the first ones of a filter. */
@@ -131,7 +135,9 @@ async function countedOneByOne(deps: PlanDeps, request: Planned, through: Messag
   const transfers = new Set(await deps.scheduler.transfers())
   const recipients = new Map<DestinationName, number>()
   let oldest = Infinity
+  let passed = await passedOver(deps, { ...request, through })
   for await (const round of selectedRounds(deps, { ...request, through }, unknown)) {
+    passed = withPassedOver(passed, request, round)
     for (const { listed, queueId } of await Promise.all(round.map(async (one) => listedOf(deps, queueIdOf(one))))) {
       sums.matched++
       if (examples.length < EXAMPLES) examples.push(queueId)
@@ -142,7 +148,7 @@ async function countedOneByOne(deps: PlanDeps, request: Planned, through: Messag
       for (const { destination } of listed.recipients) recipients.set(destination, (recipients.get(destination) ?? 0) + 1)
     }
   }
-  return { ...sums, unknown, oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
+  return { ...sums, unknown, oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples, passedOver: passed }
 }
 
 /** A message that may be in the trash; undefined when it has left. */

@@ -54,8 +54,15 @@ export interface UndoRequest extends Pick<OperationRequest, 'who' | 'reason' | '
 /** An undo as a command asks for it. */
 export type CommandedUndo = Omit<UndoRequest, 'request'>
 
+/** Why a flush leaves a message unchanged: in delivery or claimed for it, due already, on hold, or before the time that the client named. */
+export const PASSED_REASONS = ['active', 'due', 'hold', 'scheduled'] as const
+export type PassedReason = (typeof PASSED_REASONS)[number]
+
+/** Numbers of messages that a flush leaves unchanged, of those that it names or that its filter selects in any queue; absent for none. */
+export type PassedOver = { readonly [Reason in PassedReason]?: number | undefined }
+
 /** Result of an operation. */
-export interface OperationSummary {
+export interface OperationSummary extends PassedOver {
   /** Number of selected messages. */
   readonly matched: number
   /** Number of changed messages. */
@@ -64,8 +71,6 @@ export interface OperationSummary {
   readonly inTransfer: number
   /** Ids found neither in the queue nor in the trash. */
   readonly unknown: readonly string[]
-  /** Number of scheduled messages that a flush has passed over; absent for none. */
-  readonly scheduled?: number | undefined
 }
 
 /** Result of an undo. */
@@ -78,7 +83,7 @@ export interface UndoSummary extends OperationSummary {
 export type Cancellation = 'cancelled' | 'ended' | 'unknown'
 
 /** Progress of an operation, after each round. */
-export interface Progress extends Omit<OperationSummary, 'inTransfer' | 'scheduled'> {
+export interface Progress extends Omit<OperationSummary, 'inTransfer' | PassedReason> {
   /**
    * Queue ids of the messages that this round changed, or of those selected in a dry run. A requeued message has its former id
    * here.

@@ -15,7 +15,7 @@ import { followWallClock } from './wall-clock-step.ts'
 import { cancelMessages, type Cancelled } from './cancellation.ts'
 import { rescheduled, type NewTimes } from './rescheduling.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
-import { passedOver, selectedRounds, type SelectedMessage } from './selected-messages.ts'
+import { passedOver, selectedRounds, withPassedOver, type SelectedMessage } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
 export interface SuspensionRequest {
@@ -99,12 +99,13 @@ export class Operations {
     let [matched, inTransfer] = [0, 0]
     const through = await this.#deps.reader.lastId()
     const transfers = new Set(await this.#deps.scheduler.transfers())
+    let passed = await passedOver(this.#deps, { ...request, through })
     for await (const round of selectedRounds(this.#deps, { ...request, through }, unknown)) {
       matched += round.length
+      passed = withPassedOver(passed, request, round)
       inTransfer += round.filter(({ id }) => transfers.has(id)).length
       progress({ matched, changed: 0, unknown, ids: round.map(queueIdOf) })
     }
-    const scheduled = request.operation === 'flush' ? await passedOver(this.#deps, { ...request, through }) : 0
-    return { matched, changed: 0, inTransfer, unknown, ...(scheduled === 0 ? {} : { scheduled }) }
+    return { matched, changed: 0, inTransfer, unknown, ...passed }
   }
 }

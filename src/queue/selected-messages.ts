@@ -1,9 +1,9 @@
 /** Finds the messages that an operation selects, in rounds. */
-import type { Message, MessageId } from '../mail/message.ts'
+import type { Message, MessageId, QueueName } from '../mail/message.ts'
 import type { AuditId } from '../store/audit-log.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
-import type { BulkOperation, OperationName, Selection } from './operation-request.ts'
+import type { BulkOperation, OperationName, PassedOver, PassedReason, Selection } from './operation-request.ts'
 
 /** Number of messages per round. A round is one commit, and it is small so that other commits wait little. */
 const ROUND = 64
@@ -122,18 +122,49 @@ async function* matching(
 /** Number of ids that one slice of a count covers. */
 const SLICE = 16_000
 
-/** Number of scheduled messages that a flush passes over: those that are named, or that its filter selects but for their queue. */
-export async function passedOver({ reader }: SelectionDeps, { selection, through }: MessageSelection): Promise<number> {
-  if (selection.kind === 'placed') return 0
-  if (selection.kind === 'ids') return (await reader.named(selection.ids)).filter((one) => one?.queue === 'scheduled').length
-  const { filter } = selection
-  if (filter.queue !== null) return 0
-  let count = 0
-  for (let after: MessageId | null = 0; after !== null;) {
-    const page = { after, through, size: SLICE, queues: null, destinations: false }
-    const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey({ ...filter, queue: 'scheduled' }, page)
-    count += slice.messages
-    after = slice.last
+const REASONS: { readonly [Queue in FoundMessage['queue']]?: PassedReason } = {
+  incoming: 'due',
+  deferred: 'due',
+  active: 'active',
+  hold: 'hold',
+  scheduled: 'scheduled',
+}
+
+/** Queues whose messages a flush by a filter passes over. Mail that was not tried yet is due. */
+const PASSED_QUEUES: readonly QueueName[] = ['active', 'incoming', 'hold', 'scheduled']
+
+const added = (counts: PassedOver, reason: PassedReason, more: number): PassedOver =>
+  more === 0 ? counts : { ...counts, [reason]: (counts[reason] ?? 0) + more }
+
+/** True for a message that a flush would leave unchanged when it names the message. */
+const isPassedOver = ({ queue }: SelectedMessage): boolean => queue === 'active' || queue === 'hold' || queue === 'scheduled'
+
+/** Adds selected messages that were left unchanged, by the queue in which they were found. */
+export const withUnchanged = (counts: PassedOver, messages: readonly SelectedMessage[]): PassedOver =>
+  messages.reduce((sums, { queue }) => {
+    const reason = queue === undefined ? undefined : REASONS[queue]
+    return reason === undefined ? sums : added(sums, reason, 1)
+  }, counts)
+
+/** Adds the messages of a round that a flush would leave unchanged. */
+export const withPassedOver = (counts: PassedOver, { operation }: Pick<BulkOperation, 'operation'>, round: readonly SelectedMessage[]) =>
+  operation === 'flush' ? withUnchanged(counts, round.filter(isPassedOver)) : counts
+
+/** Messages that the filter of a flush selects but for their queue. Counted before the flush, because what it changes is soon in delivery. */
+export async function passedOver({ reader }: Pick<SelectionDeps, 'reader'>, request: MessageSelection): Promise<PassedOver> {
+  const { operation, selection, queues, through } = request
+  if (operation !== 'flush' || selection.kind !== 'filter' || selection.filter.queue !== null) return {}
+  const { queue: searched } = searchedBy(request, selection.filter)
+  let counts: PassedOver = {}
+  for (const queue of PASSED_QUEUES) {
+    const reason = REASONS[queue]
+    if (reason === undefined || queue === searched || (queues !== null && !queues.includes(queue))) continue
+    for (let after: MessageId | null = 0; after !== null;) {
+      const page = { after, through, size: SLICE, queues: null, destinations: false }
+      const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey({ ...selection.filter, queue }, page)
+      counts = added(counts, reason, slice.messages)
+      after = slice.last
+    }
   }
-  return count
+  return counts
 }

@@ -1,5 +1,6 @@
 /** Operations, their plans, and the records of the audit log in JSON. */
 import { z } from 'zod'
+import type { PassedReason } from '../queue/operation-request.ts'
 import { OPERATION_STATES, type AuditEntry } from '../store/audit-log.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, next, textOrNull, time, timeOrNull, type Json } from './members.ts'
@@ -67,6 +68,14 @@ export const auditPageShape = z.object({ records: z.array(auditEntryShape), next
 
 export type AuditPageJson = Json<typeof auditPageShape>
 
+/** Messages that a flush leaves unchanged, by the reason; absent for none. */
+export const passedOverMembers = {
+  active: count.optional().describe('messages that a flush leaves unchanged because they are in delivery, or claimed for it'),
+  due: count.optional().describe('messages that a flush leaves unchanged because they are due already'),
+  hold: count.optional().describe('messages that a flush leaves unchanged because they are on hold'),
+  scheduled: count.optional().describe('scheduled messages that a flush passes over'),
+} satisfies Record<PassedReason, z.ZodType>
+
 const planShape = z.object({
   token: z.string(),
   matched: count,
@@ -74,6 +83,7 @@ const planShape = z.object({
   bytes: count,
   oldest: z.int().nullable().describe('arrival of the oldest message'),
   in_transfer: count.describe('messages of which a recipient is in transfer: delivered and bounced stand'),
+  ...passedOverMembers,
   destinations: count,
   examples: z.array(messageShape.extend({ recipient_count: count })),
   told_senders: z.boolean(),

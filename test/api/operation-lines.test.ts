@@ -46,6 +46,16 @@ test('an operation, its dry run and its undo', async () => {
   })
 })
 
+test('a flush has the numbers of the messages that it leaves unchanged, by the reason', async () => {
+  await linesOf('/operations', { operation: 'hold', selection: { kind: 'ids', ids: [ids[0]] } })
+  const flush = { operation: 'flush', selection: all }
+  const [, ...rehearsed] = await linesOf('/operations', { ...flush, dry_run: true })
+  const [, ...lines] = await linesOf('/operations', flush)
+  for (const done of [rehearsed.at(-1), lines.at(-1)]) expect(done).toMatchObject({ done: { matched: 2, hold: 1 } })
+  const { json } = await world.api.post('/operations', { ...flush, dry_run: true }, { as: 'operator' })
+  expect(json).toMatchObject({ operation: 'flush', plan: { matched: 2, hold: 1 } })
+})
+
 test('ids that are unknown are listed; a client with limited destinations changes what it may see', async () => {
   const named = { kind: 'ids', ids: [ids[0], '4SVLCh0sf8z7Qhl'] }
   const [, ...lines] = await linesOf('/operations', { operation: 'hold', selection: named })

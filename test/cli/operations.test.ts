@@ -66,6 +66,20 @@ describe('without a daemon', () => {
     expect((await listed('--recipient', 'ann@*'))[0]?.next_attempt_time).toBe(NOW / 1000 + 600)
   })
 
+  test('flush says why it leaves mail unchanged', async () => {
+    const to = [{ address: 'zoe@far.example' }]
+    await operator.own((store) => queue(store, { at: CAME, to }))
+    await operator.says('queue', 'hold', ids[0] ?? '')
+    const flush = ['queue', 'flush', '--destination', 'far.example'] as const
+    expect(await operator.says(...flush, '--dry-run')).toContain(
+      '1 message would be flushed; 1 was due already; 1 is on hold; nothing was changed\n',
+    )
+    expect(await operator.says(...flush)).toBe('1 message flushed; 1 was due already; 1 is on hold\n')
+    expect(await operator.says(...flush)).toBe('0 messages flushed of 1; 2 were due already; 1 is on hold\n')
+    const counts = { matched: 1, changed: 0, due: 2, hold: 1, in_transfer: 0, unknown: [] }
+    expect(JSON.parse(await operator.says(...flush, '--json'))).toEqual({ operation: 'flush', dry_run: false, ...counts })
+  })
+
   test('expire marks mail', async () => {
     await operator.says('queue', 'expire', ids[1] ?? '')
     expect((await listed()).map(({ forced_expire }) => forced_expire)).toEqual([false, true, false])

@@ -4,6 +4,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { HistoryFilter } from '../../src/store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-conditions.ts'
+import type { QueueName } from '../../src/mail/message.ts'
+import { passedOver } from '../../src/queue/selected-messages.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { claim, contentOf, deferred, delivered, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
@@ -176,6 +178,23 @@ export function looking(subject: () => Subject): void {
     expect(await found({ queueId: 'nonsense' })).toEqual([])
     expect(await found({ queueId: formatQueueId(T0 + 2, ids.deferred), queue: 'hold' })).toEqual([])
     expect(await found({ sender: 'app@us.example', queue: 'deferred', reply: 'busy' })).toEqual([ids.deferred])
+  })
+
+  test('what a flush leaves unchanged is counted by the reason', async () => {
+    const { reader } = subject()
+    const passed = async (filter: Partial<QueueFilter>, queues: readonly QueueName[] | null = null, through = Number.MAX_SAFE_INTEGER) => {
+      const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, ...filter }, limit: null } as const
+      return passedOver({ reader }, { operation: 'flush', selection, queues, through })
+    }
+    const three = { active: 1, due: 1, hold: 1 }
+    expect(await passed({})).toEqual(three)
+    expect(await passed({ destination: 'far.example' })).toEqual(three)
+    expect(await passed({ destination: '*far*', sender: 'news@*' })).toEqual({ active: 1 })
+    expect(await passed({}, null, ids.active)).toEqual({ active: 1, due: 1 })
+    expect(await passed({}, ['deferred', 'hold'])).toEqual({ hold: 1 })
+    for (const filter of [{ destination: 'slow.example' }, { queue: 'hold' }, { queue: 'deferred' }] as const)
+      expect(await passed(filter)).toEqual({})
+    expect(await passed({}, ['hold'])).toEqual({})
   })
 
   test('a condition that no filter has is refused, never ignored', async () => {

@@ -125,6 +125,7 @@ test('an operation is planned, done once though the form is sent twice, and undo
   expect((await post('operations', form.toString())).headers.get('location')).toBe(place)
   expect(await textOf(place)).toContain('4 messages were put on hold.')
   expect(await idsIn('messages?queue=hold')).toHaveLength(4)
+  expect(await textOf('operations/new?operation=flush&scope=filter&sender=news@shop.example')).toContain('<dd>4 are on hold</dd>')
   const id = /\d+/.exec(place)?.[0] ?? ''
   const undone = await post(`operations/${id}/undo`, '')
   expect([undone.status, undone.headers.get('location')]).toEqual([303, expect.stringMatching(/^\.\.\/\d+$/)])

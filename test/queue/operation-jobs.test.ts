@@ -3,7 +3,7 @@ import { idleRecorder } from '../support/idle-recorder.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { configFrom } from '../../src/config/load.ts'
-import { queueIdOf } from '../../src/mail/message.ts'
+import { queueIdOf, recipientId } from '../../src/mail/message.ts'
 import { OperationCancelled } from '../../src/queue/operation-jobs.ts'
 import { countMatching, hasOutgrown, planOf, PlanOutdated } from '../../src/queue/operation-plan.ts'
 import type { OperationName, OperationRequest } from '../../src/queue/operation-request.ts'
@@ -16,7 +16,7 @@ import { intercepted } from '../../src/store/methods.ts'
 import { DAY, MINUTE } from '../../src/system/clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
-import { queue, T0 } from '../conformance/mail.ts'
+import { deferred, queue, settleOne, T0 } from '../conformance/mail.ts'
 import { RETENTION } from '../support/operate.ts'
 
 const MESSAGES = 200
@@ -173,6 +173,38 @@ test('a plan shows what the operation would change, and nothing more is changed'
   const later = await queue(world.store, { at: T0 })
   await done('delete', { plan: { ...plan, acceptsGrowth: false } })
   expect((await world.reader.find(ANY_MESSAGE, { after: 0, limit: 10 })).map(({ id }) => id)).toEqual([later])
+})
+
+test('a flush says of the mail that it leaves unchanged why', async () => {
+  const to = [{ address: 'bob@slow.example' }]
+  const tried = async () => {
+    const id = await queue(world.store, { at: T0, leased: true, to })
+    await settleOne(world.store, id, deferred(recipientId(id, 0), T0 + DAY))
+    return id
+  }
+  const mail = [
+    await tried(),
+    await tried(),
+    await queue(world.store, { at: T0, leased: true, to }),
+    await queue(world.store, { at: T0, hold: true, to }),
+    await queue(world.store, { at: T0, to }),
+  ]
+  const there = { kind: 'filter', filter: { ...ANY_MESSAGE, destination: 'slow.example' }, limit: null } as const
+  const named = { kind: 'ids', ids: mail.map((id) => queueIdOf({ id, createdAt: T0 })) } as const
+  const summaryOf = async (selection: OperationRequest['selection']) => (await world.jobs.start(order('flush', { selection }))).ended
+  const rest = { active: 1, hold: 1 }
+  const both = { inTransfer: 0, unknown: [] }
+  const rehearsed = (selection: OperationRequest['selection']) =>
+    new Operations(world.deps).perform({ ...order('flush', { selection }), dryRun: true })
+  expect(await rehearsed(there)).toEqual({ matched: 2, changed: 0, ...both, ...rest, due: 1 })
+  expect(await rehearsed(named)).toEqual({ matched: 5, changed: 0, ...both, ...rest })
+  expect((await planOf(world.deps, order('flush', { selection: there }))).passedOver).toEqual({ ...rest, due: 1 })
+  expect((await planOf(world.deps, order('flush', { selection: named }))).passedOver).toEqual(rest)
+  expect((await planOf(world.deps, order('hold', { selection: named }))).passedOver).toEqual({})
+  expect(await summaryOf({ ...there, limit: 1 })).toEqual({ matched: 1, changed: 1, ...both, ...rest, due: 1 })
+  expect(await summaryOf(there)).toEqual({ matched: 2, changed: 1, ...both, ...rest, due: 2 })
+  expect(await summaryOf(named)).toEqual({ matched: 5, changed: 1, ...both, ...rest, due: 2 })
+  expect(await summaryOf(named)).toEqual({ matched: 5, changed: 0, ...both, ...rest, due: 3 })
 })
 
 test('a plan of named messages counts them', async () => {

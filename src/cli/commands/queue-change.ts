@@ -17,7 +17,8 @@ import { isConfirmed } from '../shell/confirmation.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../queue/operation-rounds.ts'
-import { grouped, maskControls, jsonLine, passedOverText, plural, transferText } from '../../presentation/text.ts'
+import { grouped, maskControls, jsonLine, plural, transferText } from '../../presentation/text.ts'
+import { passedOverTexts } from '../../presentation/passed-over.ts'
 import { messageRowJson } from '../../resources/message-row-json.ts'
 import { listHeading, listRow } from '../render/list-row.ts'
 
@@ -35,7 +36,7 @@ const VERBS: readonly Verb[] = [
     summary: 'try messages now, also at dead destinations',
     past: 'flushed',
     doing: 'flushing',
-    note: 'A flushed attempt that fails does not change the retry schedule. Scheduled messages are passed over.',
+    note: 'A flushed attempt that fails does not change the retry schedule. Messages in delivery, due already, on hold or scheduled are passed over, and counted.',
   },
   {
     operation: 'hold',
@@ -148,13 +149,8 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
-function outcomeOf(
-  { operation, past }: Verb,
-  { matched, changed, inTransfer, scheduled = 0 }: OperationSummary,
-  { dryRun }: Options,
-): string {
-  const passed = scheduled === 0 ? [] : [passedOverText(scheduled)]
-  const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : passed
+function outcomeOf({ operation, past }: Verb, { matched, changed, inTransfer, ...passed }: OperationSummary, { dryRun }: Options): string {
+  const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : passedOverTexts(passed)
   if (dryRun === true) return [`${plural(matched, 'message')} would be ${past}`, ...stand, 'nothing was changed'].join('; ')
   return [`${plural(changed, 'message')} ${past}${matched > changed ? ` of ${grouped(matched)}` : ''}`, ...stand].join('; ')
 }

@@ -6,7 +6,7 @@ import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { loadShellConfig } from '../shell/config-options.ts'
 import { getopt } from './getopt.ts'
-import { passedOverText } from '../../presentation/text.ts'
+import { passedOverTexts } from '../../presentation/passed-over.ts'
 import { maildropShares } from '../queue-client/maildrop-shares.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
@@ -74,7 +74,7 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
 async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSelection): Promise<void> {
   const client = await shell.openQueueClient(config)
   try {
-    const { scheduled = 0 } = await client.perform({
+    const { scheduled } = await client.perform({
       operation: 'flush',
       selection,
       queues: null,
@@ -82,7 +82,7 @@ async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSel
       dryRun: false,
       who: shell.user,
     })
-    if (scheduled > 0) await shell.stderr.write(`postqueue: ${passedOverText(scheduled)}\n`)
+    for (const text of passedOverTexts({ scheduled })) await shell.stderr.write(`postqueue: ${text}\n`)
   } finally {
     await client.close()
   }

@@ -1,5 +1,5 @@
 /** An operation in its three steps: the dry run, the progress, and the result with its undo. */
-import type { OperationName } from '../../queue/operation-request.ts'
+import type { OperationName, PassedOver } from '../../queue/operation-request.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
 import type { Screen } from '../markup/frame.ts'
@@ -9,6 +9,7 @@ import { linkTo, messageLink } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { facts } from '../markup/html-table.ts'
 import { byteSize, clockTime, count, distance, messages, plural } from '../markup/times.ts'
+import { passedOverTexts } from '../../presentation/passed-over.ts'
 import { transferText } from '../../presentation/text.ts'
 import type { View } from '../markup/view.ts'
 
@@ -74,9 +75,12 @@ interface PlanFacts {
 /** From this number of messages on, the operator confirms by typing the number. */
 export const TYPED_FROM = 1_000
 
+/** Texts about the messages that a flush passes over; null for none. */
+const passedOverText = (passed: PassedOver): string | null => passedOverTexts(passed).join('; ') || null
+
 function planFacts(
   view: View,
-  { matched, bytes, oldest, destinations, in_transfer: inTransfer, told_senders: told, undo }: OperationPlanJson,
+  { matched, bytes, oldest, destinations, in_transfer: inTransfer, told_senders: told, undo, ...passed }: OperationPlanJson,
 ): Html {
   return facts([
     ['messages', html`<strong>${count(matched)}</strong>`],
@@ -84,6 +88,7 @@ function planFacts(
     ['oldest', oldest === null ? null : distance(view, oldest)],
     ['destinations', count(destinations)],
     ['in transfer', inTransfer === 0 ? null : html`${count(inTransfer)}: delivered and bounced stand`],
+    ['others', passedOverText(passed)],
     ['senders', told ? 'get a notice' : 'get no notice'],
     ['undo', undo === null ? html`<strong>not possible</strong>` : html`possible until ${clockTime(view, undo)}`],
   ])
@@ -132,6 +137,7 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
       ${
         plan.matched === 0
           ? html`<p>No message can be changed by this operation.</p>
+              ${passedOverText(plan) === null ? null : facts([['others', passedOverText(plan)]])}
               <p class="buttons"><a class="button" href="${linkTo(view, back)}" data-close>Back</a></p>`
           : html`<p>${about}</p>
               ${planFacts(view, plan)}${examplesOf(view, plan)}${confirmation(view, planned)}`
@@ -145,7 +151,8 @@ function resultOf({ operation, changed, matched, in_transfer: inTransfer, state,
   const { past } = textsOf(operation)
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
   const left = matched - changed
-  const rest = left > 0 ? `; ${plural(left, 'other')} had left the queue or changed meanwhile` : ''
+  const why = `${operation === 'flush' ? 'were due already, ' : ''}had left the queue or changed meanwhile`
+  const rest = left > 0 ? `; ${plural(left, 'other')} ${why}` : ''
   switch (state) {
     case 'running':
       return `${done} so far.`
