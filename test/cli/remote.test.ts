@@ -98,6 +98,8 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
   ['destination resume smtp:[127.0.0.1]:1', 'operator'],
   ['audit', 'viewer'],
   ['audit --limit 2 --json', 'viewer'],
+  ['operation list', 'viewer'],
+  ['operation list --json', 'viewer'],
   ['operation undo 99', 'viewer'],
   ['operation cancel 99', 'viewer'],
   ['token list', 'admin'],

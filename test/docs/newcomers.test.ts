@@ -180,7 +180,7 @@ describe('newcomers', () => {
     )
     const outputs = commands.map((command) => newcomer.run(command).out)
     expect(outputs.length).toBeGreaterThan(2)
-    expect(outputs.at(-1)).toContain('maximal_backoff_time = ')
+    expect(outputs.filter((out) => out.includes('maximal_backoff_time = '))).not.toEqual([])
   })
 
   test('an operator makes DKIM keys and uses the table that is printed', () => {

@@ -168,7 +168,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await expect
       .poll(async () => {
         if (await changed.isVisible()) await page.getByRole('link', { name: 'Show it' }).click()
-        return page.getByText('is suspended by page:alice').isVisible()
+        return page.getByText(': suspended by page:alice').first().isVisible()
       })
       .toBe(true)
     expect(await changed.isVisible()).toBe(false)

@@ -38,6 +38,8 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
     'needs a Postfix; test/packages/replaced-postfix.test.ts types the commands of this page',
   ],
   [/^deferd queue hold --all --yes$/, 'holds the mail of a restored database; test/long/cluster-page.long.ts'],
+  [/^deferd retry /, 'needs hosts and files of others; test/process/retry.test.ts runs it'],
+  [/^npx deferd lab$/, 'port 2570 may be in use; test/process/lab.test.ts runs it'],
   [/^deferd node /, 'test/process/nodes.test.ts runs it'],
   [/^npx deferd start -o node_name=mx|^npx deferd (?:node list|history list|sink --listen)/, 'test/long/cluster-page.long.ts'],
   [/^printf .*-o queue_directory=mx\d/, 'test/long/cluster-page.long.ts'],

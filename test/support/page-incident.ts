@@ -79,7 +79,7 @@ export class Incident {
     const [all, guilty] = [grouped(this.#messages), grouped(ofCause)]
     await until('dead', this.#patience, async () => {
       await page.reload()
-      return (await page.getByText(`${this.destination} is dead; ${all} recipients wait`).count()) > 0
+      return (await page.getByText(new RegExp(`probed in .* — ${all} waiting`)).count()) > 0
     })
 
     // Found: the destination, and the sender of most of its mail.

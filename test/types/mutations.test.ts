@@ -54,9 +54,9 @@ const WALL_FOR_QUEUE = "'WallTime' is not assignable to "
 const MUTATIONS: readonly Mutation[] = [
   clockMixed(
     'a time of the queue in a listing',
-    'cli/render/list-row.ts',
-    'isoTime(wall.of(arrivedAt))',
-    'isoTime(arrivedAt)',
+    'cli/postfix/showq.ts',
+    'ctime(clock.wall.of(message.arrivedAt), clock)',
+    'ctime(message.arrivedAt, clock)',
     QUEUE_FOR_WALL,
   ),
   clockMixed(
