@@ -3,6 +3,7 @@
  * without TLS after a failed handshake. The end of each TLS stage is reported.
  */
 import type { Settings } from '../../config/destination-settings.ts'
+import { placeText } from '../../config/values/endpoints.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { releasedAt, queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
@@ -50,6 +51,12 @@ export interface HopContext {
   readonly sts: AppliedSts | null
   readonly unfetched: UnfetchedPolicy | undefined
 }
+
+/** Port of SMTP (RFC 5321 §4.5.4.2). */
+const SMTP_PORT = 25
+
+/** The address of a server, with its port unless that is 25. Servers at other ports of an address answer or fail for themselves. */
+const serverAddress = (host: Host): string => (host.port === SMTP_PORT ? host.address : placeText(host))
 
 export class SessionOpener {
   readonly #deps: SessionOpenerDeps
@@ -100,7 +107,7 @@ export class SessionOpener {
    * node has ended.
    */
   async open(host: Host, context: HopContext, found: HostTerms): Promise<SmtpSession | FailedSession | 'passed-over' | undefined> {
-    const connecting = 'failure' in found ? undefined : this.#facts.connecting?.(host.address)
+    const connecting = 'failure' in found ? undefined : this.#facts.connecting?.(serverAddress(host))
     if (connecting === null) return 'passed-over'
     try {
       return await this.#openAllowed(host, context, { found, connecting })

@@ -1,5 +1,5 @@
 /**
- * Limits of connections by address (IP): connections that have no greeting yet take at most a fifth of the delivery slots, unless the address
+ * Limits of connections by address (IP, with the port unless that is 25): connections that have no greeting yet take at most a fifth of the delivery slots, unless the address
  * has greeted within the last minute. So an address that does not answer leaves the other slots to other mail. Passive; its memory is bounded.
  */
 import type { DeliveryStatus } from '../../../mail/smtp-reply.ts'
