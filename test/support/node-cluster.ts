@@ -155,7 +155,7 @@ export class NodeCluster {
 
   /** Resolves when these nodes have all shards among them, but for those that one of them is letting go for another. */
   async shared(...names: readonly string[]): Promise<void> {
-    await until(`shared by ${names.join(', ')}`, 40_000, async () => {
+    await until(`shared by ${names.join(', ')}`, 90_000, async () => {
       const rows = await this.server.query(
         `select n.name, count(*)::int as shards from shard s join node n on n.id = s.owner group by n.name order by n.name`,
       )
