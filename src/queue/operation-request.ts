@@ -54,8 +54,8 @@ export interface UndoRequest extends Pick<OperationRequest, 'who' | 'reason' | '
 /** An undo as a command asks for it. */
 export type CommandedUndo = Omit<UndoRequest, 'request'>
 
-/** Why a flush leaves a message unchanged: in delivery or claimed for it, due already, on hold, or before the time that the client named. */
 export const PASSED_REASONS = ['active', 'due', 'hold', 'scheduled'] as const
+/** Why a flush leaves a message unchanged: `active`, in delivery or claimed for it; `due` already; on `hold`; `scheduled`, before the time that the client named. */
 export type PassedReason = (typeof PASSED_REASONS)[number]
 
 /** Numbers of messages that a flush leaves unchanged, of those that it names or that its filter selects in any queue; absent for none. */
