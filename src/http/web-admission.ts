@@ -171,7 +171,8 @@ function clientFacts(
 /** The credential of a request. A token counts before a cookie. */
 function credentialOf(request: IncomingMessage, client: Client, isSocket: boolean): Credential | null {
   const [, text] = /^Bearer +(\S+)$/i.exec(textField(request, 'authorization') ?? '') ?? []
-  if (isSocket && text?.startsWith(LOCAL_PREFIX) === true) return { kind: 'local', text, user: textField(request, OPERATOR_FIELD) ?? '' }
+  if (isSocket && text?.startsWith(LOCAL_PREFIX) === true)
+    return { kind: 'local', text, user: textField(request, OPERATOR_FIELD) ?? 'local' }
   if (text !== undefined) return { kind: 'token', text }
   const id = cookieValue(request.headers.cookie, cookieName(client))
   return id === null || id === '' ? null : { kind: 'session', id }

@@ -103,6 +103,8 @@ describe('the local token', () => {
     expect((statSync(token()).mode & 0o777).toString(8)).toBe('600')
     const former = local()
     expect(JSON.parse((await whoami(socket(), former)).body)).toMatchObject({ name: 'ann (root)', role: 'local', address: 'local' })
+    // A client that names no operator, such as curl.
+    expect(JSON.parse((await whoami(socket(), bearer(readFileSync(token(), 'utf8')))).body)).toMatchObject({ name: 'local' })
     await daemon?.stop()
     expect(existsSync(token())).toBe(false)
     writeFileSync(token(), 'dfd-local_stale', { mode: 0o666 })
