@@ -42,7 +42,8 @@ export function nodeRoutes({ nodes, wall }: NodeRoutesDeps): readonly ApiRoute[]
       summary: 'Nodes that share the queue',
       about: 'The members of `deferd node list --json`; null for a queue in a folder, which has one daemon.',
       answers: { 200: { about: 'the nodes', shape: nodesShape } },
-      handler: async () => {
+      handler: async (request) => {
+        assertUnlimited(request)
         const found = nodes()
         return json({ nodes: found === null ? null : nodesJson(await found.nodes.list(), found.lease, wall()) })
       },
