@@ -160,7 +160,7 @@ const api = queueApi({
     outbox,
     accessEntries,
     node: null,
-    operations: null,
+    operations: world.lives.operations(),
     subscriptions: null,
     sender: null,
     schedules: null,
