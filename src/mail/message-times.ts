@@ -14,7 +14,17 @@ export interface MessageTimes {
   readonly holdRequest?: string | undefined
   /** Time at which the client gives the message up. The lifetime may end before. */
   readonly expires?: QueueTime | undefined
+  /** Deliver-by time of BY (RFC 2852 §4). With the mode R, `expires` is this time. */
+  readonly deliverBy?: QueueTime | undefined
+  readonly byMode?: ByMode | undefined
 }
+
+/**
+ * Treatment of a message that is undelivered at its deliver-by time (RFC 2852 §4): R returns it, N reports the delay and goes on. T requests
+ * a notice of each relay.
+ */
+export const BY_MODES = ['R', 'N', 'RT', 'NT'] as const
+export type ByMode = (typeof BY_MODES)[number]
 
 /** A span from the acceptance, which elapses whatever is done to the wall clock, or an instant of the wall clock. */
 export type NamedTime = { readonly kind: 'span'; readonly span: Duration } | { readonly kind: 'instant'; readonly at: WallTime }

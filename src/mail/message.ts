@@ -71,7 +71,10 @@ export const expiryOf = (message: Pick<Message, 'createdAt' | 'notBefore' | 'exp
   Math.min(startOf(message) + lifetime, message.expires ?? Infinity)
 
 /** A message without the members that only transport and notices need, for listings and the log. */
-export type MessageSummary = Omit<Message, 'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername'>
+export type MessageSummary = Omit<
+  Message,
+  'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername' | 'deliverBy' | 'byMode'
+>
 
 /** Size in bytes of the stored content, which does not include the prepended header fields. */
 export const contentSize = ({ size, prependedHeaders = '' }: Pick<Message, 'size' | 'prependedHeaders'>): number =>

@@ -280,6 +280,7 @@ function laterBy(offset: Duration, moved: MovedMessage): MovedMessage {
       arrivedAt: message.arrivedAt + offset,
       ...(message.notBefore === undefined ? {} : { notBefore: message.notBefore + offset }),
       ...(message.expires === undefined ? {} : { expires: message.expires + offset }),
+      ...(message.deliverBy === undefined ? {} : { deliverBy: message.deliverBy + offset }),
     },
     deletedAt: later(deletedAt),
     warnAt: later(warnAt),

@@ -23,6 +23,8 @@ export const MESSAGE_COLUMNS = {
   scheduled: ['scheduled', 'flag'],
   holdRequest: ['hold_request', 'text'],
   expires: ['expires', 'integer'],
+  deliverBy: ['deliver_by', 'integer'],
+  byMode: ['by_mode', 'text'],
 } as const satisfies { readonly [M in keyof Message]-?: readonly [column: string, type: ColumnType] }
 
 type Columns = typeof MESSAGE_COLUMNS

@@ -9,7 +9,14 @@ import { completeTally } from '../../src/store/queue-tally.ts'
 import { operate } from '../support/operate.ts'
 import { claim, delivered, first, LIFETIME, mail, messagesIn, MIN, ownerOf, settleOne, T0, type Mail, type Subject } from './mail.ts'
 
-const TIMES = { notBefore: T0 + 60 * MIN, scheduled: true, holdRequest: 'for;3600', expires: T0 + 120 * MIN } as const
+const TIMES = {
+  notBefore: T0 + 60 * MIN,
+  scheduled: true,
+  holdRequest: 'for;3600',
+  expires: T0 + 120 * MIN,
+  deliverBy: T0 + 120 * MIN,
+  byMode: 'RT',
+} as const
 
 async function scheduled({ store }: Subject, options: Mail = {}) {
   const to = [{ address: 'ann@far.example' }, { address: 'bob@far.example' }].map((one) => ({

@@ -19,15 +19,17 @@ export interface RecipientEnvelope {
 
 /**
  * Checksum of a message's columns. Line feeds separate the columns, because only the last column, the prepended header fields,
- * may contain one. Mail without times of its own has the sum that it had before there were any.
+ * may contain one. Mail without times of its own, and mail without BY, have the sums that they had before there were any.
  */
 export const messageCrc = (row: MessageEnvelope): number =>
   crc32(
-    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${row.prepended_headers}`,
+    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${row.prepended_headers}`,
   )
 
 const timesOf = ({ not_before: notBefore, hold_request: request, expires }: MessageEnvelope): string =>
   (notBefore ?? request ?? expires ?? null) === null ? '' : `${notBefore} ${expires} ${request}\n`
+
+const deliverByOf = ({ deliver_by: at, by_mode: mode }: MessageEnvelope): string => ((at ?? mode ?? null) === null ? '' : `${at} ${mode}\n`)
 
 export const recipientCrc = (row: RecipientEnvelope): number =>
   crc32(`${row.id}\n${row.destination}\n${row.address}\n${row.notify}\n${row.orcpt}`)

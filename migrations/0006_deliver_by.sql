@@ -1,0 +1,3 @@
+-- Deliver-by time of BY (RFC 2852), see src/mail/message-times.ts. Null for other mail.
+alter table message add column deliver_by integer;
+alter table message add column by_mode text; -- 'R', 'N', 'RT', 'NT'
