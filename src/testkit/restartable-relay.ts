@@ -116,9 +116,11 @@ export class RestartableRelay {
     if (!this.#life.alive) return
     const left = this.#queue.reopen()
     this.#deps.did('killed')
+    this.#life.die()
+    // Ends the open requests. Their results reach the store no more.
+    void this.#sender?.stop()
     this.#sender = null
     this.#schedules = null
-    this.#life.die()
     this.#deps.isUp(false)
     this.#deps.clock.after(downFor, () => void this.#startAgain(left))
   }

@@ -100,25 +100,27 @@ export class Webhook {
   }
 
   /** Receives events. @internal */
-  async take({ name, events, settings, secrets }: Consignment): Promise<TargetAnswer> {
+  async take({ name, events, settings, secrets, signal }: Consignment): Promise<TargetAnswer> {
     const now = this.#clock.now()
     const made = eventRequest(events, { format: settings.format, isBatch: settings.batch > 1, secrets, source: 'relay.example', now })
     const scripted = this.#scripted(now)
-    const status = scripted === undefined ? await this.#handled(name, made) : scripted
+    const status = scripted === undefined ? await this.#handled(name, made, signal) : scripted
     this.#requests.push({ ...made, at: (now - this.#startedAt) / 1000, status })
     if (status === null) return { kind: 'failed', text: 'connection refused' }
     return { kind: 'response', code: status, retryAfter: null, text: String(status) }
   }
 
-  async #handled(name: string, request: Parameters<WebhookHandler>[0]): Promise<number> {
+  /** The status that the handler returned; null when the relay stopped or was killed first. */
+  async #handled(name: string, request: Parameters<WebhookHandler>[0], signal: AbortSignal): Promise<number | null> {
     const { handler } = this.#options
     if (handler === undefined) return 200
     const result = await this.#outside.run(async () => {
       const status = await handler(request)
       if (Number.isInteger(status) && status >= 200 && status <= 599) return status
       throw new TypeError(`the handler of webhook ${name} returned ${shown(status)}; expected a status such as 200`)
-    })
-    return result === 'failed' ? 500 : result.value
+    }, signal)
+    if (result !== 'failed') return result.value
+    return signal.aborted ? null : 500
   }
 
   #answer(status: number | null, left: number, lasting: Duration): this {

@@ -270,17 +270,28 @@ export class World implements AsyncDisposable {
     this.#outside.throwFailure()
   }
 
-  /** Advances the clock until the queue is empty, apart from held and corrupt mail. Rejects if the queue cannot become empty. */
+  /**
+   * Advances the clock until the queue is empty, apart from held and corrupt mail, and all events until then have been sent. Rejects if the
+   * queue cannot become empty.
+   */
   async settle(): Promise<void> {
     const settled = await this.runTimersWhile(async () => !(await this.isEmpty()))
     if (!settled) throw new Error('the queue cannot become empty: no timer and no delivery is pending')
   }
 
-  /** Advances from timer to timer while `wanted` resolves with true. Resolves with false when no timer is left before. @internal */
+  /**
+   * Advances from timer to timer while `wanted` resolves with true. It is asked again when everything that is due has happened, since a handler
+   * of a webhook may have sent mail. Resolves with false when no timer is left before. @internal
+   */
   async runTimersWhile(wanted: () => boolean | Promise<boolean>): Promise<boolean> {
     this.#requireClock()
-    this.#mayBeEmpty = true
-    const isDone = await this.#driver.runWhile(wanted)
+    let isDone: boolean
+    do {
+      this.#mayBeEmpty = true
+      isDone = await this.#driver.runWhile(wanted)
+      await this.#driver.catchUp()
+      this.#mayBeEmpty = true
+    } while (isDone && (await wanted()))
     this.#outside.throwFailure()
     return isDone
   }

@@ -32,6 +32,63 @@ test('the clock stands while a handler works, without a busy processor', async (
   expect(user / 1000).toBeLessThan(400)
 })
 
+test('settle ends after the handlers have answered', async () => {
+  await using world = await createWorld()
+  world.destination('there.example').greylists('5m')
+  const hook = await world.webhook('app', {
+    types: ['recipient.delivered'],
+    destinations: ['there.example'],
+    handler: async () => {
+      await realTime(100)
+      await send(world, 'bob@here.example')
+      return 200
+    },
+  })
+  await send(world)
+  await world.settle()
+  expect(hook.requests().map(({ at, status }) => [at, status])[0]).toEqual([300, 200])
+  expect(world.mailbox('bob@here.example').mails().length).toBeGreaterThan(0)
+})
+
+test.each(['in an advance', 'beside it'])('a world closes within 2 s while a handler does not answer, %s', async (where) => {
+  const world = await createWorld()
+  const began = Promise.withResolvers<void>()
+  await world.webhook('app', {
+    types: ['message.accepted'],
+    handler: () => {
+      began.resolve()
+      return new Promise<number>(() => undefined)
+    },
+  })
+  await send(world)
+  const advance = where === 'beside it' ? Promise.resolve() : world.advance('1h')
+  await began.promise
+  const before = performance.now()
+  await world.close()
+  // 2 s on an idle machine.
+  expect(performance.now() - before).toBeLessThan(20_000)
+  await advance
+})
+
+test('a crash ends the request of a handler that does not answer', async () => {
+  await using world = await createWorld()
+  let calls = 0
+  const hook = await world.webhook('app', {
+    types: ['message.accepted'],
+    handler: () => (calls++ === 0 ? new Promise<number>(() => undefined) : 200),
+  })
+  await send(world)
+  await vi.waitFor(() => expect(calls).toBe(1), { timeout: 30_000 })
+  await world.crash({ downFor: '10m' })
+  await world.advance('10m')
+  expect(
+    hook
+      .requests()
+      .map(({ at, status }) => [at, status])
+      .at(-1),
+  ).toEqual([600, 200])
+})
+
 test('a handler that sends mail gets its answer', async () => {
   await using world = await createWorld()
   await world.webhook('app', {

@@ -21,12 +21,14 @@ export class OutsideCalls {
     return this.#inside.getStore() === true
   }
 
-  async run<T>(call: () => T | Promise<T>): Promise<OutsideResult<T>> {
-    const running = this.#inside.run(true, () => this.#result(call))
+  /** The call fails when `signal` aborts, and the clock no longer waits for it. */
+  async run<T>(call: () => T | Promise<T>, signal?: AbortSignal): Promise<OutsideResult<T>> {
+    const result = this.#inside.run(true, () => this.#result(call))
+    const running = signal === undefined ? result : untilAborted(result, signal)
     this.#running.add(running)
-    const result = await running
+    const ended = await running
     this.#running.delete(running)
-    return result
+    return ended
   }
 
   async #result<T>(call: () => T | Promise<T>): Promise<OutsideResult<T>> {
@@ -44,4 +46,14 @@ export class OutsideCalls {
     this.#failure = null
     if (failure !== null) throw failure.error
   }
+}
+
+async function untilAborted<T>(result: Promise<OutsideResult<T>>, signal: AbortSignal): Promise<OutsideResult<T>> {
+  const { promise: aborted, resolve } = Promise.withResolvers<'failed'>()
+  const abort = (): void => resolve('failed')
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  const first = await Promise.race([result, aborted])
+  signal.removeEventListener('abort', abort)
+  return first
 }
