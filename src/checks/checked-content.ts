@@ -1,15 +1,21 @@
-/** Examines content while it arrives by header_checks and body_checks (Postfix cleanup(8)), and passes on what the actions leave. */
+/**
+ * Examines a content by tables of actions, and passes on what the actions leave: by header_checks and body_checks while mail arrives
+ * (Postfix cleanup(8)), by smtp_header_checks while mail is sent (Postfix smtp(8)).
+ */
 import { errorMessage } from '../system/caught-error.ts'
 import { orcptOf, type EnvelopeRecipient } from '../mail/envelope.ts'
+import { inTurn, type ContentEntry, type ContentStep, type Taken } from '../mail/content-step.ts'
 import { isEnhancedStatus, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Matching } from '../patterns/matching.ts'
 import { parseAction, problemOf, redirectAddress, type Action, type Part, type ActionName } from './action.ts'
-import type { CheckName, CheckTable, CheckTables } from './check-tables.ts'
+import type { CheckName, CheckTable } from './check-tables.ts'
 import { ContentUnits, MIME_FIELD, type ContentUnit } from './content-units.ts'
 import { fieldBytes, lineBytes } from './edited-text.ts'
 
-export interface ArrivalChecks {
-  readonly tables: CheckTables
+/** The tables of one direction, with their limits. */
+export interface ContentRules {
+  /** The table for a part of a content; undefined for a part that is not examined. */
+  readonly tables: Pick<ReadonlyMap<Exclude<CheckName, 'smtp_header_checks'>, CheckTable>, 'get' | 'has'>
   readonly matching: Matching
   /** header_size_limit, in octets. */
   readonly fieldLimit: number
@@ -17,17 +23,8 @@ export interface ArrivalChecks {
   readonly bodyLimit: number
 }
 
-/** Takes the content that passed the checks. */
-export interface CheckedSink {
-  /** A field of the header of the message, which is still to be edited. */
-  header(bytes: Buffer): void
-  /** A field that an action has added. It is not edited. */
-  insert(bytes: Buffer): void
-  /** The Received field of this relay, and fields before it. They are not edited. */
-  trace(bytes: Buffer): void
-  /** Ends the header, with an empty line. */
-  beginBody(): void
-  body(bytes: Buffer): void
+/** Receives the actions, which are not part of the content. */
+export interface CheckReport {
   refuse(reply: SmtpReply): void
   /** Records an action: the part with its text, one character per octet, and the text of the action. */
   took(verb: ActionName, part: Part, octets: string, text: string): void
@@ -50,53 +47,59 @@ export function redirected([first]: readonly EnvelopeRecipient[], address: strin
 }
 
 const NOT_EXAMINED: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: message content cannot be examined' }
+const CRLF = Buffer.from('\r\n')
+const BODY_TABLES = ['mime_header_checks', 'nested_header_checks', 'body_checks'] as const
 
 type Examined = Exclude<ContentUnit, { kind: 'body' }>
 
-export class CheckedContent {
+export class CheckedContent implements ContentEntry {
   readonly verdict: Verdict = { ...NO_VERDICT }
-  readonly #checks: ArrivalChecks
-  readonly #sink: CheckedSink
+  readonly #checks: ContentRules
+  readonly #report: CheckReport
+  readonly #next: ContentStep
   readonly #units: ContentUnits
   readonly #bodyTable: CheckTable | undefined
+  /** Takes the Received field of this relay, and fields before it. */
+  #trace: (bytes: Buffer) => void = () => undefined
+  #hasBody = false
   /** False after an action that ends the checks. */
   #examines = true
   /** The examination of earlier bytes; undefined when it has ended. */
-  #pending: Promise<void> | undefined
+  #pending: Taken
 
-  constructor(checks: ArrivalChecks, sink: CheckedSink) {
+  constructor(checks: ContentRules, report: CheckReport, next: ContentStep) {
     this.#checks = checks
-    this.#sink = sink
+    this.#report = report
+    this.#next = next
     this.#units = new ContentUnits(checks.fieldLimit)
     this.#bodyTable = checks.tables.get('body_checks')
   }
 
-  /** Examines the Received field of this relay, which is not edited. Must be the first call. */
-  trace(field: string): void {
+  /** Examines the Received field of this relay, which is not edited; `pass` takes what is left of it. Must be the first call. */
+  trace(field: string, pass: (bytes: Buffer) => void): void {
+    this.#trace = pass
     const text = field.replaceAll('\r\n', '\n').slice(0, -1)
     const unit: ContentUnit = { kind: 'field', bytes: Buffer.from(field), text, place: 'trace' }
     void this.#after(() => this.#process([unit].values()))
   }
 
   /** Examines the next bytes, with CRLF line ends. When a promise is returned, the caller should wait before the next call. */
-  write(piece: Buffer): Promise<void> | undefined {
+  write(piece: Buffer): Taken {
     return this.#after(() => this.#write(piece))
   }
 
-  end(): Promise<void> | undefined {
-    return this.#after(() => this.#process(this.#units.end()))
+  end(): Taken {
+    return this.#after(() => inTurn(this.#process(this.#units.end()), () => this.#next.end()))
   }
 
-  #write(piece: Buffer): Promise<void> | undefined {
+  #write(piece: Buffer): Taken {
     if (!this.#isOver) return this.#process(this.#units.read(piece))
     const rest = this.#units.takeRest()
-    if (rest.length > 0) this.#sink.body(rest)
-    this.#sink.body(piece)
-    return undefined
+    return inTurn(rest.length > 0 ? this.#next.body(rest) : undefined, () => this.#next.body(piece))
   }
 
   /** Does the work after that of earlier calls. */
-  #after(work: () => Promise<void> | undefined): Promise<void> | undefined {
+  #after(work: () => Taken): Taken {
     const pending = this.#pending === undefined ? work() : this.#pending.then(work)
     this.#pending = pending
     void pending?.then(() => {
@@ -107,12 +110,13 @@ export class CheckedContent {
 
   /** True when nothing is left to examine. */
   get #isOver(): boolean {
-    const { bodyLimit } = this.#checks
-    if (!this.#units.isPlainBody) return false
-    return !this.#examines || this.#bodyTable === undefined || (bodyLimit > 0 && this.#units.offset >= bodyLimit)
+    const { bodyLimit, tables } = this.#checks
+    if (!this.#hasBody) return false
+    if (!this.#examines || BODY_TABLES.every((name) => !tables.has(name))) return true
+    return this.#units.isPlainBody && (this.#bodyTable === undefined || (bodyLimit > 0 && this.#units.offset >= bodyLimit))
   }
 
-  #process(units: Iterator<ContentUnit>): Promise<void> | undefined {
+  #process(units: Iterator<ContentUnit>): Taken {
     for (let next = units.next(); next.done !== true; next = units.next()) {
       const waits = this.#take(next.value)
       if (waits !== undefined) return waits.then(() => this.#process(units))
@@ -120,28 +124,27 @@ export class CheckedContent {
     return undefined
   }
 
-  #take(unit: ContentUnit): Promise<void> | undefined {
-    const table = unit.kind === 'body' ? undefined : this.#tableFor(unit)
-    if (unit.kind === 'body') this.#sink.beginBody()
-    else if (table === undefined) this.#pass(unit, unit.bytes)
-    else return this.#examine(unit, table)
-    return undefined
+  #take(unit: ContentUnit): Taken {
+    if (unit.kind === 'body') {
+      this.#hasBody = true
+      return this.#next.beginBody(CRLF)
+    }
+    const table = this.#tableFor(unit)
+    return table === undefined ? this.#pass(unit, unit.bytes) : this.#examine(unit, table)
   }
 
-  #examine(unit: Examined, table: CheckTable): Promise<void> | undefined {
+  #examine(unit: Examined, table: CheckTable): Taken {
+    let found: string | undefined | Promise<string | undefined>
     try {
-      const found = this.#checks.matching.run(table.lookUp(unit.text))
-      if (found instanceof Promise) {
-        return found.then(
-          (late) => this.#act(unit, table, late),
-          (error: unknown) => this.#fail(error, table),
-        )
-      }
-      this.#act(unit, table, found)
+      found = this.#checks.matching.run(table.lookUp(unit.text))
     } catch (error) {
-      this.#fail(error, table)
+      return this.#fail(error, table)
     }
-    return undefined
+    if (!(found instanceof Promise)) return this.#act(unit, table, found)
+    return found.then(
+      (late) => this.#act(unit, table, late),
+      (error: unknown) => this.#fail(error, table),
+    )
   }
 
   #tableFor(unit: Examined): CheckTable | undefined {
@@ -152,21 +155,21 @@ export class CheckedContent {
   }
 
   /** Refuses a content that cannot be examined: for the time of a match, and for a failure of the library or its thread. */
-  #fail(error: unknown, table: CheckTable): void {
-    this.#sink.warn(`${table.name}: ${errorMessage(error)}`)
-    this.#refuse(NOT_EXAMINED)
+  #fail(error: unknown, table: CheckTable): undefined {
+    this.#report.warn(`${table.name}: ${errorMessage(error)}`)
+    return this.#refuse(NOT_EXAMINED)
   }
 
-  #act(unit: Examined, { name, part }: CheckTable, result: string | undefined): void {
+  #act(unit: Examined, { name, part }: CheckTable, result: string | undefined): Taken {
     const action = result === undefined ? undefined : parseAction(result)
     const problem = action === undefined ? undefined : problemOf(action, part)
     if (result !== undefined && (action === undefined || problem !== undefined)) {
-      this.#sink.warn(`${name}: ${problem ?? `${JSON.stringify(result)} is no action`}; the rule has no effect`)
+      this.#report.warn(`${name}: ${problem ?? `${JSON.stringify(result)} is no action`}; the rule has no effect`)
     }
     if (action === undefined || problem !== undefined) return this.#pass(unit, unit.bytes)
     if (this.#isLogged(action))
-      this.#sink.took(action.verb, part, unit.text, action.verb === 'reject' ? reasonOf(action.text) : action.text)
-    this.#perform(unit, action)
+      this.#report.took(action.verb, part, unit.text, action.verb === 'reject' ? reasonOf(action.text) : action.text)
+    return this.#perform(unit, action)
   }
 
   #isLogged({ verb }: Action): boolean {
@@ -174,7 +177,7 @@ export class CheckedContent {
     return verb !== 'dunno' && verb !== 'ignore'
   }
 
-  #perform(unit: Examined, { verb, text }: Action): void {
+  #perform(unit: Examined, { verb, text }: Action): Taken {
     switch (verb) {
       case 'ignore':
       case 'strip':
@@ -182,8 +185,7 @@ export class CheckedContent {
       case 'replace':
         return this.#pass(unit, this.#textBytes(unit, text))
       case 'prepend':
-        this.#insert(unit, text)
-        break
+        return inTurn(this.#insert(unit, text), () => this.#pass(unit, unit.bytes))
       case 'reject':
         return this.#refuse(refusalOf(text))
       case 'discard':
@@ -205,32 +207,35 @@ export class CheckedContent {
       case 'info':
         break
     }
-    this.#pass(unit, unit.bytes)
+    return this.#pass(unit, unit.bytes)
   }
 
-  #refuse(reply: SmtpReply): void {
+  #refuse(reply: SmtpReply): undefined {
     this.#examines = false
-    this.#sink.refuse(reply)
+    this.#report.refuse(reply)
   }
 
   #textBytes(unit: Examined, text: string): Buffer {
     return unit.kind === 'field' ? fieldBytes(text) : lineBytes(text, unit.bytes.at(-1) !== 0x0a)
   }
 
-  #insert(unit: Examined, text: string): void {
-    if (unit.kind === 'line') this.#sink.body(lineBytes(text))
-    else if (unit.place === 'header') this.#sink.insert(fieldBytes(text))
-    else this.#pass(unit, fieldBytes(text))
+  #insert(unit: Examined, text: string): Taken {
+    if (unit.kind === 'line') return this.#next.body(lineBytes(text))
+    if (unit.place !== 'header') return this.#pass(unit, fieldBytes(text))
+    this.#next.insert(fieldBytes(text))
+    return undefined
   }
 
-  #pass(unit: Examined, bytes: Buffer): void {
-    if (unit.kind === 'line' || unit.place === 'part' || unit.place === 'nested') this.#sink.body(bytes)
-    else this.#sink[unit.place](bytes)
+  #pass(unit: Examined, bytes: Buffer): Taken {
+    if (unit.kind === 'line' || unit.place === 'part' || unit.place === 'nested') return this.#next.body(bytes)
+    if (unit.place === 'header') this.#next.header(bytes)
+    else this.#trace(bytes)
+    return undefined
   }
 }
 
 /** The parameter for a field (Postfix cleanup_header_callback). */
-function tableName({ text, place }: Extract<ContentUnit, { kind: 'field' }>): CheckName {
+function tableName({ text, place }: Extract<ContentUnit, { kind: 'field' }>): Exclude<CheckName, 'smtp_header_checks'> {
   if (place === 'part' || MIME_FIELD.test(text)) return 'mime_header_checks'
   return place === 'nested' ? 'nested_header_checks' : 'header_checks'
 }

@@ -85,9 +85,10 @@ export class ContentUnits {
     yield* this.#endField()
   }
 
-  /** Takes the bytes that are kept, after which they are not examined. */
+  /** Takes the bytes that are kept, those of a field whose end is not known included, after which they are not examined. */
   takeRest(): Buffer {
-    const rest = this.#rest
+    const rest = Buffer.concat([...this.#field, this.#rest])
+    this.#field = []
     this.#rest = NOTHING
     return rest
   }

@@ -1,14 +1,24 @@
 /**
  * The mail that a next hop gets: changed by smtp_header_checks and smtp_generic_maps; with the stored signatures, with new ones where
- * the header has changed, or without, by dkim_sign.
+ * the header has changed, or without, by dkim_sign. The queued message stays unchanged.
  */
+import { CheckedContent, type CheckReport, type ContentRules } from '../../checks/checked-content.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import { storedSignatures, withPrepended, type StoredSignatures } from '../../dkim/stored-signature.ts'
+import type { ContentEntry } from '../../mail/content-step.ts'
+import { EditedHeader } from '../../mail/edited-header.ts'
+import type { Completion } from '../../mail/header-addresses.ts'
 import { queueIdOf, type LeasedRecipient, type Message } from '../../mail/message.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
-import { CheckedHeader, type HeaderChecks } from './checked-header.ts'
-import { EditedHeader, genericMail, type GenericMail, type HeaderSigning } from './generic-mail.ts'
+import { unreadableFor, SteppedContent, type HeaderSigning } from './stepped-content.ts'
 import { MessageContent, type ContentSource, type ReadChunk } from './message-content.ts'
+
+/** smtp_header_checks of a configuration. */
+export interface HeaderChecks {
+  readonly rules: ContentRules
+  /** Records the actions on a message. */
+  readonly report: (queueId: string) => Pick<CheckReport, 'took' | 'warn'>
+}
 
 interface OutgoingTerms {
   /** Null without smtp_generic_maps, and for LMTP. */
@@ -25,49 +35,73 @@ interface OutgoingTerms {
   readonly cached: readonly Uint8Array[] | undefined
 }
 
-export function outgoingMail(
-  queued: { readonly message: Message; readonly recipients: readonly LeasedRecipient[] },
-  terms: OutgoingTerms,
-): GenericMail {
-  const { generic, headerChecks, signed, signing } = terms
+/** A message of the queue with its recipients at a next hop. */
+export interface QueuedMail {
+  readonly message: Message
+  readonly recipients: readonly LeasedRecipient[]
+}
+
+export interface OutgoingMail extends QueuedMail {
+  readonly content: ContentSource
+}
+
+/** The mail for a next hop. After a failed lookup its content is unreadable for now, so that the delivery is deferred. */
+export function outgoingMail(queued: QueuedMail, terms: OutgoingTerms): OutgoingMail {
+  const { generic, headerChecks, signed, signing, readChunk, cached } = terms
   const { prependedHeaders = '' } = queued.message
   const stored = storedSignatures(prependedHeaders)
   const digest = signing?.retimed(queued.message, stored) ?? null
-  const isEdited = generic !== null || headerChecks !== null || digest !== null
-  if (!isEdited || prependedHeaders === '') {
-    const { message } = queued
-    const sent = prependedHeaders === '' ? message : withPrepended(message, signed ? stored.signatures + stored.others : stored.others)
-    return edited(mailOf({ ...queued, message: sent }, terms), generic, null)
-  }
-  const mail = mailOf({ ...queued, message: withPrepended(queued.message, stored.others) }, terms)
-  return edited(
-    mail,
-    generic,
-    signed ? signingOf(digest === null ? stored : { ...stored, digest, signatures: null }, mail.content, terms) : null,
-  )
-}
-
-/** The mail with its content, changed by smtp_header_checks. */
-function mailOf(
-  { message, recipients }: { readonly message: Message; readonly recipients: readonly LeasedRecipient[] },
-  { headerChecks, readChunk, cached }: OutgoingTerms,
-): GenericMail {
+  const signsAgain = signed && prependedHeaders !== '' && (generic !== null || headerChecks !== null || digest !== null)
+  const prepended = signed && !signsAgain ? stored.signatures + stored.others : stored.others
+  const message = prependedHeaders === '' ? queued.message : withPrepended(queued.message, prepended)
   const content = new MessageContent(message, readChunk, cached)
-  return { message, recipients, content: headerChecks === null ? content : new CheckedHeader(content, headerChecks, queueIdOf(message)) }
+  const sign = signsAgain ? signingOf(digest === null ? stored : { ...stored, digest, signatures: null }, terms) : null
+  const mail = { message, recipients: queued.recipients }
+  try {
+    return { ...mapped(mail, generic), content: stepped(content, queueIdOf(message), sign, terms) }
+  } catch (error) {
+    const failed = unreadableFor(error)
+    return { ...mail, content: { next: async () => failed } }
+  }
 }
 
-function edited(mail: GenericMail, generic: GenericMaps | null, sign: HeaderSigning | null): GenericMail {
-  if (generic !== null) return genericMail(mail, generic, sign)
-  return sign === null ? mail : { ...mail, content: new EditedHeader(mail.content, null, sign) }
+/** The envelope by smtp_generic_maps. Throws LookupFailed. */
+function mapped({ message, recipients }: QueuedMail, maps: GenericMaps | null): QueuedMail {
+  if (maps === null) return { message, recipients }
+  return {
+    message: { ...message, sender: maps.envelope(message.sender) },
+    recipients: recipients.map((recipient) => maps.recipient(recipient)),
+  }
 }
+
+function stepped(
+  content: ContentSource,
+  queueId: string,
+  sign: HeaderSigning | null,
+  { generic, headerChecks }: Pick<OutgoingTerms, 'generic' | 'headerChecks'>,
+): ContentSource {
+  if (generic === null && headerChecks === null && sign === null) return content
+  const completion = generic === null ? null : completionOf(generic)
+  return new SteppedContent(content, sign, (last, refuse): ContentEntry => {
+    const edited = new EditedHeader({ dropped: new Set(), fieldLimit: Infinity, completion }, last)
+    return headerChecks === null ? edited : new CheckedContent(headerChecks.rules, { ...headerChecks.report(queueId), refuse }, edited)
+  })
+}
+
+const completionOf = (maps: GenericMaps): Completion => ({
+  origin: null,
+  parent: null,
+  keepsRoutes: true,
+  map: (address) => maps.header(address),
+})
 
 /** Signatures of a message; `signatures` is null when they are of another time than its release. */
 type Signed = Pick<StoredSignatures, 'digest'> & { readonly signatures: string | null }
 
 /** An unchanged header keeps its signatures. Those of a changed header would be invalid. */
 const signingOf =
-  (stored: Signed, content: ContentSource, { signing, lineLimit }: OutgoingTerms): HeaderSigning =>
+  ({ signatures, digest }: Signed, { signing, lineLimit }: Pick<OutgoingTerms, 'signing' | 'lineLimit'>): HeaderSigning =>
   async (header, changed) => {
-    if (!changed && !(content instanceof CheckedHeader && content.isChanged) && stored.signatures !== null) return stored.signatures
-    return signing === null || stored.digest === null ? '' : signing.again(header, stored.digest, lineLimit)
+    if (!changed && signatures !== null) return signatures
+    return signing === null || digest === null ? '' : signing.again(header, digest, lineLimit)
   }

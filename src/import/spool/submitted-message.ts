@@ -2,7 +2,7 @@
  * Queues a file of Postfix's maildrop, which Postfix has not yet rewritten, like a submission of `sendmail`: with a Received field, missing
  * header fields, and rewritten addresses. The message keeps the time of its submission.
  */
-import type { ArrivalChecks } from '../../checks/checked-content.ts'
+import type { ContentRules } from '../../checks/checked-content.ts'
 import type { Config } from '../../config/options.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { fromField } from '../../mail/from-field.ts'
@@ -22,7 +22,7 @@ export interface SubmissionRules {
   readonly config: Config
   readonly clock: Clock
   readonly rewriting: Rewriting | null
-  readonly checks: ArrivalChecks | null
+  readonly checks: ContentRules | null
   /** Routes and schedules an accepted message. */
   readonly prepare: (entry: Submitted) => NewMessage
 }

@@ -11,7 +11,7 @@ import { acceptedTimes, timeProblem } from '../../mail/message-times.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { mailDate } from '../../mail/mail-date.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
-import type { ArrivalChecks } from '../../checks/checked-content.ts'
+import type { ContentRules } from '../../checks/checked-content.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { receivedLine, type LocalUser, type SmtpClient } from './received-header.ts'
@@ -83,7 +83,7 @@ interface AcceptorDeps {
   /** Signs the mail of own clients; null or absent without DKIM tables. */
   readonly signing?: MessageSigning | null | undefined
   /** Checks of the content; null or absent without any. */
-  readonly checks?: ArrivalChecks | null | undefined
+  readonly checks?: ContentRules | null | undefined
 }
 
 export class Acceptor implements MessageTaker {

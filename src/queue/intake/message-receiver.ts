@@ -6,8 +6,9 @@ import { isAscii } from 'node:buffer'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
 import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
-import { HeaderEditor, type BodyStart } from '../../mail/header-editor.ts'
-import { CheckedContent, NO_VERDICT, redirected, type ArrivalChecks, type CheckedSink, type Verdict } from '../../checks/checked-content.ts'
+import type { ContentEntry, ContentStep } from '../../mail/content-step.ts'
+import { EditedHeader, type ReadFields } from '../../mail/edited-header.ts'
+import { CheckedContent, NO_VERDICT, redirected, type CheckReport, type ContentRules, type Verdict } from '../../checks/checked-content.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import type { MessageTimes } from '../../mail/message-times.ts'
@@ -74,8 +75,8 @@ export type KeepRequest = (messageId: string | undefined) => NonNullable<NewMess
 
 /** Checks of one message. */
 export interface ContentChecks {
-  readonly rules: ArrivalChecks
-  readonly report: Pick<CheckedSink, 'took' | 'warn'>
+  readonly rules: ContentRules
+  readonly report: Pick<CheckReport, 'took' | 'warn'>
 }
 
 export interface MessageReceiverDeps {
@@ -96,23 +97,21 @@ const TOO_MANY_HOPS: SmtpReply = { code: 554, status: '5.4.0', text: 'Error: too
  */
 const MESSAGE_ID_LIMIT = 998
 
-const CRLF = Buffer.from('\r\n')
-
 type Progress =
-  | { readonly kind: 'header'; readonly editor: HeaderEditor }
-  | { readonly kind: 'body' }
+  | { readonly kind: 'receiving' }
   /** The content that follows is ignored. `isLogged`: a check of the content has refused it. */
   | { readonly kind: 'refused'; readonly reply: SmtpReply; readonly isLogged: boolean }
   /** The content is not wanted any more. */
   | { readonly kind: 'abandoned' }
 
-const BODY: Progress = { kind: 'body' }
-
 export class MessageReceiver {
   readonly #facts: ReceiverFacts
   readonly #deps: MessageReceiverDeps
   readonly #content: StagedContent
-  #progress: Progress
+  #progress: Progress = { kind: 'receiving' }
+  readonly #header: EditedHeader
+  /** The first step of the content. */
+  readonly #entry: ContentEntry
   #messageId: string | undefined
   #received = 0
   /** A byte above 127 was received. */
@@ -131,33 +130,28 @@ export class MessageReceiver {
       refuse: (reply) => this.refuse(reply),
       failed: (error) => this.#failed(error),
     })
-    const { completion } = facts
-    this.#progress = {
-      kind: 'header',
-      editor: new HeaderEditor({ dropped, fieldLimit, completion }, (piece) => this.#addHeader(piece)),
-    }
-    this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#sink(facts.checks))
-    for (const field of facts.handling?.prepended ?? []) this.#addHeader(Buffer.from(`${field}\r\n`))
-    if (this.#checked === null) this.#content.add(Buffer.from(facts.trace))
-    else this.#checked.trace(facts.trace)
+    const last = signed(facts.signing, this.#queuedContent())
+    for (const field of facts.handling?.prepended ?? []) last.header(Buffer.from(`${field}\r\n`))
+    this.#header = new EditedHeader({ dropped, fieldLimit, completion: facts.completion }, last, (fields) => this.#endHeader(fields))
+    this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#report(facts.checks), this.#header)
+    this.#entry = this.#checked ?? this.#header
+    const keepTrace = (bytes: Buffer): void => this.#content.add(bytes)
+    if (this.#checked === null) keepTrace(Buffer.from(facts.trace))
+    else this.#checked.trace(facts.trace, keepTrace)
   }
 
-  /** Takes the content that passed the checks. */
-  #sink({ report }: ContentChecks): CheckedSink {
-    return {
-      ...report,
-      header: (bytes) => this.#put(bytes),
-      trace: (bytes) => this.#content.add(bytes),
-      body: (bytes) => this.#addBody(bytes),
-      insert: (bytes) => this.#insert(bytes),
-      beginBody: () => {
-        if (this.#progress.kind !== 'header') return
-        const { editor } = this.#progress
-        editor.end()
-        this.#endHeader(editor, { rest: CRLF, separated: true })
-      },
-      refuse: (reply) => this.#refuse(reply, true),
+  #report({ report }: ContentChecks): CheckReport {
+    return { ...report, refuse: (reply) => this.#refuse(reply, true) }
+  }
+
+  /** The last step: adds what is left to the content that will be queued. */
+  #queuedContent(): ContentStep {
+    const keep = (bytes: Buffer): undefined => {
+      if (this.#isOver || bytes.length === 0) return
+      this.#eightBit ||= !isAscii(bytes)
+      this.#content.add(bytes)
     }
+    return { header: keep, insert: keep, beginBody: keep, body: keep, end: () => undefined }
   }
 
   /** Octets of the content received so far, without the Received field. */
@@ -221,8 +215,7 @@ export class MessageReceiver {
    * before; nothing is then queued.
    */
   async end(): Promise<Acceptance> {
-    if (this.#checked !== null) await this.#checked.end()
-    if (this.#progress.kind === 'header') this.#endHeader(this.#progress.editor, this.#progress.editor.end())
+    await this.#entry.end()
     await this.#content.staging
     const outcome = this.#isOver ? undefined : await this.#commit()
     if (outcome !== undefined) return outcome
@@ -248,58 +241,26 @@ export class MessageReceiver {
     this.#received += piece.byteLength
     const { sizeLimit } = this.#facts
     if (sizeLimit > 0 && this.#received > sizeLimit) this.refuse(TOO_BIG)
-    else if (this.#checked === null) this.#put(piece)
-    else return this.#checked.write(piece)
+    else {
+      const waits = this.#entry.write(piece)
+      this.#requireFewHops()
+      return waits
+    }
     return undefined
   }
 
-  /** Adds bytes of the header, or of the body after it. */
-  #put(piece: Buffer): void {
-    if (this.#progress.kind !== 'header') return this.#addBody(piece)
-    this.#eightBit ||= !isAscii(piece)
-    this.#readHeader(this.#progress.editor, piece)
+  /** Refuses a message that has passed too many relays (hopcount_limit). */
+  #requireFewHops(): void {
+    if (1 + this.#header.fields.hops >= this.#deps.limits.hops) this.refuse(TOO_MANY_HOPS)
   }
 
-  #insert(field: Buffer): void {
-    this.#eightBit ||= !isAscii(field)
-    if (this.#progress.kind === 'header') this.#progress.editor.insert(field)
-  }
-
-  #readHeader(header: HeaderEditor, piece: Buffer): void {
-    const body = header.write(piece)
-    if (1 + header.hops >= this.#deps.limits.hops) return this.refuse(TOO_MANY_HOPS)
-    if (body !== undefined) this.#endHeader(header, body)
-  }
-
-  #endHeader(header: HeaderEditor, { rest, separated }: BodyStart): void {
-    if (1 + header.hops >= this.#deps.limits.hops) this.refuse(TOO_MANY_HOPS)
-    if (this.#isOver) return
-    this.#progress = BODY
-    this.#messageId = header.messageId === undefined ? undefined : maskControls(header.messageId).slice(0, MESSAGE_ID_LIMIT)
-    this.#addMissing(header.names)
-    if (rest.length === 0) return
-    this.#content.add(separated ? rest.subarray(0, CRLF.length) : CRLF)
-    this.#addBody(separated ? rest.subarray(CRLF.length) : rest)
-  }
-
-  #addHeader(piece: Uint8Array): void {
-    this.#content.add(piece)
-    this.#facts.signing?.header(piece)
-  }
-
-  #addBody(piece: Uint8Array): void {
-    if (this.#isOver) return
-    this.#eightBit ||= !isAscii(piece)
-    this.#content.add(piece)
-    this.#facts.signing?.body(piece)
-  }
-
-  #addMissing(names: ReadonlySet<string>): void {
+  /** Returns the fields that the header lacks. */
+  #endHeader({ names, messageId }: ReadFields): string {
+    this.#requireFewHops()
     const { additions } = this.#facts
-    if (additions === null) return
-    const missing = missingFields(additions, names)
-    if (missing.text !== '') this.#addHeader(Buffer.from(missing.text))
-    this.#messageId = missing.messageId ?? this.#messageId
+    const missing = additions === null ? null : missingFields(additions, names)
+    this.#messageId = missing?.messageId ?? (messageId === undefined ? undefined : maskControls(messageId).slice(0, MESSAGE_ID_LIMIT))
+    return missing?.text ?? ''
   }
 
   /** Returns undefined when the message is refused. */
@@ -370,3 +331,23 @@ export class MessageReceiver {
 
 const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Adds the digest of what is queued to a step. */
+function signed(signing: ArrivingMessage | null, next: ContentStep): ContentStep {
+  if (signing === null) return next
+  return {
+    ...next,
+    header: (bytes) => {
+      signing.header(bytes)
+      next.header(bytes)
+    },
+    insert: (field) => {
+      signing.header(field)
+      next.insert(field)
+    },
+    body: (bytes) => {
+      signing.body(bytes)
+      return next.body(bytes)
+    },
+  }
+}
