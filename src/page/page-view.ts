@@ -4,6 +4,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { VERSION } from '../system/version.ts'
+import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { rootOf, type Light, type View } from './markup/view.ts'
 import { FILES_FOLDER } from './static-files.ts'
@@ -71,10 +72,16 @@ export const screenRoute = (
     },
   })
 
-export const screenAnswer = (view: View, screen: Screen, status = 200): Extract<Answer, { kind: 'text' }> => ({
+const htmlAnswer = (markup: string, status: number): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',
   status,
   contentType: 'text/html; charset=utf-8',
-  text: document(view, screen),
+  text: markup,
   headers: { 'cache-control': 'no-store' },
 })
+
+export const screenAnswer = (view: View, screen: Screen, status = 200): Extract<Answer, { kind: 'text' }> =>
+  htmlAnswer(document(view, screen), status)
+
+/** A part of a screen, which a script puts in the place of the former one. */
+export const markupAnswer = ({ markup }: Html): Answer => htmlAnswer(markup, 200)

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Causes } from '../queries/causes.ts'
 import { destinationDetails, destinationPage } from '../queries/destinations.ts'
-import { historyPage, trafficSeries } from '../queries/departed-mail.ts'
+import { historyPage, SERIES, trafficSeries } from '../queries/departed-mail.ts'
 import { messageStory } from '../queries/message-story.ts'
 import { messageCount, messagePage } from '../queries/messages.ts'
 import { type MessageCountJson, type MessagePageJson } from '../resources/message-json.ts'
@@ -23,13 +23,14 @@ import { causesScreen } from './screens/causes-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
+import { FLOW_RANGES, flowChart, type FlowSeries } from './screens/flow-chart.ts'
 import { historyScreen } from './screens/history-screen.ts'
 import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
 import { firstSenders, waitingSenders } from './first-senders.ts'
-import { orUndefined, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
+import { markupAnswer, orUndefined, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
 
 export interface ScreenDeps extends PageDeps {
   readonly now: Now
@@ -51,12 +52,21 @@ const problemOf = ([first]: readonly InvalidMember[]): string =>
 
 const nowRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/' }, async ({ query, visible, signal }, view) => {
-    const range = chosen(query, 'range', ['1h', '6h', '24h'])
-    const [now = null, series] = await Promise.all([
-      deps.now.within(FIGURES_WITHIN, visible, signal),
-      trafficSeries(deps.view, range === '1h' ? '60min' : range),
-    ])
-    return screenAnswer(view, nowScreen(view, { now, series: { range, interval: series.interval, counts: series.counts } }))
+    const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, query)])
+    return screenAnswer(view, nowScreen(view, { now, series }))
+  })
+
+async function flowSeries({ view }: ScreenDeps, query: URLSearchParams): Promise<FlowSeries> {
+  const range = chosen(query, 'range', FLOW_RANGES)
+  const name = range === '1h' ? '60min' : range
+  return { ...(await trafficSeries(view, name)), range, length: SERIES[name].span / SECOND }
+}
+
+/** The chart of Now alone, for the script of a screen that stays open. */
+const flowRoute = (deps: ScreenDeps): Route =>
+  screenRoute(deps, { path: '/charts/flow' }, async ({ query, visible, signal }, view) => {
+    const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, query)])
+    return markupAnswer(flowChart(view, series, now))
   })
 
 const destinationsRoute = (deps: ScreenDeps): Route =>
@@ -213,6 +223,7 @@ const searchRoute = (deps: ScreenDeps): Route =>
 
 export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
   nowRoute(deps),
+  flowRoute(deps),
   destinationsRoute(deps),
   destinationRoute(deps),
   causesRoute(deps),

@@ -14,6 +14,7 @@ const TYPES = {
   'live-values.js': 'text/javascript; charset=utf-8',
   'dialog.js': 'text/javascript; charset=utf-8',
   'text-forms.js': 'text/javascript; charset=utf-8',
+  'charts.js': 'text/javascript; charset=utf-8',
   'login.js': 'text/javascript; charset=utf-8',
 } as const
 

@@ -18,6 +18,13 @@ export function localTime(at: WallTime, clock: Pick<Clock, 'zone'>): string {
   return `${year}-${two(month)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`
 }
 
+/** Names a zone by its offset in minutes east of UTC: `UTC`, `UTC+1`, `UTC−3:30`. */
+export function zoneText(offset: number): string {
+  if (offset === 0) return 'UTC'
+  const [hours, rest] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60]
+  return `UTC${offset < 0 ? '−' : '+'}${hours}${rest === 0 ? '' : `:${two(rest)}`}`
+}
+
 /** Formats like ctime(3) without the year: `Fri Nov 20 10:00:00`. A one-digit day is padded with a space. */
 export function ctime(at: WallTime, clock: Pick<Clock, 'zone'>): string {
   const { month, day, hour, minute, second, weekday } = civilTime(at, clock.zone(at).offset)

@@ -5,7 +5,7 @@ import type { FinalState } from '../mail/message.ts'
 import { addressPattern } from '../patterns/filter-pattern.ts'
 import { senderPattern } from '../store/message-conditions.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails } from '../store/queue-reader.ts'
-import { sumOfTraffic, type Traffic, type TrafficMinute } from '../store/traffic.ts'
+import { sumOfTraffic, TRAFFIC_KINDS, type Traffic, type TrafficMinute } from '../store/traffic.ts'
 import { HOUR, MINUTE, type Duration, type QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import type { SeriesJson } from '../resources/status-json.ts'
@@ -97,12 +97,22 @@ export const SERIES = {
 } as const
 export type SeriesSpan = keyof typeof SERIES
 
-/** Traffic of the queue in intervals that have ended, oldest first. Intervals without traffic have zeros. */
+/**
+ * Traffic of the queue in intervals that have ended, oldest first, from the begin of the span or from the first traffic of the queue.
+ * Intervals without traffic have zeros.
+ */
 export async function trafficSeries(view: QueueView, name: SeriesSpan): Promise<SeriesJson> {
   const { span, interval } = SERIES[name]
   const start = Math.floor(view.clock.now() / MINUTE) * MINUTE - span
-  const { minutes } = await view.reader.traffic(start)
+  const { total, minutes } = await view.reader.traffic(start)
+  const isNew = countOf([total]) === countOf(minutes)
   const byInterval = Map.groupBy(minutes, ({ at }: TrafficMinute) => Math.floor((at - start) / interval))
-  const counts: readonly Traffic[] = Array.from({ length: span / interval }, (_, n) => sumOfTraffic(byInterval.get(n) ?? []))
-  return { span: name, interval: interval / 1_000, begin: view.clock.wall.seconds(start), counts }
+  const first = isNew ? Math.min(...byInterval.keys(), span / interval) : 0
+  const counts: readonly Traffic[] = Array.from({ length: span / interval - first }, (_, n) =>
+    sumOfTraffic(byInterval.get(first + n) ?? []),
+  )
+  return { span: name, interval: interval / 1_000, begin: view.clock.wall.seconds(start + first * interval), counts }
 }
+
+const countOf = (traffic: readonly Traffic[]): number =>
+  TRAFFIC_KINDS.reduce((sum, kind) => sum + traffic.reduce((part, one) => part + one[kind], 0), 0)

@@ -189,7 +189,7 @@ export const seriesShape = z
   .object({
     span: z.string(),
     interval: z.number().describe('length of an interval in seconds'),
-    begin: time,
+    begin: time.describe('begin of the first interval: of the span, or of the one with the first traffic of the queue'),
     counts: z.array(traffic).describe('recipients per interval, oldest first'),
   })
   .meta({ id: 'Series' })

@@ -5,6 +5,7 @@ import { jsonLine } from '../../src/presentation/text.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { ApiServer, openApiSchema, validator, type Members } from '../support/api-server.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
+import { HOUR } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { MANY_STARS } from '../support/pattern-cases.ts'
 import { pagesOfMovingMail } from '../support/moving-pages.ts'
@@ -332,12 +333,15 @@ test('GET /now/stream sends the state as events, from one tick for all clients',
   await Promise.all(clients.map(async (one) => one.end()))
 })
 
-test('GET /now/series has the recipients of each interval', async () => {
-  const { api } = await filled()
+test('GET /now/series has the recipients of each interval, from the first traffic of the queue', async () => {
+  const { api, world } = await filled()
   const { json } = await api.get('/now/series?span=60min')
   expect(json).toMatchObject({ span: '60min', interval: 60 })
-  expect(json.counts).toHaveLength(60)
-  expect(json.counts.at(-1)).toMatchObject({ accepted: 4, delivered: 1, deferred: 3 })
+  expect(json.counts).toMatchObject([{ accepted: 4, delivered: 1, deferred: 3 }])
+  await world.advance(2 * HOUR)
+  const later = (await api.get('/now/series?span=60min')).json
+  expect(later.counts).toHaveLength(60)
+  expect(later).toMatchObject({ begin: Math.floor(world.clock.wall.now() / 60_000) * 60 - 3_600 })
 })
 
 test('a limited token sees its destinations only', async () => {

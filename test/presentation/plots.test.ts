@@ -139,13 +139,87 @@ describe('a drawing', () => {
         { name: 'none', points: [] },
       ],
     })
-    expect([...markup.matchAll(/text-anchor="middle">([^<]*)</g)].map(([, text]) => text)).toEqual(['5m', '15m', '1h', '4h', '12h', 'age'])
+    expect([...markup.matchAll(/text-anchor="middle">([^<]*)</g)].map(([, text]) => text)).toEqual([
+      '5m',
+      '15m',
+      '1h',
+      '4h',
+      '12h',
+      'age (logarithmic)',
+    ])
     expect([...markup.matchAll(/text-anchor="end">([^<]*)</g)].map(([, text]) => text)).toEqual(['0', '5', '10', '15', '20'])
     expect(markup).toContain('>recipients<')
     expect(markup).toContain('<title>doubling: 10 at 1h</title>')
     expect(markup).toContain(
       '<desc>Mean wait. Horizontal axis: age. Vertical axis: recipients. doubling: 0 to 20 at 5m to 12h; none: none.</desc>',
     )
+  })
+
+  test('of times has labels in the zone, which is named, and dates at midnight', () => {
+    const at = Date.parse('2026-11-28T21:10:00Z')
+    const { markup } = svgPlot({
+      kind: 'line',
+      title: '',
+      about: '',
+      x: { title: 'time', scale: 'linear', values: { zone: () => ({ offset: 60, name: 'CET' }) } },
+      y: { title: 'mail', scale: 'linear' },
+      series: [{ name: 'a', points: [at, at + 4 * HOUR].map((one) => [one, 1] as const) }],
+    })
+    expect([...markup.matchAll(/text-anchor="middle">([^<]*)</g)].map(([, text]) => text)).toEqual([
+      '22:30',
+      '23:00',
+      '23:30',
+      '29 Nov',
+      '00:30',
+      '01:00',
+      '01:30',
+      '02:00',
+      'time (UTC+1)',
+    ])
+    expect(markup).toContain('<title>a: 1 at 22:10</title>')
+  })
+
+  test('has at least four labels of times at any range and width', () => {
+    const clock = { zone: () => ({ offset: 330, name: 'IST' }) }
+    for (const hours of [1, 6, 24, 48, 7 * 24, 30 * 24])
+      for (const minute of [0, 7, 31]) {
+        const begin = Date.parse('2026-11-28T00:00:00Z') + minute * MINUTE
+        const { ticks } = axisScale({ title: '', scale: 'linear', values: clock }, [begin, begin + hours * HOUR], {
+          wide: 560,
+          narrow: 260,
+          gap: 46,
+        })
+        for (const width of ['wide', 'narrow'] as const) {
+          const shown = ticks.filter((tick) => tick.shown === 'always' || tick.shown === width)
+          expect(shown.length, `${hours} h, ${width}`).toBeGreaterThanOrEqual(4)
+        }
+      }
+  })
+
+  test('of lines has a table with the value of each line at each position', () => {
+    const { markup } = svgPlot({
+      title: 'Mail',
+      about: '',
+      kind: 'line',
+      stepped: true,
+      x: axis,
+      y: { ...axis, includes: [0] },
+      series: [
+        { name: 'a', points: [[0, 5] as const, [1, 6] as const, [2, 6] as const] },
+        { name: 'b', points: [[1, 7] as const, [2, 7] as const] },
+      ],
+    })
+    const table = /<table>[^]*<\/table>/.exec(markup)?.[0] ?? ''
+    expect([...table.matchAll(/<th scope="row">(.*?)<\/th>|<td>(.*?)<\/td>/g)].map(([, head, cell]) => head ?? cell)).toEqual([
+      '0',
+      '5',
+      '–',
+      '1',
+      '6',
+      '7',
+    ])
+    expect(markup).toContain('<title>1\na: 6\nb: 7</title>')
+    expect(markup).toMatch(/text-anchor="end">0</)
   })
 
   test('of bars has a row for each name, and begins at zero', () => {
@@ -159,8 +233,8 @@ describe('a drawing', () => {
     })
     const widths = [...markup.matchAll(/width="([\d.]+)%" height="10"[^>]*><title>([^<]*)</g)]
     expect(widths.map(([, width, text]) => [width, text])).toEqual([
-      ['100', 'fixed: 100000'],
-      ['1', 'reno: 1000'],
+      ['100', 'fixed: 100,000'],
+      ['1', 'reno: 1,000'],
     ])
   })
 

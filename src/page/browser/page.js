@@ -1,4 +1,5 @@
-/** The script of the page. Every screen works without it; it adds live values, dialogs and the key `/`. */
+/** The script of the page. Every screen works without it; it adds live values, dialogs, the values of charts and the key `/`. */
+import { startCharts } from './charts.js'
 import { startDialogs } from './dialog.js'
 import { startLive } from './live.js'
 
@@ -22,5 +23,6 @@ function countChecked() {
 
 document.addEventListener('change', countChecked)
 countChecked()
+startCharts()
 startDialogs()
 startLive()

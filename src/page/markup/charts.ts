@@ -6,16 +6,6 @@ import { html, type Html } from '../../presentation/html.ts'
 
 const rounded = (value: number): number => Math.round(value * 10) / 10
 
-/** Averages of groups of neighbouring values, so that at most `most` remain. */
-export function thinned(values: readonly number[], most: number): readonly number[] {
-  const size = Math.ceil(values.length / most)
-  if (size <= 1) return values
-  return Array.from({ length: Math.ceil(values.length / size) }, (_, i) => {
-    const group = values.slice(i * size, (i + 1) * size)
-    return group.reduce((sum, value) => sum + value, 0) / group.length
-  })
-}
-
 /** A horizontal bar for a share between 0 and 1. The number that it stands for is beside it. */
 export function bar(share: number, tone = ''): Html {
   const width = share <= 0 ? 0 : Math.max(1, rounded(100 * Math.min(1, share)))

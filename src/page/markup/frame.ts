@@ -131,7 +131,7 @@ export const heading = (title: Part, about: Part = null, buttons: Part = null): 
   </div>`
 
 export const section = (title: Part, content: Part, { aside = null, id = null }: { aside?: Part; id?: string | null } = {}): Html =>
-  html`<section${id === null ? null : html` id="${id}"`}><div class="heading"><h2>${title}</h2>${aside === null ? null : html`<p class="aside">${aside}</p>`}</div>
+  html`<section${id === null ? null : html` id="${id}"`}><div class="heading"><h2>${title}</h2>${aside === null ? null : html`<div class="aside">${aside}</div>`}</div>
 ${content}
 </section>`
 

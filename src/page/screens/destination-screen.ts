@@ -2,7 +2,8 @@
 import type { CauseJson, CausesJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
-import { sparkline } from '../../presentation/plots/svg-plot.ts'
+import { lookOf } from '../../presentation/plots/series-look.ts'
+import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
@@ -95,14 +96,28 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
 const causesSections = (view: View, { causes, as_of: at }: CausesJson): Html =>
   causeTables(view, causes, { columns: (most) => causeColumns(view, most), empty: 'No mail waits for this destination.', at })
 
-/** The curve of the window, and its present limit. */
-function windowFact({ last_windows: windows, settings }: DestinationDetailsJson): Part {
-  const [first, last] = [windows[0], windows.at(-1)]
-  if (first === undefined || last === undefined || windows.length < 2) return null
+/** In pixels, without the labels. */
+const WINDOW_HEIGHT = 90
+
+/** The last changes of the window, and its limit. */
+function windowSection({ last_windows: windows, settings }: DestinationDetailsJson): Html | null {
+  if (windows.length < 2) return null
   const limit = settings.values['destination_concurrency_limit']
-  const changes = `${count(first)} → ${count(last)}${limit === undefined ? '' : `, limit ${limit}`}`
-  return html`${sparkline(windows, `window in its last ${windows.length} changes: ${changes}`, 'busy')}${changes}`
+  const plot = {
+    title: 'Deliveries that may run at once, after each of the last changes',
+    about: 'Window of the destination.',
+    kind: 'line',
+    stepped: true,
+    x: { title: 'changes, the last at the right', scale: 'linear', includes: [0] },
+    y: { title: 'deliveries at once', scale: 'linear', includes: [0] },
+    series: [{ name: 'window', points: [...windows, windows.at(-1) ?? 0].map((window, i) => [i, window] as const) }],
+  } as const
+  return section('Window', html`<div class="panel-wide">${svgPlot(plot, { looks: [WINDOW_LOOK], height: WINDOW_HEIGHT })}</div>`, {
+    aside: `${count(windows[0] ?? 0)} → ${count(windows.at(-1) ?? 0)}${limit === undefined ? '' : `, limit ${limit}`}`,
+  })
 }
+
+const WINDOW_LOOK = { ...lookOf(0), colour: 'var(--busy)' }
 
 function outcomesFact(outcomes: readonly string[]): Part {
   if (outcomes.length === 0) return null
@@ -159,11 +174,10 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
         ['to do', one.hint, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],
-        ['window', windowFact(one)],
         ['node', one.node],
       ])}
       ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, causes)}
-      ${sendersSection(view, senders, name)} ${settingsSection(one)}
+      ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)}
       <p class="faint">
         ${joined(
           [

@@ -1,69 +1,22 @@
 /** The figures of the first screen: rates, queues, and messages by age. */
 import { QUEUE_NAMES } from '../../mail/message.ts'
-import type { NowJson, SeriesJson } from '../../resources/status-json.ts'
-import { bar, thinned } from '../markup/charts.ts'
+import type { NowJson } from '../../resources/status-json.ts'
+import { bar } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
 import { ADDRESSES_NAMED } from '../../presentation/delivery-slots.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
-import { age, count, rate, span } from '../markup/times.ts'
-import { sparkline } from '../../presentation/plots/svg-plot.ts'
+import { age, count, span } from '../markup/times.ts'
 import { MINUTE } from '../../system/clock.ts'
 import type { View } from '../markup/view.ts'
-
-/** Recipients per second in intervals of equal length, oldest first. */
-interface ShownSeries extends Pick<SeriesJson, 'interval' | 'counts'> {
-  readonly range: '1h' | '6h' | '24h'
-}
+import { flowSection, type FlowSeries } from './flow-chart.ts'
 
 export interface NowFacts {
   /** Null while the queue is counted after a start. */
   readonly now: NowJson | null
-  readonly series: ShownSeries
+  readonly series: FlowSeries
 }
-
-const RATES = [
-  ['accepted', 'Accepted', 'busy'],
-  ['delivered', 'Delivered', 'good'],
-  ['deferred', 'Deferred', 'warn'],
-  ['bounced', 'Bounced', 'bad'],
-] as const
-
-const RANGES = { '1h': 'last hour', '6h': 'last 6 hours', '24h': 'last day' } as const
-const RANGE_NAMES = ['1h', '6h', '24h'] as const
-
-/** More points would not show in the width of a curve. */
-const MOST_POINTS = 120
-
-function rateTile({ now, series }: NowFacts, [kind, name, tone]: (typeof RATES)[number]): Html {
-  const perSecond = thinned(
-    series.counts.map((counts) => counts[kind] / series.interval),
-    MOST_POINTS,
-  )
-  const most = Math.max(0, ...perSecond)
-  return html`<div class="tile">
-    <p class="name">${name}</p>
-    <p class="figure">
-      <span data-live="rates/last_10s/${kind}" data-form="rate">${now === null ? '–' : rate(now.rates?.last_10s[kind] ?? 0)}</span
-      ><span class="unit">/s</span>
-    </p>
-    ${sparkline(perSecond, `${name} per second, ${RANGES[series.range]}: at most ${rate(most)}`, tone)}
-    <p class="note">
-      <span data-live="last_hour/${kind}" data-form="count">${now === null ? '–' : count(now.last_hour[kind])}</span> in the last hour
-    </p>
-  </div>`
-}
-
-const rangeLinks = (view: View, chosen: ShownSeries['range']): Html =>
-  html`<nav class="choices" aria-label="Range of the curves">
-    ${RANGE_NAMES.map(
-      (range) =>
-        html`<a href="${linkTo(view, '', { range: range === '1h' ? null : range })}" ${range === chosen ? html` aria-current="true"` : null}
-          >${range}</a
-        >`,
-    )}
-  </nav>`
 
 /** The queues with their counts, if these are known. Each count leads to the messages behind it. */
 export function queueStrip(view: View, now: NowJson | null): Html {
@@ -109,15 +62,8 @@ function slotsPart({ deliveries }: NowJson): Html | null {
   return html`<p class="note">Deliveries ${figure('in_flight', deliveries.in_flight)}/${count(deliveries.limit)}${connecting}</p>`
 }
 
-export const ratesSection = (view: View, facts: NowFacts): Html =>
-  html`<section class="rates" aria-label="Rates">
-    <div class="heading">
-      <h2>Recipients per second</h2>
-      ${rangeLinks(view, facts.series.range)}
-    </div>
-    <div class="tiles">${RATES.map((one) => rateTile(facts, one))}</div>
-    ${facts.now === null ? null : slotsPart(facts.now)}
-  </section>`
+export const flowFigures = (view: View, { now, series }: NowFacts): Html =>
+  flowSection(view, series, { now, about: now === null ? null : slotsPart(now) })
 
 /** `40m`, `2h 40m` */
 const minutes = (value: number): string => span(value * MINUTE)

@@ -8,7 +8,7 @@ import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
 import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { howOld, queueStrip, ratesSection, type NowFacts } from './now-figures.ts'
+import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
 import { count, distance, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
@@ -230,7 +230,7 @@ const changedConditions = (view: View, now: NowJson): Html =>
 export function nowScreen(view: View, facts: NowFacts): Screen {
   const { now } = facts
   const top = html`<h1 class="unseen">Now</h1>
-    ${ratesSection(view, facts)} ${queueStrip(view, now)}`
+    ${flowFigures(view, facts)} ${queueStrip(view, now)}`
   if (now === null)
     return {
       title: 'The queue is being counted',

@@ -8,9 +8,8 @@ import { html, type Html } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
 import { shapeOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { timeline } from '../markup/message-timeline.ts'
 import { count, messages, span } from '../markup/times.ts'
-import type { Plot } from '../../presentation/plots/plot.ts'
+import { schedulePlots } from '../../presentation/plots/schedule-plots.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import type { View } from '../markup/view.ts'
 
@@ -24,7 +23,6 @@ export interface PlannerQuery {
 
 interface PlannerFacts {
   readonly query: PlannerQuery
-  /** A plan with the curve of extra waits for each policy. */
   readonly plans: readonly PlanJson[]
   /** Ages in seconds of the oldest messages that wait now. */
   readonly waiting: readonly number[]
@@ -42,19 +40,6 @@ const plannerForm = (view: View, query: PlannerQuery): Html =>
     ${field({ name: 'lifetime', label: 'maximal_queue_lifetime', value: query.lifetime, example: '2d' })}
     <button type="submit">Plan</button>
   </form>`
-
-function schedule({ policy, attempts, bounce, warning }: PlanJson): Html {
-  const end = (bounce ?? 0) * 1_000
-  const marks = [
-    ...attempts.map((at) => ({ age: (at ?? 0) * 1_000, mark: 'waiting', text: `attempt after ${duration(at)}`, isPlanned: true })),
-    ...(warning === null ? [] : [{ age: warning * 1_000, mark: 'warning', text: 'delay warning to the sender', isPlanned: true }]),
-    { age: end, mark: 'expired', text: 'returned to the sender', isPlanned: true },
-  ]
-  return html`<article class="recipient">
-    <h3><code>${policy}</code></h3>
-    ${timeline({ marks, now: null, end: Math.max(end, 60_000) }, `${attempts.length} attempts with ${policy}`)}
-  </article>`
-}
 
 interface Figure {
   readonly name: string
@@ -92,19 +77,14 @@ const columnsOf = (plans: readonly PlanJson[]): readonly Column<Figure>[] => [
   })),
 ]
 
-const waitsPlot = (plans: readonly PlanJson[]): Plot => ({
-  title: 'Extra wait after an outage',
-  about: 'Mean wait after the end of an outage.',
-  kind: 'line',
-  x: { title: 'length of the outage', scale: 'logarithmic', values: 'durations' },
-  y: { title: 'mean extra wait', scale: 'logarithmic', values: 'durations' },
-  series: plans.map(({ policy, outages }) => ({
-    name: policy,
-    points: outages.flatMap(({ outage, mean_extra_wait: mean }) =>
-      outage === null || mean === null ? [] : [[outage * 1_000, Math.max(1_000, mean * 1_000)] as const],
+const plotSections = (plans: readonly PlanJson[]): readonly Html[] =>
+  schedulePlots(plans.map(({ policy, attempts }) => ({ name: policy, attempts: attempts.map((at) => (at ?? 0) * 1_000) }))).map((plot) =>
+    section(
+      plot.title,
+      html`<p class="about">${plot.about}</p>
+        <div class="panel-wide">${svgPlot(plot)}</div>`,
     ),
-  })),
-})
+  )
 
 /** In seconds. The queued messages are counted by their wait until the next attempt. */
 const WAITS = [300, 3_600, 14_400]
@@ -156,8 +136,7 @@ export function plannerScreen(view: View, { query, plans, waiting, problem }: Pl
       plans.length === 0
         ? null
         : [
-            section('Attempts', plans.map(schedule), { aside: 'since the arrival of the message' }),
-            section('Extra wait after an outage', html`<div class="panel-wide">${svgPlot(waitsPlot(plans))}</div>`),
+            plotSections(plans),
             section(
               'Figures',
               table({ caption: 'Figures', columns: columnsOf(plans), rows: [...FIGURES, ...outageFigures(plans)], empty: '' }),

@@ -1,7 +1,8 @@
 /** Axes of plots: positions of values, and ticks that keep their distance. Pure. */
+import { civilTime, MONTHS } from '../../mail/mail-date.ts'
 import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../system/clock.ts'
-import { span } from '../text.ts'
-import type { Axis } from './plot.ts'
+import { grouped, localTime, span, zoneText } from '../text.ts'
+import type { Axis, Instants } from './plot.ts'
 
 export interface Tick {
   /** Position as a share of the axis, from 0 to 1. */
@@ -32,6 +33,14 @@ export const DURATION_STEPS: readonly Duration[] = [
   ...[1, 2, 4, 8].map((n) => n * HOUR),
   ...[1, 2, 7, 14, 28].map((n) => n * DAY),
 ]
+/** Steps between ticks of instants. */
+const TIME_STEPS: readonly Duration[] = [
+  ...[1, 2, 5, 10, 15, 20, 30, 90].map((n) => n * MINUTE),
+  ...[1, 2, 3, 4, 6, 12].map((n) => n * HOUR),
+  ...[1, 2, 7, 14, 28].map((n) => n * DAY),
+].toSorted((a, b) => a - b)
+/** Minimum distance of two ticks of instants, in pixels. */
+const TIME_GAP = 60
 /** Ticks of durations on a logarithmic axis, a factor of 3 to 6 apart. */
 const ROUND_DURATIONS: readonly Duration[] = [
   ...[1, 5, 15].map((n) => n * SECOND),
@@ -45,7 +54,8 @@ interface Range {
   readonly to: number
 }
 
-const short = (value: number): string => String(Number(value.toPrecision(3)))
+/** `0.25`, `15`, `12,000` */
+const short = (value: number): string => (value < 1_000 ? String(Number(value.toPrecision(3))) : grouped(Math.round(value)))
 
 /** `0`, `0.5s`, `12m`, `1d 4h` */
 const durationText = (value: Duration): string => (value === 0 ? '0' : value < 10 * SECOND ? `${short(value / SECOND)}s` : span(value))
@@ -91,6 +101,14 @@ export function logTicks({ from, to }: Range, pixels: number, gap: number): read
   return inside.length < 2 ? [from, to] : inside
 }
 
+/** Range of a logarithmic axis; one of durations ends at a round duration, so that its largest values are below a label. */
+function logRange(values: readonly number[], isDuration: boolean): Range {
+  const positive = values.filter((value) => value > 0)
+  const from = positive.length === 0 ? 1 : Math.min(...positive)
+  const to = Math.max(from * 1.001, ...positive)
+  return { from, to: isDuration ? (ROUND_DURATIONS.find((one) => one >= to) ?? to) : to }
+}
+
 /** Durations on a logarithmic axis of this length, as many as keep the distance. */
 function durationTicks({ from, to }: Range, pixels: number, gap: number): readonly number[] {
   const apart = (a: number, b: number): number => (Math.log(b / a) / Math.log(to / from)) * pixels
@@ -110,8 +128,43 @@ function withWidths(wide: readonly number[], narrow: readonly number[]): readonl
   ]
 }
 
-/** Scale of an axis of numbers or durations that shows these values. */
-export function axisScale({ scale, values: kind }: Axis, values: readonly number[], room: Room): AxisScale {
+const isInstants = (values: Axis['values']): values is Instants => typeof values === 'object' && 'zone' in values
+
+/** The names of the rows of an axis; null for an axis without rows. */
+export const rowsOf = ({ values }: Axis): readonly string[] | null => (typeof values === 'object' && !isInstants(values) ? values : null)
+
+/** The title of an axis with its scale, or with the zone of its instants at `at`. */
+export function axisTitle({ title, scale, values }: Axis, at: number): string {
+  if (isInstants(values)) return `${title} (${zoneText(values.zone(at).offset)})`
+  return scale === 'logarithmic' ? `${title} (logarithmic)` : title
+}
+
+/** Scale of an axis of instants. It ends at its first and last instants; ticks are at round times of its zone, dates at midnight. */
+function timeScale(clock: Instants, instants: readonly number[], room: Room): AxisScale {
+  const [from, to] = [Math.min(...instants), Math.max(...instants)]
+  const length = Math.max(1, to - from)
+  const at = (value: number): number => Math.min(1, Math.max(0, (value - from) / length))
+  const offset = clock.zone(to).offset * MINUTE
+  const ticks = (pixels: number): readonly number[] => {
+    const step = TIME_STEPS.find((one) => one >= (length * TIME_GAP) / pixels) ?? 28 * DAY
+    return linearTicks({ from: from + offset, to: to + offset }, step).map((local) => local - offset)
+  }
+  const text = (value: number): string => localTime(value, clock).slice(length > DAY ? 5 : 11, 16)
+  const label = (value: number): string => {
+    const { day, month, hour, minute } = civilTime(value, clock.zone(value).offset)
+    return hour === 0 && minute === 0 ? `${day} ${MONTHS[month - 1] ?? ''}` : localTime(value, clock).slice(11, 16)
+  }
+  return {
+    at,
+    text,
+    ticks: withWidths(ticks(room.wide), ticks(room.narrow)).map(({ value, shown }) => ({ at: at(value), text: label(value), shown })),
+  }
+}
+
+/** Scale of an axis of numbers, durations or instants that shows these values. */
+export function axisScale({ scale, values: kind, includes = [] }: Axis, drawnValues: readonly number[], room: Room): AxisScale {
+  const values = [...drawnValues, ...includes]
+  if (isInstants(kind)) return timeScale(kind, values, room)
   const isDuration = kind === 'durations'
   const text = isDuration ? durationText : short
   const drawn = (share: (value: number) => number, wide: readonly number[], narrow: readonly number[]): AxisScale => {
@@ -125,10 +178,8 @@ export function axisScale({ scale, values: kind }: Axis, values: readonly number
     const narrow = linearTicks(range, stepOf(range, room.narrow, room, isDuration))
     return drawn((value) => (value - range.from) / (range.to - range.from), linearTicks(range, step), narrow)
   }
-  const positive = values.filter((value) => value > 0)
-  const from = positive.length === 0 ? 1 : Math.min(...positive)
-  const range = { from, to: Math.max(from * 1.001, ...positive) }
   const ticks = isDuration ? durationTicks : logTicks
+  const range = logRange(values, isDuration)
   const share = (value: number): number => (value <= 0 ? 0 : Math.log(value / range.from) / Math.log(range.to / range.from))
   return drawn(share, ticks(range, room.wide, room.gap), ticks(range, room.narrow, room.gap))
 }

@@ -1,11 +1,17 @@
 /** A plot as data: its axes, series and shaded areas. */
+import type { Clock } from '../../system/clock.ts'
+
+/** Instants in ms since 1970, shown in a time zone. */
+export type Instants = Pick<Clock, 'zone'>
 
 export interface Axis {
-  /** Quantity, with its unit unless the values are durations. */
+  /** Quantity, with its unit unless the values are durations or instants. */
   readonly title: string
   readonly scale: 'linear' | 'logarithmic'
-  /** Numbers by default, durations in ms, or the names of rows at the positions 0, 1, 2 … (vertical axis only). */
-  readonly values?: 'numbers' | 'durations' | readonly string[]
+  /** Numbers by default, durations in ms, instants, or the names of rows at the positions 0, 1, 2 … (vertical axis only). */
+  readonly values?: 'numbers' | 'durations' | Instants | readonly string[]
+  /** Values that a linear axis has at least, beside those of the series. */
+  readonly includes?: readonly number[]
 }
 
 /** A shaded area between two positions of the horizontal axis. */

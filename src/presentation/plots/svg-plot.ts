@@ -1,22 +1,26 @@
 /**
  * Draws plots as SVG. The drawing needs no script: positions are shares of the width, so that text keeps its size at any width, values
- * appear as tooltips (`<title>`), and colours follow the text. The page must have PLOT_STYLE.
+ * appear as tooltips (`<title>`) and in a table below a plot of lines, and colours follow the text. The page must have PLOT_STYLE.
  */
 import { html, type Html, type Part } from '../html.ts'
-import { axisScale, rowScale, type AxisScale, type Tick } from './plot-axis.ts'
+import { axisScale, axisTitle, rowScale, rowsOf, type AxisScale, type Tick } from './plot-axis.ts'
 import type { Area, Plot, Series } from './plot.ts'
+import { readingsOf, type Reading } from './plot-readings.ts'
 import { lookOf, type Look } from './series-look.ts'
 
 /** Style of plots. The classes of ticks hide those that are too near to each other at the width of the plot. */
 export const PLOT_STYLE = `
-.plot { container-type: inline-size; max-width: 60rem; font-size: 12px; line-height: 1.4 }
+.plot { container-type: inline-size; font-size: 12px; line-height: 1.4 }
 .plot > svg { display: block; width: calc(100% - 76px); margin: 26px 20px 44px 56px; overflow: visible }
 .plot > svg.rows { width: calc(100% - 28px); margin-left: 8px }
 .plot text { fill: currentcolor }
 .plot .narrow { display: none }
-.plot .band:hover { fill: currentcolor; fill-opacity: .08 }
+.plot .band:hover, .plot .band.chosen { fill: currentcolor; fill-opacity: .1 }
 .plot ul { display: flex; flex-wrap: wrap; gap: .2rem 1.5rem; margin: .4rem 0; padding: 0; list-style: none }
 .plot li { overflow-wrap: anywhere }
+.plot .values { overflow-x: auto }
+.plot .values table { width: auto; border-collapse: collapse; font-variant-numeric: tabular-nums }
+.plot .values th, .plot .values td { padding: .15rem 1.2rem .15rem 0; text-align: right; font-weight: 400; white-space: nowrap }
 @container (max-width: 34rem) { .plot .wide { display: none } .plot .narrow { display: inline } }
 `
 
@@ -28,8 +32,6 @@ const ACROSS = { wide: 560, narrow: 260, gap: 46 }
 const UP = { wide: HEIGHT, narrow: HEIGHT, gap: 32 }
 /** Units of the curves' own coordinates along each axis. */
 const UNITS = 1000
-/** Number of vertical bands with the values of all lines. */
-const BANDS = 40
 /** Number of points up to which a line has marks. */
 const MOST_MARKS = 20
 
@@ -48,7 +50,8 @@ interface Scales {
   readonly y: AxisScale
 }
 
-function scalesOf({ kind, x, y, series, shaded = [] }: Plot): Scales {
+function scalesOf({ kind, x, y, series, shaded = [] }: Plot, height: number): Scales {
+  const names = rowsOf(y)
   const points = series.flatMap((one) => one.points)
   const across = [...points.map(([value]) => value), ...shaded.flatMap(({ from, to }) => [from, to])]
   // The length of a bar is its value, so that bars begin at zero.
@@ -56,13 +59,13 @@ function scalesOf({ kind, x, y, series, shaded = [] }: Plot): Scales {
   return {
     x: axisScale(x, [...across, ...begin], ACROSS),
     y:
-      typeof y.values === 'object'
-        ? rowScale(y.values)
-        : axisScale(
+      names === null
+        ? axisScale(
             y,
             points.map(([, value]) => value),
-            UP,
-          ),
+            { ...UP, wide: height, narrow: height },
+          )
+        : rowScale(names),
   }
 }
 
@@ -107,26 +110,19 @@ const strokeOf = ({ colour, dash }: Look): Html =>
   html`fill="none" stroke="${colour}" stroke-width="2"
   vector-effect="non-scaling-stroke"${dash.length === 0 ? null : html` stroke-dasharray="${dash.join(' ')}"`}`
 
-/** The point of a series that is nearest to a position on the horizontal axis. */
-function nearest({ points }: Series, at: number, { x }: Scales): readonly [number, number] | undefined {
-  let found: readonly [number, number] | undefined
-  for (const point of points) if (found === undefined || Math.abs(x.at(point[0]) - at) < Math.abs(x.at(found[0]) - at)) found = point
-  return found
+/** A vertical band whose tooltip has the values of all lines. */
+const band = ({ from, to, x, values }: Reading): Html =>
+  html`<rect class="band" x="${percent(from)}" width="${percent(to - from)}" height="100%" fill="none" pointer-events="all"
+    ><title>${[x, ...values.map(({ name, y }) => `${name}: ${y}`)].join('\n')}</title></rect
+  >`
+
+interface DrawnLines {
+  readonly looks: readonly Look[]
+  readonly scales: Scales
+  readonly readings: readonly Reading[]
 }
 
-/** Vertical bands whose tooltips have the values of all lines nearby. */
-const bands = (series: readonly Series[], scales: Scales): readonly Html[] =>
-  Array.from({ length: BANDS }, (_, i) => {
-    const values = series.flatMap((one) => {
-      const point = nearest(one, (i + 0.5) / BANDS, scales)
-      return point === undefined ? [] : [pointText(one, point, scales)]
-    })
-    return html`<rect class="band" x="${percent(i / BANDS)}" width="${percent(1 / BANDS)}" height="100%" fill="none" pointer-events="all"
-      ><title>${values.join('\n')}</title></rect
-    >`
-  })
-
-function lines({ series, stepped }: Plot, looks: readonly Look[], scales: Scales): Part {
+function lines({ series, stepped }: Plot, { looks, scales, readings }: DrawnLines): Part {
   // Later lines have dashes; they are drawn over earlier ones.
   const paths = series.map(({ points }, i) => {
     const path = linePath(
@@ -137,7 +133,7 @@ function lines({ series, stepped }: Plot, looks: readonly Look[], scales: Scales
   })
   const marked = series.map((one, i) => (one.points.length > MOST_MARKS ? null : marksOf(one, looks[i] ?? lookOf(i), scales)))
   return html`<svg width="100%" height="100%" viewBox="0 0 ${UNITS} ${UNITS}" preserveAspectRatio="none" overflow="visible">${paths}</svg
-    >${bands(series, scales)}${marked}`
+    >${readings.map(band)}${marked}`
 }
 
 /** Horizontal bars below the names of their rows. */
@@ -162,7 +158,7 @@ function description({ kind, x, y, series, about }: Plot, scales: Scales): strin
       scales.x.text,
       points.map(([at]) => at),
     )
-    if (typeof y.values === 'object') return `${name}: ${points.length} points at ${across}`
+    if (rowsOf(y) !== null) return `${name}: ${points.length} points at ${across}`
     const up = ends(
       scales.y.text,
       points.map(([, at]) => at),
@@ -173,45 +169,73 @@ function description({ kind, x, y, series, about }: Plot, scales: Scales): strin
 }
 
 /** The name of a series beside its mark or a piece of its line. */
-const legend = ({ kind, series }: Plot, looks: readonly Look[]): Html | null =>
+const legend = ({ kind, series }: Plot, looks: readonly Look[], labels: readonly Part[]): Html | null =>
   series.length < 2
     ? null
     : html`<ul>
         ${series.map(({ name }, i) => {
           const look = looks[i] ?? lookOf(i)
           const sample = kind === 'line' ? html`<path d="M0 5H30" ${strokeOf(look)} />` : drawnMark(look, ['15', '5'], name)
-          return html`<li><svg width="30" height="10" aria-hidden="true">${sample}</svg> ${name}</li>`
+          return html`<li><svg width="30" height="10" aria-hidden="true">${sample}</svg> ${labels[i] ?? name}</li>`
         })}
       </ul>`
 
-/** Draws a plot with its legend. `looks` are those of its series, by default in order. */
-export function svgPlot(plot: Plot, looks: readonly Look[] = plot.series.map((_, i) => lookOf(i))): Html {
+/** The values of all lines, for readers of text and for the keyboard. */
+const valuesTable = ({ title, series }: Plot, across: string, readings: readonly Reading[]): Html =>
+  html`<details class="values">
+    <summary>Values</summary>
+    <table>
+      <caption>
+        ${title}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">${across}</th>
+          ${series.map(({ name }) => html`<th scope="col">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${readings.map(
+          ({ x, values }) =>
+            html`<tr>
+              <th scope="row">${x}</th>
+              ${series.map((_, i) => html`<td>${values.find(({ of }) => of === i)?.y ?? '–'}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </details>`
+
+interface Drawing {
+  /** Looks of the series, by default in order. */
+  readonly looks?: readonly Look[]
+  /** Names of the series in the legend. */
+  readonly labels?: readonly Part[]
+  /** Height of the plot without its labels, in pixels. */
+  readonly height?: number
+}
+
+/** Draws a plot with its legend, and a plot of lines with a table of its values. */
+export function svgPlot(plot: Plot, { looks = plot.series.map((_, i) => lookOf(i)), labels = [], height = HEIGHT }: Drawing = {}): Html {
   const { kind, x, y, series, shaded = [] } = plot
   if (series.every(({ points }) => points.length === 0)) return html``
-  const scales = scalesOf(plot)
-  const names = typeof y.values === 'object' ? y.values : null
+  const scales = scalesOf(plot, height)
+  const names = rowsOf(y)
+  const across = axisTitle(x, Math.max(...series.flatMap(({ points }) => points.map(([value]) => value))))
+  const readings = kind === 'line' ? readingsOf(plot, scales) : []
   const contents = {
-    line: () => lines(plot, looks, scales),
+    line: () => lines(plot, { looks, scales, readings }),
     scatter: () => series.map((one, i) => marksOf(one, looks[i] ?? lookOf(i), scales)),
     bar: () => bars(plot, scales),
   }
   return html`<div class="plot">
-    ${names === null ? legend(plot, looks) : null}
-    <svg${names === null ? null : html` class="rows"`} height="${names === null ? HEIGHT : names.length * ROW}" role="img">
+    ${names === null ? legend(plot, looks, labels) : null}
+    <svg${names === null ? null : html` class="rows"`} height="${names === null ? height : names.length * ROW}" role="img">
       <title>${plot.title}</title><desc>${description(plot, scales)}</desc>
       ${shaded.map((one, i) => area(one, i, scales))} ${scales.x.ticks.map(acrossTick)} ${scales.y.ticks.map((tick) => upTick(tick, names !== null))}
-      <text x="50%" y="100%" dy="36" text-anchor="middle">${x.title}</text>
-      ${names === null ? html`<text x="-48" y="-14">${y.title}</text>` : null} ${contents[kind]()}
+      <text x="50%" y="100%" dy="36" text-anchor="middle">${across}</text>
+      ${names === null ? html`<text x="-48" y="-14">${axisTitle(y, 0)}</text>` : null} ${contents[kind]()}
     </svg>
+    ${kind === 'line' ? valuesTable(plot, across, readings) : null}
   </div>`
-}
-
-/** A curve without axes and the area below it, as wide as its place. `label` says what it shows, with its extremes. */
-export function sparkline(values: readonly number[], label: string, tone: string): Html {
-  const most = Math.max(...values, 1e-9)
-  const line = linePath(values.map((value, i) => [i / Math.max(1, values.length - 1), 0.96 * (value / most) + 0.02] as const))
-  return html`<svg class="spark ${tone}" viewBox="0 0 ${UNITS} ${UNITS}" preserveAspectRatio="none" role="img" aria-label="${label}">
-    <path class="area" d="${`${line}V${UNITS}H0Z`}" />
-    <path class="line" d="${line}" />
-  </svg>`
 }

@@ -4,7 +4,7 @@ import { MODELS, type ModelName, type ModelResult } from '../contention/models.t
 import type { Page } from './page.ts'
 import { grouped } from '../../presentation/text.ts'
 import type { Plot } from '../../presentation/plots/plot.ts'
-import { thinned } from './schedule-page.ts'
+import { thinned } from '../../presentation/plots/schedule-plots.ts'
 
 export interface ClientRun {
   readonly client: string

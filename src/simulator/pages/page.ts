@@ -31,7 +31,7 @@ function sections(plots: readonly Plot[]): readonly Html[] {
     return html`<section>
       <h2>${plot.title}</h2>
       <p>${plot.about}</p>
-      ${svgPlot(plot, looks)}
+      ${svgPlot(plot, { looks })}
     </section>`
   })
 }

@@ -1,24 +1,7 @@
 /** Page of the planner: the attempts of each policy, and the extra wait after outages. */
-import { MINUTE } from '../../system/clock.ts'
 import type { Page } from './page.ts'
-import type { Plot } from '../../presentation/plots/plot.ts'
-import { type Plan, planOutage } from '../../planner/plan.ts'
-
-/** Number of points of a curve, for outages from five minutes to five days. */
-const CURVE_POINTS = 80
-
-function outageCurve({ name, attempts }: Plan): Plot['series'][number] {
-  const points: (readonly [number, number])[] = []
-  for (let i = 0; i <= CURVE_POINTS; i++) {
-    const outage = 5 * MINUTE * 1440 ** (i / CURVE_POINTS)
-    const { mean } = planOutage(attempts, outage)
-    if (mean !== null) points.push([Math.round(outage), Math.round(mean)])
-  }
-  return { name, points }
-}
-
-/** Maximum number of marks of a policy in the plot. The curve of attempts shows the remaining attempts. */
-const MOST_MARKS = 500
+import type { Plan } from '../../planner/plan.ts'
+import { schedulePlots } from '../../presentation/plots/schedule-plots.ts'
 
 export function schedulePage(plans: readonly Plan[], table: Page['table'], command: string): Page {
   return {
@@ -27,44 +10,6 @@ export function schedulePage(plans: readonly Plan[], table: Page['table'], comma
       'Attempts for mail that is never accepted, from arrival to its return. Waits are those of mail that arrived when the outage began; the end of the outage is uniform within ± 10 %. A † means that some mail of that outage is returned before the end.',
     command,
     table,
-    plots: [
-      {
-        title: 'Attempts',
-        about: 'Each mark is an attempt; the mail is returned after the last one. The logarithmic axis starts after the first minute.',
-        kind: 'scatter',
-        x: { title: 'time since arrival', scale: 'logarithmic', values: 'durations' },
-        y: { title: '', scale: 'linear', values: plans.map(({ name }) => name) },
-        series: plans.map(({ name, attempts }, i) => ({
-          name,
-          points: [...attempts.filter((at) => at >= MINUTE).slice(0, MOST_MARKS), attempts.at(-1) ?? 0].map((at) => [at, i] as const),
-        })),
-      },
-      {
-        title: 'Extra wait after an outage',
-        about:
-          'Mean extra wait after recovery. The longest wait decides it, not the first one. A line ends where mail is returned before the end of the outage.',
-        kind: 'line',
-        x: { title: 'length of the outage', scale: 'logarithmic', values: 'durations' },
-        y: { title: 'mean extra wait', scale: 'logarithmic', values: 'durations' },
-        series: plans.map(outageCurve),
-      },
-      {
-        title: 'Number of attempts',
-        about: 'Attempts made so far: the cost of short waits.',
-        kind: 'line',
-        stepped: true,
-        x: { title: 'time since arrival', scale: 'linear', values: 'durations' },
-        y: { title: 'attempts', scale: 'linear' },
-        series: plans.map(({ name, attempts }) => ({ name, points: thinned(attempts.map((at, i) => [at, i + 1] as const)) })),
-      },
-    ],
+    plots: schedulePlots(plans),
   }
-}
-
-const MOST_POINTS = 1000
-
-/** Reduces the points to every n-th and the last one, to limit the size of a page. */
-export function thinned<T>(points: readonly T[]): readonly T[] {
-  const stride = Math.ceil(points.length / MOST_POINTS)
-  return points.filter((_, i) => i % stride === 0 || i === points.length - 1)
 }
