@@ -56,6 +56,8 @@ export interface Message extends MessageTimes {
   readonly client?: string | undefined
   /** User name of the client's login, or name of the access token with which it was submitted: who may change or cancel the message. */
   readonly saslUsername?: string | undefined
+  /** Share of the queue to which the message counts: the client, user, token or sender that `share_key` names. */
+  readonly share?: string | undefined
 }
 
 /** Time from which the ages of a message are counted: delays, delay warnings. */
@@ -73,7 +75,7 @@ export const expiryOf = (message: Pick<Message, 'createdAt' | 'notBefore' | 'exp
 /** A message without the members that only transport and notices need, for listings and the log. */
 export type MessageSummary = Omit<
   Message,
-  'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername' | 'deliverBy' | 'byMode'
+  'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername' | 'deliverBy' | 'byMode' | 'share'
 >
 
 /** Size in bytes of the stored content, which does not include the prepended header fields. */

@@ -25,6 +25,7 @@ export const MESSAGE_COLUMNS = {
   expires: ['expires', 'integer'],
   deliverBy: ['deliver_by', 'integer'],
   byMode: ['by_mode', 'text'],
+  share: ['share', 'text'],
 } as const satisfies { readonly [M in keyof Message]-?: readonly [column: string, type: ColumnType] }
 
 type Columns = typeof MESSAGE_COLUMNS

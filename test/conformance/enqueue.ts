@@ -27,7 +27,7 @@ export function comingIn(subject: () => Subject): void {
   test('the client and its login are kept with the message, also after a requeue and in the history', async () => {
     const { store, reader } = subject()
     const entry = mail(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
-    const origin = { client: 'mx.example[192.0.2.1]', saslUsername: 'app' }
+    const origin = { client: 'mx.example[192.0.2.1]', saslUsername: 'app', share: 'app' }
     await store.enqueue({ ...entry, message: { ...entry.message, ...origin } })
     const { id } = entry.message
     await settleOne(store, id, delivered(first(id), T0))

@@ -61,6 +61,7 @@ async function eventful(): Promise<MovedMessage> {
     ...entry.message,
     ...times,
     envid: 'e1',
+    share: 'app',
     ret: 'hdrs' as const,
     bodyType: '8bitmime' as const,
     messageId: '<1@us.example>',

@@ -29,12 +29,12 @@ interface Migration {
 const migrationsIn = (folder: string): readonly Migration[] =>
   readdirSync(folder)
     .filter((file) => /^\d{4}_.*\.sql$/.test(file))
-    .toSorted()
     .map((file) => ({
       version: Number(file.slice(0, 4)),
       finishes: file.endsWith('.finish.sql'),
       sql: readFileSync(join(folder, file), 'utf8'),
     }))
+    .toSorted((one, other) => one.version - other.version || Number(one.finishes) - Number(other.finishes))
 
 /** Number of the last migration in a folder. */
 export const newestIn = (folder: string): number => migrationsIn(folder).at(-1)?.version ?? 0

@@ -12,7 +12,7 @@ import { shardUnder } from '../membership/shard-keys.ts'
 import type { Member } from './provider-queries.ts'
 import { int2s, int8s } from './session/arrays.ts'
 import { isOdd, matches, normalForm, patternParameter } from './session/patterns.ts'
-import { DUE_INDEX } from './writing/queries.ts'
+import { DUE_IN_ORDER, DUE_INDEX } from './writing/queries.ts'
 
 export const POSTGRES: Spelling = {
   pattern: patternParameter,
@@ -55,7 +55,7 @@ export const POSTGRES: Spelling = {
 
 /** The first destination of a shard with waiting mail behind another. */
 const nextBusy = (shard: string, after: string): string => `
-  (select r.destination from recipient r where r.shard = ${shard} and r.destination > ${after} and r.state = 'waiting' and not r.suspect
+  (select r.destination from recipient r where r.shard = ${shard} and r.destination > ${after} and ${DUE_INDEX}
     order by r.destination limit 1)`
 
 const shardsOfOne = (destination: DestinationName): Query =>
@@ -74,10 +74,10 @@ function placeOf(shards: string, destination: string): Place {
       select r.${column} from recipient r where r.shard = own.shard and r.destination = ${destination} and ${condition} offset 0) r)`
   return {
     // The order is that of the index, and makes the planner choose it.
-    due: inShards('id', `${DUE_INDEX} order by r.due_at`),
+    due: inShards('id', `${DUE_IN_ORDER} order by r.due_at`),
     suspect: inShards('id', `r.state = 'waiting' and r.suspect order by r.due_at`),
     leased: `(select id from recipient where leased_by is not null and destination = ${destination} offset 0)`,
     parked: inShards('id', `r.state = 'parked'`),
-    nextDueAt: `(select min(due_at) from ${inShards('due_at', `${DUE_INDEX} order by r.due_at limit 1`)} first)`,
+    nextDueAt: `(select min(due_at) from ${inShards('due_at', `${DUE_IN_ORDER} order by r.due_at limit 1`)} first)`,
   }
 }

@@ -11,7 +11,7 @@ import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { columnsBut } from '../stored-message.ts'
 import { MOVED_AWAY } from '../move-store.ts'
 import type { RequestRows } from './records/request-rows.ts'
-import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { BY_DUE_TIME, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
 import { fromMessage } from './rows.ts'
@@ -108,7 +108,7 @@ export class Intake {
   #enter(id: number, { address, notify, orcpt, destination, dueAt, expiresAt, leased, tried }: NewRecipient, hold: boolean): void {
     const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
     const deliveryStarts = state === 'leased' ? 1 : 0
-    const row = { id, destination, address, notify: fromNotify(notify), orcpt: orcpt ?? null }
+    const row = { id, destination, address, notify: fromNotify(notify), orcpt: orcpt ?? null, ...BY_DUE_TIME }
     const crc = recipientCrc(row)
     this.#insertRecipient.run(id, state, destination, address, row.notify, row.orcpt, dueAt, expiresAt, deliveryStarts, crc)
     if (tried !== undefined) this.#enterTried(id, state, dueAt, tried)

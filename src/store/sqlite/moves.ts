@@ -35,7 +35,7 @@ import { takenEntry, type AuditId } from '../audit-log.ts'
 import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { Intake } from './enqueue.ts'
-import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { BY_DUE_TIME, isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as auditing from './records/audit-queries.ts'
 import type { SubscriptionRows } from './outbox/subscription-rows.ts'
 import * as moving from './move-queries.ts'
@@ -318,7 +318,7 @@ function messageRow({ message, placement, deletedAt, why, forcedExpire, warnings
 
 function recipientRow(one: MovedRecipient) {
   const { id, destination, address, state, deliveryStarts } = one
-  const row = { id, destination, address, notify: fromNotify(one.notify), orcpt: one.orcpt ?? null }
+  const row = { id, destination, address, notify: fromNotify(one.notify), orcpt: one.orcpt ?? null, ...BY_DUE_TIME }
   const last = fromStatus(one.last)
   return {
     ...row,

@@ -24,7 +24,9 @@ export const contentIdOf = (chunk: string): string => `${chunk} / ${CHUNKS_PER_C
 const OF_MESSAGE = `id ${recipientRange(':message')}`
 
 /** Recipients that claimDue may lease: the condition of the index recipient_due. */
-export const DUE_INDEX = `state = 'waiting' and suspect = 0`
+export const DUE_INDEX = `turn is (+null) and (state = 'waiting' and suspect = 0)`
+/** The same recipients of the only band, which the index has in the order of due times. */
+export const DUE_IN_ORDER = `band = 0 and ${DUE_INDEX}`
 
 // --- intake
 
@@ -90,12 +92,12 @@ export const hasLeased = `select 1 from recipient where ${OF_MESSAGE} and state 
 
 export const dueAt = `
   select * from recipient indexed by recipient_due
-  where destination = +:destination and ${DUE_INDEX} and due_at <= :now
+  where destination = +:destination and ${DUE_IN_ORDER} and due_at <= :now
   order by due_at, id limit +:limit`
 
 export const nextDueAt = `
   select due_at from recipient indexed by recipient_due
-  where destination = +:destination and ${DUE_INDEX} order by due_at limit 1`
+  where destination = +:destination and ${DUE_IN_ORDER} order by due_at limit 1`
 
 export const dueSuspect = `
   select * from recipient indexed by recipient_suspect
@@ -194,21 +196,25 @@ export const destinationsDue = `
             where ${DUE_INDEX} and destination > walk.destination order by destination limit 1)
     from walk where walk.destination is not null)
   select destination, (select due_at from recipient indexed by recipient_due
-    where recipient.destination = walk.destination and ${DUE_INDEX} order by due_at limit 1) as dueAt
+    where recipient.destination = walk.destination and ${DUE_IN_ORDER} order by due_at limit 1) as dueAt
   from walk where destination is not null`
 
 /** The last id of a slice of the recipients, and the number of those without their entry in an index. */
 export const sliceWithoutEntries = `
   select max(id) as last, coalesce(sum(
-    (state = 'waiting' and suspect = 0 and not exists (
+    (state = 'waiting' and suspect = 0 and turn is null and not exists (
       select 1 from recipient as entry indexed by recipient_due
-      where destination = slice.destination and due_at = slice.due_at and id = slice.id and ${DUE_INDEX}))
+      where destination = slice.destination and band = slice.band and due_at = slice.due_at and id = slice.id and ${DUE_INDEX}))
+    or (state = 'waiting' and suspect = 0 and turn is not null and not exists (
+      select 1 from recipient as entry indexed by recipient_turn
+      where destination = slice.destination and band = slice.band and turn = slice.turn and id = slice.id
+        and state = 'waiting' and suspect = 0 and turn is not null))
     or (state = 'waiting' and not exists (
       select 1 from recipient as entry indexed by recipient_expiry
       where expires_at = slice.expires_at and id = slice.id and state = 'waiting'))
     or (notice_due is not null and not exists (
       select 1 from recipient as entry indexed by recipient_notice_due where id = slice.id and notice_due is not null))), 0) as missing
-  from (select id, state, suspect, destination, due_at, expires_at, notice_due
+  from (select id, state, suspect, destination, band, due_at, turn, expires_at, notice_due
     from recipient not indexed where id > :after order by id limit :size) as slice`
 
 export const nextExpiry = `select min(expires_at) from recipient indexed by recipient_expiry where state = 'waiting'`

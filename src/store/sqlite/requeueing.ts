@@ -6,7 +6,7 @@ import type { Database } from 'better-sqlite3'
 import { recipientId, queueIdOf, type MessageId } from '../../mail/message.ts'
 import type { Operation } from '../queue-store.ts'
 import type { HistoryWriter } from './history.ts'
-import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { BY_DUE_TIME, isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
 import { type MessageRow, type RecipientRow } from './rows.ts'
@@ -48,7 +48,7 @@ export class Requeueing {
     moving.forEach((one, position) => {
       const { destination, address, notify, orcpt } = one
       const id = recipientId(newId, position)
-      const recipient = isSoundRecipient(one) ? recipientCrc({ ...one, id }) : one.envelope_crc
+      const recipient = isSoundRecipient(one) ? recipientCrc({ ...one, id, ...BY_DUE_TIME }) : one.envelope_crc
       this.#insertRecipient.run(id, 'waiting', destination, address, notify, orcpt, dueAt, expiresAt, 0, recipient)
     })
     const reason = `requeued as ${queueIdOf({ id: newId, createdAt: now })}`

@@ -30,6 +30,8 @@ export interface RecipientRow {
   readonly address: string
   readonly notify: string | null
   readonly orcpt: string | null
+  readonly band: number
+  readonly turn: number | null
   readonly due_at: number
   readonly kept_due_at: number | null
   readonly expires_at: number
@@ -45,7 +47,7 @@ export interface RecipientRow {
 }
 
 /** Columns of a recipient that the history needs. */
-export type DepartingRecipientRow = Omit<RecipientRow, 'kept_due_at' | 'last_crc' | 'envelope_crc' | 'is_sound'>
+export type DepartingRecipientRow = Omit<RecipientRow, 'band' | 'turn' | 'kept_due_at' | 'last_crc' | 'envelope_crc' | 'is_sound'>
 
 /** Columns that no message lacks. */
 const REQUIRED: ReadonlySet<string> = new Set(['id', 'created_at', 'arrived_at', 'sender', 'size', 'content_id', 'smtputf8'])

@@ -61,6 +61,6 @@ function placeOf(destination: string, add: Add): Place {
     suspect: `select id from recipient indexed by recipient_suspect where state = 'waiting' and suspect = 1 and ${there}`,
     leased: `select id from ${LEASED} and ${there}`,
     parked: `select id from recipient indexed by recipient_parked where state = 'parked' and ${there}`,
-    nextDueAt: `(select due_at from ${WAITING} and ${there} order by due_at limit 1)`,
+    nextDueAt: `(select due_at from ${WAITING} and band = 0 and ${there} order by due_at limit 1)`,
   }
 }

@@ -77,5 +77,5 @@ test('due work is found by index alone, in due order', () => {
   ]) {
     expect(planOf(text).join()).not.toContain('TEMP B-TREE')
   }
-  expect(planOf(writing.nextDueAt)).toEqual(['SEARCH recipient USING COVERING INDEX recipient_due (destination=?)'])
+  expect(planOf(writing.nextDueAt)).toEqual(['SEARCH recipient USING COVERING INDEX recipient_due (destination=? AND band=?)'])
 })

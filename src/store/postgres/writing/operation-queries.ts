@@ -4,7 +4,7 @@
  */
 import { columnsBut } from '../../stored-message.ts'
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
-import { isForeign, rowsOf } from './queries.ts'
+import { DUE_IN_ORDER, DUE_INDEX, isForeign, rowsOf } from './queries.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** Time that an operation waits for rows that another node has locked. Then it begins again, before deadlocks are looked for. */
@@ -80,7 +80,7 @@ export const insertRequeued = `
 export const wake = `
   with asked as (select * from unnest($2::smallint[], $3::text[]) as asked (shard, destination)),
     due as (select shard, destination, (select r.due_at from recipient r where r.shard = asked.shard
-        and r.destination = asked.destination and r.state = 'waiting' and not r.suspect order by r.due_at limit 1) as due_at
+        and r.destination = asked.destination and ${DUE_IN_ORDER} order by r.due_at limit 1) as due_at
       from asked),
     told as (insert into arrival (shard, kind, destination, due_at, revive)
       select shard, 'due', destination, due_at, $4::boolean from due where due_at is not null and ${isForeign('due.shard')} returning shard)
@@ -147,13 +147,13 @@ export const dueWarnings = `
 /** Destinations of own shards with waiting mail. Loose index scan: two seeks per destination, independent of the backlog. */
 export const destinationsDue = `
   with recursive walk (shard, destination) as (
-    select s.id, (select r.destination from recipient r where r.shard = s.id and r.state = 'waiting' and not r.suspect
+    select s.id, (select r.destination from recipient r where r.shard = s.id and ${DUE_INDEX}
       order by r.destination limit 1) from shard s where s.owner = $1
     union all
     select walk.shard, (select r.destination from recipient r where r.shard = walk.shard and r.destination > walk.destination
-      and r.state = 'waiting' and not r.suspect order by r.destination limit 1) from walk where walk.destination is not null)
+      and ${DUE_INDEX} order by r.destination limit 1) from walk where walk.destination is not null)
   select destination, (select r.due_at from recipient r where r.shard = walk.shard and r.destination = walk.destination
-    and r.state = 'waiting' and not r.suspect order by r.due_at limit 1) as "dueAt"
+    and ${DUE_IN_ORDER} order by r.due_at limit 1) as "dueAt"
   from walk where destination is not null order by destination`
 
 export const nextDeadlines = `

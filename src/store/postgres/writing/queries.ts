@@ -31,7 +31,9 @@ export function rowsOf(columns: string): string {
 }
 
 /** Recipients that claimDue may lease: the condition of the index recipient_due. */
-export const DUE_INDEX = `state = 'waiting' and not suspect`
+export const DUE_INDEX = `state = 'waiting' and not suspect and turn is null`
+/** The same recipients of the only band, which the index has in the order of due times. */
+export const DUE_IN_ORDER = `band = 0 and ${DUE_INDEX}`
 
 // --- intake
 
@@ -121,7 +123,7 @@ const lease = (ids: string, order: string, more = ''): string => `
 
 /** Waiting recipients of a destination that is asked for, in an own shard. The entries of leased rows stay in the index while somebody
  * holds an old snapshot; those before the due time `since` are not read. */
-const DUE_OF_ASKED = `recipient where shard = asked.shard and destination = asked.destination collate "C" and ${DUE_INDEX}
+const DUE_OF_ASKED = `recipient where shard = asked.shard and destination = asked.destination collate "C" and ${DUE_IN_ORDER}
       and due_at >= asked.since and exists (select 1 from shard where shard.id = asked.shard and (shard.owner = $1) is true)`
 
 /** Rows that an operation of another node has locked are passed over, so that no claim waits. */

@@ -15,15 +15,21 @@ export interface RecipientEnvelope {
   readonly address: string
   readonly notify: string | null
   readonly orcpt: string | null
+  /** Null in a row that was written before the column was added. */
+  readonly band: number | null
+  readonly turn: number | null
 }
+
+/** The columns of mail of the only band, in the order of due times. */
+export const BY_DUE_TIME = { band: 0, turn: null } as const
 
 /**
  * Checksum of a message's columns. Line feeds separate the columns, because only the last column, the prepended header fields,
- * may contain one. Mail without times of its own, and mail without BY, have the sums that they had before there were any.
+ * may contain one. Mail without times of its own, without BY or without a share has the sum that it had before there were any.
  */
 export const messageCrc = (row: MessageEnvelope): number =>
   crc32(
-    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${row.prepended_headers}`,
+    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${shareOf(row)}${row.prepended_headers}`,
   )
 
 const timesOf = ({ not_before: notBefore, hold_request: request, expires }: MessageEnvelope): string =>
@@ -31,8 +37,13 @@ const timesOf = ({ not_before: notBefore, hold_request: request, expires }: Mess
 
 const deliverByOf = ({ deliver_by: at, by_mode: mode }: MessageEnvelope): string => ((at ?? mode ?? null) === null ? '' : `${at} ${mode}\n`)
 
+const shareOf = ({ share }: MessageEnvelope): string => ((share ?? null) === null ? '' : `share ${share}\n`)
+
 export const recipientCrc = (row: RecipientEnvelope): number =>
-  crc32(`${row.id}\n${row.destination}\n${row.address}\n${row.notify}\n${row.orcpt}`)
+  crc32(`${row.id}\n${row.destination}\n${row.address}\n${row.notify}\n${row.orcpt}${placeOf(row)}`)
+
+const placeOf = ({ band, turn }: RecipientEnvelope): string =>
+  (band ?? BY_DUE_TIME.band) === BY_DUE_TIME.band && turn === BY_DUE_TIME.turn ? '' : `\n${band} ${turn}`
 
 /** Checksum of a stored outcome; null when there is none. */
 export const outcomeCrc = (last: string | null): number | null => (last === null ? null : crc32(last))

@@ -14,6 +14,7 @@ export const ZERO: ReadonlySet<string> = new Set([
   'attempts',
   'delivery_starts',
   'suspect',
+  'band',
 ])
 
 export const now = `select cast(unixepoch('subsec') * 1000 as integer)`

@@ -1,0 +1,2 @@
+drop index recipient_due;
+alter index recipient_due_by_band rename to recipient_due;
