@@ -1,5 +1,6 @@
 /** Authentication of a request by its session or token: the client as a Requester, with its name in the audit log. */
 import type { Client } from '../http/forwarded-client.ts'
+import { percentDecoded } from '../http/percent-encoding.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Credential } from '../http/web-admission.ts'
 import type { LocalToken } from './local-token.ts'
@@ -37,7 +38,7 @@ export const authentication =
     switch (credential.kind) {
       case 'local':
         if (local.matches(credential.text))
-          return { name: decodeURIComponent(credential.user), role: 'local', content: true, destinations: null, address }
+          return { name: percentDecoded(credential.user) ?? credential.user, role: 'local', content: true, destinations: null, address }
         // The file was removed or replaced, or the disk was full: the command reads the file again.
         await local.write()
         return null

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Client } from './forwarded-client.ts'
+import { percentDecoded } from './percent-encoding.ts'
 import type { RequestBody } from './request-body.ts'
 import type { Requester, Role } from './requester.ts'
 
@@ -78,22 +79,13 @@ function parametersOf(pattern: string, path: string): Readonly<Record<string, st
   if (names.length !== values.length) return null
   const parameters: Record<string, string> = {}
   for (const [i, name] of names.entries()) {
-    const value = decoded(values[i] ?? '')
+    const value = percentDecoded(values[i] ?? '')
     if (!name.startsWith(':')) {
       if (name !== value) return null
     } else if (value === undefined || value === '') return null
     else parameters[name.slice(1)] = value
   }
   return parameters
-}
-
-/** Decodes a segment. Undefined when its percent-encoding is invalid (RFC 3986 §2.1). */
-function decoded(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
 }
 
 /** Methods of a route. HEAD is GET without a response body (RFC 9110 §9.3.2). */

@@ -7,6 +7,7 @@ import { Networks } from '../config/values/networks.ts'
 import { BodyRoom } from '../http/body-room.ts'
 import { EventStreams } from '../http/event-streams.ts'
 import { FailureLimit } from '../http/failure-limit.ts'
+import { percentDecoded } from '../http/percent-encoding.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from '../http/problem-details.ts'
 import { crossSiteReason } from '../http/request-origin.ts'
 import { requestTarget, type RequestTarget } from '../http/request-target.ts'
@@ -172,14 +173,6 @@ export class LabServer {
   }
 
   #siteOf(name: string): WorldSite | null {
-    return this.#deps.lab.find(decoded(name))?.site ?? null
-  }
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
+    return this.#deps.lab.find(percentDecoded(name) ?? name)?.site ?? null
   }
 }

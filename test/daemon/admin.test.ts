@@ -105,6 +105,8 @@ describe('the local token', () => {
     expect(JSON.parse((await whoami(socket(), former)).body)).toMatchObject({ name: 'ann (root)', role: 'local', address: 'local' })
     // A client that names no operator, such as curl.
     expect(JSON.parse((await whoami(socket(), bearer(readFileSync(token(), 'utf8')))).body)).toMatchObject({ name: 'local' })
+    const badlyEncoded = { ...bearer(readFileSync(token(), 'utf8')), 'Deferd-Operator': '100%' }
+    expect(JSON.parse((await whoami(socket(), badlyEncoded)).body)).toMatchObject({ name: '100%' })
     await daemon?.stop()
     expect(existsSync(token())).toBe(false)
     writeFileSync(token(), 'dfd-local_stale', { mode: 0o666 })

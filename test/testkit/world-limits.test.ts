@@ -32,6 +32,9 @@ test('several nodes are refused with a sentence, together with the other mistake
     new RegExp(`queue_database: a world is one relay.*${several}.*\\n.*maximal_queue_lifetime`),
   )
   await expect(createWorld({ config: { node_lease: '5s' } })).rejects.toThrow(`node_lease: a world is one relay`)
+  await expect(createWorld({ config: { minimal_backoff_time: '2h', maximal_backoff_time: '1h' } })).rejects.toThrow(
+    /^minimal_backoff_time is above maximal_backoff_time$/,
+  )
   await expect(createWorld({ nodes: 2 } as WorldOptions)).rejects.toThrow(several)
 })
 

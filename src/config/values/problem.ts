@@ -6,7 +6,8 @@ export interface Problem {
   readonly text: string
 }
 
-export const problemLine = ({ where, text }: Problem): string => (where === '' ? text : `${where}: ${text}`)
+/** The text alone when it begins with its position, which is then the name of a parameter. */
+export const problemLine = ({ where, text }: Problem): string => (where === '' || text.startsWith(`${where} `) ? text : `${where}: ${text}`)
 
 /** Line of a problem in the file; Infinity for a problem of the environment or the command line, so that it is listed last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)

@@ -43,7 +43,12 @@ function termsOf({ maps = {}, checks }: Rules): Terms {
   const { config } = configFrom({ smtp_generic_maps: maps, ...(checks === undefined ? {} : { smtp_header_checks: checks }) })
   return {
     generic: GenericMaps.of(config, openTables(config).tables),
-    headerChecks: headerChecks(config, openChecks(config).checks, new Events(() => new VirtualClock().wall.now()), new Matching(new VirtualClock())),
+    headerChecks: headerChecks(
+      config,
+      openChecks(config).checks,
+      new Events(() => new VirtualClock().wall.now()),
+      new Matching(new VirtualClock()),
+    ),
   }
 }
 
