@@ -30,6 +30,9 @@ const MIXED = /\d\p{L}+\d|\p{L}\d+\p{L}/u
 /** Splits a cause at its placeholders. */
 export const PLACEHOLDER = /\{(?:url|address|ip|host|id|n)\}/
 
+/** A cause for people: `·` stands for each part that differs from message to message. */
+export const shownCause = (cause: string): string => cause.split(PLACEHOLDER).join('·')
+
 function placeholderOf(word: string): string {
   if (!/\d/.test(word)) return word
   if (HOST.test(word)) return '{host}'

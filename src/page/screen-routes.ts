@@ -39,7 +39,7 @@ export interface ScreenDeps extends PageDeps {
 
 const ROWS_PER_PAGE = 50
 /** A screen does not wait longer for counts that read much of the queue. */
-const FIGURES_WITHIN: Duration = 150
+const FIGURES_WITHIN: Duration = 300
 /** A screen does not wait longer for a count, and shows the number counted so far. */
 const COUNT_WITHIN: Duration = 100
 

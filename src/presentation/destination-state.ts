@@ -66,6 +66,12 @@ export const undeliveredText = (
   now: WallTime,
 ): string | null => (refuses && since !== null ? attemptsText(count, instantOf(since), now) : null)
 
+/** The last attempt, or the failure for which a destination is dead when no attempt is known; null for none. */
+export function lastStatusOf(known: KnownDestination): DeliveryStatus | null {
+  const { state, siteStatus } = healthOf(known)
+  return known.live?.lastAttempt?.status ?? (state === 'dead' ? siteStatus : null)
+}
+
 /** The failure for which mail waits: that of the site as a whole, or the last one of a destination that refuses all mail; null for none. */
 export function reasonOf(known: KnownDestination): DeliveryStatus | null {
   const { live } = known

@@ -1,7 +1,7 @@
 /**
  * Destinations that need an operator's attention, with those that are closed for the same reason at the same host as one entry. Pure.
  */
-import { causeOf } from '../mail/failure-cause.ts'
+import { causeOf, shownCause } from '../mail/failure-cause.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { hostOf, type DeliveryStatus } from '../mail/smtp-reply.ts'
 import { attemptsText, healthOf, probeText, probeTime, reasonOf, siteReason, suspensionText } from './destination-state.ts'
@@ -9,11 +9,11 @@ import { grouped, plural } from './text.ts'
 import { hintOf } from '../mail/login-refusal.ts'
 import type { Suspension } from '../store/destination-status.ts'
 import type { QueueTime } from '../system/clock.ts'
-import type { StatusDestination } from '../queue/queue-status.ts'
+import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
 
 /** Destinations of one kind with the same reason. */
 export interface DestinationTrouble {
-  readonly kind: 'dead' | 'suspended' | 'refusing'
+  readonly kind: 'dead' | 'suspended' | 'refusing' | 'throttled'
   /** Those with the most waiting recipients first; at least one. */
   readonly destinations: readonly DestinationName[]
   /** Recipients that wait for them. */
@@ -26,17 +26,22 @@ export interface DestinationTrouble {
   readonly probeAt: QueueTime | null
   /** Attempts since the last delivery, and their begin; null unless the kind is `refusing`. */
   readonly attempts: { readonly count: number; readonly since: QueueTime } | null
+  /** The most frequent cause of its last failed attempts; null unless the kind is `throttled`, and without failures. */
+  readonly cause: string | null
 }
 
+export type Troubled = Pick<QueueStatus, 'closed' | 'refusing' | 'throttled'>
+
 /** One entry for each reason, those with the most waiting recipients first. */
-export function troublesOf(closed: readonly StatusDestination[], refusing: readonly StatusDestination[]): readonly DestinationTrouble[] {
+export function troublesOf({ closed, refusing, throttled }: Troubled): readonly DestinationTrouble[] {
   const all = [
     ...closed.map((one) => ({ one, kind: healthOf(one).state === 'suspended' ? ('suspended' as const) : ('dead' as const) })),
     ...refusing.map((one) => ({ one, kind: 'refusing' as const })),
+    ...throttled.map((one) => ({ one, kind: 'throttled' as const })),
   ]
   const groups = Map.groupBy(
     all.toSorted((a, b) => b.one.waiting - a.one.waiting),
-    ({ one, kind }) => `${kind} ${reasonKey(one)}`,
+    ({ one, kind }) => `${kind} ${kind === 'throttled' ? one.destination : reasonKey(one)}`,
   )
   return [...groups.values()]
     .flatMap((those) => {
@@ -61,7 +66,7 @@ function troubleOf(kind: DestinationTrouble['kind'], first: StatusDestination, t
     kind,
     destinations: those.map(({ destination }) => destination),
     waiting: those.reduce((sum, { waiting }) => sum + waiting, 0),
-    status: reasonOf(first),
+    status: kind === 'throttled' ? null : reasonOf(first),
     suspension: kind === 'suspended' ? healthOf(first).suspension : null,
     probeAt: kind === 'dead' && probes.length > 0 ? Math.min(...probes) : null,
     attempts:
@@ -71,6 +76,7 @@ function troubleOf(kind: DestinationTrouble['kind'], first: StatusDestination, t
             count: undelivered.reduce((sum, { count }) => sum + count, 0),
             since: Math.min(...undelivered.map(({ since }) => since)),
           },
+    cause: kind === 'throttled' ? (first.recent?.causes[0]?.cause ?? null) : null,
   }
 }
 
@@ -97,12 +103,14 @@ function failureText(status: DeliveryStatus | null): string {
   return isSilent && host !== null ? `does not answer, ${host}` : siteReason(status)
 }
 
-function whyText({ kind, destinations, status, suspension, probeAt, attempts }: DestinationTrouble, now: QueueTime): string {
+function whyText({ kind, destinations, status, suspension, probeAt, attempts, cause }: DestinationTrouble, now: QueueTime): string {
   switch (kind) {
     case 'suspended':
       return suspension === null ? 'suspended' : suspensionText(suspension, now)
     case 'refusing':
       return `${attempts === null ? 'no delivery' : attemptsText(attempts.count, attempts.since, now)}: ${failureText(status)}`
+    case 'throttled':
+      return `throttled${cause === null ? '' : `: ${shownCause(cause)}`}`
     case 'dead':
       return `${failureText(status)}${destinations.length === 1 && probeAt !== null ? `, ${probeText(probeAt, now)}` : ''}`
   }
@@ -113,4 +121,5 @@ export const troubleText = (trouble: DestinationTrouble, now: QueueTime): string
   `${troubledText(trouble)}: ${whyText(trouble, now)} — ${grouped(trouble.waiting)} waiting`
 
 /** Advice for operators about the failure; null where there is none. */
-export const troubleHint = ({ kind, status }: DestinationTrouble): string | null => (kind === 'suspended' ? null : hintOf(status))
+export const troubleHint = ({ kind, status }: DestinationTrouble): string | null =>
+  kind === 'suspended' || kind === 'throttled' ? null : hintOf(status)

@@ -6,8 +6,18 @@ import type { ListedMessage } from '../store/queue-reader.ts'
 import { wholeTime } from '../resources/members.ts'
 import { attentionJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
 import { jsonLine } from '../presentation/text.ts'
-import { QUEUE_NAMES, queueIdOf } from '../mail/message.ts'
-import { COUNTED, readStored, statusOf, type QueueStatus, type StoredStatus } from '../queue/queue-status.ts'
+import { queueIdOf } from '../mail/message.ts'
+import {
+  COUNTED,
+  oldestArrival,
+  readStored,
+  statusOf,
+  unconfirmedClosed,
+  type LiveStatus,
+  type QueueStatus,
+  type StoredStatus,
+} from '../queue/queue-status.ts'
+import type { QueueTally } from '../store/queue-tally.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
@@ -17,28 +27,43 @@ import { asOf, type QueueView, type Visible } from './queue-view.ts'
 
 /** Figures of this age are made again. */
 const FIGURES_AGE: Duration = SECOND
-/** Up to this age, the last figures are shown when new ones are late. */
-const OLDEST_SHOWN: Duration = seconds(60)
+/** Up to this age, figures and stored parts are shown when new ones are late. */
+const OLDEST_SHOWN: Duration = seconds(10)
 /** A stored part of this age is read again. */
 const STORED_AGE: Duration = seconds(5)
 
-interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'attention'> {}
+interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'attention' | 'as_of'> {
+  /** Time at which the reading began, on the monotonic clock. */
+  readonly at: Duration
+}
 
-/** The oldest message that is not scheduled. */
-async function oldestOf({ reader }: QueueView): Promise<ListedMessage | undefined> {
+/**
+ * A message that is not scheduled and arrived in the second of the oldest arrival, as the tally has it. The first message by id is the
+ * oldest, unless mail was requeued: then the queue is searched.
+ */
+async function oldestOf({ reader }: QueueView, { queues }: QueueTally): Promise<ListedMessage | undefined> {
+  const oldest = oldestArrival(queues)
+  if (oldest === null) return undefined
+  const end = oldest + SECOND
   const [first] = await reader.list(ANY_MESSAGE, { after: 0, limit: 1 })
-  if (first?.queue !== 'scheduled') return first
-  const others = QUEUE_NAMES.filter((queue) => queue !== 'scheduled')
-  const found = await Promise.all(others.map((queue) => reader.list({ ...ANY_MESSAGE, queue }, { after: 0, limit: 1 })))
-  return found.flat().toSorted((a, b) => a.message.id - b.message.id)[0]
+  if (first !== undefined && first.queue !== 'scheduled' && first.message.arrivedAt < end) return first
+  const filter = { ...ANY_MESSAGE, arrivedBefore: end }
+  const searched = queues.filter(({ queue, oldestArrival: at }) => queue !== 'scheduled' && at < end)
+  const found = await Promise.all(searched.map(({ queue }) => reader.list({ ...filter, queue }, { after: 0, limit: 1 })))
+  return found.flat().toSorted((a, b) => a.message.arrivedAt - b.message.arrivedAt)[0]
 }
 
 async function read(view: QueueView): Promise<Stored> {
+  const at = view.clock.monotonic()
+  const as_of = asOf(view)
   const sources = { reader: view.reader, clock: view.clock, schedules: view.loaded().config.schedule }
-  const stored = await readStored(sources, await view.tally(COUNTED))
-  const oldest = await oldestOf(view)
+  const tally = await view.tally(COUNTED)
+  const stored = await readStored(sources, tally)
+  const oldest = await oldestOf(view, tally)
   return {
     ...stored,
+    at,
+    as_of,
     attention: attentionJson(await view.attention(), view.clock.wall),
     oldest:
       oldest === undefined
@@ -53,14 +78,21 @@ interface Figures {
   readonly status: QueueStatus
 }
 
-async function figures(view: QueueView, stored: Stored, counted: MessageAges): Promise<Figures> {
+/** State in memory, also of the destinations that were closed when they were read from the store. */
+async function liveStatus(view: QueueView, stored: Stored): Promise<LiveStatus> {
   const live = await view.live.glance()
+  const unconfirmed = unconfirmedClosed(stored, live)
+  return unconfirmed.length === 0 ? live : { ...live, destinations: [...live.destinations, ...(await view.live.named(unconfirmed))] }
+}
+
+async function figures(view: QueueView, stored: Stored, counted: MessageAges): Promise<Figures> {
+  const live = await liveStatus(view, stored)
   const { tally } = live
   const { config } = view.loaded()
-  const { oldest, attention } = stored
+  const { oldest, attention, as_of } = stored
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
   const status = statusOf({ tally, live, stored, now: view.clock.now() })
-  return { status, now: { name: config.myhostname, ...statusJson(status, view.clock.wall), oldest, attention, ages } }
+  return { status, now: { name: config.myhostname, ...statusJson(status, view.clock.wall), as_of, oldest, attention, ages } }
 }
 
 /** Leaves out the destinations that a client may not see. */
@@ -75,7 +107,15 @@ function seen({ now, status }: Figures, visible: Visible, { clock }: QueueView):
     schedules: [],
     attention: [],
     ages: null,
-    troubles: troublesJson({ at: status.at, closed: status.closed.filter(isShown), refusing: status.refusing.filter(isShown) }, clock.wall),
+    troubles: troublesJson(
+      {
+        at: status.at,
+        closed: status.closed.filter(isShown),
+        refusing: status.refusing.filter(isShown),
+        throttled: status.throttled.filter(isShown),
+      },
+      clock.wall,
+    ),
     refusing_destinations: now.refusing_destinations.filter(isShown),
     closed_destinations: now.closed_destinations.filter(isShown),
     largest_destinations: now.largest_destinations.filter(isShown),
@@ -162,10 +202,10 @@ export class Now {
     this.#subscribers.clear()
   }
 
-  /** The stored part as last read, while it is read again in the background. */
+  /** The stored part as last read, while it is read again in the background; one that is older than OLDEST_SHOWN is waited for. */
   async #storedPart(): Promise<Stored> {
     const next = this.#stored.value()
-    if (this.#known === null) return next
+    if (this.#known === null || this.#view.clock.monotonic() - this.#known.at > OLDEST_SHOWN) return next
     next.catch(() => undefined)
     return this.#known
   }

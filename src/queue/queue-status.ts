@@ -2,9 +2,16 @@
  * Status of the queue in one value: rates, queues, closed destinations, the last hour, and the balance. Commands, metrics and other
  * views are made from it. Pure.
  */
-import type { DestinationName } from '../mail/message.ts'
+import type { DestinationName, QueueName } from '../mail/message.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
-import { byConnections, CONNECTING_SHOWN, isRefusing, type DeliverySlots, type LiveDestination } from '../store/destination-status.ts'
+import {
+  byConnections,
+  CONNECTING_SHOWN,
+  isClosed,
+  isRefusing,
+  type DeliverySlots,
+  type LiveDestination,
+} from '../store/destination-status.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -51,6 +58,8 @@ export interface QueueStatus {
   readonly closed: readonly StatusDestination[]
   /** Open destinations that have delivered nothing in their last attempts, the largest first; empty when no daemon runs. */
   readonly refusing: readonly StatusDestination[]
+  /** Throttled destinations with a large part of the queue, the largest first; empty when no daemon runs. */
+  readonly throttled: readonly StatusDestination[]
   /** The destinations with the most waiting recipients. */
   readonly largest: readonly StatusDestination[]
   /** Subscriptions to events, by name. */
@@ -60,6 +69,17 @@ export interface QueueStatus {
   /** Work at times of the calendar, by table. */
   readonly schedules: readonly ScheduleState[]
   readonly balance: Balance
+}
+
+/** Share of the recipients that wait, and number of recipients, from which on a destination has a large part of the queue. */
+const LARGE_SHARE = 0.2
+const LARGE_NUMBER = 100
+
+const WAITING: readonly QueueName[] = ['incoming', 'active', 'deferred']
+
+function isLargePart(recipients: number, queues: readonly QueueCount[]): boolean {
+  const all = queues.reduce((sum, one) => sum + (WAITING.includes(one.queue) ? one.recipients : 0), 0)
+  return recipients >= LARGE_NUMBER && recipients >= LARGE_SHARE * all
 }
 
 /** Maximum number of destinations in `largest`. */
@@ -108,7 +128,7 @@ export async function readStored({ reader, clock, schedules }: StatusSources, ta
   const isComplete = counted.size !== COUNTED
   const { minutes } = await reader.traffic(now - HOUR)
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
-  const closed = [...records.values()].filter(isClosed).map(({ name }) => name)
+  const closed = [...records.values()].filter(isRecordedClosed).map(({ name }) => name)
   const missing = isComplete ? [] : closed.filter((name) => !counted.has(name))
   const others = await Promise.all(missing.map(async (name) => [name, (await reader.destinationLoad(name)).waiting] as const))
   const loads = new Map([...counted, ...others])
@@ -154,9 +174,8 @@ export function statusOf({
     recent: recent.get(destination),
   })
   const bySize = (a: StatusDestination, b: StatusDestination): number => b.waiting - a.waiting
-  const closed = [...records.values()]
-    .filter(isClosed)
-    .map(({ name }) => named(name))
+  const closed = closedIn({ records, live: [...inMemory.values()] })
+    .map(named)
     .toSorted(bySize)
   const refusing = (live?.destinations ?? [])
     .filter(isRefusing)
@@ -167,12 +186,14 @@ export function statusOf({
     running: live === null ? null : { version: live.version, rates: live.rates, deliveries: live.deliveries },
     queues: tally.queues,
     trash: tally.trash,
-    oldestArrival: tally.queues
-      .filter(({ queue }) => queue !== 'scheduled')
-      .reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null),
+    oldestArrival: oldestArrival(tally.queues),
     lastHour,
     closed,
     refusing,
+    throttled: tally.waiting
+      .filter((one) => isLargePart(one.recipients, tally.queues))
+      .map(({ destination }) => named(destination))
+      .filter(({ live: one }) => one?.state === 'throttled' && !isRefusing(one)),
     largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
     subscriptions,
     tokens: live?.tokens?.toSorted(byTable) ?? [],
@@ -180,6 +201,12 @@ export function statusOf({
     balance: balanceOf(tally),
   }
 }
+
+/** Arrival of the oldest message that is not scheduled; null for an empty queue. */
+export const oldestArrival = (queues: readonly QueueCount[]): QueueTime | null =>
+  queues
+    .filter(({ queue }) => queue !== 'scheduled')
+    .reduce<QueueTime | null>((min, { oldestArrival: at }) => (min === null || at < min ? at : min), null)
 
 const byTable = (a: TokenState, b: TokenState): number => (a.name === b.name ? compare(a.user, b.user) : compare(a.name, b.name))
 
@@ -205,7 +232,28 @@ function mergedSlots(all: readonly DeliverySlots[]): DeliverySlots {
   }
 }
 
-const isClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null
+const isRecordedClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null
+
+/** Destinations that are dead or suspended: in the memory of a daemon, else as recorded. */
+function closedIn({
+  records,
+  live,
+}: {
+  readonly records: StoredStatus['records']
+  readonly live: readonly LiveDestination[]
+}): readonly DestinationName[] {
+  const inMemory = new Set(live.map(({ destination }) => destination))
+  return [
+    ...live.filter(isClosed).map(({ destination }) => destination),
+    ...[...records.values()].filter((one) => isRecordedClosed(one) && !inMemory.has(one.name)).map(({ name }) => name),
+  ]
+}
+
+/** Destinations that were closed when they were recorded, and are not among those of `live`: they may be open again. */
+export function unconfirmedClosed({ records }: Pick<StoredStatus, 'records'>, { destinations }: Pick<LiveStatus, 'destinations'>) {
+  const known = new Set(destinations.map(({ destination }) => destination))
+  return [...records.values()].filter((one) => isRecordedClosed(one) && !known.has(one.name)).map(({ name }) => name)
+}
 
 /** One status of several nodes: the sums of their rates, and the destinations of all. */
 export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {

@@ -51,14 +51,14 @@ export class RelayStatus {
     return { ...this.#own(), tally, destinations: this.#deps.destinations.all(), recent }
   }
 
-  /** As `all`, with only the destinations with the most waiting mail, and those that refuse all mail. */
+  /** As `all`, with only the destinations with the most waiting mail, and those that are closed or refuse all mail. */
   async glance(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const names = largestOf(tally)
-    const refusing = this.#deps.destinations.refusing()
-    const known = new Set(refusing.map(({ destination }) => destination))
+    const troubled = this.#deps.destinations.troubled()
+    const known = new Set(troubled.map(({ destination }) => destination))
     const others = names.filter((name) => !known.has(name)).flatMap((name) => this.#deps.destinations.status(name) ?? [])
-    const destinations = [...others, ...refusing]
+    const destinations = [...others, ...troubled]
     const recent = names.map((destination) => ({ destination, ...this.#lastOutcomes.of(destination) }))
     return { ...this.#own(), tally, destinations, recent }
   }

@@ -1,6 +1,7 @@
 /** Causes for which mail waits, in JSON, with the command-line options that select their recipients. */
 import { z } from 'zod'
 import type { SummedCause, WaitingCause } from '../queue/waiting-causes.ts'
+import { shownCause } from '../mail/failure-cause.ts'
 import { plural } from '../presentation/text.ts'
 import { shellWord } from '../system/shell-word.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -41,7 +42,7 @@ const LARGEST = 5
 export function causeTitle({ kind, cause }: Pick<CauseJson, 'kind' | 'cause'>): string {
   switch (kind) {
     case 'failed':
-      return cause ?? ''
+      return shownCause(cause ?? '')
     case 'untried':
       return 'not tried yet'
     case 'rare':

@@ -2,7 +2,15 @@
 import { z } from 'zod'
 import { actionText } from '../config/values/provider-table.ts'
 import { hintOf } from '../mail/login-refusal.ts'
-import { blockedBy, healthOf, type KnownDestination, probeTime, reasonOf, siteReason } from '../presentation/destination-state.ts'
+import {
+  blockedBy,
+  healthOf,
+  type KnownDestination,
+  lastStatusOf,
+  probeTime,
+  reasonOf,
+  siteReason,
+} from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
 import { isRefusing } from '../store/destination-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
@@ -32,9 +40,10 @@ const reasonMembers = {
   suspended_by: textOrNull,
   suspended_until: timeOrNull,
   suspend_reason: textOrNull,
-  last_reply: textOrNull,
+  last_reply: textOrNull.describe('the reply to the last attempt, or why there was none'),
+  last_reply_time: timeOrNull.describe('time of the last attempt; null when none is known since the start of the daemon'),
   hint,
-  site_reason: textOrNull.describe('the last reply, or why there was none'),
+  site_reason: textOrNull.describe('the failure of the destination as a whole for which mail waits; null after an answer'),
   refuses_all: z.boolean().describe('true for an open destination that has mail, and delivered none in its last ten attempts or more'),
   undelivered_attempts: count.describe('attempts since the last delivery, as far as the daemon knows'),
   undelivered_since: timeOrNull.describe('time of the first of them'),
@@ -46,12 +55,14 @@ const reasonMembers = {
 const reasonsJson = (known: KnownDestination, wall: WallView) => {
   const { suspension } = healthOf(known)
   const status = reasonOf(known)
+  const last = lastStatusOf(known)
   const { live } = known
   return {
     suspended_by: suspension?.by ?? null,
     suspended_until: wall.secondsOrNull(suspension?.until),
     suspend_reason: suspension?.reason ?? null,
-    last_reply: status === null ? null : (status.reply ?? status.reason),
+    last_reply: last === null ? null : (last.reply ?? last.reason),
+    last_reply_time: wall.secondsOrNull(live?.lastAttempt?.at),
     hint: hintOf(status),
     site_reason: status === null ? null : siteReason(status),
     refuses_all: live !== undefined && isRefusing(live),

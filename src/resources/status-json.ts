@@ -1,7 +1,7 @@
 /** The state of a queue in JSON, with what needs an operator. */
 import { z } from 'zod'
 import type { AttentionItem } from '../queue/attention.ts'
-import { troubleHint, troublesOf, troubleText } from '../presentation/destination-troubles.ts'
+import { troubleHint, troublesOf, troubleText, type Troubled } from '../presentation/destination-troubles.ts'
 import { hostOf } from '../mail/smtp-reply.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
@@ -68,6 +68,9 @@ const oldestShape = z.object({ queue_id: z.string(), arrival_time: z.int() })
 
 /** Members that the admin API has beside those of `deferd status --json`. */
 const nowMembers = {
+  as_of: time.describe(
+    'time at which the store was read for the oldest message, what needs attention, subscriptions and schedules: at most 10 s before `time`',
+  ),
   oldest: oldestShape.nullable(),
   ages: agesShape
     .nullable()
@@ -80,7 +83,7 @@ const nowMembers = {
 }
 
 const troubleShape = z.object({
-  kind: z.enum(['dead', 'suspended', 'refusing']),
+  kind: z.enum(['dead', 'suspended', 'refusing', 'throttled']),
   destinations: count.describe('number of destinations with this reason'),
   largest_destinations: z.array(z.string()).describe('up to five of them, those with the most waiting recipients first'),
   waiting: count.describe('recipients that wait for them'),
@@ -93,7 +96,11 @@ const troubleShape = z.object({
 export type DestinationTroubleJson = Json<typeof troubleShape>
 
 const listMembers = {
-  troubles: z.array(troubleShape).describe('closed_destinations and refusing_destinations, with those of one reason and host as one'),
+  troubles: z
+    .array(troubleShape)
+    .describe(
+      'closed_destinations, refusing_destinations and throttled destinations with a large part of the queue; those of one reason and host as one',
+    ),
   closed_destinations: z.array(statusDestinationShape),
   refusing_destinations: z.array(statusDestinationShape).describe('open destinations that delivered nothing in their last attempts'),
   largest_destinations: z.array(statusDestinationShape),
@@ -147,11 +154,8 @@ const slotsJson = (slots: DeliverySlots | undefined): Json<typeof slotsShape> | 
 const LARGEST_NAMED = 5
 
 /** The destinations that need attention, of those that a client may see. */
-export const troublesJson = (
-  { at, closed, refusing }: Pick<QueueStatus, 'at' | 'closed' | 'refusing'>,
-  wall: WallView,
-): readonly DestinationTroubleJson[] =>
-  troublesOf(closed, refusing).map((one) => ({
+export const troublesJson = ({ at, ...troubled }: Pick<QueueStatus, 'at'> & Troubled, wall: WallView): readonly DestinationTroubleJson[] =>
+  troublesOf(troubled).map((one) => ({
     kind: one.kind,
     destinations: one.destinations.length,
     largest_destinations: one.destinations.slice(0, LARGEST_NAMED),

@@ -52,6 +52,12 @@ export interface UndeliveredAttempts {
   readonly last: DeliveryStatus
 }
 
+/** The last attempt at a destination, whatever its outcome. */
+export interface LastAttempt {
+  readonly at: QueueTime
+  readonly status: DeliveryStatus
+}
+
 /** A destination in the memory of the scheduler. */
 export interface LiveDestination {
   readonly destination: DestinationName
@@ -76,14 +82,19 @@ export interface LiveDestination {
   readonly probeInterval: Duration | null
   /** Null when the destination is not suspended. */
   readonly suspension: Suspension | null
-  /** The last failure of the site as a whole; null when there was none. */
+  /** The failure of the site as a whole, until it answers again; null when there was none. */
   readonly siteStatus: DeliveryStatus | null
+  /** Absent before the first attempt. */
+  readonly lastAttempt?: LastAttempt | undefined
   /** Absent after a delivery, and before the first attempt. */
   readonly undelivered?: UndeliveredAttempts | undefined
 }
 
 /** Number of attempts without a delivery from which on a destination is said to refuse all mail. */
 const REFUSING_FROM = 10
+
+/** True for a destination that is dead or suspended. */
+export const isClosed = ({ state }: Pick<LiveDestination, 'state'>): boolean => state === 'dead' || state === 'suspended'
 
 /** True for an open destination that has mail, and delivered none in its last attempts. */
 export const isRefusing = ({ state, waiting, inFlight, nextDueAt, undelivered }: LiveDestination): boolean =>

@@ -74,6 +74,8 @@ test('conditions are the same in any order, and differ by state and kind', () =>
   expect(browser.conditionsOf({ ...now([], []), attention: [], refusing_destinations: [{ destination: 'c.example' }] })).not.toBe(
     conditions([]),
   )
+  const throttled = { kind: 'throttled', largest_destinations: ['big.example'] }
+  expect(browser.conditionsOf({ ...now([], []), attention: [], troubles: [throttled] })).not.toBe(conditions([]))
 })
 
 test('the conditions of subscriptions are those of the screen', () => {
@@ -87,7 +89,16 @@ test('the conditions of subscriptions are those of the screen', () => {
     { name: 'b', tries: 9 },
   ]
   const all = subscriptions.map((members) => {
-    const value = { closed_destinations: [], refusing_destinations: [], attention: [], subscriptions: [{ ...one, ...members }] } as const
+    const value = {
+      closed_destinations: [],
+      refusing_destinations: [],
+      troubles: [
+        { kind: 'throttled', largest_destinations: ['big.example'] },
+        { kind: 'dead', largest_destinations: ['x.example'] },
+      ],
+      attention: [],
+      subscriptions: [{ ...one, ...members }],
+    } as const
     expect(browser.conditionsOf(value)).toBe(conditionsOf(value as unknown as NowJson))
     return browser.conditionsOf(value)
   })

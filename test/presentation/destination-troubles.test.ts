@@ -50,7 +50,9 @@ test('equal dead domains are one line with their host, which 80 columns have roo
   const host = 'mx.deadprov.test[185.30.0.31]'
   const domains = Array.from({ length: 98 }, (_, n) => dead(`firm${n}.test`, 29, silent(host)))
   const other = dead('alone.test', 3, silent('mx.alone.test[192.0.2.9]'))
-  const lines = troublesOf([other, ...domains], [refusing('blocked.test', 8_000)]).map((trouble) => troubleText(trouble, 0))
+  const lines = troublesOf({ closed: [other, ...domains], refusing: [refusing('blocked.test', 8_000)], throttled: [] }).map((trouble) =>
+    troubleText(trouble, 0),
+  )
   expect(lines).toEqual([
     'blocked.test: no delivery in 8,000 attempts for 2h: 451 4.7.1 blocked using bl.test, mx.blocked.test[192.0.2.7] — 8,000 waiting',
     '98 destinations: does not answer, mx.deadprov.test[185.30.0.31] — 2,842 waiting',
@@ -61,16 +63,18 @@ test('equal dead domains are one line with their host, which 80 columns have roo
 
 test('replies that differ in their variable parts are one reason, and other hosts are not', () => {
   const said = (host: string, n: number) => ({ ...BLOCKED, reason: `host ${host} said: 451 4.7.1 busy ${n}`, reply: `451 4.7.1 busy ${n}` })
-  const troubles = troublesOf(
-    [dead('a.test', 1, said('mx[192.0.2.1]', 1)), dead('b.test', 5, said('mx[192.0.2.1]', 2)), dead('c.test', 2, said('mx[192.0.2.2]', 3))],
-    [],
-  )
+  const closed = [
+    dead('a.test', 1, said('mx[192.0.2.1]', 1)),
+    dead('b.test', 5, said('mx[192.0.2.1]', 2)),
+    dead('c.test', 2, said('mx[192.0.2.2]', 3)),
+  ]
+  const troubles = troublesOf({ closed, refusing: [], throttled: [] })
   expect(troubles.map(({ destinations }) => destinations)).toEqual([['b.test', 'a.test'], ['c.test']])
 })
 
 test('a suspension of several destinations is one line', () => {
   const suspension = { by: 'root', until: 2 * HOUR, reason: 'provider moves' }
-  const troubles = troublesOf([one('a.test', 1, { suspension }), one('b.test', 2, { suspension })], [])
+  const troubles = troublesOf({ closed: [one('a.test', 1, { suspension }), one('b.test', 2, { suspension })], refusing: [], throttled: [] })
   expect(troubles.map((trouble) => troubleText(trouble, 0))).toEqual([
     '2 destinations: suspended by root, ends in 2h: provider moves — 3 waiting',
   ])
@@ -78,7 +82,16 @@ test('a suspension of several destinations is one line', () => {
 
 test('a reason without a host is the reason itself', () => {
   const noHost = dead('nowhere.test', 4, { status: '4.4.3', reason: 'Host or domain name not found', stage: 'dns' })
-  expect(troublesOf([noHost], []).map((trouble) => troubleText(trouble, 0))).toEqual([
+  expect(troublesOf({ closed: [noHost], refusing: [], throttled: [] }).map((trouble) => troubleText(trouble, 0))).toEqual([
     'nowhere.test: Host or domain name not found, probed in 4m — 4 waiting',
+  ])
+})
+
+test('a throttled destination is told with the most frequent cause, without placeholders', () => {
+  const recent = { outcomes: [], windows: [], causes: [{ cause: '421 4.7.28 unusual rate of mail from IP {ip}', attempts: 9 }] }
+  const throttled = [{ ...refusing('big.test', 9_260), recent }, refusing('other.test', 300)]
+  expect(troublesOf({ closed: [], refusing: [], throttled }).map((trouble) => troubleText(trouble, 0))).toEqual([
+    'big.test: throttled: 421 4.7.28 unusual rate of mail from IP · — 9,260 waiting',
+    'other.test: throttled — 300 waiting',
   ])
 })

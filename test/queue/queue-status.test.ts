@@ -4,6 +4,7 @@ import { balanceOf } from '../../src/store/queue-balance.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { completeTally } from '../../src/store/queue-tally.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
+import type { LiveDestination } from '../../src/store/destination-status.ts'
 import { WallView } from '../../src/system/wall-view.ts'
 import { NO_TRAFFIC } from '../../src/store/traffic.ts'
 import { bounced, deferred, delivered, first, MIN, queue, settleOne, T0 } from '../conformance/mail.ts'
@@ -72,3 +73,39 @@ test('a relay reports its rates, and the last outcomes of its largest destinatio
   ])
   expect(balanceOf(tally)).toMatchObject({ accepted: 2, waiting: 2, difference: 0 })
 })
+
+test('a throttled destination needs attention when a large part of the queue waits for it', async () => {
+  const { store, reader } = await smallQueue()
+  const tally = await completeTally(() => store.tally(20))
+  const throttled = async (recipients: number, state: LiveDestination['state'] = 'throttled') => {
+    const queues = [{ queue: 'deferred' as const, messages: 1_000, recipients: 1_000, oldestArrival: T0 }]
+    const live: LiveStatus = {
+      version: '1',
+      tally: { ...tally, queues, waiting: [{ destination: 'big.example', recipients }] },
+      rates: { last10s: NO_TRAFFIC, last5min: NO_TRAFFIC },
+      destinations: [{ ...LIVE, destination: 'big.example', state }],
+      recent: [],
+    }
+    return (await statusAt(reader, live, T0 + MIN)).throttled.map(({ destination }) => destination)
+  }
+  expect(await throttled(400)).toEqual(['big.example'])
+  expect(await throttled(400, 'open')).toEqual([])
+  expect(await throttled(150)).toEqual([])
+})
+
+const LIVE: Omit<LiveDestination, 'destination'> = {
+  state: 'open',
+  provider: null,
+  window: 1,
+  messageRate: null,
+  inFlight: 0,
+  inTransfer: [],
+  awaited: [],
+  isProbed: false,
+  waiting: 0,
+  nextDueAt: null,
+  deadUntil: null,
+  probeInterval: null,
+  suspension: null,
+  siteStatus: null,
+}

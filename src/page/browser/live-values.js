@@ -29,8 +29,8 @@ export function memberAt(value, path) {
 const TRIES = 4
 
 /**
- * The conditions that need attention, in order: destinations that are dead or suspended or refuse all mail, others by their kind, and subscriptions to
- * events. The page of Now has those that it shows in the same form.
+ * The conditions that need attention, in order: destinations that are dead or suspended or refuse all mail, or hold up much of it, others by
+ * their kind, and subscriptions to events. The page of Now has those that it shows in the same form.
  * @param {unknown} value
  * @returns {string}
  */
@@ -41,12 +41,15 @@ export function conditionsOf(value) {
   }
   const closed = list('closed_destinations').map(({ destination, state }) => `${destination} ${state}`)
   const refusing = list('refusing_destinations').map(({ destination }) => `${destination} refusing`)
+  const throttled = list('troubles').flatMap(({ kind, largest_destinations: [name] }) =>
+    kind === 'throttled' ? [`${name} throttled`] : [],
+  )
   const kinds = list('attention').map(({ kind }) => String(kind))
   const failing = list('subscriptions').flatMap(({ name, state, parked, tries }) => {
     const condition = state === 'disabled' ? 'disabled' : parked > 0 ? 'parked' : tries >= TRIES ? 'failing' : null
     return condition === null ? [] : [`events ${name} ${condition}`]
   })
-  return JSON.stringify([...closed, ...refusing, ...kinds, ...failing].toSorted())
+  return JSON.stringify([...closed, ...refusing, ...throttled, ...kinds, ...failing].toSorted())
 }
 
 /**

@@ -10,7 +10,7 @@ import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { count, distance, due, messages, plural } from '../markup/times.ts'
+import { clockTime, count, distance, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -79,7 +79,7 @@ function reopening(view: View, destination: string, kind: DestinationTroubleJson
   return buttonLink(linkTo(view, 'operations/new', { operation: 'flush', destination, back }), 'Flush…')
 }
 
-function attentionList(view: View, { troubles, attention, subscriptions }: NowJson): Html | null {
+function attentionList(view: View, { troubles, attention, subscriptions, as_of: at }: NowJson): Html | null {
   const events = subscriptions.flatMap((one) => {
     const sentence = trouble(view, one)
     return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
@@ -99,6 +99,7 @@ function attentionList(view: View, { troubles, attention, subscriptions }: NowJs
     html`<ul class="attention">
       ${items}
     </ul>`,
+    { aside: html`as of ${clockTime(view, at)}` },
   )
 }
 
@@ -205,9 +206,10 @@ const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
 export function conditionsOf({
   closed_destinations: closed,
   refusing_destinations: refusing,
+  troubles,
   attention,
   subscriptions,
-}: Pick<NowJson, 'closed_destinations' | 'refusing_destinations' | 'attention' | 'subscriptions'>): string {
+}: Pick<NowJson, 'closed_destinations' | 'refusing_destinations' | 'troubles' | 'attention' | 'subscriptions'>): string {
   const failing = subscriptions.flatMap((one) => {
     const condition = subscriptionCondition(one)
     return condition === null ? [] : [`events ${one.name} ${condition}`]
@@ -215,6 +217,7 @@ export function conditionsOf({
   const conditions = [
     ...closed.map(({ destination, state }) => `${destination} ${state}`),
     ...refusing.map(({ destination }) => `${destination} refusing`),
+    ...troubles.flatMap(({ kind, largest_destinations: [name] }) => (kind === 'throttled' ? [`${name ?? ''} throttled`] : [])),
     ...attention.map(({ kind }) => kind),
     ...failing,
   ]

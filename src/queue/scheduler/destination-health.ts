@@ -107,7 +107,8 @@ export function learned(
   result: Pick<AttemptResult, 'feedback' | 'congestion' | 'siteStatus'>,
   facts: LearnFacts,
 ): DestinationHealth {
-  const health = result.siteStatus === undefined ? before : { ...before, siteStatus: result.siteStatus }
+  const siteStatus = result.siteStatus ?? (result.feedback === 'positive' ? null : before.siteStatus)
+  const health = siteStatus === before.siteStatus ? before : { ...before, siteStatus }
   if (result.feedback === 'positive' && result.congestion === undefined) return afterAnswer(health, facts)
   if (health.access.kind === 'suspended') return health
   if (result.feedback === 'negative' || result.congestion === 'early') return afterFailure(health, facts, result.siteStatus ?? UNKNOWN)

@@ -6,7 +6,7 @@ import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
 import type { DestinationName, MessageId } from '../../mail/message.ts'
-import type { LiveDestination, Suspension, UndeliveredAttempts } from '../../store/destination-status.ts'
+import type { LiveDestination, Suspension, UndeliveredAttempts, LastAttempt } from '../../store/destination-status.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
@@ -49,6 +49,7 @@ export class Destination {
   /** Time when it last accepted mail, on the monotonic clock. */
   #acceptedAt: Duration | null = null
   #undelivered: UndeliveredAttempts | undefined
+  #lastAttempt: LastAttempt | undefined
   #nextDueAt: QueueTime | null = null
   #claiming = false
   /** Number of rate delays in progress. */
@@ -265,6 +266,8 @@ export class Destination {
   /** Counts the outcomes of an attempt at `now`. */
   attempted(outcomes: readonly RecipientOutcome[], now: QueueTime): void {
     this.#undelivered = countedAttempts(this.#undelivered, outcomes, now)
+    const last = outcomes.at(-1)
+    if (last !== undefined) this.#lastAttempt = { at: now, status: last.status }
   }
 
   /** True when an attempt was made since the last delivery. */
@@ -395,6 +398,7 @@ export class Destination {
       probeInterval: access.kind === 'dead' ? access.interval : null,
       suspension: access.kind === 'suspended' ? access.suspension : null,
       siteStatus,
+      lastAttempt: this.#lastAttempt,
       undelivered: this.#undelivered,
     }
   }

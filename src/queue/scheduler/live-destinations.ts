@@ -6,7 +6,7 @@ import type { SchedulerState } from './scheduler-state.ts'
 import { type Duration, SECOND, sleep } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import { isRefusing, type DeliverySlots, type LiveDestination, type Suspension } from '../../store/destination-status.ts'
+import { isClosed, isRefusing, type DeliverySlots, type LiveDestination, type Suspension } from '../../store/destination-status.ts'
 import { ordered, suspended, type DestinationControl } from './destination-control.ts'
 import type { Expiry } from './expiry.ts'
 import { endSavedSuspension, type ProviderControl } from './provider-control.ts'
@@ -63,14 +63,14 @@ export class LiveDestinations {
     return Array.from(table.all, (destination) => destination.status(now))
   }
 
-  /** States of those that have delivered nothing in their last attempts. */
-  refusing(): readonly LiveDestination[] {
+  /** States of those that are dead or suspended, or have delivered nothing in their last attempts. */
+  troubled(): readonly LiveDestination[] {
     const { table, clock } = this.#state
     const now = clock.monotonic()
     return Array.from(table.all)
-      .filter((one) => one.hasUndelivered)
+      .filter((one) => one.hasUndelivered || one.access.kind !== 'open')
       .map((one) => one.status(now))
-      .filter(isRefusing)
+      .filter((one) => isClosed(one) || isRefusing(one))
   }
 
   /**

@@ -22,10 +22,10 @@ test('a destination that answers and takes no mail is refusing from ten attempts
     for (let n = 0; n < 9; n++) await world.accept([`user${n}@blocked.example`])
     await world.advance(1_000)
     expect(state()).toMatchObject({ state: 'open', undelivered: { count: 9 } })
-    expect(world.relay.scheduler.destinations.refusing()).toEqual([])
+    expect(world.relay.scheduler.destinations.troubled()).toEqual([])
     await world.accept(['user9@blocked.example'])
     await world.advance(1_000)
-    expect(world.relay.scheduler.destinations.refusing()).toMatchObject([
+    expect(world.relay.scheduler.destinations.troubled()).toMatchObject([
       { destination: 'blocked.example', undelivered: { count: 10, last: { reply } } },
     ])
     expect((await world.relay.status.glance()).destinations.filter(isRefusing)).toHaveLength(1)
