@@ -10,7 +10,6 @@ import { Admin } from './admin/admin.ts'
 import type { OpenParts } from './opening.ts'
 import { localRoutes } from './local-routes.ts'
 import { NOT_OPEN, queueApi } from './queue-api.ts'
-import { relayLight } from './relay-light.ts'
 
 interface QueueAdminDeps {
   readonly loaded: () => LoadedConfig
@@ -36,7 +35,6 @@ export function queueAdmin({ loaded, clock, events, parts, readFiles, rereads }:
     view: api.view,
     now: api.now,
     causes: api.causes,
-    light: relayLight({ clock, parts }),
   })
   const commands = localRoutes({
     clock,

@@ -18,6 +18,7 @@ import { completeTally } from '../store/queue-tally.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import { ownQueue, sharedQueue } from './live-queue.ts'
+import { relayLight } from './relay-light.ts'
 import type { OpenParts } from './opening.ts'
 
 interface QueueApiDeps {
@@ -39,7 +40,7 @@ export const NOT_OPEN = 'the queue is not open: the daemon starts, or this node 
 /** Reply of a drained node to mail. */
 const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
 
-const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): QueueView => {
+const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): Omit<QueueView, 'light'> => {
   const { relay, store, reader, node, outbox } = parts
   const operations = (): Operations => {
     if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
@@ -112,13 +113,14 @@ function webhookChanges({ subscriptions, sender, reader }: ApiParts): WebhookCha
 }
 
 export function queueApi(deps: QueueApiDeps): Api {
-  let last: { readonly parts: ApiParts; readonly view: QueueView } | null = null
+  const light = relayLight({ clock: deps.clock, parts: deps.parts })
+  let last: { readonly parts: ApiParts; readonly view: ReturnType<typeof viewOf> } | null = null
   const parts = (): ApiParts => {
     const opened = deps.parts()
     if (opened === null) throw new StoreUnavailable(NOT_OPEN)
     return opened
   }
-  const open = (): QueueView => {
+  const open = (): ReturnType<typeof viewOf> => {
     const opened = parts()
     if (last?.parts !== opened) last = { parts: opened, view: viewOf(opened, deps) }
     return last.view
@@ -139,6 +141,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     policies: () => open().policies(),
     notices: () => open().notices(),
     draw: (key) => open().draw(key),
+    light,
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
     runSchedule: (name, who) => open().runSchedule(name, who),

@@ -1,6 +1,8 @@
 /** State of the relay that every screen of the page shows: whether it accepts and delivers mail, and how long a commit takes. */
+import { grouped } from '../presentation/text.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { seconds, withTimeout, type Clock, type Duration } from '../system/clock.ts'
+import type { Light } from '../queries/queue-view.ts'
 import type { OpenParts } from './opening.ts'
 
 interface RelayLightDeps {
@@ -9,37 +11,36 @@ interface RelayLightDeps {
   readonly parts: () => Pick<OpenParts, 'store' | 'relay'> | null
 }
 
-interface RelayLight {
-  readonly isOk: boolean
-  readonly text: string
-}
+/** Time of a commit from which on the light is amber. */
+const SLOW: Duration = 250
 
 /** A younger result is not renewed, because a commit costs a sync of the disk. */
 const LEAST_AGE: Duration = seconds(10)
+/** Time of a commit from which on the light is red. */
 const TIMEOUT: Duration = seconds(2)
 
 /** Examines the relay at most once in LEAST_AGE. */
-export function relayLight({ clock, parts }: RelayLightDeps): () => Promise<RelayLight> {
-  let last: { readonly at: Duration; readonly light: Promise<RelayLight> } | null = null
-  const examine = async (): Promise<RelayLight> => {
+export function relayLight({ clock, parts }: RelayLightDeps): () => Promise<Light> {
+  let last: { readonly at: Duration; readonly light: Promise<Light> } | null = null
+  const examine = async (): Promise<Light> => {
     const open = parts()
-    if (open === null) return { isOk: false, text: 'the queue is not open' }
+    if (open === null) return { state: 'failing', text: 'the queue is not open' }
     const startedAt = clock.monotonic()
     try {
       await open.store.ping()
       const took = clock.monotonic() - startedAt
       await open.relay.intake.assertSpace()
       await open.relay.scheduler.alive()
-      return { isOk: true, text: `commits in ${Math.max(1, Math.round(took))} ms` }
+      return { state: took < SLOW ? 'good' : 'slow', text: `commits in ${grouped(Math.max(1, Math.round(took)))} ms` }
     } catch (error) {
-      return { isOk: false, text: errorMessage(error) }
+      return { state: 'failing', text: errorMessage(error) }
     }
   }
   return () => {
     const now = clock.monotonic()
     if (last === null || now - last.at >= LEAST_AGE) {
       const light = withTimeout(examine(), clock, TIMEOUT)
-      last = { at: now, light: light.then((found) => found ?? { isOk: false, text: 'the store does not answer' }) }
+      last = { at: now, light: light.then((found) => found ?? { state: 'failing', text: 'no commit within 2 s' }) }
     }
     return last.light
   }

@@ -1,7 +1,6 @@
 /** The admin API and the page of a relay over a world. Times are of the world; timers of streams and limits follow real time. */
 import { AccessEntries } from '../access/access-entries.ts'
 import { queueApi, type ApiParts } from '../daemon/queue-api.ts'
-import { relayLight } from '../daemon/relay-light.ts'
 import type { Api } from '../api/api.ts'
 import type { Listener } from '../http/route-listener.ts'
 import type { Route } from '../http/route-table.ts'
@@ -43,7 +42,7 @@ export class WorldSite {
     const parts = (): ApiParts | null => this.#open()
     this.api = queueApi({ clock: this.#clock, loaded: () => world.loaded, parts })
     const { view, now, causes } = this.api
-    this.page = new Page({ view, now, causes, light: relayLight({ clock: this.#clock, parts }) })
+    this.page = new Page({ view, now, causes })
     this.routes = [...this.api.routes, ...this.page.routes]
   }
 

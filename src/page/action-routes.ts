@@ -32,7 +32,17 @@ import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
-import { orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
+import type { CauseJson } from '../resources/cause-json.ts'
+import {
+  orUndefined,
+  requesterOf,
+  screenAnswer,
+  screenRoute,
+  text,
+  type PageDeps,
+  type ScreenDeps,
+  type ShownRequest,
+} from './page-view.ts'
 
 /** Maximum size of a form. A plan names up to 50 messages. */
 const FORM_LIMIT = 256 * 1024
@@ -61,7 +71,15 @@ interface AskedAction {
   readonly asked: Asked
   readonly words: readonly string[]
   readonly selection: string
+  /** The conditions, when they are those of a cause; null otherwise. */
+  readonly causeFilter: NonNullable<CauseJson['filter']> | null
   readonly body: unknown
+}
+
+/** Conditions on reply, destination and queue alone may be those of a cause. */
+function causeFilterOf(conditions: Readonly<Record<string, string>>): AskedAction['causeFilter'] {
+  const { reply, destination = null, queue = null, ...others } = conditions as Readonly<Partial<Record<string, string>>>
+  return reply === undefined || Object.keys(others).length > 0 ? null : { reply, destination, queue }
 }
 
 /** Null when no message is checked. */
@@ -74,7 +92,7 @@ function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
     if (ids.length === 0) return null
     const selection = { kind: 'ids', ids } as const
     const request: DirectRequest = { operation, selection }
-    return { asked: askedBy(request, now), words: ['queue', operation, ...ids], selection: '', body: request }
+    return { asked: askedBy(request, now), words: ['queue', operation, ...ids], selection: '', causeFilter: null, body: request }
   }
   const written = conditionsOf(filter)
   const conditions = shaped(conditionShape, written)
@@ -84,6 +102,7 @@ function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
     asked: askedBy(request, now),
     words: ['queue', operation, ...(all ? ['--all'] : optionsOf(filter))],
     selection: all ? 'all mail in the queue' : describedFilter(filter),
+    causeFilter: causeFilterOf(written),
     body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...(all ? { all } : {}) },
   }
 }
@@ -94,12 +113,12 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   typed: 'The number was not the number of messages. Nothing was changed.',
 }
 
-async function planAnswer(deps: PageDeps, request: ShownRequest, view: View): Promise<Answer> {
+async function planAnswer(deps: ScreenDeps, request: ShownRequest, view: View): Promise<Answer> {
   const { query } = request
   const back = placeOf(query.get('back'))
   const action = actionOf(query, deps.view.clock.now())
   if (action === null) return screenAnswer(view, nothingSelected(view, back))
-  const { asked, words, selection, body } = action
+  const { asked, words, selection, causeFilter, body } = action
   const plan = await operationPlan(deps.view, asked, request.requester)
   const again = new URLSearchParams(query)
   again.delete('problem')
@@ -107,6 +126,7 @@ async function planAnswer(deps: PageDeps, request: ShownRequest, view: View): Pr
   const facts = {
     plan: { ...plan, operation: asked.operation },
     selection,
+    cause: causeFilter === null ? null : deps.causes.known(causeFilter, request),
     words,
     call: { method: 'POST', path: 'api/v1/operations', body } as const,
     again: again.toString(),
@@ -146,7 +166,7 @@ async function start(deps: PageDeps, request: RouteRequest<z.output<typeof start
 
 const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number => numberIn(parameters['id'] ?? '') ?? Number.NaN
 
-function operationRoutes(deps: PageDeps): readonly Route[] {
+function operationRoutes(deps: ScreenDeps): readonly Route[] {
   return [
     screenRoute(deps, { path: '/operations/new', role: 'operator', slots: 'operations' }, (request, view) =>
       planAnswer(deps, request, view),
@@ -242,4 +262,4 @@ const auditRoute = (deps: PageDeps): Route =>
     return screenAnswer(view, auditScreen(view, { page, query, before }))
   })
 
-export const actionRoutes = (deps: PageDeps): readonly Route[] => [...operationRoutes(deps), ...suspensionRoutes(deps), auditRoute(deps)]
+export const actionRoutes = (deps: ScreenDeps): readonly Route[] => [...operationRoutes(deps), ...suspensionRoutes(deps), auditRoute(deps)]

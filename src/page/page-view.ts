@@ -1,18 +1,23 @@
 /** The facts of a request that every screen needs, and the answer that carries a screen. */
-import type { QueueView, Visible } from '../queries/queue-view.ts'
+import type { Causes } from '../queries/causes.ts'
+import type { Now } from '../queries/now.ts'
+import type { Light, QueueView, Visible } from '../queries/queue-view.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { VERSION } from '../system/version.ts'
 import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
-import { rootOf, type Light, type View } from './markup/view.ts'
+import { rootOf, type View } from './markup/view.ts'
 import { FILES_FOLDER } from './static-files.ts'
 
 export interface PageDeps {
   readonly view: QueueView
-  /** Health of the relay, as `/healthz` reports it. */
-  readonly light: () => Promise<Light>
+}
+
+export interface ScreenDeps extends PageDeps {
+  readonly now: Now
+  readonly causes: Causes
 }
 
 /** The client of a request. Throws Problem for a request without a login. */
@@ -68,7 +73,7 @@ export const screenRoute = (
     ...(slots === undefined ? {} : { slots }),
     handler: async (request) => {
       const requester = requesterOf(request)
-      return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.light()))
+      return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.view.light()))
     },
   })
 

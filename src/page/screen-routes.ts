@@ -1,12 +1,10 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
-import type { Causes } from '../queries/causes.ts'
 import { destinationDetails, destinationPage } from '../queries/destinations.ts'
 import { historyPage, SERIES, trafficSeries } from '../queries/departed-mail.ts'
 import { messageStory } from '../queries/message-story.ts'
 import { messageCount, messagePage } from '../queries/messages.ts'
 import { type MessageCountJson, type MessagePageJson } from '../resources/message-json.ts'
-import type { Now } from '../queries/now.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
 import { conditionShape, durationText } from '../queries/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
@@ -30,12 +28,7 @@ import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
 import { firstSenders, waitingSenders } from './first-senders.ts'
-import { markupAnswer, orUndefined, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
-
-export interface ScreenDeps extends PageDeps {
-  readonly now: Now
-  readonly causes: Causes
-}
+import { markupAnswer, orUndefined, screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
 
 const ROWS_PER_PAGE = 50
 /** A screen does not wait longer for counts that read much of the queue. */

@@ -11,6 +11,7 @@ import type { Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
+import { span } from './text.ts'
 import { blockedBy } from './destination-state.ts'
 import type { WaitsFor } from './recipient-status.ts'
 
@@ -86,7 +87,7 @@ function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFact
 /** Text about the length of the current wait, from the last attempt in the history; empty without such an attempt. */
 function waited(recipient: Recipient, { history }: MessageDetails): string {
   const last = history.findLast((attempt) => attempt.recipient === recipient.id)
-  return last === undefined || recipient.dueAt <= last.at ? '' : `: ${formatDuration(recipient.dueAt - last.at)} after the last attempt`
+  return last === undefined || recipient.dueAt <= last.at ? '' : `: ${span(recipient.dueAt - last.at)} after the last attempt`
 }
 
 /** The command that would end the wait earlier; null when there is none. */

@@ -1,5 +1,12 @@
 /** Counts of the causes for which mail waits, at one destination or at all. A count reads all that mail, so clients share it, and results are kept. */
-import { causeJson, summedCauseJson, type CausesJson, type SummedCausesJson } from '../resources/cause-json.ts'
+import {
+  causeJson,
+  summedCauseJson,
+  type CauseJson,
+  type CausesJson,
+  type SummedCauseJson,
+  type SummedCausesJson,
+} from '../resources/cause-json.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { summedCauses, waitingCauses, type WaitingCause } from '../queue/waiting-causes.ts'
 import { seconds, withTimeout, type Duration, type Timer } from '../system/clock.ts'
@@ -21,6 +28,12 @@ type Counted = DestinationName | null
 
 interface CountedCauses {
   readonly causes: readonly WaitingCause[]
+  readonly as_of: number
+}
+
+/** A cause with the time of its count. */
+export interface KnownCause {
+  readonly cause: CauseJson | SummedCauseJson
   readonly as_of: number
 }
 
@@ -95,6 +108,19 @@ export class Causes {
 
   constructor(view: CausesView) {
     this.#view = view
+  }
+
+  /** The cause whose filter this is, of the last counts that are kept, with their time; null when no kept count has it. */
+  known(filter: NonNullable<CauseJson['filter']>, { visible }: Pick<Viewer, 'visible'>): KnownCause | null {
+    const isSame = ({ filter: one }: CauseJson | SummedCauseJson): boolean =>
+      one !== null && one.destination === filter.destination && one.queue === filter.queue && one.reply === filter.reply
+    const ofOne = filter.destination === null ? undefined : this.#kept.get(filter.destination)?.causes
+    const ofAll = this.#kept.get(null)?.causes
+    if (filter.destination !== null && !maySee(visible, filter.destination)) return null
+    const found = ofOne === undefined ? undefined : this.#json(ofOne).causes.find(isSame)
+    if (ofOne !== undefined && found !== undefined) return { cause: found, as_of: ofOne.as_of }
+    const sum = ofAll === undefined || visible !== null ? undefined : this.#summed(ofAll).causes.find(isSame)
+    return ofAll === undefined || sum === undefined ? null : { cause: sum, as_of: ofAll.as_of }
   }
 
   /** The causes of a destination. Rejects when `signal` aborts. */

@@ -92,7 +92,10 @@ async function figures(view: QueueView, stored: Stored, counted: MessageAges): P
   const { oldest, attention, as_of } = stored
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
   const status = statusOf({ tally, live, stored, now: view.clock.now() })
-  return { status, now: { name: config.myhostname, ...statusJson(status, view.clock.wall), as_of, oldest, attention, ages } }
+  return {
+    status,
+    now: { name: config.myhostname, ...statusJson(status, view.clock.wall), as_of, health: await view.light(), oldest, attention, ages },
+  }
 }
 
 /** Leaves out the destinations that a client may not see. */

@@ -128,6 +128,7 @@ export async function operationPlan(view: QueueView, given: Asked, requester: Re
   return {
     token: planToken({ ...asked, through, matched }),
     matched,
+    recipients: plan.destinations.reduce((sum, { recipients }) => sum + recipients, 0),
     unknown: plan.unknown.length,
     bytes: plan.bytes,
     oldest: plan.oldestArrival === null ? null : wholeTime(plan.oldestArrival, wall),

@@ -57,6 +57,12 @@ interface SubmissionPort {
   destinationOf(address: string, sender: string): DestinationName
 }
 
+/** `slow`: commits take long. */
+export interface Light {
+  readonly state: 'good' | 'slow' | 'failing'
+  readonly text: string
+}
+
 export interface QueueView {
   readonly reader: QueueReader
   readonly clock: Clock
@@ -73,6 +79,8 @@ export interface QueueView {
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw: (key: string) => number
   readonly loaded: () => LoadedConfig
+  /** Whether the relay accepts and delivers mail, and how long a commit takes; at most some seconds old. */
+  readonly light: () => Promise<Light>
   /** Counts of the queue, with at most `largest` destinations. */
   readonly tally: (largest: number) => Promise<QueueTally>
   /** Conditions that need an operator's attention at this node. */

@@ -11,7 +11,7 @@ import {
   type GivenValues,
   type QueueFilter,
 } from '../store/message-conditions.ts'
-import { SECOND, type QueueTime } from '../system/clock.ts'
+import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import type { OperationName, OperationRequest } from './operation-request.ts'
@@ -34,11 +34,9 @@ const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
 
 export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge'>
 
-/** The time since an instant, in whole seconds from a second on: the time of the request is not that of the record. */
-function ageAt(now: QueueTime, then: QueueTime): string {
-  const age = Math.max(0, now - then)
-  return formatDuration(age < SECOND ? Math.round(age) : Math.round(age / SECOND) * SECOND)
-}
+/** A duration in whole seconds from a second on: the time of the request is not that of the record. */
+export const recordedDuration = (duration: Duration): string =>
+  formatDuration(duration < SECOND ? Math.round(duration) : Math.round(duration / SECOND) * SECOND)
 
 /** The value of a condition in a filter, as its option takes it. */
 const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], now: QueueTime) => string } = {
@@ -47,7 +45,7 @@ const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], no
   address: (address) => address,
   destination: (name) => name,
   queue: (name) => name,
-  age: (arrival, now) => ageAt(now, arrival),
+  age: (arrival, now) => recordedDuration(Math.max(0, now - arrival)),
   count: String,
   status: (code) => code,
   text: (text) => text,

@@ -3,14 +3,14 @@
  * the lock. Transactions are short, so that mail does not wait. Each operation adds one record to the audit log.
  */
 import { queueIdOf, type DestinationName } from '../mail/message.ts'
-import type { AuditId } from '../store/audit-log.ts'
+import type { AuditId, AuditRecord } from '../store/audit-log.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { Duration } from '../system/clock.ts'
-import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
 import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
+import { recordedDuration } from './operation-words.ts'
 import { followWallClock } from './wall-clock-step.ts'
 import { cancelMessages, type Cancelled } from './cancellation.ts'
 import { rescheduled, type NewTimes } from './rescheduling.ts'
@@ -53,15 +53,15 @@ export class Operations {
     const until = duration === null ? null : this.#deps.clock.now() + duration
     await this.#deps.scheduler.suspend(name, { by, until, reason })
     const options = [
-      duration === null ? '' : ` --for=${formatDuration(duration)}`,
+      duration === null ? '' : ` --for=${recordedDuration(duration)}`,
       reason === null ? '' : ` ${shellWord(`--reason=${reason}`)}`,
     ]
-    await this.#audit(by, 'suspend', `${shellWord(name)}${options.join('')}`, 1)
+    await this.#audit({ who: by, action: 'suspend', arguments: `${shellWord(name)}${options.join('')}`, reason })
   }
 
   async resume(name: DestinationName, who: string): Promise<void> {
     await this.#deps.scheduler.resume(name, who)
-    await this.#audit(who, 'resume', shellWord(name), 1)
+    await this.#audit({ who, action: 'resume', arguments: shellWord(name) })
   }
 
   /** Cancels messages at the request of their submitters; see cancelMessages. */
@@ -89,8 +89,9 @@ export class Operations {
     return this.#deps.scheduler.snapshot()
   }
 
-  #audit(who: string, action: string, words: string, changed: number): Promise<AuditId> {
-    return this.#deps.store.auditLog.audit({ at: this.#deps.clock.now(), who, action, arguments: words, changed })
+  /** Records an action on one destination. */
+  #audit(record: Omit<AuditRecord, 'at' | 'changed'>): Promise<AuditId> {
+    return this.#deps.store.auditLog.audit({ ...record, at: this.#deps.clock.now(), changed: 1 })
   }
 
   /** Selects the messages of an operation without changing them. */

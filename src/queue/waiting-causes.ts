@@ -30,6 +30,8 @@ const SLICE = 5_000
 const LONGEST = 48
 /** Minimum length in characters of a part of a cause that is used as a filter. */
 const SHORTEST = 6
+/** Length in characters from which on people recognize a cause by a part of it. */
+const RECOGNIZED = 16
 /** Maximum number of summed causes; the further ones are one of the kind `rare`. */
 const MOST_SUMS = 100
 
@@ -100,16 +102,19 @@ function selectionOf(
 }
 
 /**
- * Literal parts of a cause, the longest first. A part of more than LONGEST characters appears twice: cut between words, then whole.
+ * Literal parts of a cause: the first one that people can recognize it by, such as `421 4.7.28 Gmail has detected an unusual rate`, then the
+ * longest first. A part of more than LONGEST characters appears twice: cut between words, then whole.
  */
 function parts(cause: string): readonly string[] {
   const literal = cause
     .split(/[*…]/)
     .flatMap((part) => part.split(PLACEHOLDER))
-    .map((part) => part.trim())
+    .map((part) => part.replaceAll(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''))
     .filter((part) => part.length >= SHORTEST)
-    .toSorted((a, b) => b.length - a.length)
-  return literal.flatMap((part) => (part.length > LONGEST ? [cut(part), part] : [part]))
+  const recognized = literal.findIndex((part) => part.length >= RECOGNIZED)
+  const first = literal.slice(recognized, recognized + 1)
+  const others = literal.filter((_, n) => n !== recognized).toSorted((a, b) => b.length - a.length)
+  return [...first, ...others].flatMap((part) => (part.length > LONGEST ? [cut(part), part] : [part]))
 }
 
 const cut = (part: string): string => {

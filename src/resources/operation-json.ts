@@ -79,6 +79,7 @@ export const passedOverMembers = {
 const planShape = z.object({
   token: z.string(),
   matched: count,
+  recipients: count.describe('recipients of these messages without a final outcome'),
   unknown: count.describe('ids found neither in the queue nor in the trash'),
   bytes: count,
   oldest: z.int().nullable().describe('arrival of the oldest message'),

@@ -68,6 +68,9 @@ const oldestShape = z.object({ queue_id: z.string(), arrival_time: z.int() })
 
 /** Members that the admin API has beside those of `deferd status --json`. */
 const nowMembers = {
+  health: z
+    .object({ state: z.enum(['good', 'slow', 'failing']), text: z.string() })
+    .describe('whether the relay accepts and delivers mail; `slow` while a commit takes 250 ms or more, `failing` from 2 s on'),
   as_of: time.describe(
     'time at which the store was read for the oldest message, what needs attention, subscriptions and schedules: at most 10 s before `time`',
   ),

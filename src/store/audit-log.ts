@@ -15,6 +15,8 @@ export interface AuditRecord {
   readonly who: string
   readonly action: string
   readonly arguments: string
+  /** The operator's reason; absent without one. */
+  readonly reason?: string | null
   /** Number of changed messages or destinations. */
   readonly changed: number
 }
@@ -48,7 +50,7 @@ export class RequestRepeated extends Error {
 }
 
 /** An operation that begins. */
-export interface NewOperation extends Omit<AuditRecord, 'changed'> {
+export interface NewOperation extends Omit<AuditRecord, 'changed' | 'reason'> {
   /** The operator's reason. */
   readonly reason: string | null
   /** Number of messages that the operation is expected to select, for a display of its progress. */

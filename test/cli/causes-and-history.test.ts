@@ -34,8 +34,8 @@ const jsonOf = (text: string) =>
 test('causes are summed over destinations, one line each, with the options that select them', async () => {
   expect(await operator.says('queue', 'causes')).toBe(
     `  WAITING  DESTINATION           CAUSE
-        2  far.example           421 4.7.0 too much mail from [{ip}]
-           --destination far.example --reply '421 4.7.0 too much mail from ['
+        2  far.example           421 4.7.0 too much mail from [·]
+           --destination far.example --reply '421 4.7.0 too much mail from'
         1  slow.example          450 4.2.1 it's full
            --destination slow.example --reply '450 4.2.1 it'\\''s full'
 More, by destination: deferd queue causes --details, or --destination NAME
@@ -52,22 +52,22 @@ test('mail on hold is counted apart from mail that waits', async () => {
   expect(await operator.says('queue', 'causes')).toContain(
     `
    ON HOLD  DESTINATION           CAUSE
-        1  far.example           421 4.7.0 too much mail from [{ip}]
-           --destination far.example --queue hold --reply '421 4.7.0 too much mail from ['
+        1  far.example           421 4.7.0 too much mail from [·]
+           --destination far.example --queue hold --reply '421 4.7.0 too much mail from'
 `.replace('\n   ON', '\n  ON'),
   )
   const text = await operator.says('queue', 'causes', '--destination', 'far.example')
   expect(text).toContain('far.example: 1 recipient, 1 on hold, open\n')
-  expect(text).toContain('        1  on hold: 421 4.7.0 too much mail from [{ip}]\n')
+  expect(text).toContain('        1  on hold: 421 4.7.0 too much mail from [·]\n')
   expect(text).toContain('           (these options also select other mail)\n')
 })
 
 test('causes of each destination are printed with the options that select them', async () => {
   const text = await operator.says('queue', 'causes', '--details')
-  expect(text).toContain('far.example: 2 recipients, open\n        2  421 4.7.0 too much mail from [{ip}]\n')
-  expect(text).toContain(`           --destination far.example --reply '421 4.7.0 too much mail from ['\n`)
+  expect(text).toContain('far.example: 2 recipients, open\n        2  421 4.7.0 too much mail from [·]\n')
+  expect(text).toContain(`           --destination far.example --reply '421 4.7.0 too much mail from'\n`)
   expect(text).toContain(`           --destination slow.example --reply '450 4.2.1 it'\\''s full'\n`)
-  expect(await operator.says('queue', 'hold', '--destination', 'far.example', '--reply', '421 4.7.0 too much mail from [')).toBe(
+  expect(await operator.says('queue', 'hold', '--destination', 'far.example', '--reply', '421 4.7.0 too much mail from')).toBe(
     '2 messages put on hold\n',
   )
 })
@@ -92,9 +92,9 @@ test('causes as JSON', async () => {
       reply: '421 4.7.0 too much mail from [192.0.2.0]',
       reason: 'host mx said: 421 4.7.0 too much mail from [192.0.2.0]',
     },
-    filter: { destination: 'far.example', queue: null, reply: '421 4.7.0 too much mail from [' },
+    filter: { destination: 'far.example', queue: null, reply: '421 4.7.0 too much mail from' },
     filter_is_exact: true,
-    options: `--destination far.example --reply '421 4.7.0 too much mail from ['`,
+    options: `--destination far.example --reply '421 4.7.0 too much mail from'`,
   })
 })
 

@@ -272,6 +272,7 @@ describe('destinations', () => {
       suspended_until: null,
       suspend_reason: null,
       last_reply: null,
+      last_reply_time: null,
       hint: null,
       site_reason: null,
     })

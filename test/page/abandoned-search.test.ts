@@ -32,7 +32,7 @@ test('the search for a list of messages reads no more of the queue after its bro
         if (leaves) gone.abort()
       })
       const seen = new Proxy(view, { get: (target, name) => (name === 'reader' ? reader : (Reflect.get(target, name) as unknown)) })
-      const page = new Page({ view: seen satisfies QueueView, now, causes, light: () => Promise.resolve({ isOk: true, text: '' }) })
+      const page = new Page({ view: seen satisfies QueueView, now, causes })
       const match = matchRoute(page.routes, 'GET', '/messages')
       if (match.kind !== 'found') throw new Error('no such screen')
       const query = new URLSearchParams({ reply: 'busy' })

@@ -264,7 +264,6 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       view,
       now: {} as Now,
       causes: {} as Causes,
-      light: () => Promise.resolve({ isOk: true, text: '' }),
     })
     const home = route({
       method: 'GET',

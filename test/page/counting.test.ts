@@ -96,7 +96,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     test(`/${path} ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
       const { view, counted } = uncounted(world.api.api.view)
       const [now, causes] = [new Now(view), new Causes(view)]
-      const page = new Page({ view, now, causes, light: () => Promise.resolve({ isOk: true, text: '' }) })
+      const page = new Page({ view, now, causes })
       const server = await SampleServer.open({
         routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view), ...destinationRoutes(view, causes)],
         loginPage: page.login,

@@ -20,7 +20,6 @@ const page = new Page({
   view: {} as QueueView,
   now: {} as Now,
   causes: {} as Causes,
-  light: () => Promise.resolve({ isOk: true, text: '' }),
 })
 const PROGRAM = join(import.meta.dirname, '../../bin/deferd.js')
 

@@ -22,7 +22,6 @@ const page = new Page({
   view: {} as QueueView,
   now: {} as Now,
   causes: {} as Causes,
-  light: () => Promise.resolve({ isOk: true, text: '' }),
 })
 /** Paths of all screens and resources, with the names of the webhooks. */
 const PATHS = [...page.routes, ...documentedRoutes()]

@@ -67,6 +67,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     policies: () => policies,
     notices: absent('notice'),
     draw: absent('draw'),
+    light: absent('light'),
     tally: absent('tally'),
     attention: absent('attention'),
     onEvents: () => () => undefined,

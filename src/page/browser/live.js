@@ -6,6 +6,8 @@ import { conditionsOf, liveNumber, memberAt } from './live-values.js'
 import { listenShared } from './shared-stream.js'
 import { count, rate, relative } from './text-forms.js'
 
+/** Age in ms from which on the state of the relay is shown as an old one. */
+const LIGHT_AGE = 30_000
 /** Interval of requests without a stream, in ms. */
 const POLL = 10_000
 /** Interval of requests for the progress of an operation, or for counts that are not known yet, in ms. */
@@ -38,9 +40,30 @@ function show(value) {
       if (element.textContent !== text) element.textContent = text
     }
   }
+  showLight(value)
   showNews(value)
   reloadAtEnd(value)
 }
+
+const light = document.querySelector('[data-light]')
+/** Time at which the state of the relay was read, in ms. */
+let lightAt = Date.now()
+
+/**
+ * Shows the state of the relay, if the value has it.
+ * @param {unknown} value
+ */
+function showLight(value) {
+  const lit = memberAt(value, 'health/state')
+  if (light === null || typeof lit !== 'string') return
+  lightAt = Date.now()
+  light.className = `light ${lit}`
+  const text = light.querySelector('.text')
+  if (text !== null) text.textContent = String(memberAt(value, 'health/text'))
+}
+
+/** Greys a state that was read some time ago. */
+const ageLight = () => light?.classList.toggle('old', Date.now() - lightAt > LIGHT_AGE)
 
 /**
  * Tells of records that are newer than the first one of the list, and of other conditions than those that are shown. The lists
@@ -226,6 +249,7 @@ function watchStream() {
 /** Keeps the values of the screen current, if it has a source of them. */
 export function startLive() {
   setInterval(() => {
+    ageLight()
     if (isPaused) return
     showTimes()
     watchStream()

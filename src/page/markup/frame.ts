@@ -50,11 +50,18 @@ const head = (view: View, { title, refresh, scripts = [] }: Screen): Html =>
     ${refresh === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refresh}" /></noscript>`}
   </head>`
 
+/** Marks of the states of the light, of which a style shows one. */
+const LIGHTS = [
+  ['good', 'open'],
+  ['slow', 'throttled'],
+  ['failing', 'warning'],
+] as const
+
 const lightOf = ({ light }: View): Html | null =>
   light === null
     ? null
-    : html`<p class="light ${light.isOk ? 'good' : 'bad'}">
-        ${shapeOf(light.isOk ? 'open' : 'warning')} <span data-live="health" data-form="health">${light.text}</span>
+    : html`<p class="light ${light.state}" data-light>
+        ${LIGHTS.map(([state, mark]) => html`<span class="when-${state}">${shapeOf(mark)}</span>`)} <span class="text">${light.text}</span>
       </p>`
 
 const navigation = (view: View, place: Place | null): Html =>

@@ -1,11 +1,6 @@
 /** Facts of one request that every screen needs: the time, the requester, and the way back to the root of the page. */
+import type { Light } from '../../queries/queue-view.ts'
 import type { Clock, WallTime } from '../../system/clock.ts'
-
-/** Health of the relay, as `/healthz` reports it. */
-export interface Light {
-  readonly isOk: boolean
-  readonly text: string
-}
 
 export interface View {
   /** Relative URL of the root: `./` or `../`. A proxy may serve the page below any path. */

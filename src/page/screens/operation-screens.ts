@@ -2,6 +2,8 @@
 import type { OperationName, PassedOver } from '../../queue/operation-request.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
+import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
+import type { KnownCause } from '../../queries/causes.ts'
 import type { Screen } from '../markup/frame.ts'
 import { hidden } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
@@ -60,6 +62,8 @@ interface PlanFacts {
   readonly plan: OperationPlanJson & Pick<OperationJson, 'operation'>
   /** Selection for people: `from app@example.com`. */
   readonly selection: string
+  /** The cause that the filter selects; null when it selects none that was shown. */
+  readonly cause: KnownCause | null
   readonly words: readonly string[]
   readonly call: ApiCall
   /** Query that makes the plan again. */
@@ -75,15 +79,44 @@ interface PlanFacts {
 /** From this number of messages on, the operator confirms by typing the number. */
 export const TYPED_FROM = 1_000
 
+/** Pattern of a number as people type it: with or without a separator of thousands. */
+const typedPattern = (value: number): string => count(value).replaceAll(',', '[ ,.]?')
+
 /** Texts about the messages that a flush passes over; null for none. */
 const passedOverText = (passed: PassedOver): string | null => passedOverTexts(passed).join('; ') || null
 
+/** `mail that waits for 421 4.7.28 unusual rate of mail from · (end of data) at gmail.com`. */
+function selectionText({ selection, cause: known }: PlanFacts): string {
+  if (known === null) return selection
+  const { cause } = known
+  const where = 'destination' in cause ? cause.destination : destinationsText(cause)
+  const what = cause.on_hold ? 'mail on hold that waited for' : 'mail that waits for'
+  return `${what} ${causeTitle(cause)}${cause.stage === null ? '' : ` (${cause.stage})`} at ${where}`
+}
+
 function planFacts(
   view: View,
-  { matched, bytes, oldest, destinations, in_transfer: inTransfer, told_senders: told, undo, ...passed }: OperationPlanJson,
+  {
+    recipients,
+    cause: known,
+    matched,
+    bytes,
+    oldest,
+    destinations,
+    in_transfer: inTransfer,
+    told_senders: told,
+    undo,
+    ...passed
+  }: OperationPlanJson & Pick<PlanFacts, 'cause'>,
 ): Html {
   return facts([
-    ['messages', html`<strong>${count(matched)}</strong>`],
+    ['messages', html`<strong>${count(matched)}</strong>${recipients === matched ? null : ` with ${plural(recipients, 'recipient')}`}`],
+    [
+      'of this cause',
+      known === null
+        ? null
+        : html`${plural(known.cause.recipients, 'recipient')}, counted ${distance(view, known.as_of)}; a message is changed as a whole`,
+    ],
     ['size', byteSize(bytes)],
     ['oldest', oldest === null ? null : distance(view, oldest)],
     ['destinations', count(destinations)],
@@ -114,7 +147,7 @@ function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
   return html`<form method="post" action="${linkTo(view, 'operations')}">
     ${hidden({ plan: plan.token, key, again, back })}
     <label class="field"><span>Reason (optional, for the audit log)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
-    ${mustType ? html`<label class="field"><span>Type ${String(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${String(plan.matched)}" title="The number of messages: ${String(plan.matched)}" autocomplete="off" /></label>` : null}
+    ${mustType ? html`<label class="field"><span>Type ${count(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${typedPattern(plan.matched)}" title="The number of messages: ${count(plan.matched)}" autocomplete="off" /></label>` : null}
     <p class="buttons">
       <button type="submit" class="${plan.operation === 'delete' || plan.operation === 'expire' ? 'danger' : 'primary'}">Do it</button>
       <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
@@ -124,7 +157,8 @@ function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
 
 /** The dry run. Nothing has changed yet. */
 export function planScreen(view: View, planned: PlanFacts): Screen {
-  const { plan, selection, words, call, back, problem } = planned
+  const { plan, words, call, back, problem } = planned
+  const selection = selectionText(planned)
   const { name, about } = textsOf(plan.operation)
   const title = plan.matched === 0 ? `${name}: no message` : `${name} ${messages(plan.matched)}?`
   return {
@@ -140,7 +174,7 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
               ${passedOverText(plan) === null ? null : facts([['others', passedOverText(plan)]])}
               <p class="buttons"><a class="button" href="${linkTo(view, back)}" data-close>Back</a></p>`
           : html`<p>${about}</p>
-              ${planFacts(view, plan)}${examplesOf(view, plan)}${confirmation(view, planned)}`
+              ${planFacts(view, { ...plan, cause: planned.cause })}${examplesOf(view, plan)}${confirmation(view, planned)}`
       }
       ${asCommand(words, call)}
     </div>`,

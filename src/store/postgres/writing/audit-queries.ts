@@ -4,8 +4,8 @@ import { matches } from '../session/patterns.ts'
 // --- writing
 
 export const insertAudit = `
-  insert into audit (node, at, last_at, who, action, arguments, changed, matched, state)
-  values ($1, $2, $2, $3, $4, $5, $6, $6, 'done') returning id`
+  insert into audit (node, at, last_at, who, action, arguments, changed, matched, state, reason)
+  values ($1, $2, $2, $3, $4, $5, $6, $6, 'done', $7) returning id`
 /** `$2` is the node that carries the operation out. */
 export const beginOperation = `
   insert into audit (node, runner, at, last_at, who, action, arguments, changed, state, reason, expected, undo_until, undoes)

@@ -33,8 +33,8 @@ export class AuditWriter {
   audit: Send<'audit'> = (tx, calls) =>
     sent(
       Promise.all(
-        calls.map(async ([{ at, who, action, arguments: words, changed }]) => {
-          const parameters = [this.#deps.name, at, storableText(who), action, storableText(words), changed]
+        calls.map(async ([{ at, who, action, arguments: words, changed, reason = null }]) => {
+          const parameters = [this.#deps.name, at, storableText(who), action, storableText(words), changed, orNull(reason)]
           const [row] = await tx.query<{ id: number }>(sql.insertAudit, parameters)
           return row?.id ?? 0
         }),

@@ -3,7 +3,8 @@
 // --- writing
 
 export const insertAudit = `
-  insert into audit (at, last_at, who, action, arguments, changed, matched, state) values (:at, :at, :who, :action, :arguments, :changed, :changed, 'done')`
+  insert into audit (at, last_at, who, action, arguments, reason, changed, matched, state)
+  values (:at, :at, :who, :action, :arguments, :reason, :changed, :changed, 'done')`
 export const beginOperation = `
   insert into audit (at, last_at, who, action, arguments, changed, state, reason, expected, undo_until, undoes)
   values (:at, :at, :who, :action, :arguments, 0, 'running', :reason, :expected, :undoUntil, :undoes)`

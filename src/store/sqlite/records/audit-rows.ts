@@ -46,7 +46,7 @@ export class AuditRows {
 
   constructor(db: Database, requests: RequestRows) {
     this.#requests = requests
-    this.#insert = db.prepare<AuditRecord>(sql.insertAudit)
+    this.#insert = db.prepare<Omit<AuditRecord, 'reason'> & { readonly reason: string | null }>(sql.insertAudit)
     this.#begin = db.prepare<Omit<NewOperation, 'request'>>(sql.beginOperation)
     this.#isRunning = db.prepare<[AuditId]>(sql.isRunning)
     this.#count = db.prepare<OperationRound & { readonly changed: number }>(sql.countRound)
@@ -57,8 +57,8 @@ export class AuditRows {
     this.#forgetOperated = db.prepare<{ operation: AuditId; limit: number }>(sql.forgetOperated)
   }
 
-  audit({ at, who, action, arguments: words, changed }: AuditRecord): AuditId {
-    return Number(this.#insert.run({ at, who, action, arguments: words, changed }).lastInsertRowid)
+  audit({ reason = null, ...record }: AuditRecord): AuditId {
+    return Number(this.#insert.run({ ...record, reason }).lastInsertRowid)
   }
 
   beginOperation({ request, ...operation }: NewOperation): AuditId {

@@ -1,0 +1,88 @@
+/** The dry run of an operation: what it selects in the words of the screen that led to it, and the number to type. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { planScreen } from '../../src/page/screens/operation-screens.ts'
+import type { View } from '../../src/page/markup/view.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import { PageScreens } from '../support/page-screens.ts'
+
+let world: ApiWorld
+let screens: PageScreens
+
+beforeAll(async () => {
+  world = await ApiWorld.open('memory')
+  screens = new PageScreens(world)
+  for (let n = 0; n < 3; n++) await world.queue.accept([`ann${n}@far.example`, `bob${n}@far.example`, `eve${n}@other.example`])
+  await world.queue.rest()
+})
+afterAll(() => world.close())
+
+const hrefOf = (page: string, verb: string): string =>
+  (new RegExp(`href="\\.\\./(operations/new\\?operation=${verb}[^"]*reply=[^"]*)"`).exec(page)?.[1] ?? '').replaceAll('&amp;', '&')
+
+test('a cause is named in the dry run as on the screen, with its recipients beside the messages', async () => {
+  const destination = await screens.text('destinations/far.example')
+  const plan = await screens.text(hrefOf(destination, 'hold'))
+  expect(plan).toContain('mail that waits for 450 4.2.1 busy, try later (rcpt) at far.example')
+  expect(plan).toMatch(/<strong>3<\/strong> with 9 recipients/)
+  expect(plan).toMatch(/<dt>of this cause<\/dt><dd>6 recipients, counted/)
+  expect(plan).not.toContain('reply contains')
+})
+
+test('a filter that is no cause is described by its conditions', async () => {
+  const plan = await screens.text('operations/new?operation=hold&scope=filter&sender=app@us.example')
+  expect(plan).toContain('from app@us.example')
+  expect(plan).not.toContain('of this cause')
+})
+
+test('the number is typed as it is printed, or without separators', () => {
+  const plan = {
+    token: 't',
+    matched: 1_482,
+    recipients: 1_482,
+    unknown: 0,
+    bytes: 1,
+    oldest: null,
+    in_transfer: 0,
+    destinations: 1,
+    examples: [],
+    told_senders: false,
+    undo: null,
+    operation: 'delete',
+  }
+  const facts = {
+    plan,
+    selection: '',
+    cause: null,
+    words: [],
+    call: { method: 'POST', path: 'x' },
+    again: '',
+    key: '',
+    back: '',
+    problem: null,
+  } as const
+  const { markup } = planScreen(VIEW, facts).main
+  expect(markup).toContain('Type 1,482 to confirm')
+  const pattern = /pattern="([^"]*)"/.exec(markup)?.[1] ?? ''
+  const accepts = (typed: string): boolean => new RegExp(`^(?:${pattern})$`, 'v').test(typed)
+  expect(['1482', '1,482', '1 482', '1.482'].every(accepts)).toBe(true)
+  expect(['1481', '1,4,82', '11482', ''].some(accepts)).toBe(false)
+})
+
+const VIEW: View = {
+  root: './',
+  now: 0,
+  clock: { zone: () => 0 } as unknown as View['clock'],
+  relay: 'r',
+  version: '0',
+  files: 's',
+  light: null,
+  requester: { name: 'ann', mayOperate: true, mayReadContent: false },
+}
+
+test('the audit log has the reason of a suspension, and its length as it was asked for', async () => {
+  const suspension = { by: 'page:ann', duration: 21_599_563, reason: 'provider moves' }
+  await world.api.api.view.operations().suspend('other.example', suspension)
+  const audit = await screens.text('audit')
+  expect(audit).toContain('data-label="Reason">provider moves</td>')
+  expect(audit).toContain('other.example --for=6h')
+})

@@ -1,0 +1,44 @@
+/** The screens of the page over the queue of an ApiWorld, as text and without HTTP. */
+import { matchRoute, type RouteRequest } from '../../src/http/route-table.ts'
+import type { Requester } from '../../src/http/requester.ts'
+import { Page } from '../../src/page/web-page.ts'
+import type { ApiWorld } from './api-world.ts'
+
+export const ADMIN: Requester = { name: 'page:ann', role: 'admin', content: true, destinations: null, address: '127.0.0.1' }
+
+export class PageScreens {
+  readonly page: Page
+
+  constructor({ api: { api } }: ApiWorld) {
+    this.page = new Page({ view: api.view, now: api.now, causes: api.causes })
+  }
+
+  /** The markup of a screen, such as `messages?queue=hold`. */
+  async text(path: string, requester: Requester = ADMIN): Promise<string> {
+    const url = new URL(path, 'http://page.example/')
+    const answer = await this.#answer('GET', url, { requester, body: undefined })
+    if (answer.kind !== 'text') throw new Error(`${path} has no text`)
+    return answer.text
+  }
+
+  /** The place to which a screen leads, or a form after it was sent. */
+  async location(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> {
+    const answer = await this.#answer(method, new URL(path, 'http://page.example/'), { requester: ADMIN, body })
+    if (answer.kind !== 'redirect') throw new Error(`${path} does not lead elsewhere`)
+    return answer.location
+  }
+
+  #answer(method: string, url: URL, { requester, body }: Pick<RouteRequest<unknown>, 'requester' | 'body'>) {
+    const match = matchRoute(this.page.routes, method, url.pathname)
+    if (match.kind !== 'found') throw new Error(`there is no ${url.pathname}`)
+    return match.route.handler({
+      parameters: match.parameters,
+      query: url.searchParams,
+      headers: {},
+      body,
+      requester,
+      client: { address: '127.0.0.1', scheme: 'http', host: url.host, user: null },
+      signal: new AbortController().signal,
+    })
+  }
+}
