@@ -40,6 +40,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/smtpd/{segmentation,session-fuzz,smuggling}.test.ts',
   'test/delivery/smtp/{cut-sessions,reply-fuzz,segmentation}.test.ts',
   'test/testkit/remote/any-script.test.ts',
+  'test/testkit/record/recorder.test.ts',
   'test/dkim/generated-mail.test.ts',
   'test/queue/{memory,queue-move,subscription-move}.test.ts',
   'test/store/sqlite/{claim-cost,damaged-copies,durability,foreign-schema,power-cut,power-cut-replay,random-schedules}.test.ts',

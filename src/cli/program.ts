@@ -63,6 +63,7 @@ const COMMANDS: ReadonlyMap<string, Add> = new Map<string, Add>([
   ['retry', async (program, { shell, end }) => (await import('./retry/retry-command.ts')).addRetry(program, shell, end)],
   ['simulate', async (program, { shell }) => (await import('./commands/simulate/simulate.ts')).addSimulate(program, shell)],
   ['sink', async (program, { shell }) => (await import('./commands/sink.ts')).addSink(program, shell)],
+  ['record', async (program, { shell }) => (await import('./commands/record/record-command.ts')).addRecord(program, shell)],
   ['lab', async (program, { shell }) => (await import('./commands/lab/lab-command.ts')).addLab(program, shell)],
   [
     'help',

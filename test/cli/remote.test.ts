@@ -157,6 +157,7 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
   ['simulate contention', null],
   ['sink', null],
   ['sink show 1', null],
+  ['record --relay 127.0.0.1:25', null],
 ]
 
 /** Outcomes that are those of the data here. */

@@ -38,6 +38,7 @@ const HERE_ONLY: Readonly<Record<string, string>> = {
   retry: NOTHING,
   simulate: NOTHING,
   sink: NOTHING,
+  record: NOTHING,
 }
 
 /** The words of a command, such as `queue list`. */

@@ -1,7 +1,7 @@
 /**
  * Reads a script: `[rule.NAME]` tables, of which the first matching one is applied, `[dns."NAME"]` tables with DNS records,
  * `[tls."HOST"]` tables with certificates, `[mta-sts."DOMAIN"]` tables with policies, and `[authority.NAME]` tables with failures of
- * authorization servers.
+ * authorization servers. A table `[record]` has no effect.
  * Every mistake is reported with file, line and the valid values.
  */
 import { parse, TomlDate, TomlError } from 'smol-toml'
@@ -13,7 +13,7 @@ import type { Rule, Script, Zone } from './rule.ts'
 import { readCertificate, readPolicy } from './server-tables.ts'
 import { tlsaRecord } from './world-certificates.ts'
 
-const TABLE_NAMES = ['rule', 'dns', 'tls', 'mta-sts', 'authority']
+const TABLE_NAMES = ['rule', 'dns', 'tls', 'mta-sts', 'authority', 'record']
 const RECORDS = ['mx', 'a', 'aaaa', 'txt', 'tlsa', 'dnssec']
 
 export type Table = Readonly<Record<string, unknown>>
@@ -48,6 +48,8 @@ export function readTables(tables: Table, complain: Complain): Script {
     complain([name], `${name} must be a table: [${name}.NAME]`)
     return {}
   }
+  // The facts about a recording are for people, and have no effect.
+  table('record')
   const rules = [...readRules(table('rule'), complain)]
   const zones = Object.entries(table('dns')).map(([domain, zone]) => [domain.toLowerCase(), readZone(domain, zone, complain)] as const)
   const authority = [...readAuthorityRules(table('authority'), complain)]

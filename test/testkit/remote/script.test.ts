@@ -167,3 +167,9 @@ test('421 closes the connection unless the rule keeps it, and a partial reply al
   expect(ending({ stall: true })).toBe('stall')
   expect(ending({ delay: SECOND })).toBeDefined()
 })
+
+test('a table with facts about a recording has no effect', () => {
+  const { rules, zones } = readScript('[record]\nsessions = 12\nduration = "14m"\n', 'session.toml')
+  expect([rules.length, zones.size]).toEqual([0, 0])
+  expect(() => readScript('record = 12', 'session.toml')).toThrow('record must be a table')
+})
