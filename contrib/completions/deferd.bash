@@ -100,7 +100,7 @@ _deferd() {
     'deferd bounce preview') words='--config -o -h --help' ;;
     'deferd retry') words='--policy --for --attempts --any-of --plan -h --help' ;;
     'deferd simulate') words='schedule run contention -h --help' ;;
-    'deferd simulate schedule') words='--config -o --policy --main-cf --exim --queue --grid --seed --within --tries --share --outage --backlog --plan --html --json -h --help' ;;
+    'deferd simulate schedule') words='--config -o --policy --main-cf --exim --queue --grid --seed --attempts --within --tries --share --outage --backlog --plan --html --json -h --help' ;;
     'deferd simulate run') words='--seed -o --html --json -h --help' ;;
     'deferd simulate contention') words='--model --client --seed --runs --max-busy --requests --clients --wait --decrease-factor --html --json -h --help' ;;
     'deferd sink') words='show --listen --script --seed --json --keep --tls --tls-cert --tls-key --auth --oauth --oauth-listen --oauth-certificate -h --help' ;;
@@ -396,6 +396,7 @@ _deferd() {
     'deferd simulate schedule --exim') words='' ;;
     'deferd simulate schedule --grid') words='' ;;
     'deferd simulate schedule --seed') words='' ;;
+    'deferd simulate schedule --attempts') words='' ;;
     'deferd simulate schedule --within') words='' ;;
     'deferd simulate schedule --tries') words='' ;;
     'deferd simulate schedule --share') words='' ;;

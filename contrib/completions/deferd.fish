@@ -586,6 +586,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l exi
 complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l queue -d 'clamp policies between minimal_backoff_time and maximal_backoff_time, as retry_backoff does'
 complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l grid -r -d 'attempts at multiples of this time only, as with the queue runs of Postfix (policy age)'
 complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l seed -r -d 'seed of random policies (default: 1)'
+complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l attempts -r -d 'limit of attempts of all plans, in place of maximal_delivery_attempts'
 complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l within -r -d 'search settings that deliver within this time after recovery with the fewest attempts'
 complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l tries -r -d 'maximum number of attempts for undeliverable mail in the search'
 complete -c deferd -n 'test (__deferd_path) = "deferd simulate schedule"' -l share -r -d 'share of the mail of the outage that must be delivered within --within after its end, in percent (default: 99)'

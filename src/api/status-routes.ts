@@ -19,6 +19,7 @@ const planBody = z.strictObject({
   minimal_backoff_time: seconds.min(1).optional().describe('in seconds, as all times here'),
   maximal_backoff_time: seconds.min(1).optional(),
   maximal_queue_lifetime: seconds.optional(),
+  maximal_delivery_attempts: z.int().min(0).optional().describe('0 for no limit'),
   retry_jitter: z.number().min(0).max(1).optional(),
   outages: z.array(seconds.min(1)).max(20).optional().describe('lengths of outages of which the consequences are computed'),
   seed: z.int().min(0).optional().describe('seed of the random draws of policies that have them'),

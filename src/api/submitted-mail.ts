@@ -26,6 +26,10 @@ export const namedTime = z.union([z.string().max(50), z.number()]).transform((gi
   if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })
   return time ?? z.NEVER
 })
+/** Above the attempts that any policy makes in a lifetime. */
+const MOST_ATTEMPTS = 1_000_000
+const maximumAttempts = z.int().min(1).max(MOST_ATTEMPTS)
+const MAXIMUM_ATTEMPTS = 'failed attempts after which the message is returned; the smallest of this and maximal_delivery_attempts counts'
 const times = {
   not_before: namedTime.optional().describe(`time before which no delivery begins: ${NAMED_TIME}`),
   expires: namedTime.optional().describe(`time at which undelivered mail is given up, and its sender told: ${NAMED_TIME}`),
@@ -39,6 +43,7 @@ export const envelopeQuery = z.strictObject({
   ret: ret.optional().describe('part of the message that a notice returns'),
   envid: envid.optional(),
   ...times,
+  maximum_attempts: z.coerce.number().pipe(maximumAttempts).optional().describe(MAXIMUM_ATTEMPTS),
   partial: z.enum(['true', 'false']).optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
 
@@ -92,6 +97,7 @@ export const compositionShape = z.strictObject({
   ret: ret.optional().describe('without `envelope`'),
   envid: envid.optional().describe('ENVID of RFC 3461, without `envelope`'),
   ...times,
+  maximum_attempts: maximumAttempts.optional().describe(MAXIMUM_ATTEMPTS),
   partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
 export type Composition = z.output<typeof compositionShape>
@@ -102,7 +108,7 @@ interface GivenAddress {
   readonly text: string
 }
 
-export interface GivenEnvelope extends NamedTimes {
+export interface GivenEnvelope extends NamedTimes, Pick<Envelope, 'maxAttempts'> {
   readonly from: GivenAddress
   readonly to: readonly GivenAddress[]
   readonly notify?: EnvelopeRecipient['notify']
@@ -130,7 +136,16 @@ export const envelopeTexts = ({ from, to, ...rest }: GivenEnvelope): object => (
 
 /** The envelope of a query, or of the fields X-Envelope-From and X-Envelope-To. Throws Problem without a sender or recipient. */
 export function queriedEnvelope(
-  { from, to, notify: wishes, ret: returned, envid: id, not_before: release, expires }: z.output<typeof envelopeQuery>,
+  {
+    from,
+    to,
+    notify: wishes,
+    ret: returned,
+    envid: id,
+    not_before: release,
+    expires,
+    maximum_attempts: maxAttempts,
+  }: z.output<typeof envelopeQuery>,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): GivenEnvelope {
   const [field] = listOf(headers['x-envelope-from'])
@@ -149,6 +164,7 @@ export function queriedEnvelope(
     envid: id,
     release,
     expires,
+    maxAttempts,
   }
 }
 
@@ -171,13 +187,13 @@ async function addressesOf(pointer: string, given: string | readonly string[] | 
 
 /** The envelope of a composition. Rejects with Problem without a sender or recipient, and for lists that take long to parse. */
 export async function composedEnvelope(composition: Composition): Promise<GivenEnvelope> {
-  const { envelope, from, to, cc, bcc, not_before: release, expires } = composition
+  const { envelope, from, to, cc, bcc, not_before: release, expires, maximum_attempts: maxAttempts } = composition
   const wishes = { notify: composition.notify, ret: composition.ret, envid: composition.envid }
   if (envelope !== undefined) {
     for (const [name, value] of Object.entries(wishes))
       if (value !== undefined) throw invalidPart(`/${name}`, 'name it in `envelope`, which is given')
     const recipients = envelope.to.map((text, index) => ({ pointer: `/envelope/to/${index}`, text }))
-    return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients, release, expires }
+    return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients, release, expires, maxAttempts }
   }
   const characters = [to, cc, bcc].flatMap(listOf).reduce((sum, { length }) => sum + length, 0)
   if (characters > MOST_CHARACTERS)
@@ -186,12 +202,12 @@ export async function composedEnvelope(composition: Composition): Promise<GivenE
   const [sender] = await addressesOf('/from', from)
   if (sender === undefined || sender.text === '<>') throw invalidPart('/from', 'expected an address')
   if (recipients.length === 0) throw invalidPart('/to', 'name at least one recipient')
-  return { from: sender, to: recipients, ...wishes, release, expires }
+  return { from: sender, to: recipients, ...wishes, release, expires, maxAttempts }
 }
 
 /** The envelope with parsed addresses, and the recipients that are no addresses. Throws Problem for an invalid sender. */
 export function parsedEnvelope(
-  { from, to, notify: wishes, ret: returned, envid: id, release, expires }: GivenEnvelope,
+  { from, to, notify: wishes, ret: returned, envid: id, ...rest }: GivenEnvelope,
   { origin, most }: { readonly origin: string; readonly most: number },
 ): { readonly envelope: Envelope; readonly rejected: readonly GivenAddress[] } {
   const bare = (text: string): string => text.trim().replace(/^<(.*)>$/, '$1')
@@ -203,7 +219,7 @@ export function parsedEnvelope(
   const rejected = parsed.flatMap(({ given, address: one }) => (one === undefined ? [given] : []))
   const recipients = [...valid.values()].map((one) => ({ address: one, notify: wishes }))
   const smtputf8 = [sender, ...valid.values()].some(isInternational)
-  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8, release, expires }, rejected }
+  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8, ...rest }, rejected }
 }
 
 /** The bytes of a composition, by nodemailer. Files and URLs are never read. */

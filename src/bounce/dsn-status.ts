@@ -49,7 +49,7 @@ const DELIVERY_TIME_EXPIRED = '5.4.7'
  * received.
  */
 function statusFor(kind: NoticeDue, { last, state, expiresAt }: Recipient, { expires }: Message): string {
-  if (state === 'expired' && expires !== undefined && expires <= expiresAt) return DELIVERY_TIME_EXPIRED
+  if (state === 'expired' && last?.limit === undefined && expires !== undefined && expires <= expiresAt) return DELIVERY_TIME_EXPIRED
   if (last !== null && isEnhancedStatus(last.status)) return last.status
   return `${state === 'expired' ? '4' : CLASS[kind]}.0.0`
 }

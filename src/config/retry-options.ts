@@ -19,6 +19,11 @@ export const RETRY_OPTIONS = {
     '$maximal_queue_lifetime',
     'Lifetime of mail from <>; at most maximal_queue_lifetime.',
   ),
+  maximal_delivery_attempts: perDestination(
+    is.count(),
+    '0',
+    'Failed attempts after which mail expires before the end of its lifetime, without those after a flush or returned for congestion; 0 for no limit.',
+  ),
   retry_backoff: perDestination(is.textBlock, 'doubling', 'Retry policy, see docs/backoff.md.'),
   retry_jitter: perDestination(is.fraction, '0', 'Fraction j that spreads each wait w over [w, w·(1+j)].'),
   queue_run_delay: option(is.duration, '300s', 'Interval of the safety scan for overlooked due mail.'),

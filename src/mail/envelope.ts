@@ -48,4 +48,6 @@ export interface Envelope extends NamedTimes {
   readonly smtputf8?: boolean | undefined
   /** BODY parameter of MAIL (RFC 6152). */
   readonly body?: '7bit' | '8bitmime' | undefined
+  /** Number of failed attempts after which the client gives the message up. */
+  readonly maxAttempts?: number | undefined
 }

@@ -58,6 +58,8 @@ export interface Message extends MessageTimes {
   readonly saslUsername?: string | undefined
   /** Share of the queue to which the message counts: the client, user, token or sender that `share_key` names. */
   readonly share?: string | undefined
+  /** Number of steps of the retry schedule that may fail, as the client asked (maximum_attempts of the API); see Progress. */
+  readonly maxAttempts?: number | undefined
 }
 
 /** Time from which the ages of a message are counted: delays, delay warnings. */
@@ -75,7 +77,17 @@ export const expiryOf = (message: Pick<Message, 'createdAt' | 'notBefore' | 'exp
 /** A message without the members that only transport and notices need, for listings and the log. */
 export type MessageSummary = Omit<
   Message,
-  'prependedHeaders' | 'ret' | 'envid' | 'smtputf8' | 'bodyType' | 'client' | 'saslUsername' | 'deliverBy' | 'byMode' | 'share'
+  | 'prependedHeaders'
+  | 'ret'
+  | 'envid'
+  | 'smtputf8'
+  | 'bodyType'
+  | 'client'
+  | 'saslUsername'
+  | 'deliverBy'
+  | 'byMode'
+  | 'share'
+  | 'maxAttempts'
 >
 
 /** Size in bytes of the stored content, which does not include the prepended header fields. */

@@ -43,6 +43,8 @@ export interface DeliveryStatus {
   readonly stage: Stage
   /** TLS of the session with the host; absent when no host was chosen. */
   readonly tls?: TlsFacts | undefined
+  /** Limit of attempts that this failure has reached: `maximal_delivery_attempts = 3`. */
+  readonly limit?: string | undefined
 }
 
 /** Host and address as a reason of delivery names them, before any text of the host. */

@@ -172,6 +172,7 @@ const plannerRoute = (deps: ScreenDeps): Route =>
       minimal: given('minimal', formatDuration(config.minimal_backoff_time)),
       maximal: given('maximal', formatDuration(config.maximal_backoff_time)),
       lifetime: given('lifetime', formatDuration(config.maximal_queue_lifetime)),
+      attempts: given('attempts', String(config.maximal_delivery_attempts)),
     }
     const seconds = (value: string): number => (parseDuration(value) ?? Number.NaN) / SECOND
     const times = {
@@ -184,9 +185,14 @@ const plannerRoute = (deps: ScreenDeps): Route =>
         view,
         plannerScreen(view, { query: shown, plans: [], waiting: [], problem: 'A time is expected, such as 300s, 5m, 2h or 1d.' }),
       )
+    if (!/^(?:0|[1-9]\d{0,5})$/.test(shown.attempts))
+      return screenAnswer(
+        view,
+        plannerScreen(view, { query: shown, plans: [], waiting: [], problem: 'A number of attempts is expected, 0 for no limit.' }),
+      )
     try {
       const policies = [shown.policy, ...(shown.other === '' ? [] : [shown.other])]
-      const { plans } = retryPlans({ policies, outages: OUTAGES, ...times }, config)
+      const { plans } = retryPlans({ policies, outages: OUTAGES, ...times, maximal_delivery_attempts: Number(shown.attempts) }, config)
       const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: MOST_REPLAYED }, visible)
       const waiting = messages.map(({ arrival_time: at }) => Math.max(0, view.now / SECOND - at))
       return screenAnswer(view, plannerScreen(view, { query: shown, plans, waiting, problem: null }))

@@ -29,6 +29,8 @@ export interface Plan {
   readonly name: string
   readonly attempts: readonly Duration[]
   readonly tries: { readonly by1h: number; readonly by24h: number; readonly lifetime: number }
+  /** maximal_delivery_attempts; null for no limit. */
+  readonly limit: number | null
   /** Extra wait beyond the delay that a greylisting server requires. Null when the mail expires within that delay. */
   readonly greylisting: readonly { readonly delay: Duration; readonly extra: Duration | null }[]
   readonly outages: readonly OutagePlan[]
@@ -52,6 +54,7 @@ export function planOf({ name, schedule, warnings }: Setup, outages: readonly Du
     name,
     attempts,
     tries: { by1h: by(HOUR), by24h: by(DAY), lifetime: attempts.length },
+    limit: schedule.attempts === undefined || schedule.attempts === 0 ? null : schedule.attempts,
     greylisting: GREYLISTINGS.map((delay) => ({ delay, extra: waitAt(attempts, delay) })),
     outages: outages.map((outage) => planOutage(attempts, outage)),
     // At the last failure, the failure notice replaces a delay warning.

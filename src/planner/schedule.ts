@@ -1,6 +1,6 @@
 /**
- * Attempt times of a message that is never accepted, from arrival to expiry. Attempts take no time. As in the queue, the last
- * attempt is made at the expiry. With a scan grid, which only Postfix has, it is made at the first scan at or after the expiry.
+ * Attempt times of a message that is never accepted, from arrival to expiry, or to the limit of attempts. Attempts take no time. As
+ * in the queue, the last attempt is made at the expiry. With a scan grid, which only Postfix has, it is made at the first scan at or after the expiry.
  */
 import { PolicyError, type WaitFacts } from '../backoff/policy.ts'
 import { ends, jittered, plannedWait, type RetryPolicy, toMicrosecond } from '../backoff/retry-policy.ts'
@@ -10,6 +10,8 @@ import { mulberry32 } from '../system/random.ts'
 export interface Schedule {
   readonly policy: RetryPolicy
   readonly lifetime: Duration
+  /** maximal_delivery_attempts; 0 or absent for no limit. */
+  readonly attempts?: number
   /** Postfix's queue_run_delay: attempts are made at multiples of it. When absent or 0, attempts are made at their due times. */
   readonly grid?: Duration
   /** retry_jitter. */
@@ -26,7 +28,7 @@ const MOST_ATTEMPTS = 1_000_000
 
 /** Attempt times in milliseconds from arrival, the first one 0 or `from.age`. Throws PolicyError above a million attempts. */
 export function plannedAttempts(schedule: Schedule): readonly Duration[] {
-  const { policy, lifetime, grid = 0, jitter = 0, from = { step: 1, age: 0 } } = schedule
+  const { policy, lifetime, attempts: limit = 0, grid = 0, jitter = 0, from = { step: 1, age: 0 } } = schedule
   const draw = schedule.draw ?? mulberry32(schedule.seed ?? 1)
   const planned: Duration[] = []
   // A wait that depends on the previous wait is computed from the waits before jitter, as in the queue.
@@ -37,7 +39,7 @@ export function plannedAttempts(schedule: Schedule): readonly Duration[] {
     let bareWait: Duration | null = null
     if (step >= from.step) {
       planned.push(age)
-      if (age >= lifetime || ends(policy, facts)) return planned
+      if (age >= lifetime || (limit > 0 && step >= limit) || ends(policy, facts)) return planned
       if (planned.length >= MOST_ATTEMPTS)
         throw new PolicyError(`the policy makes more than ${MOST_ATTEMPTS} attempts before the mail expires`)
       const wait = plannedWait(policy, facts)

@@ -8,6 +8,7 @@ import type { WallView } from '../system/wall-view.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { Recipient } from '../mail/message.ts'
+import { attemptLimit } from '../queue/scheduler/due/attempt-limit.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
@@ -27,11 +28,11 @@ interface RuleFacts {
   readonly live: LiveDestination | undefined
 }
 
-/** The rule that determined the time of the next attempt; null for a recipient in a final state. */
+/** The rule that determined the time of the next attempt. For a recipient in a final state the limit of attempts that it has reached, else null. */
 export function ruleFor(facts: RuleFacts): string | null {
   switch (facts.waits) {
     case 'nothing':
-      return null
+      return facts.recipient.last?.limit ?? null
     case 'release':
     case 'inspection':
     case 'restore':
@@ -79,6 +80,8 @@ function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFact
     return 'last attempt, at the time at which the client gives the message up (expires)'
   if (recipient.dueAt >= recipient.expiresAt)
     return `last attempt, at the end of ${lifetime} = ${formatDuration(values[lifetime])}${source}`
+  const limit = attemptLimit(values, story.message)
+  if (limit !== null && recipient.steps + 1 >= limit.steps) return `last attempt: ${limit.rule}${limit.isOwn ? ' of the message' : source}`
   if (recipient.steps === 0) return 'first attempt of new mail, at once'
   const jitter = values.retry_jitter > 0 ? `, retry_jitter = ${values.retry_jitter}` : ''
   return `wait ${recipient.steps} of retry_backoff = ${values.retry_backoff}${waited(recipient, story)}; ${limits}${jitter}${source}`

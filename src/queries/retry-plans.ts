@@ -14,6 +14,7 @@ interface PlanRequest {
   readonly minimal_backoff_time?: number | undefined
   readonly maximal_backoff_time?: number | undefined
   readonly maximal_queue_lifetime?: number | undefined
+  readonly maximal_delivery_attempts?: number | undefined
   readonly retry_jitter?: number | undefined
   /** Lengths of outages in seconds. */
   readonly outages?: readonly number[] | undefined
@@ -34,7 +35,8 @@ function setupOf(text: string, request: PlanRequest, config: Config): Setup {
     throw new PolicyError(`a lifetime of more than ${MOST_ATTEMPTS} times minimal_backoff_time has too many attempts for a plan`)
   const policy = compileRetryPolicy({ retry_backoff: text, minimal, maximal })
   const jitter = request.retry_jitter ?? config.retry_jitter
-  return { name: text, schedule: { policy, lifetime, jitter, seed: request.seed ?? 1 }, warnings: config.delay_warning_time }
+  const attempts = request.maximal_delivery_attempts ?? config.maximal_delivery_attempts
+  return { name: text, schedule: { policy, lifetime, attempts, jitter, seed: request.seed ?? 1 }, warnings: config.delay_warning_time }
 }
 
 /** The plans of a request. Throws Problem for a policy that is not valid. */

@@ -7,12 +7,13 @@ import { noticeDueFor } from '../bounce/notice.ts'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { releasedAt, startOf, isLive, type Recipient } from '../mail/message.ts'
+import { attemptLimit } from '../queue/scheduler/due/attempt-limit.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { nextAttemptAt, type DestinationRecords } from '../presentation/recipient-status.ts'
-import { count, time, type Json } from './members.ts'
+import { count, textOrNull, time, type Json } from './members.ts'
 
 interface FutureFacts {
   readonly story: MessageDetails
@@ -34,6 +35,7 @@ export const futureShape = z.object({
   planned: count.describe('all coming attempts'),
   warnings: z.array(time).describe('delay warnings to the sender'),
   expire_time: time.describe('time at which the sender gets the message back'),
+  limit: textOrNull.describe('limit of attempts that returns it then; null when the end of the lifetime does'),
 })
 
 export type FutureJson = Json<typeof futureShape>
@@ -44,25 +46,31 @@ function futureOf(recipient: Recipient, { story, records, policies, notices, dra
   if (next === null || story.forcedExpire) return null
   const { message } = story
   const { settings, retry } = policies.for(recipient.destination)
+  const limit = attemptLimit(settings, message)
   const ages = plannedAttempts({
     policy: retry,
     lifetime: recipient.expiresAt - startOf(message),
+    attempts: limit?.steps ?? 0,
     jitter: settings.retry_jitter,
     draw: (what, step) => draw(`${what} ${message.id} ${recipient.destination} ${step}`),
     // An attempt that is due starts now, at the earliest.
     from: { step: recipient.steps + 1, age: Math.max(next, now) - startOf(message) },
   })
+  const last = startOf(message) + (ages.at(-1) ?? 0)
+  const isLimited = limit !== null && last < recipient.expiresAt
+  const end = isLimited ? last : recipient.expiresAt
   const isWarned = noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: message.sender }, notices.rules) === 'delay'
   const warnings = notices.warningAges
     .slice(story.warnings)
     .map((age) => releasedAt(message) + age)
-    .filter((at) => isWarned && at > now && at < recipient.expiresAt)
+    .filter((at) => isWarned && at > now && at < end)
   return {
     recipient: recipient.address,
     attempts: ages.slice(0, MOST_ATTEMPTS).map((age) => wall.seconds(startOf(message) + age)),
     planned: ages.length,
     warnings: warnings.map((at) => wall.seconds(at)),
-    expire_time: wall.seconds(recipient.expiresAt),
+    expire_time: wall.seconds(end),
+    limit: isLimited ? limit.rule : null,
   }
 }
 

@@ -37,7 +37,7 @@ const waitsForShape = z.enum(['due-time', 'schedule', 'slot', 'delivery', 'probe
 
 const storyRecipientShape = recipientShape.extend({
   waits_for: waitsForShape,
-  rule: textOrNull.describe('rule of the next attempt'),
+  rule: textOrNull.describe('rule of the next attempt; for an expired recipient the limit of attempts that it has reached'),
   remedy: textOrNull.describe('what ends the wait earlier'),
   settle_time: timeOrNull.describe('time of the final state'),
   expire_time: timeOrNull.describe('null for mail that does not expire: on hold, corrupt, or settled'),
@@ -91,6 +91,7 @@ const storyMembers = {
   create_time: time.describe('time of the arrival, or of the last requeueing'),
   leave_time: timeOrNull.describe('time at which the message left the queue'),
   warnings: count.describe('delay warnings that were sent'),
+  maximum_attempts: count.nullable().describe('limit of attempts that the client has named'),
 }
 
 /** The members of `deferd queue show --json`, with those that only the API has. */
@@ -133,7 +134,7 @@ function recipientWaits(recipient: Recipient, { story, records, live, policies, 
   const next = nextAttemptAt(recipient, story.queue, records)
   return {
     waits_for: waits,
-    rule: isLive(recipient) ? ruleFor({ recipient, story, waits, next, policies, wall, live: live.get(recipient.destination) }) : null,
+    rule: ruleFor({ recipient, story, waits, next, policies, wall, live: live.get(recipient.destination) }),
     remedy: remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)),
     settle_time: wall.secondsOrNull(recipient.settledAt),
     // Held and corrupt mail does not expire.
@@ -151,7 +152,8 @@ export function storyJson(facts: StoryFacts): StoryJson {
   const { recipients, ...message } = messageJson(story, records, wall)
   const { messageId, envid, ret, arrivedAt, createdAt } = story.message
   const shown = story.recipients.map((recipient) => recipientWaits(recipient, facts))
-  const { rule = null, waits_for = 'nothing' } = first === undefined ? {} : (shown[story.recipients.indexOf(first)] ?? {})
+  const { rule = null, waits_for = 'nothing' } =
+    (first === undefined ? shown.find((one) => one.rule !== null) : shown[story.recipients.indexOf(first)]) ?? {}
   return {
     ...message,
     recipients: recipients.flatMap((one, n) => {
@@ -168,5 +170,6 @@ export function storyJson(facts: StoryFacts): StoryJson {
     create_time: wall.seconds(createdAt),
     leave_time: wall.secondsOrNull(story.leftAt),
     warnings: story.warnings,
+    maximum_attempts: story.message.maxAttempts ?? null,
   }
 }

@@ -10,6 +10,7 @@ const planShape = z.object({
   policy: z.string(),
   attempts: z.array(duration),
   tries: z.object({ by_1h: count, by_24h: count, lifetime: count }),
+  limit: count.nullable().describe('limit of attempts; null for none'),
   greylisting: z.array(z.object({ delay: duration, extra_wait: duration })),
   outages: z.array(
     z.object({
@@ -40,6 +41,7 @@ export const attemptsJson = ({ name, attempts }: Plan): Pick<PlanJson, 'policy' 
 export const planJson = (plan: Plan): PlanJson => ({
   ...attemptsJson(plan),
   tries: { by_1h: plan.tries.by1h, by_24h: plan.tries.by24h, lifetime: plan.tries.lifetime },
+  limit: plan.limit,
   greylisting: plan.greylisting.map(({ delay, extra }) => ({ delay: inSeconds(delay), extra_wait: inSeconds(extra) })),
   outages: plan.outages.map(({ outage, mean, worst, lost, attemptRate }) => ({
     outage: inSeconds(outage),

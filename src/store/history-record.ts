@@ -28,7 +28,8 @@ type StatusEntry = readonly [
   reason: string,
   reply?: string | 0 | null,
   remoteMta?: string | null,
-  tls?: TlsEntry,
+  tls?: TlsEntry | null,
+  limit?: string,
 ]
 type TlsEntry = readonly [
   level: string,
@@ -140,20 +141,22 @@ function toRecipient(
   return { id, address, destination, state, ...progress, last: said, settledAt: end, ...wishes }
 }
 
-const fromStatus = ({ status, stage, reason, reply, remoteMta, tls }: DeliveryStatus): StatusEntry => {
+const fromStatus = ({ status, stage, reason, reply, remoteMta, tls, limit }: DeliveryStatus): StatusEntry => {
   const said = reply === undefined ? null : reply === reason ? 0 : reply
+  if (limit !== undefined) return [status, stage, reason, said, remoteMta ?? null, tls === undefined ? null : fromTls(tls), limit]
   if (tls !== undefined) return [status, stage, reason, said, remoteMta ?? null, fromTls(tls)]
   if (remoteMta !== undefined) return [status, stage, reason, said, remoteMta]
   return reply === undefined ? [status, stage, reason] : [status, stage, reason, said]
 }
 
-const toStatus = ([status, stage, reason, reply, remoteMta, tls]: StatusEntry): DeliveryStatus => ({
+const toStatus = ([status, stage, reason, reply, remoteMta, tls, limit]: StatusEntry): DeliveryStatus => ({
   status,
   reason,
   stage: stage as DeliveryStatus['stage'],
   ...(reply === undefined || reply === null ? {} : { reply: reply === 0 ? reason : reply }),
   ...(remoteMta === undefined || remoteMta === null ? {} : { remoteMta }),
-  ...(tls === undefined ? {} : { tls: toTls(tls) }),
+  ...(tls === undefined || tls === null ? {} : { tls: toTls(tls) }),
+  ...(limit === undefined ? {} : { limit }),
 })
 
 function fromTls({ level, policy, state, protocol, cipher, reason }: TlsFacts): TlsEntry {
@@ -170,5 +173,5 @@ const toTls = ([level, policy, state, protocol, cipher, reason]: TlsEntry): TlsF
   ...(reason === undefined || reason === null ? {} : { reason }),
 })
 
-const PARTS = ['status', 'reason', 'reply', 'remoteMta', 'stage'] as const
+const PARTS = ['status', 'reason', 'reply', 'remoteMta', 'stage', 'limit'] as const
 const isSame = (a: DeliveryStatus, b: DeliveryStatus): boolean => PARTS.every((part) => a[part] === b[part]) && sameTls(a.tls, b.tls)

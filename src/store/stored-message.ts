@@ -26,6 +26,7 @@ export const MESSAGE_COLUMNS = {
   deliverBy: ['deliver_by', 'integer'],
   byMode: ['by_mode', 'text'],
   share: ['share', 'text'],
+  maxAttempts: ['max_attempts', 'integer'],
 } as const satisfies { readonly [M in keyof Message]-?: readonly [column: string, type: ColumnType] }
 
 type Columns = typeof MESSAGE_COLUMNS

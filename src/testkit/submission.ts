@@ -16,6 +16,8 @@ export interface SubmitOptions {
   readonly notBefore?: Time
   /** The same, for the time at which undelivered mail is given up. */
   readonly expires?: Time
+  /** Failed attempts after which the message is returned; see maximal_delivery_attempts. */
+  readonly maximumAttempts?: number
   readonly envid?: string
   readonly notify?: Notify
   readonly ret?: Ret
@@ -23,7 +25,19 @@ export interface SubmitOptions {
   readonly by?: string
 }
 
-export const SUBMIT_OPTIONS = ['from', 'to', 'subject', 'text', 'notBefore', 'expires', 'envid', 'notify', 'ret', 'by'] as const
+export const SUBMIT_OPTIONS = [
+  'from',
+  'to',
+  'subject',
+  'text',
+  'notBefore',
+  'expires',
+  'maximumAttempts',
+  'envid',
+  'notify',
+  'ret',
+  'by',
+] as const
 
 /** A number is a time from now, as in all calls of the kit. */
 function timeOf(name: string, given: Time | undefined): NamedTime | undefined {
@@ -35,14 +49,16 @@ function timeOf(name: string, given: Time | undefined): NamedTime | undefined {
 
 /** Queues a message, and resolves with its queue id. Rejects with a TypeError for times that the relay does not grant. */
 export async function submitTo(relay: Relay, clock: Clock, options: SubmitOptions): Promise<string> {
-  const { from = 'app@us.example', to, subject = 'hi', text = 'hi', envid, notify, ret, by = 'app' } = options
+  const { from = 'app@us.example', to, subject = 'hi', text = 'hi', maximumAttempts, envid, notify, ret, by = 'app' } = options
+  if (maximumAttempts !== undefined && !(Number.isInteger(maximumAttempts) && maximumAttempts >= 1))
+    throw new TypeError(`maximumAttempts expects a whole number of at least 1, got ${shown(maximumAttempts)}`)
   const recipients = (typeof to === 'string' ? [to] : to).map((address) => ({ address, notify }))
   const release = timeOf('notBefore', options.notBefore)
   const { smtpd_future_release_limit: limit } = relay.config
   if (release !== undefined && timeProblem(release, { now: clock.now(), wall: clock.wall }, limit) !== null)
     throw new TypeError(`notBefore ${shown(options.notBefore)} is in the past, or above smtpd_future_release_limit`)
   const receiver = relay.acceptor.open({
-    envelope: { sender: from, recipients, envid, ret, release, expires: timeOf('expires', options.expires) },
+    envelope: { sender: from, recipients, envid, ret, release, expires: timeOf('expires', options.expires), maxAttempts: maximumAttempts },
     client: {
       name: 'localhost',
       address: '127.0.0.1',

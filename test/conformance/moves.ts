@@ -56,7 +56,14 @@ async function eventful(): Promise<MovedMessage> {
     orcpt: `rfc822;${name}`,
   }))
   const entry = mail(store, { to, leased: true, content: [CONTENT] })
-  const times = { notBefore: T0, holdRequest: 'for;1', expires: T0 + LIFETIME, deliverBy: T0 + LIFETIME, byMode: 'RT' as const }
+  const times = {
+    notBefore: T0,
+    holdRequest: 'for;1',
+    expires: T0 + LIFETIME,
+    deliverBy: T0 + LIFETIME,
+    byMode: 'RT' as const,
+    maxAttempts: 7,
+  }
   const message = {
     ...entry.message,
     ...times,

@@ -16,6 +16,7 @@ interface Case {
   readonly lifetime: number
   readonly outage: number
   readonly jitter: number
+  readonly attempts: number
   readonly refusal: Behaviour
   readonly seed: number
 }
@@ -68,30 +69,32 @@ const cases: fc.Arbitrary<Case> = fc
     lifetime: time(60, 5 * 86_400),
     outage: time(30, 6 * 86_400),
     jitter: fc.constantFrom(0, 0, 0.1, 0.5),
+    attempts: fc.constantFrom(0, 0, 0, 1, 3, 8),
     refusal: fc.constantFrom(...REFUSALS),
     seed: fc.nat(1_000_000),
   })
   .map(({ growth, ...one }) => ({ ...one, maximal: one.minimal * growth }))
 
-async function queueMakes({ retry_backoff, minimal, maximal, lifetime, outage, jitter, refusal, seed }: Case) {
+async function queueMakes({ retry_backoff, minimal, maximal, lifetime, outage, jitter, attempts, refusal, seed }: Case) {
   const far = ({ destination, at }: { destination: string; at: number }): Behaviour =>
     destination === 'far.example' && at < outage * SECOND ? refusal : { kind: 'accepts' }
   const times = { minimal_backoff_time: `${minimal}s`, maximal_backoff_time: `${maximal}s`, maximal_queue_lifetime: `${lifetime}s` }
   const world = await QueueWorld.create({
     seed,
     remote: far,
-    config: { retry_backoff, retry_jitter: jitter, ...times },
+    config: { retry_backoff, retry_jitter: jitter, maximal_delivery_attempts: attempts, ...times },
   })
   await world.accept(['ann@far.example'])
   await world.advance((lifetime + 60) * SECOND)
   return world.attempts('far.example')
 }
 
-function plannerSays({ retry_backoff, minimal, maximal, lifetime, outage, jitter, seed }: Case, message: number) {
+function plannerSays({ retry_backoff, minimal, maximal, lifetime, outage, jitter, attempts, seed }: Case, message: number) {
   const random = seededRandom(seed)
   const planned = plannedAttempts({
     policy: compileRetryPolicy({ retry_backoff, minimal: minimal * SECOND, maximal: maximal * SECOND }),
     lifetime: lifetime * SECOND,
+    attempts,
     jitter,
     draw: (what, step) => random.draw(`${what} ${message} far.example ${step}`),
   })

@@ -123,7 +123,7 @@ async function send(shell: Shell, { config }: LoadedConfig, { options, operands 
   const addresses = recipientsOf(has(options, 't') ? [...operands, ...recipientFields(fields)] : operands, operands, origin)
   const sender = senderOf(valueOf(options, 'f', 'r') ?? shell.login, origin)
   const times = timesOf(shell, options, { sender, limit: config.smtpd_future_release_limit })
-  const envelope = { ...(await envelopeOf(shell, options, sender, addresses)), ...times }
+  const envelope = { ...(await envelopeOf(shell, options, sender, addresses)), ...times, ...attemptsOf(options) }
   const header = fields.some(({ name }) => name === 'from') || has(options, 'G') ? '' : missingFrom(shell, options, sender)
   // The empty line that a message without a header lacks.
   const gap = fields.length > 0 || header === '' || content.startsWith('\r\n') ? '' : '\r\n'
@@ -179,28 +179,39 @@ function timesOf(shell: Shell, options: Options, { sender, limit }: { readonly s
   const now: number = shell.clock.now()
   const moment = { now, wall: new WallView(() => now) }
   const given = (name: 'not_before' | 'expires'): NamedTime | undefined => {
-    const text = options.findLast((one) => one.name === 'O' && one.value.startsWith(`${name}=`))?.value.slice(name.length + 1)
+    const text = valueOfO(options, name)
     if (text === undefined) return undefined
     const time = parseNamedTime(text)
-    if (time === undefined) throw refusedTime(name, `expected seconds since 1970, RFC 3339 or a time from now such as 2h, got ${text}`)
+    if (time === undefined) throw refused(name, `expected seconds since 1970, RFC 3339 or a time from now such as 2h, got ${text}`)
     const at: number = queueTimeOf(time, moment)
     return { kind: 'instant', at }
   }
   const [release, expires] = [given('not_before'), given('expires')]
   if (release !== undefined) {
-    if (limit === 0) throw refusedTime('not_before', 'messages are not held for later: smtpd_future_release_limit is 0')
-    if (sender === '') throw refusedTime('not_before', 'mail from the null sender is not held')
+    if (limit === 0) throw refused('not_before', 'messages are not held for later: smtpd_future_release_limit is 0')
+    if (sender === '') throw refused('not_before', 'mail from the null sender is not held')
     const problem = timeProblem(release, moment, limit)
-    if (problem === 'past') throw refusedTime('not_before', 'the time is in the past')
-    if (problem === 'too-far') throw refusedTime('not_before', `the time is above smtpd_future_release_limit = ${formatDuration(limit)}`)
+    if (problem === 'past') throw refused('not_before', 'the time is in the past')
+    if (problem === 'too-far') throw refused('not_before', `the time is above smtpd_future_release_limit = ${formatDuration(limit)}`)
   }
   if (expires !== undefined && queueTimeOf(expires, moment) <= Math.max(now, release === undefined ? 0 : queueTimeOf(release, moment)))
-    throw refusedTime('expires', 'the time is not in the future, or not after not_before')
+    throw refused('expires', 'the time is not in the future, or not after not_before')
   return { ...(release === undefined ? {} : { release }), ...(expires === undefined ? {} : { expires }) }
 }
 
-const refusedTime = (name: string, why: string): CommandError =>
-  new CommandError(EX.usage, `sendmail: fatal: -O ${name}: ${maskControls(why)}`)
+/** The last `-O name=value` of a name. */
+const valueOfO = (options: Options, name: string): string | undefined =>
+  options.findLast((one) => one.name === 'O' && one.value.startsWith(`${name}=`))?.value.slice(name.length + 1)
+
+/** The limit of `-O maximum_attempts=N`. Throws CommandError (64) for another value. */
+function attemptsOf(options: Options): Pick<Envelope, 'maxAttempts'> {
+  const text = valueOfO(options, 'maximum_attempts')
+  if (text === undefined) return {}
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw refused('maximum_attempts', `expected a whole number of at least 1, got ${text}`)
+  return { maxAttempts: Number(text) }
+}
+
+const refused = (name: string, why: string): CommandError => new CommandError(EX.usage, `sendmail: fatal: -O ${name}: ${maskControls(why)}`)
 
 async function envelopeOf(shell: Shell, options: Options, sender: string, addresses: readonly string[]): Promise<Envelope> {
   const notify = await notifyOf(shell, valueOf(options, 'N'))

@@ -76,6 +76,7 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   if (created !== arrived) screen.fact('requeued', timeAndDistance(created, clock))
   if (story.not_before !== undefined) screen.fact('not before', timeAndDistance(story.not_before, clock))
   if (story.expires !== undefined) screen.fact('given up at', timeAndDistance(story.expires, clock))
+  if (story.maximum_attempts !== null) screen.fact('attempts', `at most ${story.maximum_attempts}, as the client asked`)
   if (left !== null) screen.fact('left', timeAndDistance(left, clock))
   if (story.warnings > 0) screen.fact('warnings', `${plural(story.warnings, 'delay warning')} sent to the sender`)
   for (const recipient of story.recipients) writeRecipient(screen, recipient, story, clock)
@@ -92,7 +93,9 @@ function writeRecipient(screen: Screen, recipient: StoryRecipient, { history }: 
   if (settled !== null) screen.fact('since', timeAndDistance(settled, clock))
   if (isLive(recipient)) {
     screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
-    screen.fact('by rule', recipient.rule)
+  }
+  screen.fact('by rule', recipient.rule)
+  if (isLive(recipient)) {
     if (expires !== null) screen.fact('expires', timeAndDistance(expires, clock))
   }
   if (notice !== null) screen.fact('notice', `${notice} notice to the sender is due`)

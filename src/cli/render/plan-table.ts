@@ -18,6 +18,7 @@ function rowsOf(plans: readonly Plan[], backlog: number | null): readonly (reado
     row('attempts by 1 h', ({ tries }) => String(tries.by1h)),
     row('attempts by 24 h', ({ tries }) => String(tries.by24h)),
     row('attempts in all', ({ tries }) => String(tries.lifetime)),
+    ...(plans.some(({ limit }) => limit !== null) ? [row('attempts at most', ({ limit }) => String(limit ?? 'no limit'))] : []),
     row('first warning', ({ warning }) => spanOr(warning, 'none')),
     row('returned to sender', ({ bounce }) => span(bounce)),
     ['', plans.map(() => '')],

@@ -359,6 +359,8 @@ export type RelayParameters = {
   readonly maximal_queue_lifetime?: string | number
   /** Lifetime of mail from <>; at most maximal_queue_lifetime. A time such as `'5m'` or `'2d'`, or a number of days. Default: `$maximal_queue_lifetime`. */
   readonly bounce_queue_lifetime?: string | number
+  /** Failed attempts after which mail expires before the end of its lifetime, without those after a flush or returned for congestion; 0 for no limit. Default: `0`. */
+  readonly maximal_delivery_attempts?: ParameterValue
   /** Retry policy, see docs/backoff.md. Default: `doubling`. */
   readonly retry_backoff?: ParameterValue
   /** Fraction j that spreads each wait w over [w, w·(1+j)]. Default: `0`. */

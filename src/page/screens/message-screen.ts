@@ -82,12 +82,13 @@ function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future
   return [...past, ...planned, ...warnings, ...end]
 }
 
-function futureSentence(view: View, future: FutureJson): Part {
+function futureSentence(view: View, future: FutureJson, made: number): Part {
   const [next, ...rest] = future.attempts
   if (next === undefined) return html`No further attempt is planned. It expires ${due(view, future.expire_time)}.`
   return html`If it stays deferred: ${plural(rest.length + 1, 'more attempt')}, the next ${due(view, next)};
   ${future.warnings.length === 0 ? null : html`a delay warning to the sender ${joinedTimes(view, future.warnings)}; `}returned to the sender
-  ${due(view, future.expire_time)} (${clockTime(view, future.expire_time)}).`
+  ${future.limit === null ? null : html`after attempt ${count(made + future.planned)} (${future.limit}), `}${due(view, future.expire_time)}
+  (${clockTime(view, future.expire_time)}).`
 }
 
 const joinedTimes = (view: View, times: readonly number[]): Part => times.map((time, i) => html`${i === 0 ? '' : ', '}${due(view, time)}`)
@@ -117,7 +118,7 @@ function recipientBlock(view: View, message: MessageStoryJson, one: Recipient): 
       ['original address', one.orig_address ?? null],
       ['reason', reason === null ? null : html`<code class="reply">${reason}</code>`, 'wide'],
     ])}
-    ${drawing(view, message, one.address)} ${future === undefined ? null : html`<p>${futureSentence(view, future)}</p>`}
+    ${drawing(view, message, one.address)} ${future === undefined ? null : html`<p>${futureSentence(view, future, one.attempts)}</p>`}
   </article>`
 }
 
@@ -200,6 +201,7 @@ export function messageScreen(view: View, message: MessageStoryJson): Screen {
         'given up at',
         message.expires === undefined ? null : html`${clockTime(view, message.expires)} (${distance(view, message.expires)})`,
       ],
+      ['attempts at most', message.maximum_attempts === null ? null : count(message.maximum_attempts)],
       ['client', message.client === null ? null : html`<code>${message.client}</code>`],
       ['user', message.sasl_username],
       [

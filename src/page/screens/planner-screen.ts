@@ -19,6 +19,7 @@ export interface PlannerQuery {
   readonly minimal: string
   readonly maximal: string
   readonly lifetime: string
+  readonly attempts: string
 }
 
 interface PlannerFacts {
@@ -38,6 +39,7 @@ const plannerForm = (view: View, query: PlannerQuery): Html =>
     ${field({ name: 'minimal', label: 'minimal_backoff_time', value: query.minimal, example: '5m' })}
     ${field({ name: 'maximal', label: 'maximal_backoff_time', value: query.maximal, example: '4000s' })}
     ${field({ name: 'lifetime', label: 'maximal_queue_lifetime', value: query.lifetime, example: '2d' })}
+    ${field({ name: 'attempts', label: 'maximal_delivery_attempts', value: query.attempts, example: '0' })}
     <button type="submit">Plan</button>
   </form>`
 
@@ -117,12 +119,13 @@ function replaySection(plans: readonly PlanJson[], waiting: readonly number[]): 
 }
 
 /** The settings of the first policy, to paste into the configuration. */
-const settings = ({ policy, minimal, maximal, lifetime }: PlannerQuery): string =>
+const settings = ({ policy, minimal, maximal, lifetime, attempts }: PlannerQuery): string =>
   [
     `retry_backoff = ${JSON.stringify(policy)}`,
     `minimal_backoff_time = ${JSON.stringify(minimal)}`,
     `maximal_backoff_time = ${JSON.stringify(maximal)}`,
     `maximal_queue_lifetime = ${JSON.stringify(lifetime)}`,
+    `maximal_delivery_attempts = ${attempts}`,
   ].join('\n')
 
 export function plannerScreen(view: View, { query, plans, waiting, problem }: PlannerFacts): Screen {

@@ -52,6 +52,7 @@ const shape = z.strictObject({
   body: z.enum(['7bit', '8bitmime']).optional(),
   release: instant.optional(),
   expires: instant.optional(),
+  maxAttempts: z.int().min(1).optional(),
   length: z.int().nonnegative(),
 })
 

@@ -282,6 +282,7 @@ export class MessageReceiver {
       messageId: this.#messageId,
       client: client === null ? undefined : `${client.name}[${client.address}]`,
       saslUsername,
+      maxAttempts: envelope.maxAttempts,
       ...times,
     }
     const { hold, discard, redirect } = this.#verdict

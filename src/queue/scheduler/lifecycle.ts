@@ -9,6 +9,7 @@ import type { DestinationPolicy } from '../../config/destination-policies.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
+import { attemptLimit } from './due/attempt-limit.ts'
 import { releasedAt, startOf, type DeliveryRequest, type LeasedRecipient, type RecipientId } from '../../mail/message.ts'
 import type { AttemptRecord, Settled, Settlement } from '../../store/queue-store.ts'
 
@@ -48,7 +49,7 @@ export function settle(
       at: now,
       relay: result.relay,
       outcome: settled.state === 'expired' ? 'expired' : outcome.outcome,
-      status: outcome.status,
+      status: settled.last ?? outcome.status,
       delays,
     })
   }
@@ -75,6 +76,8 @@ function settleOne(request: DeliveryRequest, recipient: LeasedRecipient, outcome
       return final(request, recipient, { ...facts, state: 'bounced', last, attempts })
     case 'deferred':
       if (facts.now >= recipient.expiresAt) return final(request, recipient, { ...facts, state: 'expired', last, attempts })
+      const limit = limitReached(request, recipient, facts)
+      if (limit !== null) return final(request, recipient, { ...facts, state: 'expired', last: { ...last, limit }, attempts })
       return { ...deferred(request, recipient, facts), recipient: recipient.id, state: 'waiting', attempts, last }
   }
 }
@@ -97,6 +100,15 @@ function final(request: DeliveryRequest, recipient: LeasedRecipient, facts: Fina
     delayCleared: rules.confirmDelayCleared && recipient.warnings > 0,
   }
   return { recipient: recipient.id, state, at: now, attempts, last, noticeDue: noticeDueFor(outcome, rules) }
+}
+
+/** An attempt that is no step of the retry schedule: one after a flush, or whose mail is returned to the waiting one. */
+const isNoStep = ({ flushed }: LeasedRecipient, { returned }: OneFacts): boolean => flushed || returned
+
+/** The limit that this failed attempt has reached; null when more attempts may follow. */
+function limitReached(request: DeliveryRequest, recipient: LeasedRecipient, facts: OneFacts): string | null {
+  const limit = isNoStep(recipient, facts) ? null : attemptLimit(facts.policy.settings, request.message)
+  return limit === null || recipient.steps + 1 < limit.steps ? null : limit.rule
 }
 
 /** Due time, schedule steps and due notice of a deferred recipient. */

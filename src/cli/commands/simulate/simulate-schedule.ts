@@ -31,6 +31,7 @@ interface Options {
   readonly queue?: true
   readonly grid?: Duration
   readonly seed: number
+  readonly attempts?: number
   readonly within?: Duration
   readonly tries?: number
   readonly share: number
@@ -50,7 +51,13 @@ function configuredSetups({ config }: LoadedConfig, options: Options): readonly 
     const name = place === null ? values.retry_backoff : `${values.retry_backoff} at ${place}`
     return {
       name,
-      schedule: { policy, lifetime: values.maximal_queue_lifetime, jitter: values.retry_jitter, seed: options.seed },
+      schedule: {
+        policy,
+        lifetime: values.maximal_queue_lifetime,
+        attempts: values.maximal_delivery_attempts,
+        jitter: values.retry_jitter,
+        seed: options.seed,
+      },
       warnings: config.delay_warning_time,
     }
   })
@@ -67,7 +74,14 @@ function policySetup(text: string, { config, given }: LoadedConfig, { queue, gri
   const onGrid = policy.policy.kind === 'formula' && policy.policy.name === 'age' && grid !== undefined
   return {
     name: text,
-    schedule: { policy, lifetime: config.maximal_queue_lifetime, jitter: config.retry_jitter, seed, ...(onGrid ? { grid } : {}) },
+    schedule: {
+      policy,
+      lifetime: config.maximal_queue_lifetime,
+      attempts: config.maximal_delivery_attempts,
+      jitter: config.retry_jitter,
+      seed,
+      ...(onGrid ? { grid } : {}),
+    },
     warnings: config.delay_warning_time,
   }
 }
@@ -81,7 +95,9 @@ function setupsOf(loaded: LoadedConfig, options: Options): readonly Setup[] {
     ...mainCf.map((path) => checked(() => readMainCf(readTextFile(path), basename(path)), EX.data)),
     ...exim.flatMap((path) => checked(() => readEximRetry(readTextFile(path), basename(path)), EX.data)),
   ]
-  return setups.length > 0 ? setups : checked(() => configuredSetups(loaded, options), EX.config)
+  const planned = setups.length > 0 ? setups : checked(() => configuredSetups(loaded, options), EX.config)
+  const { attempts } = options
+  return attempts === undefined ? planned : planned.map((setup) => ({ ...setup, schedule: { ...setup.schedule, attempts } }))
 }
 
 async function printGoal(shell: Shell, { config }: LoadedConfig, options: Options, within: Duration): Promise<void> {
@@ -126,6 +142,7 @@ export function addSimulateSchedule(parent: Command, shell: Shell): void {
     .option('--queue', 'clamp policies between minimal_backoff_time and maximal_backoff_time, as retry_backoff does')
     .option('--grid <time>', 'attempts at multiples of this time only, as with the queue runs of Postfix (policy age)', durationArgument)
     .option('--seed <number>', 'seed of random policies', countArgument, 1)
+    .option('--attempts <number>', 'limit of attempts of all plans, in place of maximal_delivery_attempts', positiveArgument)
     .option('--within <time>', 'search settings that deliver within this time after recovery with the fewest attempts', durationArgument)
     .option('--tries <number>', 'maximum number of attempts for undeliverable mail in the search', positiveArgument)
     .addOption(

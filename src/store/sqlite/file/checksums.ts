@@ -25,11 +25,11 @@ export const BY_DUE_TIME = { band: 0, turn: null } as const
 
 /**
  * Checksum of a message's columns. Line feeds separate the columns, because only the last column, the prepended header fields,
- * may contain one. Mail without times of its own, without BY or without a share has the sum that it had before there were any.
+ * may contain one. Mail without times of its own, without BY, a share or a limit of attempts has the sum that it had before there were any.
  */
 export const messageCrc = (row: MessageEnvelope): number =>
   crc32(
-    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${shareOf(row)}${row.prepended_headers}`,
+    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${shareOf(row)}${limitOf(row)}${row.prepended_headers}`,
   )
 
 const timesOf = ({ not_before: notBefore, hold_request: request, expires }: MessageEnvelope): string =>
@@ -38,6 +38,8 @@ const timesOf = ({ not_before: notBefore, hold_request: request, expires }: Mess
 const deliverByOf = ({ deliver_by: at, by_mode: mode }: MessageEnvelope): string => ((at ?? mode ?? null) === null ? '' : `${at} ${mode}\n`)
 
 const shareOf = ({ share }: MessageEnvelope): string => ((share ?? null) === null ? '' : `share ${share}\n`)
+
+const limitOf = ({ max_attempts: limit }: MessageEnvelope): string => ((limit ?? null) === null ? '' : `attempts ${limit}\n`)
 
 export const recipientCrc = (row: RecipientEnvelope): number =>
   crc32(`${row.id}\n${row.destination}\n${row.address}\n${row.notify}\n${row.orcpt}${placeOf(row)}`)
