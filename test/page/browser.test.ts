@@ -201,9 +201,14 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await expect.poll(() => page.locator('tbody tr').count()).toBe(rows + 2)
   })
 
-  for (const colorScheme of ['light', 'dark'] as const)
-    test(`no screen has an accessibility problem or is wider than a phone, ${colorScheme}`, async () => {
-      const page = await loggedIn({ colorScheme, viewport: { width: 360, height: 740 } })
+  for (const [colorScheme, width] of [
+    ['light', 320],
+    ['dark', 375],
+    ['light', 768],
+    ['dark', 1440],
+  ] as const)
+    test(`no screen has an accessibility problem or is wider than ${width} pixels, ${colorScheme}`, async () => {
+      const page = await loggedIn({ colorScheme, viewport: { width, height: 1400 } })
       const linked = async (place: string, selector: string): Promise<string> => {
         await page.goto(daemon.url + place)
         const link = page.locator(selector).first()
@@ -217,7 +222,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       const operation = await linked('audit', 'main a[href*="operations/"]')
       for (const path of [...SCREENS, message, operation, 'login']) {
         await page.goto(daemon.url + path)
-        expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(360)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(width)
         expect(await problemsOf(page), path).toEqual([])
       }
       await page.goto(`${daemon.url}destinations/smtp%3A%5B127.0.0.1%5D%3A9`)
@@ -276,6 +281,31 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       await empty.close()
     }
   })
+
+  test('below 64rem a reply has a line of its own, as wide as the table, and opens to its whole text', async () => {
+    const page = await loggedIn({ viewport: { width: 768, height: 1024 }, javaScriptEnabled: false })
+    await page.goto(`${daemon.url}messages`)
+    const row = page.locator('table.messages tbody tr').first()
+    const reply = row.locator('td.reply')
+    const [outer, inner] = [await row.boundingBox(), await reply.boundingBox()]
+    expect(inner?.width).toBeGreaterThan((outer?.width ?? 0) - 8)
+    const said = reply.locator('.said')
+    expect(await said.textContent()).toMatch(/^\S/)
+    await reply.locator('summary').click()
+    expect(await reply.locator('p').isVisible()).toBe(true)
+  })
+
+  for (const javaScriptEnabled of [true, false])
+    test(`on a phone the head is one line, and the screens open from it ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      const page = await loggedIn({ viewport: { width: 320, height: 640 }, javaScriptEnabled })
+      expect((await page.locator('body > header').boundingBox())?.height).toBeLessThan(60)
+      await page.getByRole('button', { name: 'Menu' }).click()
+      await page.getByRole('link', { name: 'History' }).click()
+      await page.getByRole('heading', { name: 'History' }).waitFor()
+      await page.getByRole('searchbox').fill('customer0@far.example')
+      await page.keyboard.press('Enter')
+      await page.getByText(/1 message: to customer0@far\.example/).waitFor()
+    })
 
   test('the key / leads to the search', async () => {
     const page = await loggedIn()

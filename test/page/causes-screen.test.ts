@@ -38,7 +38,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
     const facts = { destination: await destinationDetails(view, name, null), causes: await causes.of(name, client), senders }
     for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await causes.sums(client))]) {
       const [waits = '', onHold = ''] = main.markup.split('<h2>On hold</h2>')
-      expect(waits).toContain('450 4.2.1 busy, try later')
+      expect(waits).toContain('<strong>450 4.2.1</strong> busy, try later')
       expect(waits).not.toContain('queue=hold')
       expect(onHold).toMatch(/operation=delete&amp;destination=c\.example&amp;queue=hold&amp;reply=/)
     }

@@ -6,11 +6,10 @@ import { html, type Html } from '../../presentation/html.ts'
 
 const rounded = (value: number): number => Math.round(value * 10) / 10
 
-/** A horizontal bar for a share between 0 and 1. The number that it stands for is beside it. */
+/** A horizontal bar for a share between 0 and 1, behind the number that it stands for. */
 export function bar(share: number, tone = ''): Html {
   const width = share <= 0 ? 0 : Math.max(1, rounded(100 * Math.min(1, share)))
   return html`<svg class="bar ${tone}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-    <rect class="track" width="100" height="6" />
     <rect width="${width}" height="6" />
   </svg>`
 }

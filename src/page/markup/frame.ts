@@ -64,18 +64,23 @@ const lightOf = ({ light }: View): Html | null =>
         ${LIGHTS.map(([state, mark]) => html`<span class="when-${state}">${shapeOf(mark)}</span>`)} <span class="text">${light.text}</span>
       </p>`
 
+/** On a phone the screens open from a button, which needs no script. */
 const navigation = (view: View, place: Place | null): Html =>
-  html`<nav aria-label="Screens">
-    <ul>
-      ${PLACES.map(
-        ([path, name]) => html`<li><a href="${linkTo(view, path)}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
-      )}
-    </ul>
-  </nav>`
+  html`<button type="button" class="menu" popovertarget="screens">Menu</button>
+    <nav aria-label="Screens" id="screens" popover>
+      <ul>
+        ${PLACES.map(
+          ([path, name]) => html`<li><a href="${linkTo(view, path)}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
+        )}
+      </ul>
+    </nav>`
 
 const searchForm = (view: View, text: string): Html =>
   html`<form class="search" role="search" action="${view.root}search" method="get">
-    <label class="unseen" for="search">Queue id, address or domain</label>
+    <label for="search"
+      ><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M7 1.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 0 1 0-11zM11 11l4 4" /></svg
+      ><span class="unseen">Queue id, address or domain</span></label
+    >
     <input
       id="search"
       name="q"

@@ -1,6 +1,6 @@
 /**
- * Tables. On a phone each row becomes a card, whose values have the headings of their columns as labels. The roles keep the table
- * a table for screen readers there.
+ * Tables. Below 64rem the reply of a row has a line of its own; on a phone each row becomes a card, whose values have the headings of
+ * their columns as labels. The roles keep the table a table for screen readers there.
  */
 import { html, type Html, type Part } from '../../presentation/html.ts'
 
@@ -9,7 +9,7 @@ export interface Column<Row> {
   /** Label on a card; the heading when absent, none when empty. */
   readonly label?: string
   readonly cell: (row: Row) => Part
-  readonly kind?: 'number' | 'text' | 'code' | 'check' | 'actions' | 'parties'
+  readonly kind?: 'number' | 'text' | 'code' | 'check' | 'actions' | 'parties' | 'reply'
   /** True for the column that names the row. */
   readonly isTitle?: true
 }
@@ -38,8 +38,9 @@ function cellOf<Row>(column: Column<Row>, row: Row): Html {
 
 export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: TableOptions<Row>): Html {
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
+  const beside = columns.filter(({ kind: cellKind }) => cellKind !== 'reply').length
   return html`<div class="wide">
-    <table role="table" class="cards ${kind}">
+    <table role="table" class="cards ${beside < columns.length ? `two-lines beside-${beside} ` : ''}${kind}">
       <caption class="unseen">
         ${caption}
       </caption>

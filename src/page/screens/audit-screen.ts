@@ -7,6 +7,7 @@ import { choice, field } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo, queryText } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -32,7 +33,7 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'State', cell: ({ state }) => marked(state) },
   { heading: 'Changed', kind: 'number', cell: ({ changed }) => count(changed) },
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
-  { heading: 'Arguments', kind: 'code', cell: ({ arguments: words }) => html`<span class="reply">${words}</span>` },
+  { heading: 'Arguments', kind: 'reply', cell: ({ arguments: words }) => replyPart(words) },
   { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },
 ]
 

@@ -6,7 +6,7 @@ import { asCommand } from '../markup/command-lines.ts'
 import { heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, messageLink } from '../markup/links.ts'
-import { hintPart } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, count, distance } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -14,8 +14,7 @@ import { countingNotice, untilCounted } from './counting-screen.ts'
 import { selectionLinks } from './selection-links.ts'
 
 export const causeCell = (one: Pick<CauseJson, 'kind' | 'cause' | 'stage' | 'hint'>): Html =>
-  html`<span class="reply">${causeTitle(one)}</span
-    >${one.stage === null ? null : html` <span class="faint">(${one.stage})</span>`}${hintPart(one.hint)}`
+  html`${replyPart(causeTitle(one), { hint: one.hint, about: one.stage === null ? null : html`at ${one.stage}` })}`
 
 interface Tables<Cause> {
   /** `most` is the largest number of recipients in the table. */
@@ -53,7 +52,7 @@ function place(view: View, one: SummedCauseJson): Html {
 }
 
 const sumColumns = (view: View, most: number): readonly Column<SummedCauseJson>[] => [
-  { heading: 'Cause', isTitle: true, kind: 'code', cell: causeCell },
+  { heading: 'Cause', isTitle: true, kind: 'reply', cell: causeCell },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
   { heading: 'Destinations', cell: (one) => place(view, one) },
   { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : distance(view, last)) },

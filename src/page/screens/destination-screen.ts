@@ -8,6 +8,7 @@ import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
+import { replyPart } from '../markup/reply.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { clockTime, count, distance, due, instantOf, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -79,7 +80,7 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
   {
     heading: 'Cause',
     isTitle: true,
-    kind: 'code',
+    kind: 'reply',
     cell: causeCell,
   },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
@@ -108,9 +109,9 @@ function windowSection({ last_windows: windows, settings }: DestinationDetailsJs
     about: 'Window of the destination.',
     kind: 'line',
     stepped: true,
-    x: { title: 'changes, the last at the right', scale: 'linear', includes: [0] },
+    x: { title: 'changes until now', scale: 'linear' },
     y: { title: 'deliveries at once', scale: 'linear', includes: [0] },
-    series: [{ name: 'window', points: [...windows, windows.at(-1) ?? 0].map((window, i) => [i, window] as const) }],
+    series: [{ name: 'window', points: [...windows, windows.at(-1) ?? 0].map((window, i) => [i - windows.length, window] as const) }],
   } as const
   return section('Window', html`<div class="panel-wide">${svgPlot(plot, { looks: [WINDOW_LOOK], height: WINDOW_HEIGHT })}</div>`, {
     aside: `${count(windows[0] ?? 0)} → ${count(windows.at(-1) ?? 0)}${limit === undefined ? '' : `, limit ${limit}`}`,
@@ -168,10 +169,10 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ['provider', one.provider],
         ...one.provider_rules.map(
           ({ rule, action, until, reply }) =>
-            [`rule ${rule}`, html`${action}, ends ${due(view, until)}: <code class="reply">${reply}</code>`, 'wide' as const] as const,
+            [`rule ${rule}`, html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`, 'wide' as const] as const,
         ),
         ['next due', one.next_due_time === null || one.state === 'dead' || one.state === 'suspended' ? null : due(view, one.next_due_time)],
-        ['last reply', one.last_reply === null ? null : html`<code class="reply">${one.last_reply}</code>`, 'wide'],
+        ['last reply', replyPart(one.last_reply), 'wide'],
         ['to do', one.hint, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],
         ['node', one.node],

@@ -6,6 +6,7 @@ import { choice, field } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
 import { marked, toneOf } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { count, due, probeDue } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -62,11 +63,8 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
 /** Column of the texts of wordOf, hidden while no destination on the page has one. */
 const WORDS: Column<DestinationJson> = {
   heading: 'Last reply',
-  kind: 'code',
-  cell: (one) => {
-    const text = wordOf(one)
-    return text === null ? null : html`<span class="reply">${text}</span>`
-  },
+  kind: 'reply',
+  cell: (one) => replyPart(wordOf(one), { hint: one.hint }),
 }
 
 const filterForm = (view: View, { name, order }: DestinationsFacts['query']): Html =>

@@ -6,6 +6,7 @@ import { asCommand } from '../markup/command-lines.ts'
 import { choice, field } from '../markup/fields.ts'
 import { heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { clockTime, count } from '../markup/times.ts'
@@ -65,7 +66,7 @@ export const eventColumns = (view: View): readonly Column<TimedEventJson>[] => [
   { heading: 'Time', cell: ({ time }) => clockTime(view, time) },
   { heading: 'Type', isTitle: true, cell: ({ type }) => type },
   { heading: 'About', cell: ({ data }) => subjectOf(view, data as Members) },
-  { heading: 'Detail', kind: 'code', cell: ({ type, data }) => html`<span class="reply">${detailOf(type, data as Members)}</span>` },
+  { heading: 'Detail', kind: 'reply', cell: ({ type, data }) => replyPart(detailOf(type, data as Members)) },
 ]
 
 const GROUPS = [...new Set(EVENT_TYPES.map((type) => `${type.split('.')[0] ?? ''}.*`))]

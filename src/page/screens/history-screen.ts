@@ -6,7 +6,8 @@ import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field } from '../markup/fields.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, messageLink, queryText } from '../markup/links.ts'
-import { hintPart, marked, shapeOf } from '../markup/marks.ts'
+import { marked, shapeOf } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -55,8 +56,8 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   },
   {
     heading: 'Reply',
-    kind: 'code',
-    cell: ({ recipient }) => html`<span class="reply">${recipient.reply ?? recipient.reason ?? ''}</span>${hintPart(recipient.hint)}`,
+    kind: 'reply',
+    cell: ({ recipient }) => replyPart(recipient.reply ?? recipient.reason, { hint: recipient.hint }),
   },
 ]
 
@@ -85,7 +86,7 @@ export function historyScreen(view: View, { page, query, before, problem }: Hist
       caption: 'Recipients of mail that has left',
       columns: columnsOf(view),
       rows,
-      kind: 'messages',
+      kind: 'history',
       empty:
         page.next !== null
           ? 'Nothing here; the next page may have more.'

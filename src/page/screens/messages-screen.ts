@@ -7,9 +7,10 @@ import { shownQueue } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { choice, field, hidden } from '../markup/fields.ts'
-import { fieldText, html, type Html } from '../../presentation/html.ts'
+import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { age, byteSize, count, countUpTo, due } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -64,19 +65,17 @@ function partiesOf({ sender, recipients, recipient_count: total }: PageEntryJson
     }${total > 1 ? html` <span class="faint">+ ${count(total - 1)}</span>` : null}`
 }
 
-/** The destination of the first recipient, and the reason for which the message waits. */
-function reasonOf(view: View, { recipients }: PageEntryJson): Html {
-  const names = [...new Set(recipients.map(({ destination }) => destination))]
-  const reason = recipients
-    .map(({ delay_reason: delay, bounce_reason: bounce }) => delay ?? bounce)
-    .find((text) => text !== undefined && text !== null)
-  const [first] = names
-  if (first === undefined) return html`–`
+/** The destination of the first recipient. */
+function destinationOf(view: View, { recipients }: PageEntryJson): Part {
+  const [first, ...others] = [...new Set(recipients.map(({ destination }) => destination))]
+  if (first === undefined) return '–'
   return html`<a href="${destinationLink(view, first)}">${first}</a
-    >${names.length > 1 ? html` <span class="faint">+ ${count(names.length - 1)}</span>` : null}${
-      reason === undefined ? null : html`<span class="reply code">${reason}</span>`
-    }`
+    >${others.length === 0 ? null : html` <span class="faint">+ ${count(others.length)}</span>`}`
 }
+
+/** The reason for which the message waits. */
+const reasonOf = ({ recipients }: PageEntryJson): Part =>
+  replyPart(recipients.map(({ delay_reason: delay, bounce_reason: bounce }) => delay ?? bounce).find((reason) => (reason ?? null) !== null))
 
 const checkbox = ({ queue_id: id }: PageEntryJson): Html =>
   html`<label class="check"><input type="checkbox" name="id" value="${fieldText(id)}" /><span class="unseen">Select ${id}</span></label>`
@@ -106,7 +105,8 @@ function columnsOf(view: View): readonly Column<PageEntryJson>[] {
           ><span>${count(attempts)}</span> <span class="faint">${next === null ? '–' : due(view, next)}</span></span
         >`,
     },
-    { heading: 'Waits for', label: 'For', cell: (one) => reasonOf(view, one) },
+    { heading: 'Destination', cell: (one) => destinationOf(view, one) },
+    { heading: 'Waits for', kind: 'reply', cell: reasonOf },
   ]
   return view.requester.mayOperate ? columns : columns.slice(1)
 }

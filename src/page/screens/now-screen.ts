@@ -7,6 +7,7 @@ import { buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
 import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
@@ -109,8 +110,7 @@ function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestin
   const text = reply ?? first?.cause
   if (text === undefined) return null
   const further = reply === null ? (causes ?? []).length - 1 : 0
-  return html`<span class="reply">${text}</span
-    >${further > 0 ? html` <span class="faint">+ ${plural(further, 'cause')}</span>` : null}${hintPart(hint)}`
+  return html`${replyPart(text, { hint })}${further > 0 ? html`<span class="faint">+ ${plural(further, 'cause')}</span>` : null}`
 }
 
 const livePath = (one: StatusDestinationJson, member: string): string =>
@@ -141,7 +141,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
   },
   { heading: 'Next', cell: (one) => nextPart(view, one, '') },
   { heading: 'Last outcomes', cell: (one) => outcomeStrip(one.last_outcomes ?? [], 20) },
-  { heading: 'Last word', kind: 'code', cell: lastWord },
+  { heading: 'Last word', kind: 'reply', cell: lastWord },
 ]
 
 const emptyQueue = (view: View, { last_hour: hour }: NowJson): Html =>

@@ -1,0 +1,55 @@
+/** Replies of servers, the code and the text first. Host and command follow in small print when the reply is opened. */
+import { html, type Html, type Part } from '../../presentation/html.ts'
+import { hintPart } from './marks.ts'
+
+export interface ShownReply {
+  /** `421 4.7.28`; empty without a reply code. */
+  readonly codes: string
+  readonly text: string
+  /** What stood before and after the reply, such as the host and the command; null for nothing. */
+  readonly about: string | null
+}
+
+/** Host, reply and command in a reason of delivery (classify.ts): `host mx[ip] said: 421 4.7.28 text (in reply to RCPT TO command)`. */
+const SAID = /^(.*?)(?:host|server) (\S+) said: (.*?)(?: \((in reply to [^()]*)\))?$/s
+/** `connect to mx[ip]:25: Connection refused`. */
+const CONNECT = /^(.*?)(connect to \S+): (.+)$/s
+const CODES = /^(\d{3}(?:[ -][245]\.\d{1,3}\.\d{1,3})?)(?:[ -]|$)/
+
+const joinedTexts = (texts: readonly (string | undefined)[]): string | null =>
+  texts
+    .map((text) => text?.replace(/[:;] $/, ''))
+    .filter((text) => text !== undefined && text !== '')
+    .join(', ') || null
+
+/** Splits a reply, or a reason of delivery that contains one. */
+export function shownReply(whole: string): ShownReply {
+  const said = SAID.exec(whole)
+  const connect = said === null ? CONNECT.exec(whole) : null
+  const reply = said?.[3] ?? connect?.[3] ?? whole
+  const codes = CODES.exec(reply)
+  const about = said === null ? joinedTexts([connect?.[2], connect?.[1]]) : joinedTexts([said[2], said[4], said[1]])
+  return { codes: codes?.[1] ?? '', text: reply.slice(codes?.[0].length ?? 0), about }
+}
+
+/** Length in characters from which a reply may be cut where it is shown. */
+const LONG = 48
+
+/** A reply that may be cut; opening it shows the whole. `about` is what stands in small print beside the host, such as the stage. */
+export function replyPart(
+  whole: string | null | undefined,
+  { hint = null, about = null }: { readonly hint?: string | null; readonly about?: Part } = {},
+): Part {
+  if (whole === null || whole === undefined || whole === '') return null
+  const { codes, text, about: host } = shownReply(whole)
+  const said = html`${codes === '' ? null : html`<strong>${codes}</strong> `}${text}`
+  const small = html`${host}${host !== null && about !== null ? ' · ' : null}${about}`
+  const isPlain = host === null && about === null && codes.length + text.length <= LONG
+  const shown: Html = isPlain
+    ? html`<span class="reply">${said}</span>`
+    : html`<details class="reply">
+        <summary><span class="said">${said}</span></summary>
+        ${host === null && about === null ? null : html`<p class="faint">${small}</p>`}
+      </details>`
+  return html`${shown}${hintPart(hint)}`
+}
