@@ -3,10 +3,11 @@
  * that are late at that time. An attempt that was in flight when the warning was composed causes no second warning. Pure.
  */
 import type { QueueTime } from '../system/clock.ts'
-import { releasedAt, type DestinationName, type Recipient } from '../mail/message.ts'
+import type { DestinationName, Recipient } from '../mail/message.ts'
 import type { MessageWithNoticesDue } from '../store/queue-store.ts'
-import { noticeDueFor, nextWarning } from './notice.ts'
+import { noticeDueFor } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
+import { isOverdue, nextWarning } from './warning-times.ts'
 
 export interface LateFacts {
   readonly now: QueueTime
@@ -29,10 +30,17 @@ export function wantsWarning(
 }
 
 /**
- * True after a failed attempt, and for a recipient at a dead or suspended destination. Recipients of held mail are never late.
+ * True after a failed attempt, and for a recipient at a dead or suspended destination; after the deliver-by time of a message, for each
+ * recipient in the queue. Recipients of held mail are never late.
  */
-export const isLate = ({ state, attempts, destination }: Recipient, { closed }: Pick<LateFacts, 'closed'>): boolean =>
-  (state === 'waiting' && (attempts > 0 || closed(destination))) || (state === 'leased' && attempts > 0)
+export const isLate = (
+  { state, attempts, destination }: Recipient,
+  { message }: Pick<MessageWithNoticesDue, 'message'>,
+  { now, closed }: Pick<LateFacts, 'now' | 'closed'>,
+): boolean => {
+  if (state !== 'waiting' && state !== 'leased') return false
+  return attempts > 0 || (state === 'waiting' && closed(destination)) || isOverdue(message, now)
+}
 
 /**
  * Adds delay notices for all late recipients when a delay notice is due for one of them. When no warning is due at present, because
@@ -41,11 +49,11 @@ export const isLate = ({ state, attempts, destination }: Recipient, { closed }: 
 export function withLateRecipients(due: MessageWithNoticesDue, ownFacts: LateFacts): MessageWithNoticesDue {
   const facts = factsFor(due, ownFacts)
   if (!due.recipients.some(({ noticeDue }) => noticeDue === 'delay')) return due
-  const warnAt = nextWarning(facts.settings.warningAges, releasedAt(due.message), due.warnings)
+  const warnAt = nextWarning(facts.settings.warningAges, due.message, due.warnings)
   const isDue = warnAt !== null && warnAt <= facts.now
   const recipients = due.recipients.map((one): Recipient => {
     if (one.noticeDue === undefined)
-      return isDue && isLate(one, facts) && wantsWarning(due, one, facts) ? { ...one, noticeDue: 'delay' } : one
+      return isDue && isLate(one, due, facts) && wantsWarning(due, one, facts) ? { ...one, noticeDue: 'delay' } : one
     return one.noticeDue === 'delay' && !isDue ? { ...one, noticeDue: undefined } : one
   })
   return { ...due, recipients }

@@ -1,18 +1,18 @@
 /**
- * Watches delay_warning_time. Mail for a dead or suspended destination gets its warning exactly at that time. Other mail gets it
- * at the first failed attempt at or after that time, because the settlement of the attempt marks the notice as due. Held mail
- * gets no warning.
+ * Watches delay_warning_time and the deliver-by times of messages. Mail for a dead or suspended destination gets its warning exactly at
+ * that time, and each mail at its deliver-by time. Other mail gets it at the first failed attempt at or after that time, because the
+ * settlement of the attempt marks the notice as due. Held mail gets no warning.
  */
 import { MINUTE, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import { EarliestAlarm } from '../system/earliest-alarm.ts'
 import type { TaskSet } from '../system/task-set.ts'
-import { releasedAt, type DestinationName, type MessageId, type RecipientId } from '../mail/message.ts'
+import type { DestinationName, MessageId, RecipientId } from '../mail/message.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
 import type { QueueEvent } from '../telemetry/events.ts'
 import { factsFor, isLate, wantsWarning, type LateFacts } from './delay-rules.ts'
-import { nextWarning } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
+import { isOverdue, nextWarning } from './warning-times.ts'
 
 /** Delay before mail in delivery is checked again. */
 const SOON: Duration = MINUTE
@@ -29,12 +29,12 @@ function decideWarning(claimed: MessageWithNoticesDue, ownFacts: LateFacts): War
   const { message, warnings, recipients } = claimed
   const facts = factsFor(claimed, ownFacts)
   const { now, settings, closed } = facts
-  const due = nextWarning(settings.warningAges, releasedAt(message), warnings)
+  const due = nextWarning(settings.warningAges, message, warnings)
   if (due === null || due > now) return { kind: 'postpone', until: due }
   const concerned = recipients.filter((one) => wantsWarning(claimed, one, facts))
   const waiting = concerned.filter(({ state }) => state === 'waiting')
-  if (waiting.some(({ destination }) => closed(destination))) {
-    return { kind: 'warn', recipients: waiting.filter((one) => isLate(one, facts)).map(({ id }) => id) }
+  if (waiting.some(({ destination }) => closed(destination) || isOverdue(message, now))) {
+    return { kind: 'warn', recipients: waiting.filter((one) => isLate(one, claimed, facts)).map(({ id }) => id) }
   }
   if (waiting.length > 0) return { kind: 'postpone', until: Math.max(now + SOON, Math.min(...waiting.map(({ dueAt }) => dueAt))) }
   return { kind: 'postpone', until: concerned.some(({ state }) => state === 'leased') ? now + SOON : null }
@@ -85,13 +85,13 @@ export class DelayWatch {
   /** Schedules the first warning of a message that is new or was changed by an operator. */
   onEvent(event: QueueEvent): void {
     if (event.kind === 'accepted' && event.message.sender !== '') {
-      this.expect(nextWarning(this.#deps.settings().warningAges, releasedAt(event.message), 0))
+      this.expect(nextWarning(this.#deps.settings().warningAges, event.message, 0))
     } else if (event.kind === 'operated') this.expectChange()
   }
 
   /** Sets an alarm for messages whose warning time may have passed while they were on hold. */
   expectChange(): void {
-    if (this.#deps.settings().warningAges.length > 0) this.expect(this.#deps.clock.now() + SOON)
+    this.expect(this.#deps.clock.now() + SOON)
   }
 
   /** Stores the time of the next check. When the store is unavailable, the next failed attempt causes the warning instead. */
@@ -106,8 +106,8 @@ export class DelayWatch {
 
   #run(): void {
     this.#wanted = true
-    const { storeHealth, tasks, settings } = this.#deps
-    if (this.#running || this.#stopped || settings().warningAges.length === 0) return
+    const { storeHealth, tasks } = this.#deps
+    if (this.#running || this.#stopped) return
     this.#running = true
     tasks.add(storeHealth.retryUntilCommitted(() => this.#work()).finally(() => (this.#running = false)))
   }

@@ -37,6 +37,8 @@ export interface ParsedNotice {
   readonly reportingMta?: string | undefined
   /** Arrival-Date, in milliseconds since 1970. */
   readonly arrival?: WallTime | undefined
+  /** Deliver-By-Date (RFC 2852 §5), in milliseconds since 1970. */
+  readonly deliverBy?: WallTime | undefined
   /** Original-Envelope-Id. */
   readonly envid?: string | undefined
   /** The human-readable part, with `\n` line ends; empty if absent. */
@@ -71,6 +73,7 @@ export function parseNotice(content: Uint8Array): ParsedNotice | null {
     recipients,
     reportingMta: typed(message.get('reporting-mta'))?.value,
     arrival: parseMailDate(message.get('arrival-date') ?? ''),
+    deliverBy: parseMailDate(message.get('deliver-by-date') ?? ''),
     envid: shown(message.get('original-envelope-id')),
     text: text === undefined ? '' : asText(decodeBody(text)).replaceAll('\r\n', '\n'),
     original: original === undefined ? undefined : asText(decodeBody(original)),

@@ -4,7 +4,8 @@
  */
 import type { QueueTime } from '../system/clock.ts'
 import { isEnhancedStatus } from '../mail/smtp-reply.ts'
-import { EXPANDED, queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
+import { EXPANDED, isRelayed, queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
+import { isOverdue } from './warning-times.ts'
 import { ascii, fold, oneLine } from './text-folding.ts'
 import { originalAddress, typedAddress } from './dsn-address.ts'
 
@@ -21,6 +22,8 @@ export interface StatusFacts {
   readonly recipients: readonly Recipient[]
   readonly reportingMta: ReportingMta
   readonly date: (at: QueueTime) => string
+  /** Time of the notice. */
+  readonly at: QueueTime
 }
 
 export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
@@ -36,20 +39,22 @@ export const senderShown = (sender: string, reportingMta: ReportingMta): string 
 export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destination'>): Action {
   if (kind !== 'success') return kind === 'failure' ? 'failed' : 'delayed'
   if (recipient.destination === EXPANDED) return 'expanded'
-  return /^(?:lmtp|discard):/.test(recipient.destination) ? 'delivered' : 'relayed'
+  return isRelayed(recipient.destination) ? 'relayed' : 'delivered'
 }
 
 const CLASS: Readonly<Record<NoticeDue, string>> = { failure: '5', delay: '4', success: '2' }
 
 /** RFC 3463 §3.5. */
-const DELIVERY_TIME_EXPIRED = '5.4.7'
+const DELIVERY_TIME_EXPIRED = '4.7'
 
 /**
- * Status of a recipient as received from the remote server, also for expired mail, unless its client has named the time; `5.0.0`, `4.0.0` or `2.0.0` when none was
- * received.
+ * Status of a recipient as received from the remote server, also for expired mail, unless its client has named the time at which it expires or
+ * its delay is reported; `5.0.0`, `4.0.0` or `2.0.0` when none was received.
  */
-function statusFor(kind: NoticeDue, { last, state, expiresAt }: Recipient, { expires }: Message): string {
-  if (state === 'expired' && last?.limit === undefined && expires !== undefined && expires <= expiresAt) return DELIVERY_TIME_EXPIRED
+function statusFor({ last, state, expiresAt }: Recipient, { kind, message, at }: StatusFacts): string {
+  const { expires } = message
+  if (state === 'expired' && last?.limit === undefined && expires !== undefined && expires <= expiresAt) return `5.${DELIVERY_TIME_EXPIRED}`
+  if (kind === 'delay' && isOverdue(message, at)) return `4.${DELIVERY_TIME_EXPIRED}`
   if (last !== null && isEnhancedStatus(last.status)) return last.status
   return `${state === 'expired' ? '4' : CLASS[kind]}.0.0`
 }
@@ -64,6 +69,7 @@ export function statusBlock(facts: StatusFacts): string[] {
   lines.push(`${x}-Queue-ID: ${queueIdOf(message)}`)
   lines.push(`${x}-Sender: ${typedAddress(senderShown(message.sender, reportingMta), message.smtputf8)}`)
   lines.push(`Arrival-Date: ${date(message.arrivedAt)}`)
+  if (message.deliverBy !== undefined) lines.push(`Deliver-By-Date: ${date(message.deliverBy)}`)
   if (message.holdRequest !== undefined) lines.push(`Future-Release-Request: ${text(message.holdRequest, 100)}`)
   for (const recipient of facts.recipients) lines.push('', ...recipientBlock(recipient, facts, text))
   return lines
@@ -78,7 +84,7 @@ function recipientBlock(recipient: Recipient, facts: StatusFacts, text: AsText):
     `Final-Recipient: ${typedAddress(recipient.address, message.smtputf8)}`,
     `Original-Recipient: ${originalAddress(recipient.orcpt ?? `rfc822;${recipient.address}`, message.smtputf8)}`,
     `Action: ${actionFor(kind, recipient)}`,
-    `Status: ${statusFor(kind, recipient, message)}`,
+    `Status: ${statusFor(recipient, facts)}`,
   ]
   if (last?.reply !== undefined) {
     if (last.remoteMta !== undefined) lines.push(`Remote-MTA: dns; ${text(last.remoteMta, 255)}`)

@@ -7,6 +7,7 @@ import { largestUnits } from '../system/duration.ts'
 import { releasedAt, startOf, type Message, type Recipient } from '../mail/message.ts'
 import { fold, oneLine } from './text-folding.ts'
 import { actionFor, NEVER_TRIED, type StatusFacts } from './dsn-status.ts'
+import { isOverdue } from './warning-times.ts'
 
 /** A duration in its two largest units: `2 days`, `1 hour and 30 minutes`. */
 export const spelledOut = (duration: Duration): string =>
@@ -29,18 +30,20 @@ function expiryText(message: Message, recipient: Recipient, date: StatusFacts['d
   return `${effort}. On ${date(end)} the attempts ended: undelivered mail is kept for ${kept}.`
 }
 
-function delayText(message: Message, recipient: Recipient, date: StatusFacts['date']): string {
+function delayText(recipient: Recipient, { message, date, at }: StatusFacts): string {
   const since = date(releasedAt(message))
   const effort =
     recipient.attempts === 0
       ? `No delivery attempt was possible since ${since}`
       : `Delivery was attempted ${tried(recipient.attempts)} since ${since}`
-  return `${effort}. Attempts will continue until ${date(recipient.expiresAt)}.`
+  const promised = message.deliverBy !== undefined && isOverdue(message, at) ? ` It was to be delivered by ${date(message.deliverBy)}.` : ''
+  return `${effort}.${promised} Attempts will continue until ${date(recipient.expiresAt)}.`
 }
 
 /** Text after the reason; undefined when the reason is sufficient. */
-function detailsOf(recipient: Recipient, { kind, message, date }: StatusFacts): string | undefined {
-  if (kind === 'delay') return delayText(message, recipient, date)
+function detailsOf(recipient: Recipient, facts: StatusFacts): string | undefined {
+  const { kind, message, date } = facts
+  if (kind === 'delay') return delayText(recipient, facts)
   if (kind === 'failure') return recipient.state === 'expired' ? expiryText(message, recipient, date) : undefined
   const relayed = actionFor(kind, recipient) === 'relayed'
   return relayed ? 'The next mail system accepted the message and may not report its final delivery.' : undefined

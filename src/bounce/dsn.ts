@@ -53,7 +53,8 @@ const dateOf =
 
 export function writeDsn(facts: DsnFacts): Dsn {
   const { reportingMta, message } = facts
-  const status: StatusFacts = { kind: facts.notice.kind, recipients: facts.notice.recipients, message, reportingMta, date: dateOf(facts) }
+  const { kind, recipients } = facts.notice
+  const status: StatusFacts = { kind, recipients, message, reportingMta, date: dateOf(facts), at: facts.at }
   const parts = [textPart(facts, status), statusPart(status), originalPart(facts)]
   const boundary = freeBoundary(`${queueIdOf(message)}.${Math.floor(facts.at / 1000)}/${reportingMta.myhostname}`, parts)
   const eightBit = parts.some((part) => part.eightBit)

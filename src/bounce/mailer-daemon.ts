@@ -4,7 +4,7 @@
  * notice due. No notice is lost or sent twice.
  */
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
-import { releasedAt, type DestinationName, type Message, type MessageId } from '../mail/message.ts'
+import type { DestinationName, Message, MessageId } from '../mail/message.ts'
 import type { Arrivals } from '../store/membership/node-table.ts'
 import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
 import type { StoreHealth } from '../store/store-health.ts'
@@ -14,11 +14,12 @@ import { TaskSet } from '../system/task-set.ts'
 import type { Events } from '../telemetry/events.ts'
 import { DelayWatch } from './delay-watch.ts'
 import { withLateRecipients } from './delay-rules.ts'
-import { nextWarning, noticesFor, warningsUsed } from './notice.ts'
+import { noticesFor } from './notice.ts'
 import type { NoticePort } from './notice-port.ts'
 import { NoticeRetries } from './notice-retries.ts'
 import { NoticeRounds } from './notice-rounds.ts'
 import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
+import { nextWarning, warningsUsed } from './warning-times.ts'
 import { TokenBucket, type TokenBucketLimits } from './token-bucket.ts'
 
 interface MailerDaemonDeps {
@@ -121,7 +122,7 @@ export class MailerDaemon implements NoticePort {
   }
 
   waits(message: Message): void {
-    const at = message.sender === '' ? null : nextWarning(this.#deps.settings().warningAges, releasedAt(message), 0)
+    const at = message.sender === '' ? null : nextWarning(this.#deps.settings().warningAges, message, 0)
     if (at !== null) this.#tasks.add(this.#watch.wait(message.id, at))
   }
 
@@ -225,14 +226,14 @@ export class MailerDaemon implements NoticePort {
     const { message, recipients, warnings: before } = recorded
     const ages = settings().warningAges
     const late = named.recipients.filter(({ noticeDue }) => noticeDue === 'delay').map(({ id }) => id)
-    const warnings = late.length === 0 ? before : Math.max(before + 1, warningsUsed(ages, releasedAt(message), clock.now(), before))
+    const warnings = late.length === 0 ? before : Math.max(before + 1, warningsUsed(ages, message, { now: clock.now(), before }))
     return {
       message: message.id,
       noticesSettled: recipients.flatMap(({ id, noticeDue }) => (noticeDue === undefined ? [] : [{ recipient: id, noticeDue }])),
       late,
       notices: written.map(({ prepared }) => prepared.entry),
       warnings,
-      warnAt: message.sender === '' ? null : nextWarning(ages, releasedAt(message), warnings),
+      warnAt: message.sender === '' ? null : nextWarning(ages, message, warnings),
     }
   }
 

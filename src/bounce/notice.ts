@@ -3,7 +3,6 @@
  * notify_classes). `noticeDueFor` is used when an outcome is recorded, and `noticesFor` when the notices are composed. Pure.
  */
 import type { Config } from '../config/options.ts'
-import type { QueueTime } from '../system/clock.ts'
 import type { Notify } from '../mail/envelope.ts'
 import type { NoticeDue, Recipient } from '../mail/message.ts'
 import type { MessageWithNoticesDue } from '../store/queue-store.ts'
@@ -22,6 +21,8 @@ export interface OutcomeFacts {
   readonly sender: string
   /** True when a delay warning was sent and confirm_delay_cleared is on. */
   readonly delayCleared?: boolean | undefined
+  /** True when the relay to the next hop is reported, unless NOTIFY is NEVER (BY of RFC 2852). */
+  readonly relayReported?: boolean | undefined
 }
 
 type PostmasterRules = Pick<NoticeRules, 'classes' | 'doubleBounceSender'>
@@ -51,7 +52,8 @@ const failureDue: DueRule = ({ sender, notify }, rules) => {
 const delayDue: DueRule = ({ sender, notify }, { classes }) =>
   sender !== '' && (wants(notify, 'delay') || classes.includes('delay')) ? 'delay' : undefined
 
-const successDue: DueRule = ({ outcome, sender, notify, delayCleared }, rules) => {
+const successDue: DueRule = ({ outcome, sender, notify, delayCleared, relayReported }, rules) => {
+  if (relayReported === true && sender !== '' && notify !== 'never') return 'success'
   const asked = (outcome === 'relayed' && wants(notify, 'success')) || (delayCleared === true && wants(notify, 'delay'))
   return asked && (sender !== '' || reportsDoubleBounces(rules)) ? 'success' : undefined
 }
@@ -160,8 +162,8 @@ function delayNotices(due: MessageWithNoticesDue, recipients: readonly Recipient
 }
 
 /**
- * Notices of success. The due mark already follows NOTIFY: it is set for SUCCESS, and for DELAY after a warning
- * (confirm_delay_cleared).
+ * Notices of success. The due mark already follows NOTIFY: it is set for SUCCESS, for DELAY after a warning
+ * (confirm_delay_cleared), and for a reported relay.
  */
 function successNotices(due: MessageWithNoticesDue, recipients: readonly Recipient[], rules: NoticeRules): readonly Notice[] {
   if (recipients.length === 0) return []
@@ -197,16 +199,6 @@ const toPostmaster = (
   notice: Pick<Notice, 'kind' | 'recipients' | 'returns'>,
 ): Notice => ({ ...notice, to: 'postmaster', address: postmaster[role], from: doubleBounceSender })
 
-/** Time of the next warning after the first `warnings` ages; null after the last age. `ages` is ascending. */
-export function nextWarning(ages: readonly number[], arrivedAt: QueueTime, warnings: number): QueueTime | null {
-  const age = ages[warnings]
-  return age === undefined ? null : arrivedAt + age
-}
-
 /** The positive ages of delay_warning_time, ascending. An age of 0 disables the warning. */
 export const warningAges = (config: Pick<Config, 'delay_warning_time'>): readonly number[] =>
   [...new Set(config.delay_warning_time)].filter((age) => age > 0).toSorted((a, b) => a - b)
-
-/** Number of ages that a warning at `now` covers. Ages that have passed without a warning get none later. */
-export const warningsUsed = (ages: readonly number[], arrivedAt: QueueTime, now: QueueTime, before: number): number =>
-  Math.max(before, ages.filter((age) => arrivedAt + age <= now).length)

@@ -51,6 +51,11 @@ export const DELIVERY_OPTIONS = {
     '',
     'Extensions of next hops that are not used: chunking sends content with DATA instead of BDAT.',
   ),
+  smtp_deliver_by_required: perDestination(
+    is.flag,
+    'no',
+    'Return mail with BY and the mode R when a next hop does not offer DELIVERBY, or not for so short a time (RFC 2852); no delivers it while there is time.',
+  ),
   smtp_mx_address_limit: perDestination(is.count(), '5', 'Maximum addresses tried in one attempt; 0 for no limit.'),
   smtp_mx_session_limit: perDestination(is.count(), '2', 'Maximum sessions in one attempt that got past the greeting; 0 for no limit.'),
   smtp_randomize_addresses: option(is.flag, 'yes', 'Try mail exchangers of equal preference in random order.'),

@@ -50,6 +50,16 @@ export const SMTPD_OPTIONS = {
     '0',
     'Longest time for which clients may hold a message back (HOLDFOR and HOLDUNTIL of RFC 4865, not_before of the API and of sendmail); 0 refuses such mail.',
   ),
+  smtpd_deliver_by_enable: perListener(
+    is.flag,
+    'no',
+    'Offer DELIVERBY (RFC 2852): a client names the time by which its mail is to be delivered (BY), and whether it is then returned.',
+  ),
+  smtpd_deliver_by_minimum: perListener(
+    is.durationWithinYear,
+    '60s',
+    'Shortest time of BY with the mode R, which EHLO announces; 0 for none.',
+  ),
   fast_flush_domains: option(is.list, '$relay_domains', 'Domains, with their subdomains, whose mail clients may flush with ETRN.'),
   smtpd_etrn_restrictions: perListener(
     is.words('permit_mynetworks', 'permit_sasl_authenticated', 'permit', 'reject'),

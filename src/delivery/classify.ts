@@ -146,6 +146,13 @@ const deferred = (status: string, reason: string, stage: Stage): Verdict => ({
   elsewhere: true,
 })
 
+function withoutDeliverBy({ minimum, left }: Extract<SessionFailure, { kind: 'no-deliver-by' }>, host: string, policy: Policy): Verdict {
+  const offered = minimum === undefined ? 'does not offer DELIVERBY' : `takes at least ${minimum} s by DELIVERBY`
+  const reason = `host ${host} ${offered}, and the message is to be delivered within ${left} s or returned (smtp_deliver_by_required)`
+  // At its time the message expires.
+  return left < 1 ? deferred('4.4.7', reason, 'mail') : hard({ status: '5.3.3', reason, stage: 'mail' }, policy)
+}
+
 /** Outcome of a failed session for a recipient that has no reply of its own. */
 export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Policy): Verdict {
   const host = nameOf(peer)
@@ -196,6 +203,8 @@ export function verdictOfFailure(failure: SessionFailure, peer: Peer, policy: Po
       const reason = `SMTPUTF8 is required, but was not offered by host ${host}`
       return { ...hard({ status: '5.6.7', reason, stage: 'ehlo' }, policy), elsewhere: true }
     }
+    case 'no-deliver-by':
+      return withoutDeliverBy(failure, host, policy)
     case 'too-big': {
       const reason = `message size ${failure.size} exceeds size limit ${failure.limit} of server ${host}`
       return hard({ status: '5.3.4', reason, stage: 'mail' }, policy)
@@ -211,6 +220,7 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
     case 'tls':
       return !policy.tlsOptional
     case 'no-smtputf8':
+    case 'no-deliver-by':
     case 'too-big':
     case 'aborted':
       return false
@@ -272,14 +282,15 @@ function verdictOfBdat(reply: ServerReply, peer: Peer, policy: Policy): Verdict 
 }
 
 function verdictFor(transcript: Transcript, position: Position, peer: Peer, policy: Policy): Verdict {
-  const { recipients, failure, unreadable, dsn, chunking } = transcript
+  const { recipients, failure, unreadable, dsn, deliverByEnds, chunking } = transcript
   const recipient = recipients[position.i]
   const reply = deciding(transcript, position)
   if (reply !== undefined) {
     const isBdat = chunking && reply[0] === 'end-of-data'
     const verdict = isBdat ? verdictOfBdat(reply[1], peer, policy) : verdictOfReply(reply[0], reply[1], peer, policy)
     const wantsSuccess = typeof recipient?.notify === 'object' && recipient.notify.includes('success')
-    return verdict.outcome === 'delivered' && dsn && wantsSuccess ? { ...verdict, dsnPassedOn: true } : verdict
+    if (verdict.outcome !== 'delivered') return verdict
+    return { ...verdict, ...(dsn && wantsSuccess ? { dsnPassedOn: true } : {}), ...(deliverByEnds ? { deliverByEnds } : {}) }
   }
   if (unreadable !== undefined)
     return {
@@ -342,14 +353,21 @@ export function withTls(result: Classification, tls: TlsFacts): Classification {
   return { ...result, verdicts }
 }
 
+const NOT_BEGUN = {
+  rcpt: [],
+  end: [],
+  possiblySent: false,
+  stale: false,
+  dsn: false,
+  deliverByEnds: false,
+  eightBit: false,
+  chunking: false,
+} as const
+
 /** Classifies a session that ended before MAIL. */
 export function classifyFailure(failure: SessionFailure, recipients: Transcript['recipients'], peer: Peer, policy: Policy): Classification {
   return {
-    ...classify(
-      { recipients, rcpt: [], end: [], possiblySent: false, stale: false, dsn: false, eightBit: false, chunking: false, failure },
-      peer,
-      policy,
-    ),
+    ...classify({ ...NOT_BEGUN, recipients, failure }, peer, policy),
     completed: false,
   }
 }

@@ -13,6 +13,8 @@ export interface RecipientOutcome {
   readonly status: DeliveryStatus
   /** True when the next hop supports DSN and received the request for success notices, so that it sends them (RFC 3461 §5.2.1). */
   readonly dsnPassedOn?: boolean | undefined
+  /** True when the mail has BY with the mode N, and its next hop does not support DELIVERBY, so that it reports no delay (RFC 2852). */
+  readonly deliverByEnds?: boolean | undefined
   /** True for a permanent failure that soft_bounce turned into a deferral; logged as SOFTBOUNCE. */
   readonly softBounce?: boolean | undefined
   /** Index of the chunk of the content that the store could not return, when that is the only reason of the deferral. */

@@ -44,6 +44,8 @@ export type SessionFailure =
   | { readonly kind: 'auth-unavailable'; readonly why: string }
   /** The message needs SMTPUTF8, which the host does not support. */
   | { readonly kind: 'no-smtputf8' }
+  /** The host does not take the deliver-by time of the message, of which `left` seconds are left; `minimum` is absent without DELIVERBY. */
+  | { readonly kind: 'no-deliver-by'; readonly left: number; readonly minimum: number | undefined }
   | { readonly kind: 'too-big'; readonly size: number; readonly limit: number }
 
 export interface Transcript {
@@ -67,6 +69,8 @@ export interface Transcript {
   readonly stale: boolean
   /** True when the host supports DSN (RFC 3461). */
   readonly dsn: boolean
+  /** True when the mail has BY with the mode N, and the host does not support DELIVERBY (RFC 2852). */
+  readonly deliverByEnds: boolean
   /** True when the host supports 8BITMIME (RFC 6152). */
   readonly eightBit: boolean
   /** True when the content is sent with BDAT (RFC 3030). */

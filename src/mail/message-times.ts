@@ -1,4 +1,4 @@
-/** Times that clients name for their messages: FUTURERELEASE (RFC 4865), the members `not_before` and `expires` of the API. Pure. */
+/** Times that clients name for their messages: FUTURERELEASE (RFC 4865), BY (RFC 2852), `not_before` and `expires` of the API. Pure. */
 import { HOUR, MINUTE, SECOND, type Duration, type QueueTime, type WallTime } from '../system/clock.ts'
 import { parseDuration } from '../system/duration.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -26,6 +26,18 @@ export interface MessageTimes {
 export const BY_MODES = ['R', 'N', 'RT', 'NT'] as const
 export type ByMode = (typeof BY_MODES)[number]
 
+/** True for a mode that returns an undelivered message. */
+export const isReturned = (mode: ByMode): boolean => mode.startsWith('R')
+
+/** True for a mode that requests a notice of each relay. */
+export const isTraced = (mode: ByMode): boolean => mode.endsWith('T')
+
+/** Deliver-by time in an envelope. */
+export interface DeliverBy {
+  readonly at: QueueTime
+  readonly mode: ByMode
+}
+
 /** A span from the acceptance, which elapses whatever is done to the wall clock, or an instant of the wall clock. */
 export type NamedTime = { readonly kind: 'span'; readonly span: Duration } | { readonly kind: 'instant'; readonly at: WallTime }
 
@@ -35,6 +47,7 @@ export interface NamedTimes {
   readonly release?: NamedTime | undefined
   /** Time at which the client gives the message up. */
   readonly expires?: NamedTime | undefined
+  readonly deliverBy?: DeliverBy | undefined
 }
 
 /** Time in the past that counts as now: the latency of the client, and the difference of two clocks. */
@@ -88,12 +101,19 @@ export function timeProblem(time: NamedTime, moment: Moment, limit: Duration): '
 }
 
 /** The times of a message that is accepted at a moment. */
-export function acceptedTimes({ release, expires }: NamedTimes, moment: Moment): MessageTimes {
-  const until = expires === undefined ? {} : { expires: queueTimeOf(expires, moment) }
+export function acceptedTimes({ release, expires, deliverBy }: NamedTimes, moment: Moment): MessageTimes {
+  const end = expires === undefined ? undefined : queueTimeOf(expires, moment)
+  const until = { ...(end === undefined ? {} : { expires: end }), ...(deliverBy === undefined ? {} : deliverByTimes(deliverBy, end)) }
   if (release === undefined) return until
   const notBefore = queueTimeOf(release, moment)
   return { ...until, notBefore, holdRequest: holdRequestOf(release), ...(notBefore > moment.now ? { scheduled: true } : {}) }
 }
+
+const deliverByTimes = ({ at, mode }: DeliverBy, end: QueueTime = Infinity): MessageTimes => ({
+  deliverBy: at,
+  byMode: mode,
+  ...(isReturned(mode) ? { expires: Math.min(at, end) } : {}),
+})
 
 /** A request to hold a message as notices have it (RFC 4865 §6). */
 export const holdRequestOf = (time: NamedTime): string =>

@@ -31,6 +31,9 @@ export const LOOPING: DestinationName = 'looping:'
 
 export const isOfAliases = (destination: DestinationName): boolean => destination === EXPANDED || destination === LOOPING
 
+/** True for a destination whose deliveries are relays to a next hop, and not final. */
+export const isRelayed = (destination: DestinationName): boolean => !isOfAliases(destination) && !/^(?:lmtp|discard):/.test(destination)
+
 /** Properties of a message that do not change while it is queued. */
 export interface Message extends MessageTimes {
   readonly id: MessageId

@@ -77,7 +77,7 @@ function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFact
   }
   if (waits === 'due-time' && live !== undefined && live.awaited.length > 0) return `not before a host has room: ${blockedBy(live) ?? ''}`
   if (story.message.expires !== undefined && recipient.dueAt >= story.message.expires)
-    return 'last attempt, at the time at which the client gives the message up (expires)'
+    return 'last attempt, at the time at which the client gives the message up (expires, or BY with the mode R)'
   if (recipient.dueAt >= recipient.expiresAt)
     return `last attempt, at the end of ${lifetime} = ${formatDuration(values[lifetime])}${source}`
   const limit = attemptLimit(values, story.message)

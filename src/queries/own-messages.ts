@@ -2,7 +2,7 @@
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import type { Requester } from '../http/requester.ts'
 import { isLive, queueIdOf } from '../mail/message.ts'
-import { holdRequestOf, queueTimeOf, type NamedTime } from '../mail/message-times.ts'
+import { holdRequestOf, isReturned, queueTimeOf, type NamedTime } from '../mail/message-times.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
 import { parseQueueId } from '../mail/queue-id.ts'
 import type { Cancelled } from '../queue/cancellation.ts'
@@ -76,6 +76,9 @@ export interface Rescheduled {
   readonly expires: number | undefined
 }
 
+const invalidTime = (pointer: string, detail: string): Problem =>
+  new Problem(HTTP_PROBLEMS.invalid, `invalid request: ${pointer}: ${detail}`, { errors: [{ pointer, detail }] })
+
 /** Gives a scheduled message of the client other times. `check` throws for times that are not granted. */
 export async function rescheduleOne(
   view: QueueView,
@@ -89,10 +92,11 @@ export async function rescheduleOne(
   const { not_before: release, expires: end } = times
   const notBefore = release === undefined ? (message.notBefore ?? moment.now) : release === null ? moment.now : queueTimeOf(release, moment)
   const expires = end === undefined ? message.expires : end === null ? undefined : queueTimeOf(end, moment)
-  if (expires !== undefined && expires <= notBefore)
-    throw new Problem(HTTP_PROBLEMS.invalid, 'invalid request: /expires: the time is not after not_before', {
-      errors: [{ pointer: '/expires', detail: 'the time is not after not_before' }],
-    })
+  if (expires !== undefined && expires <= notBefore) throw invalidTime('/expires', 'the time is not after not_before')
+  const { deliverBy, byMode } = message
+  if (deliverBy !== undefined && notBefore > deliverBy) throw invalidTime('/not_before', 'the time is later than that of BY')
+  if (byMode !== undefined && isReturned(byMode) && (expires ?? Infinity) > (deliverBy ?? Infinity))
+    throw invalidTime('/expires', 'the time is later than that of BY')
   const holdRequest = release === undefined || release === null ? undefined : holdRequestOf(release)
   const listed = { message, recipients: recipients.filter(isLive) }
   if (message.scheduled !== true || !(await view.operations().reschedule(listed, { notBefore, expires, holdRequest })))

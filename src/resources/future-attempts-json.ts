@@ -4,9 +4,10 @@
  */
 import { z } from 'zod'
 import { noticeDueFor } from '../bounce/notice.ts'
+import { warningTimes } from '../bounce/warning-times.ts'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import { releasedAt, startOf, isLive, type Recipient } from '../mail/message.ts'
+import { startOf, isLive, type Recipient } from '../mail/message.ts'
 import { attemptLimit } from '../queue/scheduler/due/attempt-limit.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
@@ -60,9 +61,8 @@ function futureOf(recipient: Recipient, { story, records, policies, notices, dra
   const isLimited = limit !== null && last < recipient.expiresAt
   const end = isLimited ? last : recipient.expiresAt
   const isWarned = noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: message.sender }, notices.rules) === 'delay'
-  const warnings = notices.warningAges
+  const warnings = warningTimes(notices.warningAges, message)
     .slice(story.warnings)
-    .map((age) => releasedAt(message) + age)
     .filter((at) => isWarned && at > now && at < end)
   return {
     recipient: recipient.address,

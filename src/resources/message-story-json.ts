@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { isLive, queueIdOf, type Recipient } from '../mail/message.ts'
+import { BY_MODES } from '../mail/message-times.ts'
 import { failureClass } from '../mail/failure-class.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
 import { remedyFor, ruleFor } from '../presentation/next-attempt-reason.ts'
@@ -90,6 +91,8 @@ const storyMembers = {
   received_time: time.describe('`arrival_time` with its fraction'),
   create_time: time.describe('time of the arrival, or of the last requeueing'),
   leave_time: timeOrNull.describe('time at which the message left the queue'),
+  deliver_by: time.optional().describe('time by which the message is to be delivered (BY of RFC 2852), when its client has named one'),
+  by_mode: z.enum(BY_MODES).optional().describe('what happens then: R returns the message, N reports the delay; T reports each relay'),
   warnings: count.describe('delay warnings that were sent'),
   maximum_attempts: count.nullable().describe('limit of attempts that the client has named'),
 }
@@ -150,7 +153,7 @@ export function storyJson(facts: StoryFacts): StoryJson {
   const addresses = new Map(story.recipients.map(({ id, address }) => [id, address]))
   const first = firstToBeTried(facts)
   const { recipients, ...message } = messageJson(story, records, wall)
-  const { messageId, envid, ret, arrivedAt, createdAt } = story.message
+  const { messageId, envid, ret, arrivedAt, createdAt, deliverBy, byMode } = story.message
   const shown = story.recipients.map((recipient) => recipientWaits(recipient, facts))
   const { rule = null, waits_for = 'nothing' } =
     (first === undefined ? shown.find((one) => one.rule !== null) : shown[story.recipients.indexOf(first)]) ?? {}
@@ -169,6 +172,8 @@ export function storyJson(facts: StoryFacts): StoryJson {
     received_time: wall.seconds(arrivedAt),
     create_time: wall.seconds(createdAt),
     leave_time: wall.secondsOrNull(story.leftAt),
+    deliver_by: deliverBy === undefined ? undefined : wall.seconds(deliverBy),
+    by_mode: byMode,
     warnings: story.warnings,
     maximum_attempts: story.message.maxAttempts ?? null,
   }

@@ -1,16 +1,30 @@
 /**
  * Parses the ESMTP parameters of MAIL and RCPT: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), and RET, ENVID,
- * NOTIFY and ORCPT (RFC 3461), HOLDFOR and HOLDUNTIL (RFC 4865). Those of RFC 3461 and RFC 4865 may occur once; an unknown name is refused.
+ * NOTIFY and ORCPT (RFC 3461), HOLDFOR and HOLDUNTIL (RFC 4865), BY (RFC 2852). Those of the last three may occur once; an unknown name is
+ * refused. Decides which of the times are granted.
  */
+import type { Config } from '../config/options.ts'
 import type { Envelope, EnvelopeRecipient, Notify } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
-import { parseInstant } from '../mail/message-times.ts'
-import { SECOND } from '../system/clock.ts'
-import { badParameter, DSN_DISABLED, unsupported } from './replies.ts'
+import {
+  BY_MODES,
+  isReturned,
+  parseInstant,
+  queueTimeOf,
+  timeProblem,
+  type ByMode,
+  type DeliverBy,
+  type Moment,
+  type NamedTime,
+} from '../mail/message-times.ts'
+import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
+import { badParameter, DSN_DISABLED, HELD_NOTICE, NEEDS_AUTH, reply, unsupported } from './replies.ts'
 
 export interface MailParameters extends Pick<Envelope, 'ret' | 'envid' | 'smtputf8' | 'body' | 'release'> {
   /** Size in bytes as stated by the client; 0 without SIZE. */
   readonly size: number
+  /** Time of BY from MAIL; 0 or less, with the mode N only, when it has passed. */
+  readonly by?: { readonly span: Duration; readonly mode: ByMode } | undefined
 }
 
 export type RecipientParameters = Pick<EnvelopeRecipient, 'notify' | 'orcpt'>
@@ -104,6 +118,14 @@ const MAIL: Readonly<Record<string, Reader<MailParameters>>> = {
     into.release = { kind: 'instant', at }
     return undefined
   },
+  BY: (value, into) => {
+    const [, seconds, letters] = /^([+-]?\d{1,9});([RN]T?)$/i.exec(value ?? '') ?? []
+    const mode = BY_MODES.find((known) => known === letters?.toUpperCase())
+    const span = Number(seconds) * SECOND
+    if (into.by !== undefined || mode === undefined || (isReturned(mode) && span <= 0)) return badParameter('Bad BY parameter syntax')
+    into.by = { span, mode }
+    return undefined
+  },
 }
 
 const RCPT: Readonly<Record<string, Reader<RecipientParameters>>> = {
@@ -135,25 +157,75 @@ export interface ParameterRules {
   readonly withDsn: boolean
   readonly withUtf8: boolean
   readonly withHold: boolean
+  readonly withDeliverBy: boolean
 }
 
-const ALL: ParameterRules = { withDsn: true, withUtf8: true, withHold: true }
+const ALL: ParameterRules = { withDsn: true, withUtf8: true, withHold: true, withDeliverBy: true }
 
 const notSupported = () => 'unknown' as const
 
 const withoutDsn = (): SmtpReply => DSN_DISABLED
 
-const mailReaders = ({ withDsn, withUtf8, withHold }: ParameterRules): typeof MAIL =>
-  withDsn && withUtf8 && withHold
+const mailReaders = ({ withDsn, withUtf8, withHold, withDeliverBy }: ParameterRules): typeof MAIL =>
+  withDsn && withUtf8 && withHold && withDeliverBy
     ? MAIL
     : {
         ...MAIL,
         ...(withDsn ? {} : { RET: withoutDsn, ENVID: withoutDsn }),
         ...(withUtf8 ? {} : { SMTPUTF8: notSupported }),
         ...(withHold ? {} : { HOLDFOR: notSupported, HOLDUNTIL: notSupported }),
+        ...(withDeliverBy ? {} : { BY: notSupported }),
       }
 
 export const parseMailParameters = (text: string, rules = ALL): Parsed<MailParameters> => readAll(text, mailReaders(rules), { size: 0 })
 
 export const parseRecipientParameters = (text: string, rules = ALL): Parsed<RecipientParameters> =>
   readAll(text, rules.withDsn ? RCPT : { NOTIFY: withoutDsn, ORCPT: withoutDsn }, {})
+
+export type TimeSettings = Pick<Config, 'smtpd_future_release_limit' | 'smtpd_deliver_by_enable' | 'smtpd_deliver_by_minimum'>
+
+interface TimeFacts {
+  readonly sender: string
+  readonly parameters: Pick<MailParameters, 'release' | 'by'>
+  /** True for a client that may hold its mail back. */
+  readonly mayHold: boolean
+  readonly moment: Moment
+  readonly settings: TimeSettings
+}
+
+/** The deliver-by time of a message whose MAIL arrives now. */
+export const deliverByOf = ({ by }: Pick<MailParameters, 'by'>, now: QueueTime): DeliverBy | undefined =>
+  by === undefined ? undefined : { at: now + by.span, mode: by.mode }
+
+/** Shortest time of BY in whole seconds. */
+export const shortestBy = ({ smtpd_deliver_by_minimum: minimum }: Pick<TimeSettings, 'smtpd_deliver_by_minimum'>): number =>
+  Math.ceil(minimum / SECOND)
+
+/** Reply to a time that is not granted; undefined when all are. */
+export function refusalOfTimes(facts: TimeFacts): SmtpReply | undefined {
+  const { release, by } = facts.parameters
+  const unheld = release === undefined ? undefined : holdRefusal(release, facts)
+  if (unheld !== undefined || by === undefined) return unheld
+  const shortest = shortestBy(facts.settings)
+  if (isReturned(by.mode) && by.span < shortest * SECOND) return reply(555, '5.5.4', `BY is below the minimum of ${shortest} seconds`)
+  const { moment } = facts
+  return release !== undefined && queueTimeOf(release, moment) > moment.now + by.span
+    ? badParameter(`${nameOf(release)} is later than the time of BY`)
+    : undefined
+}
+
+const nameOf = ({ kind }: NamedTime): string => (kind === 'span' ? 'HOLDFOR' : 'HOLDUNTIL')
+
+function holdRefusal(release: NamedTime, { sender, mayHold, moment, settings }: TimeFacts): SmtpReply | undefined {
+  if (!mayHold) return NEEDS_AUTH
+  if (sender === '') return HELD_NOTICE
+  const { smtpd_future_release_limit: limit } = settings
+  switch (timeProblem(release, moment, limit)) {
+    case 'too-far':
+      return badParameter(`${nameOf(release)} is more than the limit of ${Math.floor(limit / SECOND)} seconds in the future`)
+    case 'past':
+      return badParameter(`${nameOf(release)} is in the past`)
+    case null:
+      return undefined
+  }
+}

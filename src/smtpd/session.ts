@@ -5,8 +5,7 @@
 import type { Config } from '../config/options.ts'
 import type { EhloKeyword } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
-import { timeProblem, type NamedTime } from '../mail/message-times.ts'
-import { SECOND, type Clock } from '../system/clock.ts'
+import type { Clock } from '../system/clock.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { ClientName } from '../mail/client-name.ts'
@@ -23,6 +22,7 @@ import { announced, type ExtensionFacts } from './extensions.ts'
 import type { Peer, PeerRules } from './peer.ts'
 import { refusalOf, type RecipientRules, type SessionFacts } from './recipient-admission.ts'
 import * as replies from './replies.ts'
+import { deliverByOf, refusalOfTimes } from './esmtp-parameters.ts'
 import { Transaction } from './transaction.ts'
 
 type SessionSettings = CommandStatsSettings &
@@ -247,14 +247,17 @@ export class Session implements CommandHandler {
     const { sender: path, parameters } = parsed.value
     const { address: sender } = path
     const { message_size_limit: limit } = this.#context.settings
-    const unheld = parameters.release === undefined ? undefined : this.#holdRefusal(sender, parameters.release)
-    if (unheld !== undefined) return this.#refused('MAIL', unheld, { sender })
+    const moment = { now: this.#context.clock.now(), wall: this.#context.clock.wall }
+    const mayHold = this.#identity.mayRelay
+    const ungranted = refusalOfTimes({ sender, parameters, mayHold, moment, settings: this.#context.settings })
+    if (ungranted !== undefined) return this.#refused('MAIL', ungranted, { sender })
     if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
     const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
     const refusal = tooMany ?? this.#context.refusal(parameters.size)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refused('MAIL', why, { sender })
-      this.#transaction = new Transaction(path, parameters, this.#context.nextInstance())
+      const deliverBy = deliverByOf(parameters, moment.now)
+      this.#transaction = new Transaction(path, { ...parameters, deliverBy }, this.#context.nextInstance())
       return { reply: replies.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
@@ -380,34 +383,14 @@ export class Session implements CommandHandler {
     return this.#context.settings.smtpd_discard_ehlo_keywords.includes(keyword)
   }
 
-  /** True where HOLDFOR and HOLDUNTIL are parameters of MAIL. */
-  get #mayHold(): boolean {
-    return this.#context.settings.smtpd_future_release_limit > 0 && !this.#discards('futurerelease')
-  }
-
-  /** Reply to a request to hold a message that is not granted. */
-  #holdRefusal(sender: string, release: NamedTime): SmtpReply | undefined {
-    const { clock, settings } = this.#context
-    if (!this.#identity.mayRelay) return replies.NEEDS_AUTH
-    if (sender === '') return replies.HELD_NOTICE
-    const { smtpd_future_release_limit: limit } = settings
-    const name = release.kind === 'span' ? 'HOLDFOR' : 'HOLDUNTIL'
-    switch (timeProblem(release, { now: clock.now(), wall: clock.wall }, limit)) {
-      case 'too-far':
-        return replies.badParameter(`${name} is more than the limit of ${Math.floor(limit / SECOND)} seconds in the future`)
-      case 'past':
-        return replies.badParameter(`${name} is in the past`)
-      case null:
-        return undefined
-    }
-  }
-
   get #argumentRules(): ArgumentRules {
+    const { settings } = this.#context
     return {
-      origin: this.#context.settings.myorigin,
+      origin: settings.myorigin,
       withDsn: !this.#discards('dsn'),
       withUtf8: !this.#discards('smtputf8'),
-      withHold: this.#mayHold,
+      withHold: settings.smtpd_future_release_limit > 0 && !this.#discards('futurerelease'),
+      withDeliverBy: settings.smtpd_deliver_by_enable && !this.#discards('deliverby'),
     }
   }
 

@@ -7,12 +7,15 @@ import type { MailParameters } from './esmtp-parameters.ts'
 
 const ORDINARY: Handling = { hold: false, discard: false, redirect: undefined, prepended: [] }
 
+/** Parameters of MAIL, with the time of BY. */
+type Parameters = MailParameters & Pick<Envelope, 'deliverBy'>
+
 export class Transaction {
   readonly sender: string
   /** The sender without a domain that the client did not give. */
   readonly givenSender: string
   readonly instance: string
-  readonly #parameters: MailParameters
+  readonly #parameters: Parameters
   readonly #recipients: EnvelopeRecipient[] = []
   readonly #addresses = new Set<string>()
   #accepted = 0
@@ -22,7 +25,7 @@ export class Transaction {
   #overshoot = 0
 
   /** `instance` identifies the transaction for policy servers. */
-  constructor(sender: PathAddress, parameters: MailParameters, instance: string) {
+  constructor(sender: PathAddress, parameters: Parameters, instance: string) {
     this.sender = sender.address
     this.givenSender = sender.given
     this.instance = instance
@@ -30,10 +33,10 @@ export class Transaction {
   }
 
   get envelope(): Envelope {
-    const { ret, envid, smtputf8, body, release } = this.#parameters
+    const { ret, envid, smtputf8, body, release, deliverBy } = this.#parameters
     const copies = [...this.#copies].map((address): EnvelopeRecipient => ({ address, notify: 'never' }))
     const recipients = copies.length === 0 ? this.#recipients : [...this.#recipients, ...copies]
-    return { sender: this.sender, recipients, ret, envid, smtputf8, body, release }
+    return { sender: this.sender, recipients, ret, envid, smtputf8, body, release, deliverBy }
   }
 
   /** SIZE parameter of MAIL (RFC 1870), in bytes; 0 for none. */

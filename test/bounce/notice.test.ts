@@ -1,22 +1,12 @@
 /** Decision table of notices: NOTIFY × outcome × RET × size, complete, with Postfix's rules. */
 import { describe, expect, test } from 'vitest'
-import {
-  noticeDueFor,
-  nextWarning,
-  noticesFor,
-  warningAges,
-  warningsUsed,
-  whyNotReported,
-  type NoticeClasses,
-  type OutcomeFacts,
-} from '../../src/bounce/notice.ts'
+import { noticeDueFor, noticesFor, warningAges, whyNotReported, type NoticeClasses, type OutcomeFacts } from '../../src/bounce/notice.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import { HOUR } from '../../src/system/clock.ts'
 import type { Notify, Ret } from '../../src/mail/envelope.ts'
 import type { NoticeDue, Message, Recipient } from '../../src/mail/message.ts'
 import {
   aMessage,
-  ARRIVAL,
   aRecipient,
   delayed,
   expectValid,
@@ -276,16 +266,6 @@ describe('times of delay notices', () => {
   test('ages are used in order, once each; 0 disables', () => {
     expect(ages).toEqual([4 * HOUR, 24 * HOUR])
     expect(warningAges(loaded().config)).toEqual([])
-  })
-
-  test('the next time follows from the number of ages used', () => {
-    expect([0, 1, 2].map((used) => nextWarning(ages, ARRIVAL, used))).toEqual([ARRIVAL + 4 * HOUR, ARRIVAL + 24 * HOUR, null])
-  })
-
-  test('a notice after both ages uses both', () => {
-    expect(warningsUsed(ages, ARRIVAL, ARRIVAL + 4 * HOUR, 0)).toBe(1)
-    expect(warningsUsed(ages, ARRIVAL, ARRIVAL + 30 * HOUR, 0)).toBe(2)
-    expect(warningsUsed(ages, ARRIVAL, ARRIVAL + 5 * HOUR, 2)).toBe(2)
   })
 
   test('a delay notice quotes the last reply', async () => {

@@ -40,6 +40,7 @@ function transcriptOf({ mail = OK, rcpt = [OK, OK], data = '354 go', end = [OK],
     possiblySent: false,
     stale: false,
     dsn: false,
+    deliverByEnds: false,
     eightBit: false,
     chunking: false,
   }

@@ -264,15 +264,15 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a failure is not told',
     LIFECYCLE,
-    "outcome: state === 'delivered' && facts.dsnPassedOn !== true ? 'relayed' : state,",
-    "outcome: state === 'expired' ? 'delivered' : state === 'delivered' && facts.dsnPassedOn !== true ? 'relayed' : state,",
+    "outcome: state === 'delivered' && reached?.dsnPassedOn !== true ? 'relayed' : state,",
+    "outcome: state === 'expired' ? 'delivered' : state === 'delivered' && reached?.dsnPassedOn !== true ? 'relayed' : state,",
   ),
   mutant('debts are forgotten at a restart', DAEMON, '    this.#tasks.add(this.#recall())\n', ''),
   mutant(
     'a warning too early',
-    'bounce/notice.ts',
-    'return age === undefined ? null : arrivedAt + age',
-    'return age === undefined ? null : arrivedAt + age / 4',
+    'bounce/warning-times.ts',
+    'return age === undefined ? null : releasedAt(message) + age',
+    'return age === undefined ? null : releasedAt(message) + age / 4',
   ),
   mutant(
     'a warning is forgotten',

@@ -76,6 +76,7 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   if (created !== arrived) screen.fact('requeued', timeAndDistance(created, clock))
   if (story.not_before !== undefined) screen.fact('not before', timeAndDistance(story.not_before, clock))
   if (story.expires !== undefined) screen.fact('given up at', timeAndDistance(story.expires, clock))
+  if (story.deliver_by !== undefined) screen.fact('deliver by', `${timeAndDistance(story.deliver_by, clock)}, mode ${story.by_mode ?? ''}`)
   if (story.maximum_attempts !== null) screen.fact('attempts', `at most ${story.maximum_attempts}, as the client asked`)
   if (left !== null) screen.fact('left', timeAndDistance(left, clock))
   if (story.warnings > 0) screen.fact('warnings', `${plural(story.warnings, 'delay warning')} sent to the sender`)

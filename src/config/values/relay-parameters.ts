@@ -91,6 +91,10 @@ export type RelayParameters = {
   readonly smtpd_discard_ehlo_keywords?: ParameterValue
   /** Longest time for which clients may hold a message back (HOLDFOR and HOLDUNTIL of RFC 4865, not_before of the API and of sendmail); 0 refuses such mail. A time such as `'5m'` or `'2d'`, or a number of seconds. Default: `0`. */
   readonly smtpd_future_release_limit?: string | number | readonly string[]
+  /** Offer DELIVERBY (RFC 2852): a client names the time by which its mail is to be delivered (BY), and whether it is then returned. Default: `no`. */
+  readonly smtpd_deliver_by_enable?: ParameterValue
+  /** Shortest time of BY with the mode R, which EHLO announces; 0 for none. A time such as `'5m'` or `'2d'`, or a number of seconds. Default: `60s`. */
+  readonly smtpd_deliver_by_minimum?: string | number | readonly string[]
   /** Domains, with their subdomains, whose mail clients may flush with ETRN. Default: `$relay_domains`. */
   readonly fast_flush_domains?: ParameterValue
   /** Clients that may use ETRN; the first restriction that applies decides, and all clients may when none does. */
@@ -245,6 +249,8 @@ export type RelayParameters = {
   readonly dkim_sign_headers?: ParameterValue
   /** Extensions of next hops that are not used: chunking sends content with DATA instead of BDAT. */
   readonly smtp_discard_ehlo_keywords?: ParameterValue
+  /** Return mail with BY and the mode R when a next hop does not offer DELIVERBY, or not for so short a time (RFC 2852); no delivers it while there is time. Default: `no`. */
+  readonly smtp_deliver_by_required?: ParameterValue
   /** Maximum addresses tried in one attempt; 0 for no limit. Default: `5`. */
   readonly smtp_mx_address_limit?: ParameterValue
   /** Maximum sessions in one attempt that got past the greeting; 0 for no limit. Default: `2`. */

@@ -138,6 +138,7 @@ export const EHLO_KEYWORDS = [
   '8bitmime',
   'auth',
   'chunking',
+  'deliverby',
   'dsn',
   'enhancedstatuscodes',
   'etrn',

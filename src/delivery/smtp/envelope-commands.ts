@@ -1,5 +1,5 @@
 /**
- * Builds MAIL and RCPT commands with the parameters that the host supports (RFC 5321 §4.1.1, RFC 1870, 3461, 6152, 6531). Each
+ * Builds MAIL and RCPT commands with the parameters that the host supports (RFC 5321 §4.1.1, RFC 1870, 2852, 3461, 6152, 6531). Each
  * recipient has its own DSN parameters.
  */
 import { isInternational } from '../../mail/address.ts'
@@ -56,7 +56,11 @@ export function needsUtf8(message: Message, recipients: readonly LeasedRecipient
   return message.smtputf8 && beginning.subarray(0, headerLength(beginning)).some((byte) => byte > 0x7f)
 }
 
-export function mailCommand(message: Message, utf8: boolean, extensions: Extensions): string {
+export function mailCommand(
+  message: Message,
+  { utf8, by }: { readonly utf8: boolean; readonly by: string | undefined },
+  extensions: Extensions,
+): string {
   const { sender, size, bodyType, ret, envid }: Pick<Envelope, 'sender' | 'ret' | 'envid'> & Pick<Message, 'size' | 'bodyType'> = message
   let command = `MAIL FROM:<${sender}>`
   if (extensions.has('SIZE')) command += ` SIZE=${size}`
@@ -64,6 +68,7 @@ export function mailCommand(message: Message, utf8: boolean, extensions: Extensi
   if (utf8) command += ' SMTPUTF8'
   if (ret !== undefined && extensions.has('DSN')) command += ` RET=${ret.toUpperCase()}`
   if (envid !== undefined && extensions.has('DSN')) command += ` ENVID=${xtext(envid)}`
+  if (by !== undefined) command += ` BY=${by}`
   return command
 }
 

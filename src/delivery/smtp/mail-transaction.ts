@@ -8,6 +8,7 @@ import type { LeasedRecipient, Message } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { ContentEncoding } from '../../mail/content-encoding.ts'
 import { isSendable, mailCommand, needsUtf8, rcptCommand, type Extensions } from './envelope-commands.ts'
+import { byParameter, deliverByEnds, deliverByFailure, notifyOfDelay } from './onward-deliver-by.ts'
 import type { ContentRead, ContentSource } from './message-content.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import type { Transcript, SessionFailure } from '../transcript.ts'
@@ -49,6 +50,8 @@ export interface Mail {
   readonly lineLimit: number
   /** True to send RSET first, because the connection was used before. */
   readonly reset: boolean
+  /** smtp_deliver_by_required */
+  readonly deliverByRequired: boolean
   /** True while MAIL may be sent; see Membership.holds. */
   readonly holds: () => boolean
 }
@@ -71,28 +74,31 @@ export async function transact(channel: CommandChannel, mail: Mail): Promise<Tra
   if (first.kind === 'unreadable') return { ...transcript, unreadable: first }
   if (!isSendable(message.sender)) return { ...transcript, unreadable: { why: 'its sender address cannot be sent', lasting: true } }
   const utf8 = needsUtf8(message, recipients, first.bytes)
-  const failure = unfit(message, utf8, channel.extensions)
+  const failure = unfit(mail, utf8, channel)
   if (failure !== undefined) return { ...transcript, failure }
-  return new Transaction(channel, mail, transcript).run(first, mailCommand(message, utf8, channel.extensions))
+  return new Transaction(channel, mail, transcript).run(first, utf8)
 }
 
-const blank = ({ recipients, lmtp }: Mail, extensions: Extensions): Writable<Transcript> => ({
+const blank = ({ message, recipients, lmtp }: Mail, extensions: Extensions): Writable<Transcript> => ({
   recipients,
   rcpt: [],
   end: [],
   possiblySent: false,
   stale: false,
   dsn: extensions.has('DSN'),
+  deliverByEnds: !lmtp && deliverByEnds(message, extensions),
   eightBit: extensions.has('8BITMIME'),
   // LMTP does not define the number of replies to BDAT (RFC 2033, RFC 3030).
   chunking: extensions.has('CHUNKING') && !lmtp,
 })
 
 /** Reason why this host cannot accept the message at all; undefined when it can. */
-function unfit(message: Message, utf8: boolean, extensions: Extensions): SessionFailure | undefined {
+function unfit({ message, lmtp, deliverByRequired }: Mail, utf8: boolean, channel: CommandChannel): SessionFailure | undefined {
+  const { extensions } = channel
   if (utf8 && !extensions.has('SMTPUTF8')) return { kind: 'no-smtputf8' }
   const limit = Number(extensions.get('SIZE') ?? 0)
-  return limit > 0 && message.size > limit ? { kind: 'too-big', size: message.size, limit } : undefined
+  if (limit > 0 && message.size > limit) return { kind: 'too-big', size: message.size, limit }
+  return deliverByRequired && !lmtp ? deliverByFailure(message, extensions, channel.now()) : undefined
 }
 
 const DATA: Command = { text: 'DATA', step: 'data' }
@@ -108,13 +114,14 @@ class Transaction {
     this.#transcript = transcript
   }
 
-  async run(first: FirstChunk, mailFrom: string): Promise<Transcript> {
+  async run(first: FirstChunk, utf8: boolean): Promise<Transcript> {
     const transcript = this.#transcript
-    const mail = { text: mailFrom, step: 'mail' } as const
-    const rcpts = this.#mail.recipients.map(
-      (recipient) => ({ text: rcptCommand(recipient, this.#channel.extensions), step: 'rcpt' }) as const,
-    )
-    const accepted = await (this.#channel.extensions.has('PIPELINING') ? this.#pipelined(mail, rcpts) : this.#inTurn(mail, rcpts))
+    const { extensions } = this.#channel
+    const rcpts = this.#mail.recipients.map((recipient) => {
+      const asked = transcript.deliverByEnds ? { ...recipient, notify: notifyOfDelay(recipient.notify) } : recipient
+      return { text: rcptCommand(asked, extensions), step: 'rcpt' } as const
+    })
+    const accepted = await (extensions.has('PIPELINING') ? this.#pipelined(utf8, rcpts) : this.#inTurn(utf8, rcpts))
     if (accepted > 0 && transcript.chunking) await this.#sendChunks(first)
     else if (accepted > 0 && isKind(3, transcript.data)) await this.#sendContent(first, accepted)
     transcript.failure = this.#channel.failure
@@ -122,13 +129,13 @@ class Transaction {
   }
 
   /** Sends the envelope in one write. Returns the number of accepted recipients, or 0 when no content must be sent. */
-  async #pipelined(mail: Command, rcpts: readonly Command[]): Promise<number> {
+  async #pipelined(utf8: boolean, rcpts: readonly Command[]): Promise<number> {
     const transcript = this.#transcript
     if (this.#isLeaseOver()) return 0
     const reset: readonly Command[] = this.#mail.reset ? [{ text: 'RSET', step: 'rset' }] : []
     transcript.mailAt = this.#channel.now()
     const data: readonly Command[] = transcript.chunking ? [] : [DATA]
-    const replies = this.#channel.request([...reset, mail, ...rcpts, ...data])
+    const replies = this.#channel.request([...reset, this.#mailFrom(utf8, transcript.mailAt), ...rcpts, ...data])
     if (this.#mail.reset && !(await this.#isFresh(replies.shift()))) return 0
     transcript.mail = await replies.shift()
     const rcpt: (ServerReply | undefined)[] = []
@@ -147,12 +154,12 @@ class Transaction {
   }
 
   /** Sends one command at a time, to hosts without PIPELINING. */
-  async #inTurn(mail: Command, rcpts: readonly Command[]): Promise<number> {
+  async #inTurn(utf8: boolean, rcpts: readonly Command[]): Promise<number> {
     const transcript = this.#transcript
     if (this.#mail.reset && !(await this.#isFresh(this.#channel.request([{ text: 'RSET', step: 'rset' }])[0]))) return 0
     if (this.#isLeaseOver()) return 0
     transcript.mailAt = this.#channel.now()
-    transcript.mail = await this.#channel.request([mail])[0]
+    transcript.mail = await this.#channel.request([this.#mailFrom(utf8, transcript.mailAt)])[0]
     if (!isKind(2, transcript.mail)) return 0
     const rcpt: (ServerReply | undefined)[] = []
     transcript.rcpt = rcpt
@@ -160,6 +167,13 @@ class Transaction {
     const accepted = rcpt.filter((reply) => isKind(2, reply)).length
     if (accepted > 0 && !transcript.chunking) transcript.data = await this.#channel.request([DATA])[0]
     return accepted
+  }
+
+  /** MAIL at this time, from which the seconds of BY are counted. */
+  #mailFrom(utf8: boolean, now: QueueTime): Command {
+    const { message } = this.#mail
+    const { extensions } = this.#channel
+    return { text: mailCommand(message, { utf8, by: byParameter(message, extensions, now) }, extensions), step: 'mail' }
   }
 
   /** True when MAIL must not be sent. Asked immediately before, because the process may have been stopped since the last command. */

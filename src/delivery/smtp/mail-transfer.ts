@@ -40,13 +40,13 @@ interface MailTransfer {
 
 export function beginTransfer(request: DeliveryRequest, { recipients, settings, lmtp }: TransferTerms, deps: TransferDeps): MailTransfer {
   const { message } = request
-  const { smtp_line_length_limit: lineLimit, dkim_sign: signed } = settings
+  const { smtp_line_length_limit: lineLimit, dkim_sign: signed, smtp_deliver_by_required: deliverByRequired } = settings
   const { readChunk, holds, cachedContent, signing, generic, headerChecks, eightBitWarnings } = deps
   const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
   const cached = cachedContent?.(message)
   const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
   return {
-    mail: { ...outgoingMail({ message, recipients }, terms), lmtp, lineLimit, holds },
+    mail: { ...outgoingMail({ message, recipients }, terms), lmtp, lineLimit, holds, deliverByRequired },
     ended: ({ peer }, { end, mailAt, eightBit }) => {
       if (end.some((reply) => isKind(2, reply))) cached?.sent()
       if (message.bodyType === '8bitmime' && !eightBit && mailAt !== undefined) eightBitWarnings.sent(request, relayName(peer))

@@ -47,6 +47,7 @@ export function tlsFacts({ terms: { stated, required }, connection, failure }: S
     case 'protocol-error':
     case 'tls-level':
     case 'no-smtputf8':
+    case 'no-deliver-by':
     case 'too-big':
       return { ...stated, state: 'undecided' }
   }

@@ -201,6 +201,12 @@ export function messageScreen(view: View, message: MessageStoryJson): Screen {
         'given up at',
         message.expires === undefined ? null : html`${clockTime(view, message.expires)} (${distance(view, message.expires)})`,
       ],
+      [
+        'deliver by',
+        message.deliver_by === undefined
+          ? null
+          : html`${clockTime(view, message.deliver_by)} (${distance(view, message.deliver_by)}), mode ${message.by_mode}`,
+      ],
       ['attempts at most', message.maximum_attempts === null ? null : count(message.maximum_attempts)],
       ['client', message.client === null ? null : html`<code>${message.client}</code>`],
       ['user', message.sasl_username],

@@ -5,12 +5,14 @@
 import { buildsOnPreviousWait, jittered, nextWait } from '../../backoff/retry-policy.ts'
 import { noticeDueFor, whyNotReported, type NoticeRules, type OutcomeFacts } from '../../bounce/notice.ts'
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
+import { nextWarning } from '../../bounce/warning-times.ts'
 import type { DestinationPolicy } from '../../config/destination-policies.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
 import { attemptLimit } from './due/attempt-limit.ts'
-import { releasedAt, startOf, type DeliveryRequest, type LeasedRecipient, type RecipientId } from '../../mail/message.ts'
+import { isTraced } from '../../mail/message-times.ts'
+import { isRelayed, releasedAt, startOf, type DeliveryRequest, type LeasedRecipient, type RecipientId } from '../../mail/message.ts'
 import type { AttemptRecord, Settled, Settlement } from '../../store/queue-store.ts'
 
 export interface LifecycleFacts {
@@ -71,7 +73,7 @@ function settleOne(request: DeliveryRequest, recipient: LeasedRecipient, outcome
   const last = outcome.status
   switch (outcome.outcome) {
     case 'delivered':
-      return final(request, recipient, { ...facts, state: 'delivered', last, attempts, dsnPassedOn: outcome.dsnPassedOn === true })
+      return final(request, recipient, { ...facts, state: 'delivered', last, attempts, outcome })
     case 'bounced':
       return final(request, recipient, { ...facts, state: 'bounced', last, attempts })
     case 'deferred':
@@ -87,14 +89,16 @@ interface FinalFacts extends LifecycleFacts {
   readonly state: 'delivered' | 'bounced' | 'expired'
   readonly last: DeliveryStatus
   readonly attempts: number
-  readonly dsnPassedOn?: boolean
+  /** Outcome of the attempt that delivered the mail. */
+  readonly outcome?: RecipientOutcome
 }
 
 function final(request: DeliveryRequest, recipient: LeasedRecipient, facts: FinalFacts): Settled {
-  const { state, last, now, attempts } = facts
+  const { state, last, now, attempts, outcome: reached } = facts
   const { rules } = facts.notices
   const outcome: OutcomeFacts = {
-    outcome: state === 'delivered' && facts.dsnPassedOn !== true ? 'relayed' : state,
+    outcome: state === 'delivered' && reached?.dsnPassedOn !== true ? 'relayed' : state,
+    relayReported: reached !== undefined && reportsRelay(request, reached),
     notify: recipient.notify,
     sender: request.message.sender,
     delayCleared: rules.confirmDelayCleared && recipient.warnings > 0,
@@ -109,6 +113,11 @@ const isNoStep = ({ flushed }: LeasedRecipient, { returned }: OneFacts): boolean
 function limitReached(request: DeliveryRequest, recipient: LeasedRecipient, facts: OneFacts): string | null {
   const limit = isNoStep(recipient, facts) ? null : attemptLimit(facts.policy.settings, request.message)
   return limit === null || recipient.steps + 1 < limit.steps ? null : limit.rule
+}
+
+/** True when BY asks for a notice of the relay: by its mode, or because the next hop does not report a delay (RFC 2852). */
+function reportsRelay({ message: { byMode }, destination }: DeliveryRequest, { deliverByEnds }: RecipientOutcome): boolean {
+  return byMode !== undefined && isRelayed(destination) && (isTraced(byMode) || deliverByEnds === true)
 }
 
 /** Due time, schedule steps and due notice of a deferred recipient. */
@@ -165,14 +174,14 @@ function waitAfter(
 
 function delayNoticeDue(request: DeliveryRequest, recipient: LeasedRecipient, facts: OneFacts): boolean {
   const { warningAges, rules } = facts.notices
-  const threshold = warningAges[recipient.warnings]
-  if (threshold === undefined || facts.now < releasedAt(request.message) + threshold) return false
+  const at = nextWarning(warningAges, request.message, recipient.warnings)
+  if (at === null || facts.now < at) return false
   return noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: request.message.sender }, rules) === 'delay'
 }
 
 /**
- * Time of the next delay warning of a deferred message; null when that time has passed or no age is left. Absent when
- * `delay_warning_time` is 0, for the null sender, and when no recipient is deferred.
+ * Time of the next delay warning of a deferred message; null when that time has passed or none is left. Absent for a message without
+ * warnings, for the null sender, and when no recipient is deferred.
  */
 function warnings(
   request: DeliveryRequest,
@@ -181,10 +190,10 @@ function warnings(
   facts: LifecycleFacts,
 ): Pick<Settlement, 'warnAt'> {
   const { warningAges } = facts.notices
-  if (warningAges.length === 0 || request.message.sender === '') return {}
+  const { message } = request
+  if (message.sender === '' || nextWarning(warningAges, message, 0) === null) return {}
   if (settled.every((one) => one.state !== 'waiting')) return {}
-  const threshold = warningAges[request.recipients[0]?.warnings ?? 0]
-  const at = threshold === undefined ? null : releasedAt(request.message) + threshold
+  const at = nextWarning(warningAges, message, request.recipients[0]?.warnings ?? 0)
   return { warnAt: at === null || at <= now ? null : at }
 }
 
