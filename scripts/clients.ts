@@ -1,5 +1,5 @@
 /**
- * Runs the tests of each client in clients/ whose tools are on this machine, and the example of its language in docs/lab.md, with the `deferd` of
+ * Runs the tests of each client in clients/ whose tools are on this machine, and the examples of its language in docs/lab.md, with the `deferd` of
  * this checkout in PATH, and prints a line for each other one. With `clients` in DEFERD_TEST_REQUIRE, an absent tool is a failure.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -26,11 +26,18 @@ const answers = (program: string, ...args: readonly string[]): boolean => spawnS
 
 const PAGE = 'docs/lab.md'
 
+/** The examples of a language on the page. Throws when there are none. */
+function examplesIn(language: string): readonly string[] {
+  const examples = blocksOf(PAGE).filter((block) => block.language === language)
+  if (examples.length === 0) throw new Error(`${PAGE} has no example in ${language}`)
+  return examples.map(({ text }) => text)
+}
+
 /** The example of a language on the page. Throws unless there is exactly one. */
 function exampleIn(language: string): string {
-  const [example, ...others] = blocksOf(PAGE).filter((block) => block.language === language)
-  if (example === undefined || others.length > 0) throw new Error(`${PAGE} has not one example in ${language}`)
-  return example.text
+  const [example = '', ...others] = examplesIn(language)
+  if (others.length > 0) throw new Error(`${PAGE} has more than one example in ${language}`)
+  return example
 }
 
 /** Writes the files of a project as a reader of the page has. Returns its folder. */
@@ -70,7 +77,8 @@ const CLIENTS: readonly Client[] = [
       const python = join(folder, 'venv/bin/python')
       run('python', 'python3', ['-m', 'venv', '--system-site-packages', join(folder, 'venv')])
       run('python', python, ['-m', 'pip', 'install', '--quiet', '--no-index', '.'])
-      const example = projectWith({ 'test_welcome.py': exampleIn('python') }, join(folder, 'python'))
+      const examples = Object.fromEntries(examplesIn('python').map((text, n) => [`test_example_${n}.py`, text]))
+      const example = projectWith(examples, join(folder, 'python'))
       for (const tests of ['tests', example]) run('python', python, ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', tests])
     },
   },

@@ -17,35 +17,6 @@ func send(t *testing.T, w *World, to string) {
 	}
 }
 
-func TestGreylisted(t *testing.T) {
-	w := New(t, Seed(7))
-	w.Destination("slow.example").Greylists("5m")
-	send(t, w, "ann@slow.example")
-	w.Settle(Accepted(1))
-	w.Expect("ann@slow.example").WasAttemptedAt(0, 300)
-	if code := w.Wait("ann@slow.example", Where("subject", "*code*")).Code; code != "4711" {
-		t.Errorf("the code is %q", code)
-	}
-}
-
-func TestExpiresAfterFiveDays(t *testing.T) {
-	w := New(t, Config(Object{"maximal_queue_lifetime": "5d"}))
-	w.Destination("gone.example").IsDown()
-	send(t, w, "eve@gone.example")
-	w.Settle(Accepted(1))
-	w.Expect("eve@gone.example").HasExpired()
-	w.Expect("eve@gone.example").Never().WasDelivered()
-}
-
-func TestCrash(t *testing.T) {
-	w := New(t)
-	w.Destination("x.example").IsDownFor("1h")
-	send(t, w, "ann@x.example")
-	w.Crash("10m")
-	w.Settle()
-	w.Expect("ann@x.example").WasDeliveredOnce()
-}
-
 // A TB that keeps the text of its errors.
 type recorder struct {
 	testing.TB

@@ -106,7 +106,7 @@ _deferd() {
     'deferd sink') words='show --listen --script --seed --json --keep --tls --tls-cert --tls-key --auth --oauth --oauth-listen --oauth-certificate -h --help' ;;
     'deferd sink show') words='--keep -h --help' ;;
     'deferd record') words='--relay --listen --out --keep-addresses --max-gap --tls --force -h --help' ;;
-    'deferd lab') words='--http --smtp --script --seed --speed --max-worlds --idle --lifetime --token-file --insecure --json --parent -h --help' ;;
+    'deferd lab') words='--http --smtp --script --seed --speed --max-worlds --idle --lifetime --token-file --allow-webhook --insecure --json --parent -h --help' ;;
     'deferd help') words='-h --help' ;;
   esac
   case "$path $previous" in
@@ -440,6 +440,7 @@ _deferd() {
     'deferd lab --idle') words='' ;;
     'deferd lab --lifetime') words='' ;;
     'deferd lab --token-file') words='' ;;
+    'deferd lab --allow-webhook') words='' ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

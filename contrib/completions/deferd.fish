@@ -646,6 +646,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l max-worlds -r -d 
 complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l idle -r -d 'time without a request after which a world ends; 0 for never (default: 10m)'
 complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l lifetime -r -d 'time after which a world ends (default: 2h)'
 complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l token-file -r -d 'file of mode 0600 with the token that clients send; required beyond loopback'
+complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l allow-webhook -r -d 'target beyond loopback to which webhooks may lead; repeatable'
 complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l insecure -d 'permit an address beyond loopback without TLS'
 complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l json -d 'print the events of all worlds as JSON'
 complete -c deferd -n 'test (__deferd_path) = "deferd lab"' -l parent -d 'end with standard input'

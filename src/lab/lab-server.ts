@@ -27,6 +27,7 @@ import { LAB_BASE } from './lab-route.ts'
 import { mailboxRoutes } from './mailbox-routes.ts'
 import { historyRoutes, labOperationRoutes, recipientRoutes } from './recipient-routes.ts'
 import { ruleRoutes } from './rule-routes.ts'
+import { webhookRoutes } from './world-webhook-routes.ts'
 import { worldEventRoutes } from './world-event-routes.ts'
 import { clockRoutes, worldRoutes } from './world-routes.ts'
 import type { WorldSite } from './world-site.ts'
@@ -47,6 +48,7 @@ export function labRoutes(lab: Lab): readonly ApiRoute[] {
     ...recipientRoutes(lab),
     ...mailboxRoutes(lab),
     ...worldEventRoutes(lab),
+    ...webhookRoutes(lab),
     ...labOperationRoutes(lab),
     ...historyRoutes(lab),
   ]

@@ -11,7 +11,9 @@ import { toText } from '../testkit/time.ts'
 import type { World } from '../testkit/world.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
 import { RealTimeDrive, until } from './real-time.ts'
+import type { WebhookTargets } from './webhook-targets.ts'
 import { WorldSite } from './world-site.ts'
+import { WorldWebhooks } from './world-webhooks.ts'
 
 /** Parameters of the relay that differ from the defaults of deferd, because a client in another process does not follow the clock of its world. */
 export const LAB_DEFAULTS = { smtpd_timeout: '100d', smtpd_error_sleep_time: '0s' } as const
@@ -27,6 +29,8 @@ export interface After {
   readonly accepted?: number | string | undefined
   /** No client is inside a transaction. */
   readonly sessions?: 'idle' | undefined
+  /** Number of requests that each webhook has got since its creation. */
+  readonly requests?: Readonly<Record<string, number>> | undefined
 }
 
 export interface Waiting {
@@ -65,6 +69,7 @@ export class LabWorld {
   readonly facts: LabWorldFacts
   readonly world: World
   readonly site: WorldSite
+  readonly webhooks: WorldWebhooks
   readonly #clock: MachineClock
   readonly #drive: RealTimeDrive
   readonly #closing = new AbortController()
@@ -78,11 +83,12 @@ export class LabWorld {
   usedAt: Duration
   readonly createdAt: Duration
 
-  constructor(facts: LabWorldFacts, clock: MachineClock) {
+  constructor(facts: LabWorldFacts, clock: MachineClock, targets: WebhookTargets) {
     this.facts = facts
     this.world = facts.world
     this.#clock = clock
     this.site = new WorldSite(this.world, clock)
+    this.webhooks = new WorldWebhooks({ world: this.world, clock, targets, closing: this.#closing.signal })
     this.createdAt = clock.monotonic()
     this.usedAt = this.createdAt
     this.#drive = new RealTimeDrive(clock, (by) => this.world.advance(toText(by)))
@@ -115,7 +121,7 @@ export class LabWorld {
   /** `sequential` when equal seeds and calls give an equal history; null with a clock that follows real time. */
   get order(): 'sequential' | 'concurrent' | null {
     if (this.#wasFast) return null
-    return this.#isConcurrent ? 'concurrent' : 'sequential'
+    return this.#isConcurrent || this.webhooks.hasApplication ? 'concurrent' : 'sequential'
   }
 
   clock(): ClockState {
@@ -205,13 +211,17 @@ export class LabWorld {
   }
 
   /** Sentences about the conditions that do not hold. */
-  #lacking({ accepted, sessions }: Omit<After, 'accepted'> & { readonly accepted: number | undefined }): readonly string[] {
+  #lacking({ accepted, sessions, requests = {} }: Omit<After, 'accepted'> & { readonly accepted: number | undefined }): readonly string[] {
     const { world } = this
     const lacking: string[] = []
     if (accepted !== undefined && world.accepted < accepted)
       lacking.push(`the relay has accepted ${world.accepted} of ${plural(accepted, 'message')}`)
     if (sessions === 'idle' && this.#busySessions().length > 0)
       lacking.push(`${plural(this.#busySessions().length, 'client')} did not end a transaction`)
+    for (const [name, wanted] of Object.entries(requests)) {
+      const { length } = this.webhooks.named(name).requests()
+      if (length < wanted) lacking.push(`webhook ${name} has got ${length} of ${plural(wanted, 'request')}`)
+    }
     return lacking
   }
 

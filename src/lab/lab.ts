@@ -11,6 +11,7 @@ import { createWorld } from '../testkit/world.ts'
 import { loadSimulated } from '../testkit/world-limits.ts'
 import { invalidMembers, LAB_PROBLEMS, refuseWorld } from './lab-problems.ts'
 import { LAB_DEFAULTS, LabWorld } from './lab-world.ts'
+import type { WebhookTargets } from './webhook-targets.ts'
 import { refusedExpansions, refusedNames, refusedValues } from './refused-parameters.ts'
 
 export interface LabLimits {
@@ -27,6 +28,8 @@ export interface LabDeps {
   readonly limits: LabLimits
   /** Address of the SMTP ports. */
   readonly address: string
+  /** Where webhooks may lead. */
+  readonly targets: WebhookTargets
   /** Called for each new world. */
   readonly opened?: (world: LabWorld) => void
 }
@@ -124,7 +127,11 @@ export class Lab {
         await world.close()
         throw error
       })
-      const opened = new LabWorld({ id: `w${++this.#created}`, name, seed, store, world, smtp, defaults }, this.#deps.clock)
+      const opened = new LabWorld(
+        { id: `w${++this.#created}`, name, seed, store, world, smtp, defaults },
+        this.#deps.clock,
+        this.#deps.targets,
+      )
       this.#worlds.set(opened.facts.id, opened)
       if (isLasting) this.#lasting.add(opened)
       opened.speed = speed

@@ -4,6 +4,7 @@ import { json, type ApiRoute } from '../api/api-route.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import { SECOND } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'
+import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Lab } from './lab.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
@@ -167,6 +168,7 @@ const after = z
       .optional()
       .describe('messages that the relay has accepted since the start; "+1": one more than at the last call that named it'),
     sessions: z.literal('idle').optional().describe('no client is inside a transaction'),
+    requests: z.record(z.string(), z.int().min(0)).optional().describe('requests that webhooks have got, by name'),
   })
   .default({})
   .describe('conditions that are waited for in real time before the clock advances')
@@ -188,7 +190,7 @@ const advanceRoutes = (lab: Lab): readonly ApiRoute[] => [
     body: optionalJson(advanceBody),
     example: { by: '2d', after: { accepted: 1 } },
     answers: { 200: { about: 'the clock', shape: clockShape } },
-    problems: [LAB_PROBLEMS.notYet, LAB_PROBLEMS.tooMuchWork],
+    problems: [LAB_PROBLEMS.notYet, LAB_PROBLEMS.tooMuchWork, HTTP_PROBLEMS.unknown],
     handler: (world, { body, signal }) =>
       world.inOrder(async () => {
         await world.advance(milliseconds(body.by), { after: body.after, within: milliseconds(body.within), signal })
@@ -205,7 +207,7 @@ const advanceRoutes = (lab: Lab): readonly ApiRoute[] => [
     answers: {
       200: { about: 'the clock, and the time that has passed', shape: clockShape.extend({ passed: seconds }).meta({ id: 'Settled' }) },
     },
-    problems: [LAB_PROBLEMS.notYet, LAB_PROBLEMS.cannotSettle, LAB_PROBLEMS.tooMuchWork],
+    problems: [LAB_PROBLEMS.notYet, LAB_PROBLEMS.cannotSettle, LAB_PROBLEMS.tooMuchWork, HTTP_PROBLEMS.unknown],
     handler: (world, { body, signal }) =>
       world.inOrder(async () => {
         const passed = await world.settle(milliseconds(body.at_most), { after: body.after, within: milliseconds(body.within), signal })

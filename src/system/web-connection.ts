@@ -6,7 +6,7 @@ import { request, type ClientRequest, type RequestOptions } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { errorMessage } from './caught-error.ts'
-import { SECOND, type Clock, type Duration } from './clock.ts'
+import { SECOND, type Duration, type Timers } from './clock.ts'
 import type { Lookup, Net } from './net.ts'
 import { isPublicAddress } from './public-address.ts'
 
@@ -30,7 +30,7 @@ export interface WebRequest extends Pick<RequestOptions, 'agent' | 'createConnec
 
 interface WebConnectionDeps {
   readonly net: Pick<Net, 'dial' | 'lookupAddresses' | 'lookupHost'>
-  readonly clock: Clock
+  readonly clock: Timers
 }
 
 const MOST_ADDRESSES = 4
@@ -85,7 +85,7 @@ async function addressesOf(host: string, names: WebServer['names'], net: WebConn
 export function startTls(
   plain: Socket,
   { host, end }: Pick<WebServer, 'host' | 'end'>,
-  clock: Clock,
+  clock: Timers,
   options: ConnectionOptions = {},
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {

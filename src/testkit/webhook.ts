@@ -3,7 +3,7 @@ import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
 import { ALL_EVENTS, settingsOf } from '../outbox/configured-subscriptions.ts'
 import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
-import { eventRequest } from '../subscriptions/event-request.ts'
+import { eventRequest, type EventRequest } from '../subscriptions/event-request.ts'
 import type { Consignment } from '../subscriptions/target.ts'
 import type { MachineClock, Duration, WallTime } from '../system/clock.ts'
 import { shown } from '../system/shown-value.ts'
@@ -17,7 +17,7 @@ export interface WebhookRequest {
   /** `webhook-id`, `webhook-timestamp`, `webhook-signature` and `content-type`. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Status that the receiver answered; null while it was down. */
+  /** Status that the receiver answered; null while it was down, and for a request that the end of the relay has ended. */
   readonly status: number | null
 }
 
@@ -36,6 +36,25 @@ export interface WebhookOptions extends Partial<EventFilter> {
   readonly handler?: WebhookHandler
 }
 
+/** An application in another process, which answers in place of a handler. @internal */
+export interface Application {
+  /** Time of the signature. */
+  readonly signedAt: () => WallTime
+  /** Fields besides those of all webhooks. */
+  readonly headers: () => Readonly<Record<string, string>>
+  readonly post: (request: EventRequest, signal: AbortSignal) => Promise<TargetAnswer>
+}
+
+interface WebhookDeps {
+  readonly clock: MachineClock
+  readonly startedAt: WallTime
+  readonly outside: OutsideCalls
+  readonly options: WebhookOptions
+  readonly application: Application | null
+}
+
+const STOPPED: TargetAnswer = { kind: 'failed', text: 'the relay has ended' }
+
 interface Answering {
   readonly status: number | null
   readonly until: WallTime
@@ -46,19 +65,13 @@ interface Answering {
 export class Webhook {
   /** The secret that signs, as `whsec_` and base64: the application verifies with it. */
   readonly secret = `whsec_${Buffer.from('secret of a test world, 32 bytes').toString('base64')}`
-  readonly #clock: MachineClock
-  readonly #options: WebhookOptions
-  readonly #startedAt: WallTime
-  readonly #outside: OutsideCalls
+  readonly #deps: WebhookDeps
   readonly #requests: WebhookRequest[] = []
   #answering: Answering | null = null
 
   /** @internal */
-  constructor(clock: MachineClock, startedAt: WallTime, outside: OutsideCalls, options: WebhookOptions) {
-    this.#clock = clock
-    this.#outside = outside
-    this.#startedAt = startedAt
-    this.#options = options
+  constructor(deps: WebhookDeps) {
+    this.#deps = deps
   }
 
   /** Refuses connections for a time. */
@@ -84,7 +97,7 @@ export class Webhook {
 
   /** Settings of the subscription. @internal */
   get settings(): SubscriptionSettings {
-    const { batch = 1, format = 'deferd', types = [], destinations = [], senders = [] } = this.#options
+    const { batch = 1, format = 'deferd', types = [], destinations = [], senders = [] } = this.#deps.options
     const to = 'https://webhook.example/'
     return {
       ...settingsOf(ALL_EVENTS),
@@ -101,30 +114,35 @@ export class Webhook {
 
   /** Receives events. @internal */
   async take({ name, events, settings, secrets, signal }: Consignment): Promise<TargetAnswer> {
-    const now = this.#clock.now()
-    const made = eventRequest(events, { format: settings.format, isBatch: settings.batch > 1, secrets, source: 'relay.example', now })
+    const { clock, startedAt, application } = this.#deps
+    const now = clock.now()
+    const terms = { format: settings.format, isBatch: settings.batch > 1, secrets, source: 'relay.example' }
+    const { headers, body } = eventRequest(events, { ...terms, now: application?.signedAt() ?? now })
+    const request = { headers: { ...headers, ...application?.headers() }, body }
     const scripted = this.#scripted(now)
-    const status = scripted === undefined ? await this.#handled(name, made, signal) : scripted
-    this.#requests.push({ ...made, at: (now - this.#startedAt) / 1000, status })
-    if (status === null) return { kind: 'failed', text: 'connection refused' }
-    return { kind: 'response', code: status, retryAfter: null, text: String(status) }
+    const answer = scripted === undefined ? await this.#handled(name, request, signal) : answerOf(scripted)
+    this.#requests.push({ ...request, at: (now - startedAt) / 1000, status: answer.kind === 'response' ? answer.code : null })
+    return answer
   }
 
-  /** The status that the handler returned; null when the relay stopped or was killed first. */
-  async #handled(name: string, request: Parameters<WebhookHandler>[0], signal: AbortSignal): Promise<number | null> {
-    const { handler } = this.#options
-    if (handler === undefined) return 200
-    const result = await this.#outside.run(async () => {
+  async #handled(name: string, request: EventRequest, signal: AbortSignal): Promise<TargetAnswer> {
+    const {
+      outside,
+      application,
+      options: { handler = () => 200 },
+    } = this.#deps
+    const result = await outside.run(async () => {
+      if (application !== null) return application.post(request, signal)
       const status = await handler(request)
-      if (Number.isInteger(status) && status >= 200 && status <= 599) return status
+      if (Number.isInteger(status) && status >= 200 && status <= 599) return answerOf(status)
       throw new TypeError(`the handler of webhook ${name} returned ${shown(status)}; expected a status such as 200`)
     }, signal)
     if (result !== 'failed') return result.value
-    return signal.aborted ? null : 500
+    return signal.aborted ? STOPPED : answerOf(500)
   }
 
   #answer(status: number | null, left: number, lasting: Duration): this {
-    this.#answering = { status, left, until: this.#clock.now() + lasting }
+    this.#answering = { status, left, until: this.#deps.clock.now() + lasting }
     return this
   }
 
@@ -136,3 +154,8 @@ export class Webhook {
     return answering.status
   }
 }
+
+const answerOf = (status: number | null): TargetAnswer =>
+  status === null
+    ? { kind: 'failed', text: 'connection refused' }
+    : { kind: 'response', code: status, retryAfter: null, text: String(status) }

@@ -62,7 +62,7 @@ import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
 import { inSeconds, toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
-import { Webhook, type WebhookOptions } from './webhook.ts'
+import { Webhook, type Application, type WebhookOptions } from './webhook.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
@@ -430,7 +430,12 @@ export class World implements AsyncDisposable {
     requireKnownOptions('webhook', options, ['types', 'destinations', 'senders', 'batch', 'format', 'handler'])
     requireFunction('handler of webhook', options.handler)
     requireEventTypes('webhook', options.types)
-    const webhook = new Webhook(this.clock, BEGINNING, this.#outside, options)
+    return this.addWebhook(name, options, null)
+  }
+
+  /** Adds a receiver of webhooks, which `application` answers for in place of a handler. @internal */
+  async addWebhook(name: string, options: WebhookOptions, application: Application | null): Promise<Webhook> {
+    const webhook = new Webhook({ clock: this.clock, startedAt: BEGINNING, outside: this.#outside, options, application })
     if (!(await this.#driven(this.#lives.subscribe(name, webhook.settings)))) throw new TypeError(`there is a webhook ${name} already`)
     this.#webhooks.set(name, webhook)
     return webhook

@@ -8,6 +8,8 @@ import { createTransport } from 'nodemailer'
 import { afterEach, expect, test } from 'vitest'
 import { LabServer } from '../../src/lab/lab-server.ts'
 import { Lab } from '../../src/lab/lab.ts'
+import { WebhookTargets } from '../../src/lab/webhook-targets.ts'
+import { systemNet } from '../../src/system/system-net.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/deferd.js')
@@ -54,7 +56,8 @@ async function used(base: string): Promise<void> {
 }
 
 test('memory comes back after 1,000 worlds', { timeout: 900_000 }, async () => {
-  const lab = new Lab({ clock: systemClock, limits: { maxWorlds: 64, idle: 600_000, lifetime: 7_200_000 }, address: '127.0.0.1' })
+  const targets = new WebhookTargets({ net: systemNet, clock: systemClock, allowed: new Set() })
+  const lab = new Lab({ clock: systemClock, targets, limits: { maxWorlds: 64, idle: 600_000, lifetime: 7_200_000 }, address: '127.0.0.1' })
   const server = new LabServer({ lab, clock: systemClock, token: null, failed: (text) => expect(text).toBe('') })
   const { port } = await server.listen({ address: '127.0.0.1', port: 0 })
   const batch = async (worlds: number): Promise<number> => {

@@ -5,6 +5,10 @@ import { expect } from 'vitest'
 import { Lab, type LabLimits } from '../../src/lab/lab.ts'
 import { LAB_BASE } from '../../src/lab/lab-route.ts'
 import { LabServer, labRoutes } from '../../src/lab/lab-server.ts'
+import { WebhookTargets } from '../../src/lab/webhook-targets.ts'
+import type { Net } from '../../src/system/net.ts'
+import type { Timers } from '../../src/system/clock.ts'
+import { systemNet } from '../../src/system/system-net.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { AnswerCheck } from './api-server.ts'
 
@@ -20,6 +24,13 @@ export interface LabMembers {
   readonly now: string
   readonly elapsed: number
   readonly passed: number
+  readonly secret: string
+  readonly requests: readonly {
+    readonly at: number
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string
+    readonly status: number | null
+  }[]
   readonly accepted: number
   readonly sessions: readonly { readonly stage: string; readonly in_transaction: boolean; readonly waits_until: string | null }[]
   readonly rules: readonly { readonly id: number; readonly name: string; readonly rule: object; readonly used: number }[]
@@ -49,6 +60,15 @@ export interface LabReply {
   readonly json: LabMembers
 }
 
+interface LabOptions extends Partial<LabLimits> {
+  readonly token?: string | null
+  /** Net of the webhooks. */
+  readonly net?: Net
+  readonly allowed?: readonly string[]
+  /** Clock of the limits of webhooks. */
+  readonly webhookClock?: Timers
+}
+
 export class TestLab implements AsyncDisposable {
   readonly lab: Lab
   readonly base: string
@@ -64,9 +84,16 @@ export class TestLab implements AsyncDisposable {
     this.#answers = new AnswerCheck(labRoutes(lab), LAB_BASE)
   }
 
-  static async open({ token = null, ...limits }: Partial<LabLimits> & { readonly token?: string | null } = {}): Promise<TestLab> {
+  static async open({
+    token = null,
+    net = systemNet,
+    webhookClock = systemClock,
+    allowed = [],
+    ...limits
+  }: LabOptions = {}): Promise<TestLab> {
     const failures: string[] = []
-    const lab = new Lab({ clock: systemClock, limits: { ...LIMITS, ...limits }, address: '127.0.0.1' })
+    const targets = new WebhookTargets({ net, clock: webhookClock, allowed: new Set(allowed) })
+    const lab = new Lab({ clock: systemClock, limits: { ...LIMITS, ...limits }, address: '127.0.0.1', targets })
     const server = new LabServer({ lab, clock: systemClock, token, failed: (text) => failures.push(text) })
     const { port } = await server.listen({ address: '127.0.0.1', port: 0 })
     return new TestLab(lab, server, { base: `http://127.0.0.1:${port}${LAB_BASE}`, failures })

@@ -1,4 +1,5 @@
 """deferd lab from Python: a relay in virtual time, with remote servers that fail as a test says (docs/lab.md of deferd)."""
+# fmt: off
 import atexit
 import json
 import os
@@ -17,7 +18,9 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class LabError(Exception):
     """A refused request. The message is the detail of the lab; `kind` is the last part of its type, such as "not-yet"."""
 
-    def __init__(self, problem, status):
+    def __init__(self, answer):
+        with answer:
+            problem, status = json.loads(answer.read() or b"{}"), answer.code
         super().__init__(problem.get("detail", f"status {status}"))
         self.status = status
         self.kind = problem.get("type", "").rsplit("/", 1)[-1]
@@ -42,9 +45,8 @@ class Lab:
     """A lab: that of DEFERD_LAB_URL, or else a process of its own, which ends with this one."""
 
     def __init__(self, url=None):
-        self._process = None
+        self._process, self._token = None, os.environ.get("DEFERD_LAB_TOKEN")
         self.url = url or os.environ.get("DEFERD_LAB_URL") or self._start()
-        self._token = os.environ.get("DEFERD_LAB_TOKEN")
 
     def _start(self):
         found = [shutil.which("deferd")] if shutil.which("deferd") else [shutil.which("npx"), "deferd"]
@@ -75,9 +77,7 @@ class Lab:
             with _OPENER.open(request) as response:
                 content, is_json = response.read(), response.headers.get_content_type() == "application/json"
         except urllib.error.HTTPError as error:
-            with error:
-                problem = error.read()
-            raise LabError(json.loads(problem or b"{}"), error.code) from None
+            raise LabError(error) from None
         return json.loads(content, object_hook=Answer) if is_json else content
 
     def world(self, **options):
@@ -86,94 +86,85 @@ class Lab:
 
 
 class World:
-    """A relay with a clock of its own. Times are "5m", "2d" or seconds. Use it in a `with` statement, or call `close`."""
+    """A relay with a clock of its own. Times are "5m", "2d" or seconds. Use it in a `with` statement, or call `close`.
+    `advance` and `settle` first wait in real time, for at most `within`, for `accepted` messages, `requests={"app": 2}` of webhooks,
+    and `sessions="idle"`. `settle` then advances until the queue is empty, for `at_most` a time."""
 
     def __init__(self, lab, created):
-        self.lab = lab
-        self.id = created["id"]
-        #: Host and port, for `smtplib.SMTP(*world.smtp)`.
-        self.smtp = (created["smtp"]["host"], created["smtp"]["port"])
+        self.lab, self.id = lab, created["id"]
+        self.smtp = (created["smtp"]["host"], created["smtp"]["port"])  # for smtplib.SMTP(*world.smtp)
 
-    __enter__ = lambda self: self  # noqa: E731
-    __exit__ = lambda self, *_: self.close()  # noqa: E731
-
-    def call(self, method, path, body=None, **options):
-        """Sends a request below the path of the world."""
-        return self.lab.call(method, f"/worlds/{self.id}{path}", body, **options)
-
-    # fmt: off
+    def __enter__(self): return self
+    def __exit__(self, *_): self.close()
+    # Sends a request below the path of the world.
+    def call(self, method, path, body=None, **options): return self.lab.call(method, f"/worlds/{self.id}{path}", body, **options)
     def close(self): self.call("DELETE", "")
     def clock(self): return self.call("GET", "/clock")
+    def advance(self, by, **conditions): return self._move("advance", by=by, **conditions)
+    def settle(self, accepted=None, **conditions): return self._move("settle", accepted, **conditions)
     def crash(self, down_for=None): return self.call("POST", "/crash", _given(down_for=down_for))
     def restart(self): return self.call("POST", "/restart", {})
     def operate(self, operation, ids=None): return self.call("POST", "/operations", _given(operation=operation, ids=ids))
     def history(self): return self.call("GET", "/history")
     def mails(self, address): return self.call("GET", f"/mailboxes/{_quoted(address)}")["mails"]
-    # fmt: on
-
-    def destination(self, domain):
-        """A remote domain, whose methods are the verbs of docs/lab.md: `world.destination("x.example").greylists("5m")`."""
-        return Destination(self, domain)
-
-    def rule(self, **rule):
-        """Adds a rule with the keys of docs/faults.md."""
-        return self.call("POST", "/rules", _given(**rule))
-
-    def advance(self, by, accepted=None, sessions=None, within=None):
-        """Advances the clock, after so many messages were accepted."""
-        return self.call("POST", "/clock/advance", _given(by=by, after=_given(accepted=accepted, sessions=sessions), within=within))
-
-    def settle(self, accepted=None, sessions=None, within=None, at_most=None):
-        """Advances the clock until the queue is empty, after so many messages were accepted."""
-        after = _given(accepted=accepted, sessions=sessions)
-        return self.call("POST", "/clock/settle", _given(after=after, within=within, at_most=at_most))
-
-    def recipient(self, address):
-        """Attempts, notices and timeline of an address."""
-        return self.call("GET", f"/recipients/{_quoted(address)}")
+    def recipient(self, address): return self.call("GET", f"/recipients/{_quoted(address)}")
+    def expect(self, address): return Expectation(self, address)
+    # A remote domain, whose methods are the verbs of docs/lab.md: `world.destination("x.example").greylists("5m")`.
+    def destination(self, domain): return Destination(self, domain)
+    # Adds a rule with the keys of docs/faults.md.
+    def rule(self, **rule): return self.call("POST", "/rules", _given(**rule))
+    # Adds a webhook, with `types`, and `url` of an application that gets the requests.
+    def webhook(self, name, **options): return Webhook(self, name, self.call("POST", "/webhooks", {"name": name, **options})["secret"])
 
     def wait(self, address, headers=None, **conditions):
         """Waits for a mail: `subject`, `from_`, `contains`, `notice`, `after`, `count`, `link`, `within`, `advance`, `headers`."""
         query = {**_given(**conditions), **{f"header.{name}": value for name, value in (headers or {}).items()}}
         return self.call("GET", f"/mailboxes/{_quoted(address)}/wait?{urllib.parse.urlencode(query)}")
 
-    def expect(self, address):
-        """Assertions about an address: `world.expect("ann@x.example").was_delivered()`."""
-        return Expectation(self, address)
+    def _move(self, how, accepted=None, sessions=None, requests=None, **members):
+        after = _given(accepted=accepted, sessions=sessions, requests=requests)
+        return self.call("POST", f"/clock/{how}", _given(after=after, **members))
+
+
+class Webhook:
+    def __init__(self, world, name, secret):
+        self._world, self._path, self.secret = world, f"/webhooks/{_quoted(name)}", secret
+
+    def requests(self): return self._world.call("GET", f"{self._path}/requests")["requests"]
+    def is_down_for(self, time): return self._script(is_down_for=time)
+    def replies(self, status, first=None, for_=None): return self._script(replies=status, first=first, for_=for_)
+    def recovers(self): return self._script(recovers=True)
+    def replay(self, kind="waiting"): return self._world.call("POST", f"{self._path}/replay", {"kind": kind})["count"]
+    def _script(self, **members): self._world.call("POST", f"{self._path}/script", _given(**members))
 
 
 class Destination:
     # Names of the arguments that a call may give by position.
     _ARGUMENTS = {
-        "greylists": "delay", "is_down_for": "time", "is_down_between": "from until", "rejects": "recipient reply",
+        "greylists": "delay", "is_down_for": "time", "is_down_between": "from until", "rejects": "recipient reply", "is_slow": "time",
         "defers": "recipient reply", "fails_first": "times reply", "mailbox_is_full": "recipient", "throttles": "rate",
-        "allows_connections": "count", "drops_after_dot": "times", "is_slow": "time", "fails_in_dns": "how",
-        "has_exchangers": "records",
-    }  # fmt: skip
+        "allows_connections": "count", "drops_after_dot": "times", "fails_in_dns": "how", "has_exchangers": "records",
+    }
 
     def __init__(self, world, domain):
-        self._path = f"/destinations/{_quoted(domain)}"
-        self._world = world
+        self._world, self._path = world, f"/destinations/{_quoted(domain)}"
 
     def __getattr__(self, verb):
         def call(*arguments, **options):
             body = {**dict(zip(self._ARGUMENTS.get(verb, "").split(), arguments)), **_given(**options)}
             self._world.call("POST", f"{self._path}/{verb}", body)
             return self
-
         return call
 
 
 class Expectation:
-    """Each method is a matcher. It raises an AssertionError with the timeline of the recipient."""
+    """Each method is a matcher: `world.expect("ann@x.example").was_delivered()`. It raises an AssertionError with the timeline."""
 
     def __init__(self, world, address, is_not=False):
         self._world, self._address, self._is_not = world, address, is_not
 
-    @property
-    def never(self):
-        """The negation of the next matcher."""
-        return Expectation(self._world, self._address, not self._is_not)
+    #: The negation of the next matcher.
+    never = property(lambda self: Expectation(self._world, self._address, not self._is_not))
 
     def __getattr__(self, matcher):
         def check(*values, **named):

@@ -14,8 +14,7 @@ def deferd_lab():
 @pytest.fixture
 def lab(deferd_lab, request):
     """A world. `@pytest.mark.lab(seed=7, config={...})` gives it options."""
-    marker = request.node.get_closest_marker("lab")
-    with deferd_lab.world(**({} if marker is None else marker.kwargs)) as world:
+    with deferd_lab.world(**getattr(request.node.get_closest_marker("lab"), "kwargs", {})) as world:
         yield world
 
 

@@ -1,36 +1,40 @@
-"""Five days of mail in one file: greylisting, a crash, an outage, and a code that is waited for."""
+"""Five days of mail: greylisting, a crash, an outage, a webhook of the application, and a code that is waited for."""
+import http.server
+import json
 import smtplib
+import threading
 
 import pytest
 
-MAIL = b"Subject: Your code\r\n\r\nYour code is 4711.\r\n"
+
+class Application(http.server.BaseHTTPRequestHandler):
+    expired = []
+
+    def do_POST(self):
+        self.expired.append(json.loads(self.rfile.read(int(self.headers["content-length"])))["data"]["recipient"])
+        self.send_response(204)
+        self.end_headers()
 
 
-def send(lab, to):
-    with smtplib.SMTP(*lab.smtp) as client:
-        client.sendmail("app@us.example", [to], MAIL)
+@pytest.fixture
+def url():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Application) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
-def test_greylisted(lab):
+@pytest.mark.lab(seed=7, config={"maximal_queue_lifetime": "5d"})
+def test_five_days(lab, url):
+    lab.webhook("app", types=["recipient.expired"], url=url)
     lab.destination("slow.example").greylists("5m")
-    send(lab, "ann@slow.example")
-    lab.settle(accepted=1)
-    lab.expect("ann@slow.example").was_attempted_at(0, 300)
-    assert lab.wait("ann@slow.example", subject="*code*").code == "4711"
-
-
-@pytest.mark.lab(config={"maximal_queue_lifetime": "5d"})
-def test_expires_after_five_days(lab):
     lab.destination("gone.example").is_down()
-    send(lab, "eve@gone.example")
-    lab.settle(accepted=1)
-    lab.expect("eve@gone.example").has_expired()
-    assert lab.wait("app@us.example", notice="failed").notice.recipients[0].recipient == "eve@gone.example"
-
-
-def test_crash(lab):
-    lab.destination("x.example").is_down_for("1h")
-    send(lab, "ann@x.example")
-    lab.crash(down_for="10m")
+    with smtplib.SMTP(*lab.smtp) as client:
+        for to in ("ann@slow.example", "eve@gone.example"):
+            client.sendmail("app@us.example", [to], b"Subject: Your code\r\n\r\nYour code is 4711.\r\n")
+    lab.advance("1m", accepted=2)
+    lab.crash(down_for="2m")
     lab.settle()
-    lab.expect("ann@x.example").was_delivered_once()
+    lab.expect("ann@slow.example").was_delivered_once()
+    assert lab.wait("ann@slow.example", subject="*code*").code == "4711"
+    assert Application.expired == ["eve@gone.example"]

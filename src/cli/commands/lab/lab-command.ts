@@ -8,6 +8,7 @@ import { parseListen, placeText } from '../../../config/values/endpoints.ts'
 import type { RelayConfig } from '../../../config/relay-config.ts'
 import { jsonLine } from '../../../presentation/text.ts'
 import type { Endpoint } from '../../../system/net.ts'
+import { systemNet } from '../../../system/system-net.ts'
 import { HOUR, MINUTE, type Duration } from '../../../system/clock.ts'
 import { VERSION } from '../../../system/version.ts'
 import type { Lab } from '../../../lab/lab.ts'
@@ -27,6 +28,7 @@ interface Options {
   readonly idle: Duration
   readonly lifetime: Duration
   readonly tokenFile?: string
+  readonly allowWebhook?: readonly string[]
   readonly insecure?: true
   readonly json?: true
   readonly parent?: true
@@ -52,6 +54,13 @@ function speedArgument(text: string): number {
   return speed
 }
 
+/** Adds a target to the earlier ones. */
+function targetArgument(text: string, before: readonly string[] = []): readonly string[] {
+  const url = URL.canParse(`http://${text}`) ? new URL(`http://${text}`) : null
+  if (url === null || !/^[^@/?#]+:\d+$/.test(text)) throw new InvalidArgumentError('Expected HOST:PORT.')
+  return [...before, `${url.hostname}:${/\d+$/.exec(text)?.[0]}`]
+}
+
 export function addLab(program: Command, shell: Shell): void {
   program
     .command('lab')
@@ -73,6 +82,7 @@ export function addLab(program: Command, shell: Shell): void {
     )
     .addOption(new Option('--lifetime <time>', 'time after which a world ends').default(2 * HOUR, '2h').argParser(durationArgument))
     .option('--token-file <file>', 'file of mode 0600 with the token that clients send; required beyond loopback')
+    .option('--allow-webhook <host:port>', 'target beyond loopback to which webhooks may lead; repeatable', targetArgument)
     .option('--insecure', 'permit an address beyond loopback without TLS')
     .option('--json', 'print the events of all worlds as JSON')
     .option('--parent', 'end with standard input')
@@ -114,11 +124,13 @@ async function runLab(shell: Shell, options: Options, command: Command): Promise
   // Loaded on demand, because the relay and its API load slowly and other commands do not need them.
   const { Lab: RealLab } = await import('../../../lab/lab.ts')
   const { LabServer } = await import('../../../lab/lab-server.ts')
+  const { WebhookTargets } = await import('../../../lab/webhook-targets.ts')
   const { clock } = shell
   const { maxWorlds, idle, lifetime } = options
   const failed = (text: string): void => void shell.stderr.write(`deferd lab: ${text}\n`).catch(() => undefined)
   const opened = options.json === true ? (world: LabWorld) => printEvents(shell, world) : () => undefined
-  const lab = new RealLab({ clock, limits: { maxWorlds, idle, lifetime }, address: options.http.address, opened })
+  const targets = new WebhookTargets({ net: systemNet, clock, allowed: new Set(options.allowWebhook) })
+  const lab = new RealLab({ clock, limits: { maxWorlds, idle, lifetime }, address: options.http.address, targets, opened })
   const server = new LabServer({ lab, clock, token, failed })
   try {
     const world = await openDefault(lab, options, command)

@@ -70,9 +70,9 @@ public final class DeferdLab implements BeforeEachCallback, AfterEachCallback, A
     public static DeferdLab with(Member... options) { return new DeferdLab(members(options)); }
     public static DeferdLab withSeed(long seed) { return with(where("seed", seed)); }
 
-    private static Map<String, Object> members(Member... members) {
+    private static Map<String, Object> members(Member[] members, Member... more) {
         Map<String, Object> object = new LinkedHashMap<>();
-        for (Member member : members) object.put(member.name, member.value);
+        for (Member[] list : List.of(members, more)) for (Member member : list) object.put(member.name, member.value);
         return object;
     }
 
@@ -129,11 +129,7 @@ public final class DeferdLab implements BeforeEachCallback, AfterEachCallback, A
     /** Advances the clock until the queue is empty: settle(accepted(1)) after one message was accepted. */
     public void settle(Member... options) { call("POST", "/clock/settle", members(options)); }
 
-    public void advance(String by, Member... options) {
-        Map<String, Object> body = members(options);
-        body.put("by", by);
-        call("POST", "/clock/advance", body);
-    }
+    public void advance(String by, Member... options) { call("POST", "/clock/advance", members(options, where("by", by))); }
 
     public void crash(String downFor) { call("POST", "/crash", Map.of("down_for", downFor)); }
 
@@ -141,6 +137,11 @@ public final class DeferdLab implements BeforeEachCallback, AfterEachCallback, A
     public Mail waitFor(String address, Member... conditions) {
         String query = Arrays.stream(conditions).map(one -> quoted(one.name) + "=" + quoted(one.value)).collect(Collectors.joining("&"));
         return new Mail((Map<?, ?>) call("GET", "/mailboxes/" + quoted(address) + "/wait?" + query, null));
+    }
+
+    /** Adds a webhook: where("types", List.of("recipient.bounced")), and where("url", …) of an application that gets the requests. */
+    public Webhook webhook(String name, Member... options) {
+        return new Webhook(this, "/webhooks/" + quoted(name), call("POST", "/webhooks", members(options, where("name", name))));
     }
 
     /** A remote domain, whose methods add rules (docs/lab.md). */

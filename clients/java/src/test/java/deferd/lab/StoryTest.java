@@ -5,39 +5,34 @@ import static deferd.lab.DeferdLab.config;
 import static deferd.lab.DeferdLab.where;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.io.IOException;
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Five days of mail in one file: greylisting, a crash, an outage, and a code that is waited for. */
+/** Five days of mail: greylisting, a crash, an outage, a webhook of the application, and a code that is waited for. */
 class StoryTest {
     @RegisterExtension DeferdLab lab = DeferdLab.with(where("seed", 7), config(Map.of("maximal_queue_lifetime", "5d")));
 
     @Test
-    void greylisted() throws IOException {
+    void fiveDays() throws Exception {
+        HttpServer application = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        application.createContext("/", request -> request.sendResponseHeaders(204, -1));
+        application.start();
+        String url = "http://127.0.0.1:" + application.getAddress().getPort() + "/";
+        Webhook webhook = lab.webhook("app", where("types", List.of("recipient.expired")), where("url", url));
         lab.destination("slow.example").greylists("5m");
-        Application.sendCode(lab, "ann@slow.example");
-        lab.settle(accepted(1));
-        lab.expect("ann@slow.example").wasAttemptedAt(0, 300);
-        assertEquals("4711", lab.waitFor("ann@slow.example", where("subject", "*code*")).code());
-    }
-
-    @Test
-    void expiresAfterFiveDays() throws IOException {
         lab.destination("gone.example").isDown();
-        Application.sendCode(lab, "eve@gone.example");
-        lab.settle(accepted(1));
-        lab.expect("eve@gone.example").hasExpired();
-        lab.expect("eve@gone.example").never().wasDelivered();
-    }
-
-    @Test
-    void crash() throws IOException {
-        lab.destination("x.example").isDownFor("1h");
-        Application.sendCode(lab, "ann@x.example");
-        lab.crash("10m");
+        for (String to : List.of("ann@slow.example", "eve@gone.example")) Application.sendCode(lab, to);
+        lab.advance("1m", accepted(2));
+        lab.crash("2m");
         lab.settle();
-        lab.expect("ann@x.example").wasDeliveredOnce();
+        application.stop(0);
+        lab.expect("ann@slow.example").wasDeliveredOnce();
+        assertEquals("4711", lab.waitFor("ann@slow.example", where("subject", "*code*")).code());
+        lab.expect("eve@gone.example").hasExpired();
+        assertEquals(204L, ((Map<?, ?>) webhook.requests().get(0)).get("status"));
     }
 }
