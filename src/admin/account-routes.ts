@@ -7,8 +7,16 @@ import { route, type Answer, type Route } from '../http/route-table.ts'
 import { assertMayTry } from '../http/web-admission.ts'
 import type { Sessions } from './sessions.ts'
 
-/** The login page. `problem` is the sentence on a failed login; null at the first visit. */
-export type LoginPage = (facts: { readonly problem: string | null }) => string
+export interface LoginFacts {
+  /** The sentence on a failed login; null at the first visit. */
+  readonly problem: string | null
+  /** True after a session has ended. */
+  readonly hasEnded: boolean
+  /** The screen to which the login leads, below the root; empty for the first one. */
+  readonly back: string
+}
+
+export type LoginPage = (facts: LoginFacts) => string
 
 interface AccountRoutesDeps {
   readonly sessions: Sessions
@@ -19,31 +27,48 @@ interface AccountRoutesDeps {
   readonly refused: (address: string) => void
 }
 
-const BODY_LIMIT = 4_096
+const BODY_LIMIT = 8_192
+const BACK_LIMIT = 2_000
 
 const UNKNOWN_CODE = 'The code is unknown, was used already, or is older than 60 seconds. Run “deferd page” again.'
 
+/** The path of a screen below the root. Anything else, such as another site, becomes the first screen. */
+export const screenPath = (back: string | null | undefined): string =>
+  back !== null &&
+  back !== undefined &&
+  back.length <= BACK_LIMIT &&
+  /^[a-z]+(?:[/?][\u0021-\u007e]*)?$/.test(back) &&
+  !/\.\.|\\|^log(?:in|out)/.test(back)
+    ? back
+    : ''
+
 export function accountRoutes({ sessions, failures, loginPage, loggedOut, refused }: AccountRoutesDeps): readonly Route[] {
-  const form = (status: number, problem: string | null): Answer => ({
+  const form = (status: number, facts: LoginFacts): Answer => ({
     kind: 'text',
     status,
     contentType: 'text/html; charset=utf-8',
-    text: loginPage({ problem }),
+    text: loginPage(facts),
   })
   return [
-    route({ method: 'GET', path: '/login', role: 'anyone', handler: () => form(200, null) }),
+    route({
+      method: 'GET',
+      path: '/login',
+      role: 'anyone',
+      handler: ({ query }) => form(200, { problem: null, hasEnded: query.has('ended'), back: screenPath(query.get('back')) }),
+    }),
     route({
       method: 'POST',
       path: '/login',
       role: 'anyone',
-      body: formBody(z.strictObject({ code: z.string() }), BODY_LIMIT),
-      handler: ({ body: { code }, client }) => {
+      body: formBody(z.strictObject({ code: z.string(), back: z.string().optional() }), BODY_LIMIT),
+      handler: ({ body: { code, back }, client }) => {
         assertMayTry(failures, client)
         const id = sessions.logIn(code)
-        if (id !== null) return { kind: 'redirect', location: './', headers: { 'set-cookie': sessionCookie(client, id) } }
+        if (id !== null)
+          return { kind: 'redirect', location: `./${screenPath(back)}`, headers: { 'set-cookie': sessionCookie(client, id) } }
         failures.failed(client.address)
         refused(client.address)
-        return form(403, UNKNOWN_CODE)
+        return form(403, { problem: UNKNOWN_CODE, hasEnded: false, back: screenPath(back) })
       },
     }),
     route({

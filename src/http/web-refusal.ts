@@ -16,6 +16,17 @@ export type RefusalPage = (problem: Problem, request: RefusedRequest) => Answer
 /** Path relative to `path` that leads to `name` at the root, also behind a proxy that strips a prefix. */
 const fromRoot = (path: string, name: string): string => `${'../'.repeat(Math.max(0, path.split('/').length - 2))}${name}` || './'
 
+/** A cookie of a session; it exists after the session has ended, too. */
+const SESSION = /(?:^|;\s*)deferd-\d+=[^;\s]/
+
+/** The screen to which the login leads back, and whether a session has ended. */
+function loginQuery({ url = '', headers }: IncomingMessage): string {
+  const query = new URLSearchParams()
+  if (SESSION.test(headers.cookie ?? '')) query.set('ended', '1')
+  if (url !== '/') query.set('back', url.slice(1))
+  return query.size === 0 ? '' : `?${query.toString()}`
+}
+
 export const problemAnswer = (problem: Problem): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',
   status: problem.kind.status,
@@ -36,6 +47,7 @@ export const webRefusal =
     const [path = ''] = (request.url ?? '').split('?', 1)
     if (!isNavigation(request)) return problemAnswer(problem)
     const isScreen = request.method === 'GET' || request.method === 'HEAD'
-    if (problem.kind === HTTP_PROBLEMS.unauthenticated && isScreen) return { kind: 'redirect', location: fromRoot(path, 'login') }
+    if (problem.kind === HTTP_PROBLEMS.unauthenticated && isScreen)
+      return { kind: 'redirect', location: fromRoot(path, `login${loginQuery(request)}`) }
     return page(problem, { path, requester })
   }

@@ -28,7 +28,5 @@ export class Page {
     return { ...answer, headers: { ...answer.headers, ...headers } }
   }
 
-  /** The login form. `problem` is the sentence about a refused code; null at the first visit. */
-  readonly login: LoginPage = ({ problem }) =>
-    loginScreen({ relay: this.#deps.view.loaded().config.myhostname, files: FILES_FOLDER, problem })
+  readonly login: LoginPage = (facts) => loginScreen({ ...facts, relay: this.#deps.view.loaded().config.myhostname, files: FILES_FOLDER })
 }

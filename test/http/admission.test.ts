@@ -1,4 +1,5 @@
 /** Admission of requests to the admin server: origin of the request, credentials, roles, failures, trusted proxies. */
+import { screenPath } from '../../src/admin/account-routes.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { CLIENT_ROLES, type Role } from '../../src/http/requester.ts'
 import { route, type Answer } from '../../src/http/route-table.ts'
@@ -111,8 +112,8 @@ describe('roles', () => {
     await open({ routes: [...ROUTES, route({ method: 'GET', path: '/a/:b/c', role: 'viewer', handler: () => DONE })] })
     const fields = { Accept: 'text/html,*/*;q=0.8' }
     for (const [target, location] of [
-      ['/viewer?x=1', 'login'],
-      ['/a/b/c', '../../login'],
+      ['/viewer?x=1', 'login?back=viewer%3Fx%3D1'],
+      ['/a/b/c', '../../login?back=a%2Fb%2Fc'],
     ] as const) {
       const { status, headers } = await server.ask({ target, fields })
       expect([status, headers.get('location')]).toEqual([303, location])
@@ -122,6 +123,26 @@ describe('roles', () => {
       401,
     )
   })
+})
+
+test('the login leads back to a screen, and to nothing else', () => {
+  for (const screen of ['messages', 'messages?queue=hold&sender=%3C%3E', 'destinations/far.example', 'operations/new?operation=hold'])
+    expect(screenPath(screen)).toBe(screen)
+  for (const other of [
+    '',
+    null,
+    undefined,
+    '/x',
+    '//evil.example',
+    'https://evil.example',
+    'javascript:x',
+    'a/../../x',
+    'a\\b',
+    'login?back=x',
+    'logout',
+    'a b',
+  ])
+    expect(screenPath(other)).toBe('')
 })
 
 describe('tokens', () => {

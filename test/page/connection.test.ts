@@ -82,11 +82,11 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
 
   test('behind a proxy that strips a prefix, without scripts: list, filter, message, flush, hold and undo', async () => {
     const page = await tab({ javaScriptEnabled: false })
-    await page.goto(`${proxy.url}messages`)
-    await page.waitForURL(`${proxy.url}login`)
+    await page.goto(`${proxy.url}messages?queue=deferred`)
+    await page.waitForURL(`${proxy.url}login?back=messages%3Fqueue%3Ddeferred`)
     await page.fill('input[name=code]', await daemon.code())
     await page.getByRole('button', { name: 'Log in' }).click()
-    await page.waitForURL(proxy.url)
+    await page.waitForURL(`${proxy.url}messages?queue=deferred`)
     await page.getByRole('link', { name: 'Messages' }).click()
     await page.locator('.senders').getByRole('link', { name: 'news@shop.example' }).click()
     await page.getByText(/4 messages: from news@shop\.example/).waitFor()
@@ -233,6 +233,43 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(proxy.requests - asked).toBeLessThanOrEqual(2)
     await show(second, 'hidden')
     await expect.poll(() => proxy.streams.size).toBe(0)
+  })
+
+  test('after the session has ended, a dialog says so and can be closed, and the login leads back', async () => {
+    const own = await PageDaemon.start()
+    try {
+      await own.send([{ from: 'app@shop.example', to: 'ann@far.example' }])
+      const page = await tab()
+      await page.goto(`${own.url}login#${await own.code()}`)
+      await page.waitForURL(own.url)
+      const place = `${own.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`
+      await page.goto(place)
+      await page.context().clearCookies()
+      await page.getByRole('link', { name: 'Suspend…' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText(/Your session has ended/).waitFor()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      expect([page.url(), await dialog.count()]).toEqual([place, 0])
+      await page.getByRole('link', { name: 'Suspend…' }).click()
+      await dialog.getByRole('link', { name: 'Log in' }).click()
+      await page.getByText(/Your session has ended/).waitFor()
+      await page.fill('input[name=code]', await own.code())
+      await page.getByRole('button', { name: 'Log in' }).click()
+      await page.waitForURL(place)
+    } finally {
+      await own.close()
+    }
+  })
+
+  test('a screen whose session has ended stays, and says so', async () => {
+    const page = await liveTab()
+    await page.context().clearCookies()
+    proxy.cut()
+    const notice = page.getByText(/Your session has ended, and these values are not current/)
+    await runUntil(page, () => notice.isVisible(), seconds(1))
+    expect([page.url(), await isStale(page), await page.evaluate('isSameDocument')]).toEqual([proxy.url, true, true])
+    await page.getByRole('link', { name: 'Log in' }).click()
+    await page.waitForURL(/login\?ended=1$/)
   })
 
   test('without locks, such as on plain HTTP to another machine, each tab has a stream', async () => {

@@ -100,7 +100,7 @@ describe('every screen', () => {
 
   test('leads to the login without a session, with a form of one field', async () => {
     const response = await fetch(`${daemon.url}destinations/a.example`, { redirect: 'manual', headers: { accept: 'text/html' } })
-    expect([response.status, response.headers.get('location')]).toEqual([303, '../login'])
+    expect([response.status, response.headers.get('location')]).toEqual([303, '../login?back=destinations%2Fa.example'])
     const login = await (await fetch(`${daemon.url}login`)).text()
     expect(login.match(/<input name="code"/g)).toHaveLength(1)
   })

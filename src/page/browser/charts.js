@@ -93,10 +93,18 @@ async function renew(chart) {
 
 const charts = () => [...document.querySelectorAll('[data-chart]')].filter((one) => one instanceof HTMLElement)
 
+/**
+ * Adds the values of the charts in a part of the screen.
+ * @param {ParentNode} part
+ */
+export function addCharts(part) {
+  for (const plot of part.querySelectorAll('.plot')) if (plot.closest('[data-chart]') === null) startPlot(plot)
+  for (const chart of part.querySelectorAll('[data-chart]')) if (chart instanceof HTMLElement) startChart(chart)
+}
+
 /** Adds the values of all charts, and renews those that have a source. */
 export function startCharts() {
-  for (const plot of document.querySelectorAll('.plot')) if (plot.closest('[data-chart]') === null) startPlot(plot)
-  for (const chart of charts()) startChart(chart)
+  addCharts(document)
   setInterval(() => {
     if (isPaused()) return
     for (const chart of charts()) if (!isRead(chart) && Date.now() >= (dueAt.get(chart) ?? 0)) void renew(chart)

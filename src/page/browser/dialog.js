@@ -3,32 +3,10 @@
  * which stays as it is. Without this script the screen is loaded instead.
  */
 
+import { isLogin, load, loginLink } from './loaded-screen.js'
+
 /** Time after which a dialog whose panel is still being made is shown, in ms. The dry run of many messages takes a second or two. */
 const SHOWN_AFTER = 300
-
-/**
- * The document of a screen; rejects when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
- * becomes markup in this page.
- * @param {string} url
- * @param {AbortSignal} signal
- * @returns {Promise<Document>}
- */
-function load(url, signal) {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest()
-    request.responseType = 'document'
-    request.open('GET', url)
-    request.setRequestHeader('accept', 'text/html')
-    request.addEventListener('load', () => {
-      if (request.responseXML instanceof Document) resolve(request.responseXML)
-      else reject(new Error(`no document (${request.status})`))
-    })
-    request.addEventListener('error', () => reject(new Error('the server does not answer')))
-    request.addEventListener('abort', () => reject(new Error('the dialog was closed')))
-    signal.addEventListener('abort', () => request.abort())
-    request.send()
-  })
-}
 
 /**
  * Makes relative URLs of a loaded screen relative to this one.
@@ -80,26 +58,37 @@ function showPanel(dialog, panel) {
   dialog.showModal()
 }
 
-/** Shown while the panel is made. */
-function waitingPanel() {
+/**
+ * A panel with a sentence, further elements and Cancel.
+ * @param {string} sentence
+ * @param {readonly HTMLElement[]} [elements]
+ */
+function smallPanel(sentence, elements = []) {
   const panel = document.createElement('div')
   const text = document.createElement('p')
   const buttons = document.createElement('p')
   const cancel = document.createElement('button')
   panel.className = 'panel'
   text.setAttribute('role', 'status')
-  text.textContent = 'Loading …'
+  text.textContent = sentence
   buttons.className = 'buttons'
   cancel.type = 'button'
   cancel.textContent = 'Cancel'
   cancel.setAttribute('data-close', '')
-  buttons.append(cancel)
+  buttons.append(...elements, cancel)
   panel.append(text, buttons)
   return panel
 }
 
+/** Shown in place of a panel after the session has ended. The screen below stays. */
+function endedPanel() {
+  const link = loginLink()
+  link.className = 'button primary'
+  return smallPanel('Your session has ended: nothing was changed. After the login you are on this screen again.', [link])
+}
+
 /**
- * Shows the panel of a screen. Follows the link when the screen has none, such as the login.
+ * Shows the panel of a screen. Follows the link when the screen has none.
  * @param {string} url
  * @param {Element | null} opener
  */
@@ -108,7 +97,7 @@ async function open(url, opener) {
   const closed = new AbortController()
   dialog.addEventListener('close', () => closed.abort())
   const timer = setTimeout(() => {
-    dialog.append(waitingPanel())
+    dialog.append(smallPanel('Loading …'))
     dialog.showModal()
   }, SHOWN_AFTER)
   let loaded = null
@@ -120,13 +109,11 @@ async function open(url, opener) {
   clearTimeout(timer)
   if (closed.signal.aborted) return
   const panel = loaded?.querySelector('main .panel') ?? null
-  if (panel === null) {
-    dialog.remove()
-    return location.assign(url)
-  }
-  rebase(panel, url)
   // A new dialog, so that the focus goes to the first control of the panel.
   dialog.remove()
+  if (loaded !== null && isLogin(loaded)) return showPanel(newDialog(opener), endedPanel())
+  if (panel === null) return location.assign(url)
+  rebase(panel, url)
   showPanel(newDialog(opener), document.adoptNode(panel))
 }
 

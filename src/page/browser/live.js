@@ -2,7 +2,9 @@
  * Live values: replaces the texts of elements with `data-live` by members of the JSON that a stream or a repeated request brings, and
  * keeps relative times current. Elements never move, appear or vanish. A hidden tab holds no connection.
  */
+import { loginLink } from './loaded-screen.js'
 import { conditionsOf, liveNumber, memberAt } from './live-values.js'
+import { isAtWork, renewScreen, watchClicks } from './renewal.js'
 import { listenShared } from './shared-stream.js'
 import { count, rate, relative } from './text-forms.js'
 
@@ -20,7 +22,8 @@ const RETRY = 15_000
 /** Time without an event of the stream, which sends one each second, after which the connection counts as broken, in ms. */
 const SILENCE = 5_000
 
-const { root = './', now = '0', livePath, liveStream } = document.body.dataset
+const { root = './', now = '0' } = document.body.dataset
+let { livePath, liveStream } = document.body.dataset
 /** Clock of the server minus that of the browser, in ms. */
 const ahead = Number(now) - Date.now()
 
@@ -42,7 +45,7 @@ function show(value) {
   }
   showLight(value)
   showNews(value)
-  reloadAtEnd(value)
+  renewAtEnd(value)
 }
 
 const light = document.querySelector('[data-light]')
@@ -78,24 +81,58 @@ function showNews(value) {
   if (changed instanceof HTMLElement) changed.hidden = conditionsOf(value) === changed.dataset['conditions']
 }
 
-/** A screen that is loaded again when what it waits for has come. */
+/** A part of the screen that is replaced when what it waits for has come. */
 const waitsFor = () => document.querySelector('[data-state=running], [data-state=counting]')
 
-/** Whether a person is at work on the screen: a dialog is open or being loaded, or a field has the focus. */
-const isAtWork = () => document.querySelector('dialog') !== null || document.activeElement?.matches('input, select') === true
-
 /**
- * Loads the page of an operation again when it has ended, a page without counts when these are known, and that of an empty queue when
- * mail has come. It waits for a person who is at work on the screen.
+ * Renews the page of an operation when it has ended, a page without counts when these are known, and that of an empty queue when mail has
+ * come. It waits for a person who is at work on the screen.
  * @param {unknown} value
  */
-function reloadAtEnd(value) {
-  if (isAtWork()) return
+function renewAtEnd(value) {
   const queues = memberAt(value, 'queues')
-  if (document.querySelector('[data-state=empty]') !== null && Array.isArray(queues) && queues.length > 0) location.reload()
+  const hasMail = document.querySelector('[data-state=empty]') !== null && Array.isArray(queues) && queues.length > 0
   const state = waitsFor()?.getAttribute('data-state')
   const ended = memberAt(value, 'state')
-  if (state === 'counting' || (state === 'running' && typeof ended === 'string' && ended !== 'running')) location.reload()
+  const hasEnded = state === 'counting' || (state === 'running' && typeof ended === 'string' && ended !== 'running')
+  if ((hasMail || hasEnded) && !isRenewing && !isAtWork()) void renew()
+}
+
+let isRenewing = false
+
+async function renew() {
+  isRenewing = true
+  try {
+    const result = await renewScreen()
+    if (result === 'ended') return sessionEnded()
+    if (result === 'later') return
+    ;({ livePath, liveStream } = document.body.dataset)
+    if (livePath === undefined) endLive()
+    else update()
+  } catch {
+    // The server does not answer: the next value comes with another try.
+  } finally {
+    isRenewing = false
+  }
+}
+
+/** Ends the live values of a screen that has none any more. */
+function endLive() {
+  stopAsking()
+  closeStream()
+  if (line instanceof HTMLElement) line.hidden = true
+}
+
+/** Tells that the session has ended. The screen stays. */
+function sessionEnded() {
+  endLive()
+  hasEnded = true
+  document.body.classList.add('stale')
+  const notice = document.createElement('p')
+  notice.className = 'news'
+  notice.setAttribute('role', 'alert')
+  notice.append('Your session has ended, and these values are not current. ', loginLink())
+  document.querySelector('#main')?.prepend(notice)
 }
 
 function showTimes() {
@@ -119,6 +156,8 @@ let brokenAt = null
 /** Time of the last event of the stream, or of its begin, in ms. */
 let heardAt = 0
 let isPaused = false
+/** True after the session has ended. */
+let hasEnded = false
 let failures = 0
 /** Increases when the source of the values changes. Answers to requests of a former source are ignored. */
 let turn = 0
@@ -152,7 +191,7 @@ async function ask(mine) {
   try {
     const response = await fetch(root + livePath, { headers: { accept: 'application/json' }, signal: AbortSignal.timeout(ANSWER) })
     if (mine !== turn) return
-    if (response.status === 401) location.reload()
+    if (response.status === 401) return sessionEnded()
     if (!response.ok) throw new Error(response.statusText)
     const value = await response.json()
     if (mine !== turn) return
@@ -170,7 +209,7 @@ function askAgain(delay) {
   timer = setTimeout(
     () => {
       void ask(mine).then(() => {
-        if (mine === turn) askAgain()
+        if (mine === turn && livePath !== undefined) askAgain()
       })
     },
     delay ?? (waitsFor() === null ? POLL : PROGRESS),
@@ -225,7 +264,7 @@ function stopAsking() {
   timer = undefined
 }
 
-const isActive = () => !isPaused && document.visibilityState === 'visible'
+const isActive = () => !isPaused && !hasEnded && document.visibilityState === 'visible'
 
 /** @param {number} [delay] */
 function update(delay) {
@@ -248,6 +287,7 @@ function watchStream() {
 
 /** Keeps the values of the screen current, if it has a source of them. */
 export function startLive() {
+  watchClicks()
   setInterval(() => {
     ageLight()
     if (isPaused) return

@@ -177,7 +177,9 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ['last outcomes', outcomesFact(one.last_outcomes)],
         ['node', one.node],
       ])}
-      ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, causes)}
+      <div data-fragment="causes">
+        ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, causes)}
+      </div>
       ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)}
       <p class="faint">
         ${joined(

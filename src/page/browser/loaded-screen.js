@@ -1,0 +1,42 @@
+/** Screens that are loaded beside the one that is shown, and the login after which this one is shown again. */
+
+/**
+ * The document of a screen; rejects when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
+ * becomes markup in this page.
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @returns {Promise<Document>}
+ */
+export function load(url, signal) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.responseType = 'document'
+    request.open('GET', url)
+    request.setRequestHeader('accept', 'text/html')
+    request.addEventListener('load', () => {
+      if (request.responseXML instanceof Document) resolve(request.responseXML)
+      else reject(new Error(`no document (${request.status})`))
+    })
+    request.addEventListener('error', () => reject(new Error('the server does not answer')))
+    request.addEventListener('abort', () => reject(new Error('the dialog was closed')))
+    signal.addEventListener('abort', () => request.abort())
+    request.send()
+  })
+}
+
+/**
+ * Whether a loaded document is the login in place of the screen: the session has ended.
+ * @param {Document} loaded
+ */
+export const isLogin = (loaded) => loaded.body.classList.contains('login')
+
+/** A link to the login, which leads back to this screen. */
+export function loginLink() {
+  const link = document.createElement('a')
+  const { root = './' } = document.body.dataset
+  const place = location.href.slice(new URL(root, location.href).href.length)
+  const query = new URLSearchParams({ ended: '1', ...(place === '' ? {} : { back: place }) })
+  link.href = `${root}login?${query.toString()}`
+  link.textContent = 'Log in'
+  return link
+}
