@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The launcher: plain JavaScript that old versions of Node can parse, so that they print an error message and not a stack. It runs
 // the sources in a checkout (Node strips their types) and the emitted JavaScript in the published package.
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -9,20 +9,18 @@ const sources = new URL('../src/', import.meta.url)
 const inCheckout = existsSync(fileURLToPath(sources))
 const code = inCheckout ? sources : new URL('../dist/', import.meta.url)
 
-const { nodeRefusal } = await import(new URL('system/node-version.js', code).href)
-const refusal = nodeRefusal(process.versions.node)
+const { memoryOptions, nodeRefusal } = await import(new URL('system/node-version.js', code).href)
+const refusal = nodeRefusal(process.versions.node, readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 if (refusal !== null) {
   console.error(`${refusal}: use "npm start" in a checkout, or install a newer Node.`)
   process.exit(69)
 }
 
-// Limits the memory of a daemon, which by itself takes 140 MB more than it needs: V8 sets aside 134 MB for new objects, and glibc a
-// heap for each thread. V8 13, of Node 24, also collects the whole heap for every 64 MB of content, unless it counts buffers with the
-// objects. Node reads these settings only when it starts, so that the process starts again in its place, once.
+// Limits the memory of a daemon. glibc by itself has a heap for each thread. These settings are read only when a process starts, so that it
+// starts again in its place, once.
 const options = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
 if (process.argv.includes('start') && !options.includes('--max-semi-space-size') && process.execve !== undefined) {
-  const counted = process.versions.v8.startsWith('13.') ? ['--external-memory-accounted-in-global-limit'] : []
-  const again = [process.execPath, '--max-semi-space-size=16', ...counted, ...process.execArgv, ...process.argv.slice(1)]
+  const again = [process.execPath, ...memoryOptions(process.versions.v8), ...process.execArgv, ...process.argv.slice(1)]
   process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', ...process.env })
 }
 

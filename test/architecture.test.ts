@@ -5,11 +5,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
+import { THREADS } from '../src/system/packaged-files.ts'
 
 /** Layers from the bottom to the top; `.` is the package's entry. */
 const LAYERS = [
   'system',
   'system/calendar',
+  'system/files',
   'mail',
   'backoff',
   'planner',
@@ -189,6 +191,20 @@ test('a start loads the client of PostgreSQL, and a command the engines of the q
   expect([...packagesOf('daemon/daemon.ts')].filter((name) => name.startsWith('pg'))).toEqual([])
   expect([...packagesOf('daemon/shared-queue.ts')]).toContain('pg')
   expect([...packagesOf('cli/main.ts')].toSorted()).toEqual(['commander', 're2js', 'smol-toml'])
+})
+
+test('files of the package are found by one module', () => {
+  const finding = files.filter((file) => /import\.meta|new Worker\(/.test(readFileSync(join(root, file), 'utf8')))
+  // The library node-cron is not a file of the package.
+  expect(finding.toSorted()).toEqual(['system/calendar/cron-expression.ts', 'system/packaged-files.ts'])
+})
+
+test('an entry of the command line and the code of each thread can be CommonJS: they await nothing at their top level', () => {
+  const reached = new Set(['cli/main.ts', ...THREADS.map((name) => `${name}.ts`)])
+  for (const file of reached) for (const target of importsOf(file)) reached.add(target)
+  expect([...reached].filter((file) => /^(?:const .*= |void )?await\b|^for await\b/m.test(readFileSync(join(root, file), 'utf8')))).toEqual(
+    [],
+  )
 })
 
 test(`no folder has more than ${FILES_PER_FOLDER} files directly in it`, () => {

@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { changelog } from './control.ts'
-import { copyrightText, type Licence } from './copyright.ts'
+import { copyrightText } from './copyright.ts'
 import type { RelaySources } from './layout.ts'
+import { licences } from './licences.ts'
 import type { Release } from './packages.ts'
 import { isRun, productionDependencies, type Dependency, type Lock } from './production.ts'
 
@@ -35,11 +36,6 @@ const filesBelow = (folder: string): readonly string[] =>
     .toSorted()
 
 const filesIn = (root: string, folder: string): readonly string[] => filesBelow(join(root, folder)).map((path) => `${folder}/${path}`)
-
-function licenceOf(root: string, dependency: Dependency): Licence {
-  const name = readdirSync(join(root, dependency.folder)).find((file) => /^licen[cs]e/i.test(file))
-  return { ...dependency, text: name === undefined ? '' : readFileSync(join(root, dependency.folder, name), 'utf8') }
-}
 
 /** Copies a binary without its debug symbols, and returns its path from the repository. */
 function stripped(from: string, to: string, { root, work }: BuildOptions): string {
@@ -73,7 +69,6 @@ export function collect(options: BuildOptions): RelaySources {
   })
   cpSync(join(root, 'src/page/browser'), join(dist, 'page/browser'), { recursive: true, filter: (path) => !path.endsWith('.json') })
   const dependencies = productionDependencies(JSON.parse(read('package-lock.json')) as Lock)
-  const licences = dependencies.map((dependency) => licenceOf(root, dependency))
   return {
     node: stripped('node_modules/node/bin/node', 'node', options),
     dist: relative(root, dist),
@@ -83,7 +78,7 @@ export function collect(options: BuildOptions): RelaySources {
     pages: ['README.md', 'RELIABILITY.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...filesIn(root, 'docs'), ...filesIn(root, 'examples')],
     migrations: filesIn(root, 'migrations'),
     read,
-    copyright: copyrightText(read('LICENSE'), nodeVersion(read), licences),
+    copyright: copyrightText(read('LICENSE'), nodeVersion(read), licences(root)),
     changelog: changelog(release, at),
   }
 }

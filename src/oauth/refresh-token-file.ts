@@ -1,7 +1,7 @@
 /** Keeps the refresh token of a login in `refresh_token_file`. */
 import { stat } from 'node:fs/promises'
 import { errorCode } from '../system/caught-error.ts'
-import { replaceFile, type FileTerms } from '../system/replaced-file.ts'
+import { replaceFile, type FileTerms } from '../system/files/replaced-file.ts'
 
 /**
  * Writes a refresh token durably, with mode 0600. An existing file keeps its owner; a new one gets `owner`, as when root logs in for the user

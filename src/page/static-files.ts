@@ -1,9 +1,8 @@
 /** Files of the page for browsers: styles, scripts, icon. Their folder has a hash of their contents in its name, so that they are kept. */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { PLOT_STYLE } from '../presentation/plots/svg-plot.ts'
 import { route, type Route } from '../http/route-table.ts'
+import { resource } from '../system/packaged-files.ts'
 
 const TYPES = {
   'page.css': 'text/css; charset=utf-8',
@@ -23,7 +22,7 @@ const TYPES = {
 const names = Object.keys(TYPES) as (keyof typeof TYPES)[]
 
 const FILES: ReadonlyMap<string, string> = new Map(
-  names.map((name) => [name, readFileSync(join(import.meta.dirname, 'browser', name), 'utf8') + (name === 'page.css' ? PLOT_STYLE : '')]),
+  names.map((name) => [name, resource(`page/browser/${name}`) + (name === 'page.css' ? PLOT_STYLE : '')]),
 )
 
 const hash = createHash('sha256')

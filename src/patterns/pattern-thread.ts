@@ -2,10 +2,10 @@
  * A thread for matches of patterns that take many steps, started with the first such match. It runs one match at a time; a match that
  * exceeds its time limit has the thread terminated.
  */
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { Duration, Timer, Timers } from '../system/clock.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
-import { threadFile } from '../system/worker-rpc.ts'
+import { thread } from '../system/packaged-files.ts'
 import type { Groups } from './pattern.ts'
 import type { MatchRequest } from './pattern-table.ts'
 import type { ThreadMatch } from './pattern-worker.ts'
@@ -59,7 +59,7 @@ export class PatternThread {
   }
 
   #start(): { readonly worker: Worker; readonly ready: Promise<void> } {
-    const worker = new Worker(threadFile(import.meta.url, 'pattern-worker'))
+    const worker = thread('patterns/pattern-worker')
     worker.unref()
     const ready = Promise.withResolvers<void>()
     worker.on('message', (answer: Groups | null | 'ready') => (answer === 'ready' ? ready.resolve() : this.#end(worker, answer)))

@@ -3,6 +3,7 @@
  * the modules that use what the old Node lacks.
  */
 import { nodeRefusal } from './node-version.js'
+import { resource } from './packaged-files.ts'
 
-const refusal = nodeRefusal(process.versions.node)
+const refusal = nodeRefusal(process.versions.node, resource('package.json'))
 if (refusal !== null) throw new Error(`${refusal}: install a newer Node`)

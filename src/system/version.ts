@@ -1,6 +1,4 @@
 /** Version of deferd, from package.json. */
-import { readFileSync } from 'node:fs'
+import { resource } from './packaged-files.ts'
 
-export const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  readonly version: string
-}
+export const { version: VERSION } = JSON.parse(resource('package.json')) as { readonly version: string }

@@ -1,14 +1,8 @@
 /** Calls to a worker thread, which answers them in order. Used for work on many messages that would block the event loop. */
-import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads'
+import { parentPort, type Worker } from 'node:worker_threads'
 import { errorExitCode } from './caught-error.ts'
 import { seconds, sleep, type Duration } from './clock.ts'
 import { systemClock } from './system-clock.ts'
-
-/**
- * URL of the file `name` of a thread, in the folder of `beside`, the URL of the file that starts the thread: TypeScript in a
- * checkout, JavaScript in the package.
- */
-export const threadFile = (beside: string, name: string): URL => new URL(`./${name}${beside.endsWith('.ts') ? '.ts' : '.js'}`, beside)
 
 /** Time limit for the end of a thread. One that runs JavaScript ends within milliseconds, one in a system call when that returns. */
 const END_LIMIT: Duration = seconds(1.2)
@@ -52,8 +46,8 @@ export class WorkerClient<Question, Answer> {
   /** Set when the thread has failed or has ended. */
   #failure: Error | null = null
 
-  constructor(file: URL, options: WorkerOptions) {
-    this.#worker = new Worker(file, options)
+  constructor(worker: Worker) {
+    this.#worker = worker
     this.#worker.on('message', (reply: Reply<Answer>) => this.#settle(reply))
     this.#worker.on('error', (error: Error) => this.#fail(error))
     this.#worker.on('exit', () => {

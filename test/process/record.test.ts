@@ -10,7 +10,7 @@ import { probe } from '../support/probe-client.ts'
 import { realClock } from '../support/real-clock.ts'
 import { StartedProcess } from '../support/started-daemon.ts'
 
-const PROGRAM = join(import.meta.dirname, '../../bin/deferd.js')
+const PROGRAM = [process.execPath, join(import.meta.dirname, '../../bin/deferd.js')]
 const WAIT = 60_000
 
 const running = new Set<StartedProcess>()
@@ -21,7 +21,7 @@ afterEach(() => {
 
 /** Starts a command that listens on a free port. */
 async function start(command: string, ...args: readonly string[]) {
-  const process = new StartedProcess(PROGRAM, [command, '--listen', '127.0.0.1:0', ...args])
+  const process = new StartedProcess([...PROGRAM, command, '--listen', '127.0.0.1:0', ...args])
   running.add(process)
   await expect.poll(() => process.err, { timeout: WAIT }).toMatch(/listens on \S+:\d+/)
   const port = Number(/listens on \S+:(\d+)/.exec(process.err)?.[1])
@@ -140,7 +140,7 @@ test('a sink with the recorded script of ten faults gives a strict client equal 
   expect(await results(again.port, masked, 's1@d1.example'), text).toEqual(original)
   await again.stop()
   // An existing file is kept.
-  const refused = await new StartedProcess(PROGRAM, ['record', '--relay', '127.0.0.1:25', '--out', out]).ended
+  const refused = await new StartedProcess([...PROGRAM, 'record', '--relay', '127.0.0.1:25', '--out', out]).ended
   expect([refused.code, refused.err]).toEqual([73, `deferd: ${out} exists: name another file with --out, or add --force to replace it\n`])
   expect(readFileSync(out, 'utf8')).toBe(text)
 })

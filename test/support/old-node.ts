@@ -1,8 +1,10 @@
 /** A Node in PATH that is too old for deferd, such as that of the system. */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { nodeRefusal } from '../../src/system/node-version.js'
+
+const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
 
 export interface OldNode {
   readonly path: string
@@ -15,7 +17,7 @@ export function oldNode(): OldNode | null {
     const path = join(folder, 'node')
     if (!existsSync(path)) continue
     const version = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.trim()
-    if (nodeRefusal(version) !== null) return { path, version }
+    if (nodeRefusal(version, manifest) !== null) return { path, version }
   }
   return null
 }

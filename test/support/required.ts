@@ -1,11 +1,11 @@
 /**
- * Tests that need a program that may be absent: a browser, PostgreSQL, Postfix, opendkim with dkimpy, or the tools of Debian
- * packages, or of the clients of the lab. Without it they are skipped with the reason in their name. DEFERD_TEST_REQUIRE is a list of needs that must be met
- * (`browser,postgres,interop,packages,clients`): such a test then fails.
+ * Tests that need a program that may be absent: a browser, PostgreSQL, Postfix, opendkim with dkimpy, the tools of Debian
+ * packages, of the clients of the lab, or an emulator of another processor. Without it they are skipped with the reason in their name. DEFERD_TEST_REQUIRE is a list of needs that must be met
+ * (`browser,postgres,interop,packages,clients,emulation`): such a test then fails.
  */
-export type Need = 'browser' | 'postgres' | 'interop' | 'packages' | 'clients'
+export type Need = 'browser' | 'postgres' | 'interop' | 'packages' | 'clients' | 'emulation'
 
-const NEEDS: readonly Need[] = ['browser', 'postgres', 'interop', 'packages', 'clients']
+const NEEDS: readonly Need[] = ['browser', 'postgres', 'interop', 'packages', 'clients', 'emulation']
 
 /** The needs in DEFERD_TEST_REQUIRE. Throws when a name is unknown. */
 export function requiredNeeds(text = process.env['DEFERD_TEST_REQUIRE'] ?? ''): readonly Need[] {

@@ -19,8 +19,8 @@ export class StartedProcess {
   #out = ''
   #err = ''
 
-  constructor(file: string, args: readonly string[], options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'> = {}) {
-    this.child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options })
+  constructor([file = '', ...args]: readonly string[], options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'> = {}) {
+    this.child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
     this.child.stdout?.on('data', (text) => (this.#out += String(text)))
     this.child.stderr?.on('data', (text) => (this.#err += String(text)))
     this.ended = new Promise((resolve) => void this.child.once('close', (code) => resolve({ code, out: this.#out, err: this.#err })))
@@ -71,12 +71,12 @@ export class DaemonFolder {
     const usual = { queue_directory: join(this.path, 'queue'), smtpd_listen: '127.0.0.1:0', relayhost: '[127.0.0.1]:9' }
     const given = isConfigured ? settings : { ...usual, ...settings }
     const overrides = Object.entries(given).flatMap(([name, value]) => ['-o', `${name}=${value}`])
-    return this.#started(new StartedProcess(program, [...command, ...overrides], { cwd: this.path, ...options }))
+    return this.#started(new StartedProcess([process.execPath, program, ...command, ...overrides], { cwd: this.path, ...options }))
   }
 
   /** Runs a file of the tests. */
   script(file: string, ...args: readonly string[]): StartedProcess {
-    return this.#started(new StartedProcess(file, args))
+    return this.#started(new StartedProcess([process.execPath, file, ...args]))
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { errorCode, errorMessage } from '../../system/caught-error.ts'
-import { replaceFile } from '../../system/replaced-file.ts'
+import { replaceFile } from '../../system/files/replaced-file.ts'
 import { hashPassword, isUserName, parseUsers } from '../../access/users.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'

@@ -15,12 +15,12 @@ export interface ListingPlace {
 
 const { directory, order, over } = workerData as ListingPlace
 const reader = openQueueReader(directory)
-const clock = clockOf(await reader.clockRecord(), systemClock)
+const opened = reader.clockRecord().then((record) => ({ reader, clock: clockOf(record, systemClock) }))
 
 answering(
   async (range: IdRange) => {
     const shares: Share[] = []
-    if (Atomics.load(over, 0) === 0) for await (const share of sharesOf({ reader, clock }, order, range)) shares.push(share)
+    if (Atomics.load(over, 0) === 0) for await (const share of sharesOf(await opened, order, range)) shares.push(share)
     return { answer: shares, transfer: shares.map(({ lines }) => lines.buffer as ArrayBuffer) }
   },
   () => reader.close(),

@@ -5,7 +5,8 @@
 import { availableParallelism } from 'node:os'
 import type { MessageId } from '../../mail/message.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
-import { WorkerClient, threadFile } from '../../system/worker-rpc.ts'
+import { thread } from '../../system/packaged-files.ts'
+import { WorkerClient } from '../../system/worker-rpc.ts'
 import type { OpenedReader } from '../shell/shell.ts'
 import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
 import type { ListingPlace } from './listing-worker.ts'
@@ -37,7 +38,7 @@ export async function* listingInThreads(opened: OpenedReader, directory: string,
 }
 
 const listingThread = (workerData: ListingPlace): WorkerClient<IdRange, readonly Share[]> =>
-  new WorkerClient(threadFile(import.meta.url, 'listing-worker'), { workerData, resourceLimits: { maxYoungGenerationSizeMb: NURSERY_MB } })
+  new WorkerClient(thread('cli/queue-client/listing-worker', { workerData, resourceLimits: { maxYoungGenerationSizeMb: NURSERY_MB } }))
 
 /** Requests the slice at once, not when the first share is read. */
 function sharesBy(worker: WorkerClient<IdRange, readonly Share[]>, range: IdRange): AsyncIterable<Share> {

@@ -180,8 +180,8 @@ export function addTables(
   }
 }
 
-/** Matches variables that are parameters: all except DEFERD_CONFIG and those of the test suite (`DEFERD_TEST_REQUIRE`). */
-const SETTING = /^DEFERD_(?!CONFIG$|TEST_)/
+/** Matches variables that are parameters: all except DEFERD_CONFIG, DEFERD_NATIVE_DIR and those of the test suite (`DEFERD_TEST_REQUIRE`). */
+const SETTING = /^DEFERD_(?!CONFIG$|NATIVE_DIR$|TEST_)/
 
 /** Matches variables with the client secret of an `[oauth.NAME]` table. */
 const CLIENT_SECRET = /^DEFERD_OAUTH_.+_CLIENT_SECRET$/

@@ -5,16 +5,17 @@
  * join after that.
  */
 import type { Finish, OlderNode, Schema } from '../membership/node-directory.ts'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { resources } from '../../system/packaged-files.ts'
 import { NoSuchQueue, QueueTooNew } from '../errors.ts'
 import { SHARDS } from '../membership/shards.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { DatabaseUnusable } from '../membership/database-errors.ts'
 
-/** The package's `migrations/postgres` folder, at the same path from src/store/postgres and from dist/store/postgres. */
-export const MIGRATIONS = fileURLToPath(new URL('../../../migrations/postgres/', import.meta.url))
+/** SQL files by name, sorted by name. */
+export type SqlFiles = ReadonlyMap<string, string>
+
+/** The migrations of this deferd. */
+export const MIGRATIONS: SqlFiles = resources('migrations/postgres')
 
 /** Key of the advisory lock: "defd" in ASCII. */
 const LOCK = 0x64656664
@@ -26,18 +27,13 @@ interface Migration {
   readonly sql: string
 }
 
-const migrationsIn = (folder: string): readonly Migration[] =>
-  readdirSync(folder)
-    .filter((file) => /^\d{4}_.*\.sql$/.test(file))
-    .map((file) => ({
-      version: Number(file.slice(0, 4)),
-      finishes: file.endsWith('.finish.sql'),
-      sql: readFileSync(join(folder, file), 'utf8'),
-    }))
+const migrationsIn = (files: SqlFiles): readonly Migration[] =>
+  [...files]
+    .map(([file, sql]) => ({ version: Number(file.slice(0, 4)), finishes: file.endsWith('.finish.sql'), sql }))
     .toSorted((one, other) => one.version - other.version || Number(one.finishes) - Number(other.finishes))
 
-/** Number of the last migration in a folder. */
-export const newestIn = (folder: string): number => migrationsIn(folder).at(-1)?.version ?? 0
+/** Number of the last migration. */
+export const newestIn = (files: SqlFiles): number => migrationsIn(files).at(-1)?.version ?? 0
 
 /** Runs `work` in a transaction that one process at a time runs, however long the others take. */
 async function alone<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
@@ -59,11 +55,11 @@ async function alone<T>(connection: Connection, work: () => Promise<T>): Promise
  * Applies the missing migrations and returns whether the queue was created. A new queue needs no upgrade: all its migrations are finished.
  * Throws QueueTooNew for a queue whose upgrade to a newer deferd was finished, and DatabaseUnusable when the number of shards differs.
  */
-export const migrate = (connection: Connection, folder: string = MIGRATIONS): Promise<{ readonly created: boolean }> =>
+export const migrate = (connection: Connection, files = MIGRATIONS): Promise<{ readonly created: boolean }> =>
   alone(connection, async () => {
-    const { version: from } = await schemaOf(connection, folder)
+    const { version: from } = await schemaOf(connection, files)
     const created = from === 0
-    const missing = migrationsIn(folder).filter(({ version, finishes }) => version > from && (created || !finishes))
+    const missing = migrationsIn(files).filter(({ version, finishes }) => version > from && (created || !finishes))
     for (const { sql } of missing) await connection.command(sql)
     const [newest] = missing.slice(-1)
     if (newest !== undefined) {
@@ -76,16 +72,16 @@ export const migrate = (connection: Connection, folder: string = MIGRATIONS): Pr
   })
 
 /** Ends an upgrade. Has no effect when there is none. Throws QueueTooNew for a deferd that is itself older than the queue. */
-export const finishUpgrade = (connection: Connection, folder: string = MIGRATIONS): Promise<Finish> =>
+export const finishUpgrade = (connection: Connection, files = MIGRATIONS): Promise<Finish> =>
   alone(connection, async () => {
-    const known = newestIn(folder)
+    const known = newestIn(files)
     // Waits for nodes that are joining, and keeps others from it.
     await connection.query('select 1 from queue for update')
-    const { version, oldestKnown } = await schemaOf(connection, folder)
+    const { version, oldestKnown } = await schemaOf(connection, files)
     if (version > known) throw new QueueTooNew('in PostgreSQL', version, known)
     const older = await connection.query<OlderNode>('select name, program from node where knows < $1 order by name, id', [version])
     if (older.length > 0) return { older }
-    const waiting = migrationsIn(folder).filter((one) => one.finishes && one.version > oldestKnown && one.version <= version)
+    const waiting = migrationsIn(files).filter((one) => one.finishes && one.version > oldestKnown && one.version <= version)
     for (const { sql } of waiting) await connection.command(sql)
     await connection.query('update queue set oldest_known = $1', [version])
     return { version }
@@ -101,8 +97,8 @@ const FOREIGN = `
   order by 1`
 
 /** Throws DatabaseUnusable when another program has added a trigger, a rule or a policy to a table of the queue. */
-export async function assertUnchanged(connection: Statements, folder: string = MIGRATIONS): Promise<void> {
-  const tables = migrationsIn(folder).flatMap(({ sql }) => [...sql.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name))
+export async function assertUnchanged(connection: Statements, files = MIGRATIONS): Promise<void> {
+  const tables = migrationsIn(files).flatMap(({ sql }) => [...sql.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name))
   const [first] = await connection.query<{ what: string; table: string }>(FOREIGN, [tables.join(',')])
   if (first === undefined) return
   throw new DatabaseUnusable(
@@ -116,12 +112,12 @@ export async function assertReadable(connection: Statements): Promise<void> {
 }
 
 /** State of the tables. Throws QueueTooNew or DatabaseUnusable when this deferd cannot use them. */
-export async function schemaOf(connection: Statements, folder: string = MIGRATIONS): Promise<Schema> {
+export async function schemaOf(connection: Statements, files = MIGRATIONS): Promise<Schema> {
   const [found] = await connection.query<{ exists: boolean }>("select to_regclass('queue') is not null as exists")
   if (found?.exists !== true) return { version: 0, oldestKnown: 0 }
   const [queue] = await connection.query<Schema & { shards: number }>('select version, oldest_known as "oldestKnown", shards from queue')
   const { version, oldestKnown, shards } = queue ?? { version: 0, oldestKnown: 0, shards: SHARDS }
-  const known = newestIn(folder)
+  const known = newestIn(files)
   if (oldestKnown > known) throw new QueueTooNew('in PostgreSQL', oldestKnown, known)
   if (shards !== SHARDS)
     throw new DatabaseUnusable(`the queue has ${shards} shards, and this deferd needs ${SHARDS}: use the deferd that wrote it`)

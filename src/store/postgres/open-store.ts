@@ -22,7 +22,7 @@ import type { MovableStore } from '../move-store.ts'
 import type { StoreSides } from '../store-health.ts'
 import { openSession } from './session/client.ts'
 import { CommandConnection, Connection } from './session/database-connection.ts'
-import { assertUnchanged, migrate, MIGRATIONS, newestIn } from './migrations.ts'
+import { assertUnchanged, migrate, MIGRATIONS, newestIn, type SqlFiles } from './migrations.ts'
 import { joinNode, type NodeLabels } from './node.ts'
 import { createPostgresReader } from './postgres-reader.ts'
 import { ARRIVALS_CHANNEL, PostgresNodeTable } from './postgres-node-table.ts'
@@ -51,8 +51,8 @@ interface PostgresOptions extends QueueDatabase {
   readonly queuesMail?: boolean | undefined
   /** Time for which a tally is used again. */
   readonly tallyKeptFor?: Duration | undefined
-  /** Folder of the migrations; those of the package when absent. */
-  readonly migrations?: string | undefined
+  /** Those of this deferd when absent. */
+  readonly migrations?: SqlFiles | undefined
   /** Number of dead rows from which a table is vacuumed. */
   readonly vacuumFrom?: number | undefined
 }

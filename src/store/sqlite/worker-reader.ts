@@ -1,7 +1,8 @@
 /** A reader whose engine runs in a thread of its own. The daemon uses it, so that no database read blocks the event loop. */
 import { MINUTE, type Clock, type Duration, type Timer } from '../../system/clock.ts'
 import { systemClock } from '../../system/system-clock.ts'
-import { WorkerClient, threadFile } from '../../system/worker-rpc.ts'
+import { thread } from '../../system/packaged-files.ts'
+import { WorkerClient } from '../../system/worker-rpc.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { StoreUnavailable } from '../queue-store.ts'
 import { createReader, type ReaderCall, type ReaderMethod } from '../reader-methods.ts'
@@ -19,12 +20,12 @@ interface ThreadReader extends QueueReader {
 
 /** Creates a reader. Its thread starts with the first call, and again with the first call after a failure or a rest. */
 export function openWorkerReader(directory: string, clock: Pick<Clock, 'after'> = systemClock): ThreadReader {
-  const thread = new ReaderThread(directory, clock)
+  const side = new ReaderThread(directory, clock)
   const reader = createReader(
-    (call) => thread.ask(call),
-    () => thread.close(),
+    (call) => side.ask(call),
+    () => side.close(),
   )
-  return { ...reader, side: thread }
+  return { ...reader, side }
 }
 
 class ReaderThread implements StoreSide {
@@ -80,7 +81,7 @@ class ReaderThread implements StoreSide {
     if (this.#thread !== null && !this.#thread.hasEnded) return this.#thread
     this.#before = this.answered
     const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION }
-    return (this.#thread = new WorkerClient(threadFile(import.meta.url, 'reader-worker'), { workerData: this.#directory, resourceLimits }))
+    return (this.#thread = new WorkerClient(thread('store/sqlite/reader-worker', { workerData: this.#directory, resourceLimits })))
   }
 
   /** Ends the thread, or has it end after the calls that it has. */

@@ -3,8 +3,9 @@
  * in which they were made and answers them in that order.
  */
 import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
-import { terminated, threadFile, type ThreadFailure } from '../../system/worker-rpc.ts'
+import type { Worker } from 'node:worker_threads'
+import { thread } from '../../system/packaged-files.ts'
+import { terminated, type ThreadFailure } from '../../system/worker-rpc.ts'
 import { quietTurn } from '../../system/event-loop.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
 import { chunksOf, contentBytes, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
@@ -35,7 +36,7 @@ interface ThreadStore extends OpenedStore {
 }
 
 export async function openWorkerStore(place: { readonly directory: string }, options: StoreOptions = {}): Promise<ThreadStore> {
-  const worker = new Worker(threadFile(import.meta.url, 'worker-main'), {
+  const worker = thread('store/sqlite/worker-main', {
     workerData: { directory: place.directory },
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION },
   })

@@ -1,10 +1,7 @@
 /** Upgrades of a shared queue, node by node, from the migrations of this deferd to those of a made-up next release. */
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { QueueTooNew } from '../../../src/store/errors.ts'
-import { finishUpgrade, migrate, MIGRATIONS, newestIn, schemaOf } from '../../../src/store/postgres/migrations.ts'
+import { finishUpgrade, migrate, MIGRATIONS, newestIn, schemaOf, type SqlFiles } from '../../../src/store/postgres/migrations.ts'
 import { joinNode, leaveNode } from '../../../src/store/postgres/node.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
 import { realClock } from '../../support/real-clock.ts'
@@ -13,19 +10,16 @@ import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/p
 
 const OLD = newestIn(MIGRATIONS)
 const NEW = OLD + 1
+const number = String(NEW).padStart(4, '0')
+const next: SqlFiles = new Map([
+  ...MIGRATIONS,
+  [`${number}_example.finish.sql`, 'alter table message drop column why cascade'],
+  [`${number}_example.sql`, 'alter table message add column example text'],
+])
 const labels = (name: string, program: string) => ({ name, program, settings: 'x', draining: false })
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => {
   const { server } = usePostgres()
-  let next = ''
-  beforeAll(() => {
-    next = mkdtempSync(join(tmpdir(), 'deferd-migrations-'))
-    cpSync(MIGRATIONS, next, { recursive: true })
-    const number = String(NEW).padStart(4, '0')
-    writeFileSync(join(next, `${number}_example.sql`), 'alter table message add column example text')
-    writeFileSync(join(next, `${number}_example.finish.sql`), 'alter table message drop column why cascade')
-  })
-  afterAll(() => rmSync(next, { recursive: true, force: true }))
 
   test('a node that starts waits for one that creates the tables', async () => {
     const url = urlOf(await server().createDatabase('created'))
@@ -45,7 +39,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => 
     const url = urlOf(await server().createDatabase('upgraded'))
     const direct = await connectTo(url)
     onTestFinished(() => direct.end())
-    const open = async (name: string, migrations: string) => {
+    const open = async (name: string, migrations: SqlFiles) => {
       const program = migrations === next ? '2.0.0' : '1.0.0'
       const opened = await openPostgresStore({ url, durability: 'primary', labels: labels(name, program), clock: realClock, migrations })
       onTestFinished(() => opened.destroy())

@@ -2,16 +2,11 @@
  * Identifies a queue and migrates it to the current version. Migrations are numbered SQL files. All missing migrations are
  * applied in one transaction, so that an upgrade is atomic. SQLite's user_version holds the version.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { crc32 } from '../../../system/crc32.ts'
+import { resources } from '../../../system/packaged-files.ts'
 import type { Database } from 'better-sqlite3'
 import { APPLICATION_ID } from './page-file.ts'
 import { QueueFolderUnusable, QueueIncompatible, QueueTooNew } from '../../errors.ts'
-
-/** The package's `migrations` folder, at the same path from src/store/sqlite/file and from dist/store/sqlite/file. */
-const FOLDER = fileURLToPath(new URL('../../../../migrations/', import.meta.url))
 
 interface Migration {
   readonly version: number
@@ -19,10 +14,7 @@ interface Migration {
 }
 
 const migrations = (): readonly Migration[] =>
-  readdirSync(FOLDER)
-    .filter((file) => /^\d{4}_.*\.sql$/.test(file))
-    .toSorted()
-    .map((file) => ({ version: Number(file.slice(0, 4)), sql: readFileSync(join(FOLDER, file), 'utf8') }))
+  [...resources('migrations')].map(([file, sql]) => ({ version: Number(file.slice(0, 4)), sql }))
 
 /** The migrations that lead to a version. */
 export const migrationsThrough = (version: number): readonly Migration[] => migrations().filter((one) => one.version <= version)

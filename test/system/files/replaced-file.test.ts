@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, sy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { replaceFile } from '../../src/system/replaced-file.ts'
+import { replaceFile } from '../../../src/system/files/replaced-file.ts'
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'deferd-replaced-'))

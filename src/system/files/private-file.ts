@@ -1,6 +1,6 @@
 /** Creates files of the queue that only their owner can access, because they hold mail. */
 import { closeSync, openSync } from 'node:fs'
-import { errorCode } from './caught-error.ts'
+import { errorCode } from '../caught-error.ts'
 
 /**
  * Creates a database file with mode 0600. SQLite would create the file with a mode that depends on the umask; SQLite's -wal and
