@@ -16,6 +16,7 @@ import { checkValue, type InvalidMember } from '../presentation/checked-value.ts
 import { formatDuration, parseDuration } from '../system/duration.ts'
 import type { View } from './markup/view.ts'
 import { queryText } from './markup/links.ts'
+import { TIMELINE_SCALES } from './markup/message-timeline.ts'
 import { countingScreen } from './screens/counting-screen.ts'
 import { causesScreen } from './screens/causes-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
@@ -126,7 +127,13 @@ const messagesRoute = (deps: ScreenDeps): Route =>
 
 const messageRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/messages/:id' }, async (request, view) =>
-    screenAnswer(view, messageScreen(view, await messageStory(deps.view, request.parameters['id'] ?? '', request.requester))),
+    screenAnswer(
+      view,
+      messageScreen(view, {
+        message: await messageStory(deps.view, request.parameters['id'] ?? '', request.requester),
+        scale: chosen(request.query, 'scale', TIMELINE_SCALES),
+      }),
+    ),
   )
 
 async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {

@@ -142,6 +142,13 @@ export const heading = (title: Part, about: Part = null, buttons: Part = null): 
     ${about === null ? null : html`<p class="about">${about}</p>`}
   </div>`
 
+/** The sentence that answers the question of a screen. */
+export const answer = (sentence: Part, aside: Part = null): Html =>
+  html`<div class="answer">
+    <p>${sentence}</p>
+    ${aside === null ? null : html`<p class="faint">${aside}</p>`}
+  </div>`
+
 export const section = (title: Part, content: Part, { aside = null, id = null }: { aside?: Part; id?: string | null } = {}): Html =>
   html`<section${id === null ? null : html` id="${id}"`}><div class="heading"><h2>${title}</h2>${aside === null ? null : html`<div class="aside">${aside}</div>`}</div>
 ${content}

@@ -1,95 +1,99 @@
 /**
- * The life of a message as a drawing: its arrival, the attempts so far, now, the planned attempts, warnings and the end. The axis is
- * logarithmic in the age, as waits grow with it. A table beside the drawing has the same values.
+ * The life of a message as a drawing: its arrival, the attempts so far, now, the planned attempts, warnings and the end. The axis has
+ * times of day, or the time since the arrival on a logarithmic scale. A table and a sentence beside the drawing have the same values.
  */
 import { html, type Html } from '../../presentation/html.ts'
+import { axisScale, axisTitle, type AxisScale } from '../../presentation/plots/plot-axis.ts'
+import type { Axis } from '../../presentation/plots/plot.ts'
+import { SECOND, type WallTime } from '../../system/clock.ts'
 import { pathOf, toneOf } from './marks.ts'
-import { span } from './times.ts'
+import type { ZonedNow } from './times.ts'
 
 export interface TimelineMark {
-  /** Age of the message in ms. */
-  readonly age: number
+  readonly at: WallTime
   /** A name of a mark. */
   readonly mark: string
   readonly text: string
   readonly isPlanned: boolean
 }
 
+export const TIMELINE_SCALES = ['time', 'age'] as const
+export type TimelineScale = (typeof TIMELINE_SCALES)[number]
+
 export interface Timeline {
   readonly marks: readonly TimelineMark[]
-  /** Age of the message now, in ms; null for a message that has left. */
-  readonly now: number | null
-  /** Age at the end of the axis, in ms. */
-  readonly end: number
+  readonly begin: WallTime
+  readonly end: WallTime
+  /** Null for a message that has left. */
+  readonly now: WallTime | null
+  readonly scale: TimelineScale
 }
 
-const WIDTH = 1000
-const HEIGHT = 74
+/** In pixels. */
+const HEIGHT = 78
 const LINE_Y = 34
-const MARGIN = 16
-/** In ms. */
-const LOGARITHMIC_FROM = 20_000
-const MINUTE = 60_000
+/** Lengths of the line in a wide and a narrow drawing, and the gap between two labels, in pixels. */
+const ROOM = { wide: 600, narrow: 280, gap: 56 }
+/** Age at the begin of a logarithmic line. */
+const FIRST_AGE = 20 * SECOND
 
-const LABELLED_AGES = [1, 5, 30, 60, 240, 720, 1440, 2880, 7200, 20_160].map((minutes) => minutes * MINUTE)
+export const timelineAxis = (scale: TimelineScale, { clock }: ZonedNow): Axis =>
+  scale === 'time'
+    ? { title: 'time', scale: 'linear', values: clock }
+    : { title: 'since arrival', scale: 'logarithmic', values: 'durations' }
 
-function position(age: number, end: number): number {
-  const share = Math.log1p(Math.max(0, age) / LOGARITHMIC_FROM) / Math.log1p(Math.max(end, 1) / LOGARITHMIC_FROM)
-  return Math.round((MARGIN + share * (WIDTH - 2 * MARGIN)) * 10) / 10
+/** Position of an instant, as a share of the line. */
+function placesOf(
+  { begin, end, scale }: Timeline,
+  view: ZonedNow,
+): { readonly axis: AxisScale; readonly at: (instant: WallTime) => number } {
+  const shown = scale === 'time' ? [begin, Math.max(end, begin + SECOND)] : [FIRST_AGE, Math.max(end - begin, 2 * FIRST_AGE)]
+  const axis = axisScale(timelineAxis(scale, view), shown, ROOM)
+  return { axis, at: (instant) => axis.at(scale === 'time' ? instant : Math.max(FIRST_AGE, instant - begin)) }
 }
 
-/** Labelled ages at a distance of at least 50 from each other and from the end. */
-function ticksOf(end: number): readonly { readonly at: number; readonly text: string }[] {
-  const shown: { at: number; text: string }[] = []
-  for (const age of LABELLED_AGES) {
-    const at = position(age, end)
-    if (age < end && at - (shown.at(-1)?.at ?? MARGIN + 40) > 60 && WIDTH - MARGIN - at > 60) shown.push({ at, text: span(age) })
-  }
-  return [...shown, { at: WIDTH - MARGIN, text: span(end) }]
-}
+const percent = (share: number): string => `${Number((100 * share).toFixed(2))}%`
 
 /** A mark as its shape; a deferred attempt as a disc, a planned one as a ring. */
-function drawn({ age, mark, text, isPlanned }: TimelineMark, end: number): Html {
-  const at = position(age, end)
-  if (isPlanned && mark === 'waiting') return html`<circle cx="${at}" cy="${LINE_Y}" r="3.5"><title>${text}</title></circle>`
-  if (mark === 'deferred') return html`<circle class="made" cx="${at}" cy="${LINE_Y}" r="5"><title>${text}</title></circle>`
-  return html`<g class="${toneOf(mark)}${isPlanned ? ' planned' : ''}" transform="translate(${at - 8} ${LINE_Y - 8})"
-    ><title>${text}</title><path d="${pathOf(mark)}"
-  /></g>`
+function drawn({ mark, text, isPlanned }: TimelineMark, share: number): Html {
+  const x = percent(share)
+  if (isPlanned && mark === 'waiting') return html`<circle cx="${x}" cy="${LINE_Y}" r="3.5"><title>${text}</title></circle>`
+  if (mark === 'deferred') return html`<circle class="made" cx="${x}" cy="${LINE_Y}" r="5"><title>${text}</title></circle>`
+  return html`<svg x="${x}" y="${LINE_Y}" overflow="visible">
+    <g class="${toneOf(mark)}${isPlanned ? ' planned' : ''}" transform="translate(-8 -8)">
+      <title>${text}</title>
+      <path d="${pathOf(mark)}" />
+    </g>
+  </svg>`
 }
 
-const LEAST_DISTANCE = 6
+/** Share of the line between two planned attempts below which one is left out. */
+const LEAST_DISTANCE = 0.006
 
 /** Leaves out planned attempts that would hide each other. */
-function thinned(marks: readonly TimelineMark[], end: number): readonly TimelineMark[] {
+function thinned(marks: readonly TimelineMark[], at: (instant: WallTime) => number): readonly TimelineMark[] {
   let last = -Infinity
-  return marks.filter(({ age, mark, isPlanned }) => {
-    if (!isPlanned || mark !== 'waiting') return true
-    const at = position(age, end)
-    if (at - last < LEAST_DISTANCE) return false
-    last = at
+  return marks.filter((one) => {
+    if (!one.isPlanned || one.mark !== 'waiting') return true
+    if (at(one.at) - last < LEAST_DISTANCE) return false
+    last = at(one.at)
     return true
   })
 }
 
-export function timeline({ marks, now, end }: Timeline, label: string): Html {
-  const here = now === null ? null : position(now, end)
-  return html`<div class="wide" tabindex="0" role="group" aria-label="${label}">
-    <svg class="timeline" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
-      ${here === null ? null : html`<rect class="past" x="${MARGIN}" y="${LINE_Y - 1}" width="${here - MARGIN}" height="2" />`}
-      <path class="axis" d="${`M${here ?? MARGIN} ${LINE_Y}H${WIDTH - MARGIN}`}" />
-      ${ticksOf(end).map(
-        ({ at, text }) =>
-          html`<path class="tick" d="${`M${at} ${LINE_Y + 12}v6`}" /><text
-              x="${at}"
-              y="${HEIGHT - 8}"
-              text-anchor="${at > WIDTH - 40 ? 'end' : 'middle'}"
-              >${text}</text
-            >`,
+export function timeline(view: ZonedNow, shown: Timeline, label: string): Html {
+  const { axis, at } = placesOf(shown, view)
+  const here = shown.now === null ? null : percent(at(shown.now))
+  return html`<div class="plot timeline">
+    <svg width="100%" height="${HEIGHT}" role="img" aria-label="${label}, by ${axisTitle(timelineAxis(shown.scale, view), view.now)}">
+      <line class="past" x2="${here ?? '0%'}" y1="${LINE_Y}" y2="${LINE_Y}" />
+      <line class="axis" x1="${here ?? '0%'}" x2="100%" y1="${LINE_Y}" y2="${LINE_Y}" />
+      ${axis.ticks.map(
+        (tick) =>
+          html`<g${tick.shown === 'always' ? null : html` class="${tick.shown}"`}><line class="tick" x1="${percent(tick.at)}" x2="${percent(tick.at)}" y1="${LINE_Y + 12}" y2="${LINE_Y + 18}" /><text x="${percent(tick.at)}" y="${HEIGHT - 8}" text-anchor="middle">${tick.text}</text></g>`,
       )}
-      <text x="${MARGIN}" y="${HEIGHT - 8}">accepted</text>
-      ${thinned(marks, end).map((mark) => drawn(mark, end))}
-      ${here === null ? null : html`<path class="now" d="${`M${here} ${LINE_Y - 20}V${LINE_Y + 20}`}" /><text class="now" x="${Math.min(here + 4, WIDTH - 40)}" y="12">now</text>`}
+      ${thinned(shown.marks, at).map((mark) => drawn(mark, at(mark.at)))}
+      ${here === null ? null : html`<line class="now" x1="${here}" x2="${here}" y1="${LINE_Y - 18}" y2="${LINE_Y + 18}" /><text class="now" x="${here}" y="11" text-anchor="middle">now</text>`}
     </svg>
   </div>`
 }

@@ -35,6 +35,12 @@ export function shownReply(whole: string): ShownReply {
 /** Length in characters from which a reply may be cut where it is shown. */
 const LONG = 48
 
+/** A sentence that may be cut, because it contains a reply; opening it shows the whole. */
+export const longText = (text: string): Html =>
+  html`<details class="reply">
+    <summary><span class="said">${text}</span></summary>
+  </details>`
+
 /** A reply that may be cut; opening it shows the whole. `about` is what stands in small print beside the host, such as the stage. */
 export function replyPart(
   whole: string | null | undefined,
@@ -42,7 +48,7 @@ export function replyPart(
 ): Part {
   if (whole === null || whole === undefined || whole === '') return null
   const { codes, text, about: host } = shownReply(whole)
-  const said = html`${codes === '' ? null : html`<strong>${codes}</strong> `}${text}`
+  const said: Html = html`${codes === '' ? null : html`<strong>${codes}</strong> `}${text}`
   const small = html`${host}${host !== null && about !== null ? ' · ' : null}${about}`
   const isPlain = host === null && about === null && codes.length + text.length <= LONG
   const shown: Html = isPlain

@@ -22,6 +22,15 @@ export const due = (view: View, seconds: number): Html =>
 export const probeDue = (view: View, seconds: number): Html =>
   instantOf(seconds) <= view.now ? html`probe due` : html`probe ${due(view, seconds)}`
 
+/** The time and the zone of a request. */
+export type ZonedNow = Pick<View, 'now' | 'clock'>
+
+/** `10:02` today, otherwise `2026-11-20 10:02`, within a sentence. */
+export function clockText({ now, clock }: ZonedNow, seconds: number): string {
+  const whole = localTime(instantOf(seconds), clock)
+  return whole.slice(whole.slice(0, 10) === localTime(now, clock).slice(0, 10) ? 11 : 0, 16)
+}
+
 /** `10:02:07` today, otherwise `2026-11-20 10:02`: a local time. */
 export function clockTime(view: View, seconds: number): Html {
   const at = instantOf(seconds)

@@ -5,7 +5,7 @@ import { bar, outcomeStrip } from '../markup/charts.ts'
 import { lookOf } from '../../presentation/plots/series-look.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
-import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
+import { answer, buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { replyPart } from '../markup/reply.ts'
@@ -14,6 +14,7 @@ import { clockTime, count, distance, due, instantOf, plural, span } from '../mar
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
+import { destinationSentence } from './destination-sentence.ts'
 import { selectionLinks } from './selection-links.ts'
 import { stateCell } from './destinations-screen.ts'
 import { sendersSection, type SendersValue } from './senders-list.ts'
@@ -153,6 +154,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
     place: 'destinations',
     ...(causes === null ? untilCounted(`${resource}/causes`) : { live: { path: resource } }),
     main: html`${heading(html`<span class="name">${name}</span> ${stateCell(one)}`, stateSentence(view, one), buttonsOf(view, one))}
+      ${answer(destinationSentence(one, causes?.causes ?? null, view))}
       ${facts([
         [
           'waiting',

@@ -5,12 +5,16 @@ import { buttonText } from './operation-screens.ts'
 import type { FutureJson } from '../../resources/future-attempts-json.ts'
 import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
-import { buttonLink, heading, section, type Screen } from '../markup/frame.ts'
+import { answer, buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo } from '../markup/links.ts'
-import { hintPart, marked } from '../markup/marks.ts'
+import { marked } from '../markup/marks.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
-import { timeline, type TimelineMark } from '../markup/message-timeline.ts'
+import { timeline, TIMELINE_SCALES, timelineAxis, type TimelineMark, type TimelineScale } from '../markup/message-timeline.ts'
+import { replyPart } from '../markup/reply.ts'
+import { axisTitle } from '../../presentation/plots/plot-axis.ts'
+import { attemptsSection } from './message-attempts.ts'
+import { messageSentence } from './message-sentence.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 
@@ -18,17 +22,10 @@ type Recipient = MessageStoryJson['recipients'][number]
 type Attempt = MessageStoryJson['history'][number]
 type Operation = MessageStoryJson['operations'][number]
 
-const WAITS: Readonly<Record<MessageStoryJson['waits_for'], string>> = {
-  'due-time': 'It waits for its next attempt.',
-  schedule: 'It is scheduled: its client has named the time.',
-  slot: 'It waits for a delivery slot.',
-  delivery: 'It is in delivery.',
-  probe: 'It waits because its destination is dead.',
-  resume: 'It waits because its destination is suspended.',
-  release: 'It is on hold until it is released.',
-  inspection: 'It is unreadable, and stays until it is deleted.',
-  restore: 'It is in the trash, and can be restored.',
-  nothing: 'It waits for nothing: all its recipients have an outcome.',
+interface MessageFacts {
+  readonly message: MessageStoryJson
+  /** Scale of the timelines. */
+  readonly scale: TimelineScale
 }
 
 /** Operations that can change a message in its queue. */
@@ -61,25 +58,38 @@ const buttonsOf = (view: View, message: MessageStoryJson): Part =>
       )
     : null
 
-/** Marks of one recipient, or of all when they share their attempts. */
+/** In ms; a shorter life is not drawn. */
+const SHORTEST_DRAWN = 60_000
+
+/** Marks of one recipient: its attempts, the operations on the message, and what is planned. */
 function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future: FutureJson | undefined): readonly TimelineMark[] {
-  const ageOf = (seconds: number) => instantOf(seconds - message.arrival_time)
   const past = attempts.map(({ time, outcome, reply, reason }) => ({
-    age: ageOf(time),
+    at: instantOf(time),
     mark: outcome === 'deferred' ? 'deferred' : outcome,
     text: `${outcome}: ${reply ?? reason}`,
     isPlanned: false,
   }))
-  const planned = (future?.attempts ?? []).map((time) => ({ age: ageOf(time), mark: 'waiting', text: 'planned attempt', isPlanned: true }))
+  const operations = message.operations.map(({ time, operation, who }) => ({
+    at: instantOf(time),
+    mark: 'running',
+    text: `${operation} by ${who}`,
+    isPlanned: false,
+  }))
+  const planned = (future?.attempts ?? []).map((time) => ({
+    at: instantOf(time),
+    mark: 'waiting',
+    text: 'planned attempt',
+    isPlanned: true,
+  }))
   const warnings = (future?.warnings ?? []).map((time) => ({
-    age: ageOf(time),
+    at: instantOf(time),
     mark: 'warning',
     text: 'delay warning to the sender',
     isPlanned: true,
   }))
   const end =
-    future === undefined ? [] : [{ age: ageOf(future.expire_time), mark: 'expired', text: 'returned to the sender', isPlanned: true }]
-  return [...past, ...planned, ...warnings, ...end]
+    future === undefined ? [] : [{ at: instantOf(future.expire_time), mark: 'expired', text: 'returned to the sender', isPlanned: true }]
+  return [...past, ...operations, ...planned, ...warnings, ...end]
 }
 
 function futureSentence(view: View, future: FutureJson, made: number): Part {
@@ -93,20 +103,24 @@ function futureSentence(view: View, future: FutureJson, made: number): Part {
 
 const joinedTimes = (view: View, times: readonly number[]): Part => times.map((time, i) => html`${i === 0 ? '' : ', '}${due(view, time)}`)
 
-function drawing(view: View, message: MessageStoryJson, address: string): Html {
+/** Null when there is nothing but one instant. */
+function drawing(view: View, { message, scale }: MessageFacts, address: string): Html | null {
   const attempts = message.history.filter((attempt) => attempt.recipient === address)
   const future = message.future.find((one) => one.recipient === address)
   const marks = marksOf(message, attempts, future)
-  const end = Math.max(...marks.map((mark) => mark.age), future === undefined ? 0 : 1, 60_000)
-  const isGone = message.queue_name === 'gone'
-  const now = isGone ? null : view.now - instantOf(message.arrival_time)
+  const begin = instantOf(message.received_time)
+  const now = message.queue_name === 'gone' ? null : view.now
+  const end = Math.max(...marks.map(({ at }) => at), now ?? begin)
+  if (end - begin < SHORTEST_DRAWN) return null
   return timeline(
-    { marks, now, end: Math.max(end, now ?? 0) },
+    view,
+    { marks, begin, end, now, scale },
     `Attempts for ${address}: ${attempts.length} made, ${future?.attempts.length ?? 0} planned`,
   )
 }
 
-function recipientBlock(view: View, message: MessageStoryJson, one: Recipient): Html {
+function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
+  const { message } = shown
   const future = message.future.find(({ recipient }) => recipient === one.address)
   const reason = one.delay_reason ?? one.bounce_reason ?? null
   return html`<article class="recipient">
@@ -116,9 +130,9 @@ function recipientBlock(view: View, message: MessageStoryJson, one: Recipient): 
       ['attempts', count(one.attempts)],
       ['next attempt', one.next_attempt_time === null ? null : due(view, one.next_attempt_time)],
       ['original address', one.orig_address ?? null],
-      ['reason', reason === null ? null : html`<code class="reply">${reason}</code>`, 'wide'],
+      ['reason', replyPart(reason), 'wide'],
     ])}
-    ${drawing(view, message, one.address)} ${future === undefined ? null : html`<p>${futureSentence(view, future, one.attempts)}</p>`}
+    ${drawing(view, shown, one.address)} ${future === undefined ? null : html`<p>${futureSentence(view, future, one.attempts)}</p>`}
   </article>`
 }
 
@@ -131,42 +145,30 @@ const recipientColumns = (view: View): readonly Column<Recipient>[] => [
   { heading: 'Destination', cell: ({ destination }) => html`<a href="${destinationLink(view, destination)}">${destination}</a>` },
   { heading: 'Tries', kind: 'number', cell: ({ attempts }) => count(attempts) },
   { heading: 'Next', cell: ({ next_attempt_time: next }) => (next === null ? '–' : due(view, next)) },
-  { heading: 'Reason', kind: 'code', cell: (one) => html`<span class="reply">${one.delay_reason ?? one.bounce_reason ?? ''}</span>` },
+  { heading: 'Reason', kind: 'reply', cell: (one) => replyPart(one.delay_reason ?? one.bounce_reason) },
 ]
 
-function recipientsSection(view: View, message: MessageStoryJson): Html {
-  const shown = message.recipients.slice(0, MOST_DRAWN)
-  const rest = message.recipients.slice(MOST_DRAWN)
-  return html`<section>
-    <h2>${message.recipients.length === 1 ? 'Recipient' : `${count(message.recipients.length)} recipients`}</h2>
-    ${shown.map((one) => recipientBlock(view, message, one))}
-    ${rest.length === 0 ? null : table({ caption: 'Further recipients', columns: recipientColumns(view), rows: rest, empty: '' })}
-  </section>`
-}
+/** Links to the timelines by time of day, and by the time since the arrival. */
+const scaleLinks = (view: View, { message: { queue_id: id }, scale }: MessageFacts): Html =>
+  html`<nav class="choices" aria-label="Scale of the timeline">
+    ${TIMELINE_SCALES.map(
+      (one) =>
+        html`<a
+          href="${linkTo(view, `messages/${encodeURIComponent(id)}`, { scale: one === TIMELINE_SCALES[0] ? null : one })}"
+          ${one === scale ? html` aria-current="true"` : null}
+          >${axisTitle(timelineAxis(one, view), view.now)}</a
+        >`,
+    )}
+  </nav>`
 
-const attemptColumns = (view: View, hasSeveral: boolean): readonly Column<Attempt>[] => [
-  { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
-  { heading: 'Outcome', cell: ({ outcome }) => marked(outcome) },
-  ...(hasSeveral ? [{ heading: 'Recipient', cell: ({ recipient }: Attempt) => html`<span class="address">${recipient}</span>` }] : []),
-  {
-    heading: 'Reply',
-    kind: 'code',
-    cell: ({ reply, reason, hint }) => html`<span class="reply">${reply ?? reason}</span>${hintPart(hint)}`,
-  },
-  { heading: 'Server', kind: 'code', cell: ({ host, stage }) => html`${host ?? 'none reached'} <span class="faint">(${stage})</span>` },
-  { heading: 'Seconds', kind: 'number', cell: ({ delays }) => delays.map((delay) => Number(delay.toFixed(1))).join('/') },
-]
-
-function attemptsSection(view: View, { history, recipients }: MessageStoryJson): Html {
+function recipientsSection(view: View, shown: MessageFacts): Html {
+  const { recipients } = shown.message
+  const rest = recipients.slice(MOST_DRAWN)
   return section(
-    'Attempts',
-    table({
-      caption: 'Attempts',
-      columns: attemptColumns(view, recipients.length > 1),
-      rows: history,
-      empty: 'No attempt yet.',
-    }),
-    { aside: history.length === 0 ? null : 'seconds: before the queue, in the queue, connection, transmission' },
+    recipients.length === 1 ? 'Recipient' : `${count(recipients.length)} recipients`,
+    html`${recipients.slice(0, MOST_DRAWN).map((one) => recipientBlock(view, shown, one))}
+    ${rest.length === 0 ? null : table({ caption: 'Further recipients', columns: recipientColumns(view), rows: rest, empty: '' })}`,
+    { aside: shown.message.history.length < 2 && shown.message.future.length === 0 ? null : scaleLinks(view, shown) },
   )
 }
 
@@ -177,7 +179,21 @@ const operationColumns = (view: View): readonly Column<Operation>[] => [
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
 ]
 
-export function messageScreen(view: View, message: MessageStoryJson): Screen {
+/** The only recipient, or their number. */
+function toText([first, ...others]: readonly Recipient[]): Part {
+  if (first === undefined) return 'nobody'
+  return others.length === 0 ? html`<span class="address">${first.address}</span>` : plural(others.length + 1, 'recipient')
+}
+
+/** Leads to the other mail for the same destination. */
+function sameCausePart(view: View, { recipients }: MessageStoryJson): Part {
+  const waiting = [...new Set(recipients.filter(({ next_attempt_time: next }) => next !== null).map(({ destination }) => destination))]
+  const [only, ...others] = waiting
+  return only === undefined || others.length > 0 ? null : html`<a href="${destinationLink(view, only)}">why mail for ${only} waits</a>`
+}
+
+export function messageScreen(view: View, shown: MessageFacts): Screen {
+  const { message } = shown
   const { queue_id: id } = message
   const queue = shownQueue(message)
   return {
@@ -185,11 +201,11 @@ export function messageScreen(view: View, message: MessageStoryJson): Screen {
     place: queue === 'gone' ? 'history' : 'messages',
     main: html`${heading(
       html`<span class="id">${id}</span> ${marked(queue, queue === 'gone' ? 'has left the queue' : queue)}`,
-      html`${WAITS[message.waits_for]}${message.forced_expire ? ' An operator has made it expire.' : null}`,
+      html`from <span class="address">${message.sender}</span> to ${toText(message.recipients)}`,
       buttonsOf(view, message),
     )}
+    ${answer(messageSentence(message, view), sameCausePart(view, message))}
     ${facts([
-      ['sender', html`<span class="address">${message.sender}</span>`],
       ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
       ['size', byteSize(message.message_size)],
       ['Message-ID', message.message_id === null ? null : html`<code>${message.message_id}</code>`],
@@ -224,7 +240,7 @@ export function messageScreen(view: View, message: MessageStoryJson): Screen {
       ],
       ['by rule', message.rule, 'wide'],
     ])}
-    ${recipientsSection(view, message)} ${attemptsSection(view, message)}
+    ${recipientsSection(view, shown)} ${attemptsSection(view, message)}
     ${message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
     ${asCommand(['queue', 'show', id], { method: 'GET', path: `api/v1/messages/${encodeURIComponent(id)}` })}`,
   }

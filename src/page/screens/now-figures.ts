@@ -5,9 +5,9 @@ import { bar } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
 import { ADDRESSES_NAMED } from '../../presentation/delivery-slots.ts'
 import { html, type Html } from '../../presentation/html.ts'
-import { linkTo, messageLink } from '../markup/links.ts'
+import { linkTo } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
-import { age, count, span } from '../markup/times.ts'
+import { count, span } from '../markup/times.ts'
 import { MINUTE } from '../../system/clock.ts'
 import type { View } from '../markup/view.ts'
 import { flowSection, type FlowSeries } from './flow-chart.ts'
@@ -32,20 +32,11 @@ export function queueStrip(view: View, now: NowJson | null): Html {
     ),
     ['trash', figure(({ trash }) => trash.messages), 'trash/messages'] as const,
   ]
-  const oldest = now?.oldest ?? null
   return html`<ul class="queues">
     ${entries.map(
       ([name, value, path]) =>
         html`<li${value === 0 || value === null ? html` class="none"` : null}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${value === null ? '–' : count(value)}</span></a></li>`,
-    )}${
-      oldest === null
-        ? null
-        : html`<li class="oldest">
-            <a href="${messageLink(view, oldest.queue_id)}"
-              ><span class="name">oldest</span> <span class="figure">${age(view, oldest.arrival_time)}</span></a
-            >
-          </li>`
-    }
+    )}
   </ul>`
 }
 

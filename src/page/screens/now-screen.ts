@@ -3,15 +3,16 @@ import type { NowJson } from '../../resources/status-json.ts'
 import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
-import { buttonLink, section, type Screen } from '../markup/frame.ts'
+import { answer, buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo } from '../markup/links.ts'
+import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
-import { replyPart } from '../markup/reply.ts'
+import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
+import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { clockTime, count, distance, due, messages, plural } from '../markup/times.ts'
+import { age, clockTime, count, distance, due, messages, plural } from '../markup/times.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -28,7 +29,7 @@ function troubleItem(view: View, one: DestinationTroubleJson): Html {
   const more = isOne ? null : html` <span class="faint">${names}${one.destinations > one.largest_destinations.length ? ', …' : null}</span>`
   return attentionItem(
     shapeOf(one.kind),
-    html`${one.text}${more}${hintPart(one.hint)}`,
+    html`${longText(one.text)}${more}${hintPart(one.hint)}`,
     isOne ? destinationLink(view, only) : linkTo(view, 'causes'),
     isOne ? reopening(view, only, one.kind) : null,
   )
@@ -69,7 +70,7 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
 const attentionItem = (mark: Html, sentence: Html, link: string | null, action: Html | null = null): Html =>
   html`<li>
     ${mark}
-    <p>${sentence}</p>
+    <div class="what">${sentence}</div>
     ${action}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
   </li>`
 
@@ -144,17 +145,11 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
   { heading: 'Last word', kind: 'reply', cell: lastWord },
 ]
 
-const emptyQueue = (view: View, { last_hour: hour }: NowJson): Html =>
+const emptyQueue = (view: View): Html =>
   html`<div class="calm" data-state="empty">
     ${shapeOf('done')}
     <p class="title">Mail queue is empty</p>
-    <p>
-      ${hour.delivered > 0 ? html`${plural(hour.delivered, 'recipient')} got mail in the last hour. ` : 'Nothing waits. '}<a
-        href="${linkTo(view, 'history')}"
-        >History</a
-      >
-      has the mail that was delivered or returned.
-    </p>
+    <p><a href="${linkTo(view, 'history')}">History</a> has the mail that was delivered or returned.</p>
   </div>`
 
 function whereItWaits(view: View, now: NowJson): Html {
@@ -230,23 +225,33 @@ const changedConditions = (view: View, now: NowJson): Html =>
     What needs attention has changed. <a href="${linkTo(view, '')}">Show it</a>
   </p>`
 
+const heading = html`<h1 class="unseen">Now</h1>`
+
+/** The oldest message, and how much expires soon. */
+function oldestPart(view: View, { oldest, attention }: NowJson): Part {
+  if (oldest === null) return null
+  const expiring = attention.find(({ kind }) => kind === 'expiring-recipients')?.count ?? 0
+  return html`oldest <a href="${messageLink(view, oldest.queue_id)}">${age(view, oldest.arrival_time)}</a>${
+      expiring === 0 ? null : ` · ${plural(expiring, 'recipient')} expire within an hour`
+    }`
+}
+
 export function nowScreen(view: View, facts: NowFacts): Screen {
   const { now } = facts
-  const top = html`<h1 class="unseen">Now</h1>
-    ${flowFigures(view, facts)} ${queueStrip(view, now)}`
+  const figures = html`${flowFigures(view, facts)} ${queueStrip(view, now)}`
   if (now === null)
     return {
       title: 'The queue is being counted',
       place: '',
       ...untilCounted('api/v1/now'),
-      main: html`${top} ${countingNotice(QUEUE_COUNTED)}`,
+      main: html`${heading} ${countingNotice(QUEUE_COUNTED)} ${figures}`,
     }
   const queued = now.queues.reduce((sum, one) => sum + one.messages, 0)
   return {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
-    main: html`${top} ${changedConditions(view, now)} ${attentionList(view, now)}
-    ${queued === 0 ? emptyQueue(view, now) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${plannedRuns(view, now)}`,
+    main: html`${heading} ${answer(nowSentence(now), oldestPart(view, now))} ${changedConditions(view, now)} ${attentionList(view, now)}
+    ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${plannedRuns(view, now)}`,
   }
 }

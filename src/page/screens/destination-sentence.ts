@@ -1,0 +1,55 @@
+/** The answer of the screen of a destination in a sentence: for what does its mail wait? Pure. */
+import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
+import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
+import { clipped, grouped, plural } from '../../presentation/text.ts'
+import { clockText, type ZonedNow } from '../markup/times.ts'
+import { percentText, waits } from './now-sentence.ts'
+
+export type DestinationState = Pick<DestinationDetailsJson, 'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'>
+export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
+
+/** In characters, of a cause. */
+const CAUSE_LENGTH = 90
+/** Number of causes that are named, each of at least this share. */
+const MOST_NAMED = 2
+const NAMED_SHARE = 0.05
+
+function idle({ state, in_flight: flight }: DestinationState): string {
+  if (flight > 0) return `${plural(flight, 'delivery').replace(/ys$/, 'ies')} ${flight === 1 ? 'runs' : 'run'}; no other mail waits.`
+  if (state === 'suspended') return 'No mail waits; new mail waits until the destination is resumed.'
+  if (state === 'dead') return 'No mail waits; its servers do not accept connections or mail.'
+  return 'No mail waits for it.'
+}
+
+/** `87 % for 421 4.7.28 unusual rate, 11 % for 452 4.2.2 mailbox full`; empty without a cause. */
+function causesText(causes: readonly WaitingCause[]): string {
+  const failed = causes.filter(({ kind, on_hold: isHeld }) => kind !== 'untried' && !isHeld).toSorted((a, b) => b.recipients - a.recipients)
+  const all = causes.filter(({ on_hold: isHeld }) => !isHeld).reduce((sum, { recipients }) => sum + recipients, 0)
+  const named = failed.filter(({ recipients }, i) => i === 0 || (i < MOST_NAMED && recipients >= NAMED_SHARE * all))
+  const [only] = named
+  if (only !== undefined && only.recipients === all) return ` for ${clipped(causeTitle(only), CAUSE_LENGTH)}`
+  return named
+    .map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${clipped(causeTitle(one), CAUSE_LENGTH)}`)
+    .join(', ')
+}
+
+function untriedText(causes: readonly WaitingCause[]): string {
+  const untried = causes
+    .filter(({ kind, on_hold: isHeld }) => kind === 'untried' && !isHeld)
+    .reduce((sum, { recipients }) => sum + recipients, 0)
+  return untried === 0 ? '' : ` ${grouped(untried)} ${untried === 1 ? 'was' : 'were'} not tried yet.`
+}
+
+/** When it goes on, unless the sentence about the state says so. */
+function nextText({ state, next_due_time: next }: DestinationState, at: ZonedNow): string {
+  if (next === null || state === 'suspended' || state === 'dead') return ''
+  return next * 1_000 <= at.now ? ' The next attempt is due now.' : ` The next attempt is at ${clockText(at, next)}.`
+}
+
+/** `causes` is null while they are counted. */
+export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
+  if (one.waiting === 0) return idle(one)
+  if (one.state === 'suspended')
+    return `${waits(one.waiting)} until the destination is resumed${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
+  return `${waits(one.waiting)}${causesText(causes ?? [])}.${untriedText(causes ?? [])}${nextText(one, at)}`
+}

@@ -1,0 +1,96 @@
+/** The attempts of a message: those with the same reply as one row, which opens to each of them. */
+import { causeOf } from '../../mail/failure-cause.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
+import type { MessageStoryJson } from '../../resources/message-story-json.ts'
+import { section } from '../markup/frame.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { marked } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
+import { clockTime, count, plural, span } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+type Attempt = MessageStoryJson['history'][number]
+
+/** Attempts with the same outcome and reply, without its variable parts; the first attempt first. */
+export type FoldedAttempts = readonly [Attempt, ...Attempt[]]
+
+/** The attempts by outcome and reply, those with the latest attempt first. */
+export function foldedAttempts(history: readonly Attempt[]): readonly FoldedAttempts[] {
+  const byTime = history.toSorted((a, b) => a.time - b.time)
+  const groups = Map.groupBy(byTime, ({ outcome, reply, reason }) => `${outcome} ${causeOf({ reply: reply ?? undefined, reason })}`)
+  return [...groups.values()]
+    .flatMap(([first, ...others]): readonly FoldedAttempts[] => (first === undefined ? [] : [[first, ...others]]))
+    .toSorted((a, b) => lastOf(b).time - lastOf(a).time)
+}
+
+const lastOf = (attempts: FoldedAttempts): Attempt => attempts.at(-1) ?? attempts[0]
+
+const DELAYS = ['before the queue', 'in the queue', 'connection', 'transmission'] as const
+
+/** `25m 1s in the queue, 0.4 s transmission`: the delays that are not zero. */
+export const delaysText = (delays: readonly number[]): string =>
+  DELAYS.flatMap((name, i) => {
+    const seconds = Number((delays[i] ?? 0).toFixed(1))
+    return seconds === 0 ? [] : [`${seconds < 60 ? `${seconds} s` : span(seconds * 1_000)} ${name}`]
+  }).join(', ') || 'less than 0.1 s'
+
+const server = ({ host, stage }: Attempt): Html => html`${host ?? 'none reached'} <span class="faint">(${stage})</span>`
+
+/** Attempts of a row that are shown one by one. */
+const MOST_EACH = 50
+
+function each(view: View, attempts: FoldedAttempts, hasSeveral: boolean): Part {
+  const shown = attempts.slice(-MOST_EACH)
+  const columns: readonly Column<Attempt>[] = [
+    { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
+    ...(hasSeveral ? [{ heading: 'Recipient', cell: ({ recipient }: Attempt) => html`<span class="address">${recipient}</span>` }] : []),
+    { heading: 'Server', kind: 'code', cell: server },
+    { heading: 'Took', cell: ({ delays }) => delaysText(delays) },
+  ]
+  return html`<details class="each">
+    <summary>
+      ${attempts.length === 1 ? 'details' : shown.length < attempts.length ? `the last ${count(shown.length)} of them` : 'each of them'}
+    </summary>
+    ${table({ caption: 'Attempts with this reply', columns, rows: shown.toReversed(), empty: '' })}
+  </details>`
+}
+
+/** Begin and end of the attempts. */
+const timesOf = (view: View, attempts: FoldedAttempts): Html =>
+  attempts.length === 1
+    ? html`${clockTime(view, attempts[0].time)}`
+    : html`${clockTime(view, attempts[0].time)} – ${clockTime(view, lastOf(attempts).time)}`
+
+const recipientsOf = (attempts: FoldedAttempts): Html => {
+  const addresses = new Set(attempts.map(({ recipient }) => recipient))
+  return addresses.size === 1 ? html`<span class="address">${attempts[0].recipient}</span>` : html`${plural(addresses.size, 'recipient')}`
+}
+
+const columnsOf = (view: View, hasSeveral: boolean): readonly Column<FoldedAttempts>[] => [
+  { heading: 'Attempts', isTitle: true, cell: (attempts) => `${count(attempts.length)} ×` },
+  { heading: 'Outcome', cell: ([{ outcome }]) => marked(outcome) },
+  { heading: 'Time', cell: (attempts) => timesOf(view, attempts) },
+  ...(hasSeveral ? [{ heading: 'Recipients', cell: recipientsOf }] : []),
+  { heading: 'Server', kind: 'code', cell: (attempts) => server(lastOf(attempts)) },
+  {
+    heading: 'Reply',
+    kind: 'reply',
+    cell: (attempts) => {
+      const { reply, reason, hint } = lastOf(attempts)
+      return html`${replyPart(reply ?? reason, { hint })}${each(view, attempts, hasSeveral)}`
+    },
+  },
+]
+
+export const attemptsSection = (view: View, { history, recipients }: MessageStoryJson): Html =>
+  section(
+    'Attempts',
+    table({
+      caption: 'Attempts by reply',
+      columns: columnsOf(view, recipients.length > 1),
+      rows: foldedAttempts(history),
+      empty: 'No attempt yet.',
+      kind: 'attempts',
+    }),
+    { aside: history.length === 0 ? null : plural(history.length, 'attempt') },
+  )

@@ -1,0 +1,77 @@
+/** The answer of the first screen in one or two sentences: is the queue growing, and where does its mail wait? Pure. */
+import type { NowJson } from '../../resources/status-json.ts'
+import type { StatusDestinationJson } from '../../resources/destination-json.ts'
+import { grouped, plural } from '../../presentation/text.ts'
+
+export type NowState = Pick<NowJson, 'queues' | 'last_hour' | 'attention'> & {
+  readonly largest_destinations: readonly Pick<StatusDestinationJson, 'destination' | 'state' | 'waiting' | 'refuses_all'>[]
+}
+type QueueName = NowJson['queues'][number]['queue_name']
+
+const WAITING: readonly QueueName[] = ['incoming', 'active', 'deferred']
+
+/** A difference of fewer recipients, or of a smaller share of those that wait, is no trend. */
+const LEAST_DIFFERENCE = 10
+const LEAST_SHARE = 0.02
+/** Share from which one destination is named. */
+const NAMED_SHARE = 0.25
+
+const recipientsIn = ({ queues }: Pick<NowState, 'queues'>, names: readonly QueueName[]): number =>
+  queues.reduce((sum, { queue_name: name, recipients }) => (names.includes(name) ? sum + recipients : sum), 0)
+
+/** `40 %`; `less than 1 %`. */
+export const percentText = (share: number): string => (share < 0.01 ? 'less than 1 %' : `${Math.round(100 * share)} %`)
+
+export const waits = (recipients: number): string => `${plural(recipients, 'recipient')} ${recipients === 1 ? 'waits' : 'wait'}`
+
+function trend(waiting: number, { accepted: came, delivered, bounced, expired, deleted }: NowState['last_hour']): string {
+  const left = delivered + bounced + expired + deleted
+  const difference = came - left
+  if (Math.abs(difference) >= Math.max(LEAST_DIFFERENCE, LEAST_SHARE * waiting))
+    return difference > 0
+      ? `The queue is growing: ${waits(waiting)}; ${grouped(difference)} more came than left in the last hour.`
+      : `The queue is draining: ${waits(waiting)}; ${grouped(-difference)} more left than came in the last hour.`
+  return `${waits(waiting)}; ${came + left === 0 ? 'none came or left' : 'about as many came as left'} in the last hour.`
+}
+
+function whyThere({ state, refuses_all: refuses }: NowState['largest_destinations'][number]): string {
+  if (state === 'suspended') return ', and is suspended'
+  if (state === 'dead') return ', and does not accept connections or mail'
+  if (refuses) return ', and delivered nothing in its last attempts'
+  return state === 'throttled' ? ', and its servers refuse some deliveries' : ''
+}
+
+function place(waiting: number, largest: NowState['largest_destinations']): string {
+  const [first] = largest.toSorted((a, b) => b.waiting - a.waiting)
+  if (first === undefined || first.waiting === 0) return ''
+  const share = Math.min(1, first.waiting / waiting)
+  if (share < NAMED_SHARE) return ` No destination has more than ${Math.ceil(100 * share)} % of them.`
+  const part = share === 1 ? (waiting === 1 ? 'it' : 'all of them') : `${percentText(share)} of them`
+  return ` ${first.destination} has ${part}${whyThere(first)}.`
+}
+
+const restOf = (now: NowState): string =>
+  [
+    [recipientsIn(now, ['hold']), 'on hold'],
+    [recipientsIn(now, ['scheduled']), 'scheduled for later'],
+    [recipientsIn(now, ['corrupt']), 'in unreadable mail'],
+  ]
+    .filter(([recipients]) => recipients !== 0)
+    .map(([recipients, where]) => `${grouped(Number(recipients))} ${where}`)
+    .join(', ')
+
+/** The sentences; the figures are recipients. */
+export function nowSentence(now: NowState): string {
+  if (now.attention.some(({ kind }) => kind === 'store-unavailable'))
+    return 'Mail is neither accepted nor delivered: the queue cannot be written.'
+  const waiting = recipientsIn(now, WAITING)
+  const { delivered } = now.last_hour
+  if (waiting === 0) {
+    const rest = restOf(now)
+    if (rest !== '') return `No mail waits for delivery; recipients: ${rest}.`
+    return `The queue is empty${delivered === 0 ? '' : `; ${plural(delivered, 'recipient')} got mail in the last hour`}.`
+  }
+  if (recipientsIn(now, ['deferred']) === 0)
+    return `${plural(waiting, 'recipient')} ${waiting === 1 ? 'is' : 'are'} in delivery; none is deferred.`
+  return trend(waiting, now.last_hour) + place(waiting, now.largest_destinations)
+}

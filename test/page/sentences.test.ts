@@ -1,0 +1,331 @@
+/** The sentences that answer the question of Now, a destination and a message. */
+import { expect, test } from 'vitest'
+import { destinationSentence, type DestinationState, type WaitingCause } from '../../src/page/screens/destination-sentence.ts'
+import { messageSentence, type MessageState } from '../../src/page/screens/message-sentence.ts'
+import { nowSentence, type NowState } from '../../src/page/screens/now-sentence.ts'
+
+const AT = { now: Date.parse('2026-11-28T16:00:00Z'), clock: { zone: () => ({ offset: 60, name: 'CET' }) } }
+
+/** Seconds since 1970 of a time in UTC, of 28 November without a date. */
+const at = (text: string): number => Date.parse(text.includes('T') ? `${text}Z` : `2026-11-28T${text}Z`) / 1_000
+
+type Place = NowState['largest_destinations'][number]
+
+interface ShownNow {
+  /** Recipients by queue. */
+  readonly queues?: Readonly<Record<string, number>>
+  readonly hour?: Partial<NowState['last_hour']>
+  readonly places?: readonly Place[]
+  readonly broken?: true
+}
+
+const place = (destination: string, waiting: number, state: Place['state'] = 'open', refuses = false): Place => ({
+  destination,
+  waiting,
+  state,
+  refuses_all: refuses,
+})
+
+const NO_TRAFFIC = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
+const STORE = { kind: 'store-unavailable', count: null, at_least: false, within: null, text: 'disk full', since: at('15:00') } as const
+
+const nowState = ({ queues = {}, hour = {}, places = [], broken }: ShownNow): NowState => ({
+  queues: Object.entries(queues).map(([name, recipients]) => ({
+    queue_name: name,
+    messages: recipients,
+    recipients,
+    oldest_arrival_time: at('06:00'),
+  })),
+  last_hour: { ...NO_TRAFFIC, ...hour },
+  largest_destinations: places,
+  attention: broken === true ? [STORE] : [],
+})
+
+const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
+  [{}, 'The queue is empty.'],
+  [{ hour: { delivered: 27 } }, 'The queue is empty; 27 recipients got mail in the last hour.'],
+  [{ hour: { delivered: 1 } }, 'The queue is empty; 1 recipient got mail in the last hour.'],
+  [{ broken: true, queues: { deferred: 5 } }, 'Mail is neither accepted nor delivered: the queue cannot be written.'],
+  [{ queues: { hold: 3 } }, 'No mail waits for delivery; recipients: 3 on hold.'],
+  [{ queues: { scheduled: 1_200 } }, 'No mail waits for delivery; recipients: 1,200 scheduled for later.'],
+  [
+    { queues: { hold: 3, scheduled: 5, corrupt: 1 } },
+    'No mail waits for delivery; recipients: 3 on hold, 5 scheduled for later, 1 in unreadable mail.',
+  ],
+  [{ queues: { active: 1 } }, '1 recipient is in delivery; none is deferred.'],
+  [{ queues: { incoming: 4, active: 8 } }, '12 recipients are in delivery; none is deferred.'],
+  [{ queues: { active: 8, hold: 2 } }, '8 recipients are in delivery; none is deferred.'],
+  [
+    { queues: { deferred: 1 }, places: [place('a.example', 1)] },
+    '1 recipient waits; none came or left in the last hour. a.example has it.',
+  ],
+  [
+    { queues: { deferred: 9 }, places: [place('a.example', 9)] },
+    '9 recipients wait; none came or left in the last hour. a.example has all of them.',
+  ],
+  [
+    { queues: { deferred: 9 }, hour: { accepted: 9 }, places: [place('a.example', 9)] },
+    '9 recipients wait; about as many came as left in the last hour. a.example has all of them.',
+  ],
+  [
+    { queues: { deferred: 40 }, hour: { accepted: 40 }, places: [place('a.example', 30), place('b.example', 10)] },
+    'The queue is growing: 40 recipients wait; 40 more came than left in the last hour. a.example has 75 % of them.',
+  ],
+  [
+    {
+      queues: { deferred: 21_660 },
+      hour: { accepted: 12_960, delivered: 9_000, bounced: 760 },
+      places: [place('gmail.com', 8_664, 'throttled')],
+    },
+    'The queue is growing: 21,660 recipients wait; 3,200 more came than left in the last hour. gmail.com has 40 % of them, and its servers refuse some deliveries.',
+  ],
+  [
+    { queues: { deferred: 21_660 }, hour: { accepted: 100, delivered: 9_000, expired: 60 }, places: [place('gmail.com', 8_664, 'dead')] },
+    'The queue is draining: 21,660 recipients wait; 8,960 more left than came in the last hour. gmail.com has 40 % of them, and does not accept connections or mail.',
+  ],
+  [
+    { queues: { deferred: 500 }, hour: { accepted: 100, deleted: 600 }, places: [place('gmail.com', 400, 'suspended')] },
+    'The queue is draining: 500 recipients wait; 500 more left than came in the last hour. gmail.com has 80 % of them, and is suspended.',
+  ],
+  [
+    { queues: { deferred: 500 }, hour: { accepted: 100, delivered: 95 }, places: [place('gmail.com', 130, 'open', true)] },
+    '500 recipients wait; about as many came as left in the last hour. gmail.com has 26 % of them, and delivered nothing in its last attempts.',
+  ],
+  [
+    { queues: { deferred: 10_000 }, hour: { accepted: 1_000, delivered: 850 }, places: [place('gmail.com', 2_400)] },
+    '10,000 recipients wait; about as many came as left in the last hour. No destination has more than 24 % of them.',
+  ],
+  [
+    { queues: { deferred: 10_000 }, hour: { accepted: 1_000, delivered: 850 }, places: [place('gmail.com', 40)] },
+    '10,000 recipients wait; about as many came as left in the last hour. No destination has more than 1 % of them.',
+  ],
+  [
+    { queues: { deferred: 90, active: 10 }, hour: { delivered: 20 }, places: [place('b.example', 10), place('a.example', 60)] },
+    'The queue is draining: 100 recipients wait; 20 more left than came in the last hour. a.example has 60 % of them.',
+  ],
+  [{ queues: { deferred: 12 }, places: [] }, '12 recipients wait; none came or left in the last hour.'],
+  [
+    { queues: { deferred: 12, hold: 5 }, places: [place('a.example', 12, 'suspended')] },
+    '12 recipients wait; none came or left in the last hour. a.example has all of them, and is suspended.',
+  ],
+]
+
+test.each(NOW_STATES)('Now %j: %s', (state, sentence) => {
+  expect(nowSentence(nowState(state))).toBe(sentence)
+})
+
+const cause = (text: string | null, recipients: number, isHeld = false): WaitingCause => ({
+  kind: text === null ? 'untried' : 'failed',
+  cause: text,
+  recipients,
+  on_hold: isHeld,
+})
+
+interface ShownDestination extends Partial<DestinationState> {
+  readonly causes?: readonly WaitingCause[]
+}
+
+const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
+  [{}, 'No mail waits for it.'],
+  [{ state: 'suspended' }, 'No mail waits; new mail waits until the destination is resumed.'],
+  [{ state: 'dead' }, 'No mail waits; its servers do not accept connections or mail.'],
+  [{ state: 'throttled' }, 'No mail waits for it.'],
+  [{ in_flight: 1 }, '1 delivery runs; no other mail waits.'],
+  [{ in_flight: 20, state: 'throttled' }, '20 deliveries run; no other mail waits.'],
+  [{ waiting: 1 }, '1 recipient waits.'],
+  [{ waiting: 9_260, next_due_time: at('15:59') }, '9,260 recipients wait. The next attempt is due now.'],
+  [{ waiting: 9_260, next_due_time: at('16:10') }, '9,260 recipients wait. The next attempt is at 17:10.'],
+  [{ waiting: 9_260, next_due_time: at('2026-11-29T08:30:00') }, '9,260 recipients wait. The next attempt is at 2026-11-29 09:30.'],
+  [
+    {
+      waiting: 9_260,
+      next_due_time: at('16:10'),
+      causes: [cause('421 4.7.28 unusual rate of mail', 8_096), cause('452 4.2.2 mailbox full', 1_164)],
+    },
+    '9,260 recipients wait: 87 % for 421 4.7.28 unusual rate of mail, 13 % for 452 4.2.2 mailbox full. The next attempt is at 17:10.',
+  ],
+  [
+    { waiting: 10, causes: [cause('452 4.2.2 mailbox full', 1), cause('421 4.7.28 unusual rate', 9)] },
+    '10 recipients wait: 90 % for 421 4.7.28 unusual rate, 10 % for 452 4.2.2 mailbox full.',
+  ],
+  [
+    { waiting: 100, causes: [cause('421 4.7.28 unusual rate', 97), cause('452 4.2.2 mailbox full', 3)] },
+    '100 recipients wait: 97 % for 421 4.7.28 unusual rate.',
+  ],
+  [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3)] }, '3 recipients wait for 450 4.2.1 busy.'],
+  [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3), cause('450 4.2.1 busy', 7, true)] }, '3 recipients wait for 450 4.2.1 busy.'],
+  [{ waiting: 3, causes: [cause(null, 3)] }, '3 recipients wait. 3 were not tried yet.'],
+  [
+    { waiting: 10, causes: [cause('450 4.2.1 busy', 9), cause(null, 1)] },
+    '10 recipients wait: 90 % for 450 4.2.1 busy. 1 was not tried yet.',
+  ],
+  [
+    { waiting: 10, state: 'dead', next_due_time: at('16:10'), causes: [cause('connect to mx.example[·]:25: Connection refused', 10)] },
+    '10 recipients wait for connect to mx.example[·]:25: Connection refused.',
+  ],
+  [
+    { waiting: 10, state: 'suspended', next_due_time: at('16:10'), causes: [cause('450 4.2.1 busy', 10)] },
+    '10 recipients wait until the destination is resumed.',
+  ],
+  [{ waiting: 10, state: 'suspended', suspended_until: at('18:00') }, '10 recipients wait until the destination is resumed at 19:00.'],
+  [
+    {
+      waiting: 2,
+      causes: [cause('421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating from your IP address', 2)],
+    },
+    '2 recipients wait for 421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating ….',
+  ],
+]
+
+test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more }, sentence) => {
+  const state = { state: 'open', waiting: 0, in_flight: 0, next_due_time: null, suspended_until: null, ...more } as const
+  expect(destinationSentence(state, causes, AT)).toBe(sentence)
+})
+
+type Recipient = MessageState['recipients'][number]
+
+const one = (more: Partial<Recipient> = {}): Recipient => ({
+  address: 'ann@far.example',
+  destination: 'far.example',
+  state: 'waiting',
+  attempts: 2,
+  next_attempt_time: at('16:23'),
+  settle_time: null,
+  last_reply: '421 4.7.28 unusual rate',
+  ...more,
+})
+
+const many = (count: number, more: Partial<Recipient> = {}): readonly Recipient[] =>
+  Array.from({ length: count }, (_, i) => one({ address: `r${i}@far.example`, ...more }))
+
+const REFUSED = 'connect to mx.far.example[192.0.2.1]:25: Connection refused'
+
+const tried = (time: string, reply: string | null = '421 4.7.28 unusual rate'): MessageState['history'][number] => ({
+  time: at(time),
+  recipient: 'ann@far.example',
+  reply,
+  reason: reply ?? REFUSED,
+})
+
+const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
+  [{ recipients: [one({ attempts: 0, last_reply: null })] }, 'It was not tried yet. The next attempt is at 17:23.'],
+  [
+    { recipients: [one({ attempts: 0, last_reply: null, next_attempt_time: at('16:00') })] },
+    'It was not tried yet. The next attempt is due now.',
+  ],
+  [
+    { history: [tried('06:35'), tried('14:17')] },
+    'far.example defers it since 07:35: 421 4.7.28 unusual rate. The next attempt is at 17:23.',
+  ],
+  [
+    {
+      history: [tried('06:35', '450 4.2.1 busy'), tried('10:00'), tried('14:17')],
+      future: [{ recipient: 'ann@far.example', expire_time: at('2026-11-30T11:00:00') }],
+    },
+    'far.example defers it since 11:00: 421 4.7.28 unusual rate. The next attempt is at 17:23; without a delivery it is returned to the sender at 2026-11-30 12:00.',
+  ],
+  [
+    { history: [tried('14:17', null)], recipients: [one({ last_reply: 'connect to mx.far.example[192.0.2.1]:25: Connection refused' })] },
+    'far.example defers it since 15:17: Connection refused. The next attempt is at 17:23.',
+  ],
+  [
+    { recipients: [one({ next_attempt_time: at('15:59') })] },
+    'far.example defers it: 421 4.7.28 unusual rate. The next attempt is due now.',
+  ],
+  [{ recipients: [one({ next_attempt_time: null })] }, 'far.example defers it: 421 4.7.28 unusual rate. No attempt is planned.'],
+  [
+    { recipients: [one({ last_reply: '450 4.2.1 ' + 'x'.repeat(200) })] },
+    'far.example defers it: 450 4.2.1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… The next attempt is at 17:23.',
+  ],
+  [
+    { forced_expire: true },
+    'far.example defers it: 421 4.7.28 unusual rate. An operator has made it expire: it is returned to the sender.',
+  ],
+  [{ waits_for: 'slot' }, 'far.example defers it: 421 4.7.28 unusual rate. It is due, and waits for a delivery slot.'],
+  [{ waits_for: 'slot', recipients: [one({ attempts: 0, last_reply: null })] }, 'It is due, and waits for a delivery slot.'],
+  [{ waits_for: 'delivery', recipients: [one({ state: 'leased' })] }, 'It is in delivery now.'],
+  [
+    { waits_for: 'probe', history: [tried('06:35')] },
+    'far.example defers it since 07:35: 421 4.7.28 unusual rate. far.example does not answer. The next attempt is at 17:23.',
+  ],
+  [
+    { waits_for: 'probe', recipients: [one({ attempts: 0, last_reply: null })] },
+    'far.example does not answer. The next attempt is at 17:23.',
+  ],
+  [
+    { waits_for: 'resume' },
+    'far.example defers it: 421 4.7.28 unusual rate. far.example is suspended: nothing is tried until it is resumed.',
+  ],
+  [
+    { waits_for: 'resume', recipients: [one({ attempts: 0, last_reply: null })] },
+    'far.example is suspended: nothing is tried until it is resumed.',
+  ],
+  [
+    { waits_for: 'release', recipients: [one({ state: 'parked' })] },
+    'far.example defers it: 421 4.7.28 unusual rate. It is on hold until it is released.',
+  ],
+  [{ waits_for: 'release', recipients: [one({ state: 'parked', attempts: 0, last_reply: null })] }, 'It is on hold until it is released.'],
+  [{ waits_for: 'inspection', recipients: [one({ state: 'parked' })] }, 'It is unreadable, and stays until it is deleted.'],
+  [{ waits_for: 'restore', recipients: [one({ state: 'parked', attempts: 0 })] }, 'It is in the trash, and can be restored.'],
+  [
+    {
+      waits_for: 'schedule',
+      not_before: at('2026-11-29T08:00:00'),
+      recipients: [one({ state: 'scheduled', attempts: 0, last_reply: null })],
+    },
+    'Its client asked that it is not delivered before 2026-11-29 09:00.',
+  ],
+  [
+    { waits_for: 'schedule', recipients: [one({ state: 'scheduled', attempts: 0, last_reply: null })] },
+    'Its client asked that it is not delivered before a later time.',
+  ],
+  [
+    { waits_for: 'nothing', recipients: [one({ state: 'delivered', settle_time: at('12:00'), last_reply: '250 2.0.0 Ok: queued as 27' })] },
+    'far.example took it at 13:00: 250 2.0.0 Ok: queued as 27.',
+  ],
+  [
+    { waits_for: 'nothing', recipients: [one({ state: 'bounced', settle_time: at('12:00'), last_reply: '552 5.2.2 Mailbox full.' })] },
+    'It was refused for good at 13:00: 552 5.2.2 Mailbox full.',
+  ],
+  [
+    { waits_for: 'nothing', recipients: [one({ state: 'expired', settle_time: at('2026-11-27T12:00:00') })] },
+    'It was given up at 2026-11-27 13:00 without a delivery: 421 4.7.28 unusual rate.',
+  ],
+  [{ waits_for: 'nothing', recipients: [one({ state: 'removed', settle_time: null })] }, 'It was removed.'],
+  [{ waits_for: 'nothing', recipients: [] }, 'It has no recipients.'],
+  [{ waits_for: 'nothing', recipients: many(600, { state: 'delivered' }) }, 'All 600 recipients have it.'],
+  [
+    { waits_for: 'nothing', recipients: [...many(5, { state: 'delivered' }), one({ state: 'bounced' }), ...many(2, { state: 'expired' })] },
+    'Of 8 recipients, 5 have it, 1 was refused, 2 were given up.',
+  ],
+  [{ waits_for: 'nothing', recipients: many(3, { state: 'bounced' }) }, 'All 3 recipients were refused.'],
+  [
+    { recipients: [...many(568), ...many(32, { state: 'delivered' })] },
+    '568 of 600 recipients wait, 32 have it. All of them wait for 421 4.7.28 unusual rate. The next attempt is at 17:23.',
+  ],
+  [
+    { recipients: [...many(3), ...many(2, { last_reply: '452 4.2.2 mailbox full' }), one({ state: 'bounced' })] },
+    '5 of 6 recipients wait, 1 was refused. 3 of them wait for 421 4.7.28 unusual rate. The next attempt is at 17:23.',
+  ],
+  [{ recipients: many(2, { attempts: 0, last_reply: null }) }, 'All 2 recipients wait. The next attempt is at 17:23.'],
+  [
+    {
+      recipients: [one({ next_attempt_time: at('18:00') }), one({ address: 'bob@far.example', next_attempt_time: at('17:00') })],
+      future: [{ recipient: 'bob@far.example', expire_time: at('20:00') }],
+    },
+    'All 2 recipients wait. All of them wait for 421 4.7.28 unusual rate. The next attempt is at 18:00.',
+  ],
+  [
+    { waits_for: 'release', recipients: many(3, { state: 'parked' }) },
+    'All 3 recipients wait. All of them wait for 421 4.7.28 unusual rate. It is on hold until it is released.',
+  ],
+]
+
+test.each(MESSAGE_STATES)('a message %j: %s', (more, sentence) => {
+  const state: MessageState = { waits_for: 'due-time', forced_expire: false, recipients: [one()], history: [], future: [], ...more }
+  expect(messageSentence(state, AT)).toBe(sentence)
+})
+
+test('at least 60 states have a sentence of their own', () => {
+  expect(NOW_STATES.length + DESTINATION_STATES.length + MESSAGE_STATES.length).toBeGreaterThanOrEqual(60)
+})
