@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/system/version.ts'
 import { reasonToSkip } from '../support/required.ts'
-import { buildSingle, labWorks, relayWorks, SingleFile, whyNoBuild } from './single-file.ts'
+import { InstalledDeferd, labWorks, relayWorks } from './installed-deferd.ts'
+import { buildSingle, whyNoBuild } from './single-file.ts'
 
 const EMULATOR = 'qemu-aarch64-static'
 /** The C and C++ libraries of arm64, from Debian's packages for cross compilation. */
@@ -23,11 +24,11 @@ describe.skipIf(reason !== null)(
   `the executable of one file for arm64${reason === null ? '' : ` (${reason})`}`,
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'deferd-single-arm64-'))
-    let single: SingleFile
+    let single: InstalledDeferd
 
     beforeAll(async () => {
       const [program] = await buildSingle(folder, 'arm64')
-      single = new SingleFile(program, [EMULATOR, '-L', LIBRARIES])
+      single = new InstalledDeferd(EMULATOR, '-L', LIBRARIES, program)
     }, 10 * MINUTES)
 
     afterAll(async () => {

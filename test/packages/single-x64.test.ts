@@ -17,7 +17,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/system/version.ts'
 import { reasonToSkip } from '../support/required.ts'
-import { buildSingle, labWorks, relayWorks, SingleFile, whyNoBuild } from './single-file.ts'
+import { InstalledDeferd, labWorks, relayWorks } from './installed-deferd.ts'
+import { buildSingle, whyNoBuild } from './single-file.ts'
 
 const ARCHITECTURE = process.arch === 'arm64' ? 'arm64' : 'x64'
 const GNU = { x64: 'x86_64-linux-gnu-strip', arm64: 'aarch64-linux-gnu-strip' }
@@ -32,12 +33,12 @@ describe.skipIf(reason !== null)(
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'deferd-single-build-'))
     const built = { program: '', notices: '' }
-    let single: SingleFile
+    let single: InstalledDeferd
 
     beforeAll(async () => {
       const [program, notices] = await buildSingle(join(folder, 'first'), ARCHITECTURE)
       Object.assign(built, { program, notices })
-      single = new SingleFile(program)
+      single = new InstalledDeferd(program)
     }, 10 * MINUTES)
 
     afterAll(async () => {
@@ -60,7 +61,7 @@ describe.skipIf(reason !== null)(
     test('is called by the names of Postfix', async () => {
       const mailq = join(folder, 'mailq')
       symlinkSync(built.program, mailq)
-      expect(await new SingleFile(mailq).run(['--help'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Usage: mailq …\n/) })
+      expect(await new InstalledDeferd(mailq).run(['--help'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Usage: mailq …\n/) })
     })
 
     test('validates schedules, whose library is loaded at first use', async () => {

@@ -1,0 +1,50 @@
+/** The npm package, installed into an empty folder without install scripts. */
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { VERSION } from '../../src/system/version.ts'
+import { InstalledDeferd, labWorks, relayWorks } from './installed-deferd.ts'
+import { must, root } from './tools.ts'
+
+const MINUTES = 60_000
+
+const folder = mkdtempSync(join(tmpdir(), 'deferd-npm-'))
+const installed = join(folder, 'installed')
+let deferd: InstalledDeferd
+let tarball = ''
+
+/** Not part of the sources: made by commands in the checkout. */
+const MADE = ['.git', 'dist', 'node_modules', 'single', 'deb']
+
+/** The sources beside the checkout, because the build writes `dist`. */
+function copyOfCheckout(): string {
+  const copy = join(folder, 'checkout')
+  mkdirSync(copy)
+  for (const name of readdirSync(root)) if (!MADE.includes(name)) cpSync(join(root, name), join(copy, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  return copy
+}
+
+beforeAll(async () => {
+  const npm = (...args: readonly string[]): Promise<string> => must('npm', args, process.env)
+  await npm('pack', copyOfCheckout(), '--pack-destination', folder, '--silent')
+  tarball = join(folder, `deferd-${VERSION}.tgz`)
+  mkdirSync(installed)
+  writeFileSync(join(installed, 'package.json'), '{}')
+  await npm('install', '--prefix', installed, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', tarball)
+  deferd = new InstalledDeferd(process.execPath, join(installed, 'node_modules/deferd/bin/deferd.js'))
+}, 10 * MINUTES)
+
+afterAll(async () => {
+  await deferd?.close()
+  rmSync(folder, { recursive: true })
+})
+
+test('the program prints its version', async () => {
+  expect(await deferd.run(['--version'])).toEqual({ code: 0, out: `${VERSION}\n`, err: '' })
+})
+
+test('a lab runs', () => labWorks(deferd), 5 * MINUTES)
+
+test('a relay and its commands run', () => relayWorks(deferd), 5 * MINUTES)
