@@ -44,6 +44,7 @@ export interface LabWorldFacts {
   readonly name: string | null
   readonly seed: number
   readonly store: 'memory' | 'sqlite'
+  readonly tls: 'none' | 'starttls'
   readonly world: World
   readonly smtp: Endpoint
   /** Parameters of LAB_DEFAULTS that the configuration of the world does not have. */

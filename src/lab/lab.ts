@@ -43,6 +43,8 @@ export interface NewWorld {
   readonly store: 'memory' | 'sqlite'
   readonly speed: number
   readonly name: string | null
+  readonly tls: 'none' | 'starttls'
+  readonly users?: Readonly<Record<string, string>> | undefined
   /** SMTP port; 0 for a free one. */
   readonly port: number
   /** True for a world that does not expire. */
@@ -109,7 +111,7 @@ export class Lab {
   }
 
   /** Creates a world. Rejects with ConfigError, with Problem at a limit, and with the error of the system for its port. */
-  async create({ seed, config, script, zone, store, speed, name, port, isLasting }: NewWorld): Promise<LabWorld> {
+  async create({ seed, config, script, zone, store, tls, users, speed, name, port, isLasting }: NewWorld): Promise<LabWorld> {
     this.#assertRoom()
     if (name !== null && this.worlds.some(({ facts }) => facts.name === name || facts.id === name))
       throw new Problem(LAB_PROBLEMS.nameTaken, `there is a world ${name} already: delete it, or choose another name`)
@@ -121,6 +123,8 @@ export class Lab {
         config: { ...defaults, ...config },
         script,
         store,
+        tls,
+        users,
         ...(zone === undefined ? {} : { zone: zoneOf(zone) }),
       })
       const smtp = await world.openPort(port, this.#deps.address).catch(async (error: unknown) => {
@@ -128,7 +132,7 @@ export class Lab {
         throw error
       })
       const opened = new LabWorld(
-        { id: `w${++this.#created}`, name, seed, store, world, smtp, defaults },
+        { id: `w${++this.#created}`, name, seed, store, tls, world, smtp, defaults },
         this.#deps.clock,
         this.#deps.targets,
       )

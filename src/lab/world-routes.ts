@@ -6,6 +6,8 @@ import { SECOND } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
+import { WORLD_CA } from '../testkit/remote/world-certificates.ts'
+import { SERVER_TLS } from '../testkit/world-server.ts'
 import type { Lab } from './lab.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
 import { advanceTime, instant, labRoute, milliseconds, optionalJson, seconds, signedTime, time, within, worldRoute } from './lab-route.ts'
@@ -44,7 +46,12 @@ const worldShape = z
     name: z.string().nullable(),
     seed: z.int(),
     store: z.enum(['memory', 'sqlite']),
-    smtp: z.object({ host: z.string(), port: z.int() }),
+    smtp: z.object({
+      host: z.string(),
+      port: z.int(),
+      tls: z.enum(SERVER_TLS),
+      ca: z.string().nullable().describe('certificate (PEM) of the authority to trust in tests; null without TLS'),
+    }),
     lab_defaults: z.record(z.string(), z.string()).describe('parameters whose defaults differ in the lab'),
     is_up: z.boolean().describe('false between a crash and the next start'),
     expires: instant.nullable().describe('end without another request, in real time'),
@@ -53,14 +60,14 @@ const worldShape = z
   .meta({ id: 'World' })
 
 function worldJson(lab: Lab, world: LabWorld): z.output<typeof worldShape> {
-  const { id, name, seed, store, smtp, defaults } = world.facts
+  const { id, name, seed, store, tls, smtp, defaults } = world.facts
   const expires = lab.expiryOf(world)
   return {
     id,
     name,
     seed,
     store,
-    smtp: { host: smtp.address, port: smtp.port },
+    smtp: { host: smtp.address, port: smtp.port, tls, ca: tls === 'none' ? null : WORLD_CA },
     lab_defaults: { ...defaults },
     is_up: world.world.isUp,
     expires: expires === null ? null : isoInstant(expires),
@@ -88,20 +95,30 @@ const isZone = (name: string): boolean => {
   }
 }
 
-const newWorldShape = z.strictObject({
-  seed: z.int().default(1).describe('seed of all random numbers'),
-  config: z.record(z.string(), z.unknown()).default({}).describe('parameters and tables of docs/configuration.md'),
-  script: z.string().max(1_000_000).optional().describe('script of the remote servers (docs/faults.md), as TOML'),
-  zone: z
-    .string()
-    .max(100)
-    .refine(isZone, 'expected an IANA name such as "Europe/Berlin"')
-    .optional()
-    .describe('local zone of the relay; UTC when absent'),
-  store: z.enum(['memory', 'sqlite']).default('memory').describe('queue in plain memory, or in an SQLite database in memory'),
-  speed: z.number().min(0).max(1_000_000).default(0).describe('0: the clock stands; 1: real time; 3600: an hour per second'),
-  name: worldName.nullable().default(null),
-})
+const newWorldShape = z
+  .strictObject({
+    seed: z.int().default(1).describe('seed of all random numbers'),
+    config: z.record(z.string(), z.unknown()).default({}).describe('parameters and tables of docs/configuration.md'),
+    script: z.string().max(1_000_000).optional().describe('script of the remote servers (docs/faults.md), as TOML'),
+    zone: z
+      .string()
+      .max(100)
+      .refine(isZone, 'expected an IANA name such as "Europe/Berlin"')
+      .optional()
+      .describe('local zone of the relay; UTC when absent'),
+    store: z.enum(['memory', 'sqlite']).default('memory').describe('queue in plain memory, or in an SQLite database in memory'),
+    speed: z.number().min(0).max(1_000_000).default(0).describe('0: the clock stands; 1: real time; 3600: an hour per second'),
+    name: worldName.nullable().default(null),
+    tls: z.enum(SERVER_TLS).default('none').describe('STARTTLS at the SMTP port, with a certificate for localhost'),
+    users: z
+      .record(z.string().min(1).max(256), z.string().max(1_000))
+      .optional()
+      .describe('passwords of the users that may log in, by name; AUTH is offered over TLS only'),
+  })
+  .refine(({ users, tls }) => users === undefined || tls !== 'none', {
+    path: ['users'],
+    message: 'expected "tls": "starttls" beside them, since AUTH is offered over TLS only',
+  })
 
 /** The worlds. */
 export const worldRoutes = (lab: Lab): readonly ApiRoute[] => [

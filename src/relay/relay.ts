@@ -388,7 +388,8 @@ export class Relay {
     const intake = { refusal: (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
     const { acceptor } = this
     const { deadEnds } = this.#rules
-    const access = { access: accessOf(this.#deps), accessEntries: this.#deps.accessEntries }
+    const { accessEntries, serverSecrets } = this.#deps
+    const access = { access: accessOf(this.#deps), accessEntries, serverSecrets }
     this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, deadEnds, intake, flushDomain, ...access })
     return this.#smtpd.listeners
   }

@@ -32,6 +32,7 @@ import type { Random } from '../system/random.ts'
 import { signInThreadPool, type Signing } from '../system/signing.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { TlsReports } from '../tls-reports/tls-reports.ts'
+import type { ServerSecrets } from '../smtpd/server.ts'
 import { arrivalChecks, headerChecks } from './check-rules.ts'
 
 export interface RelaySettings {
@@ -49,6 +50,8 @@ export interface RelaySettings {
   readonly checks?: CheckTables | undefined
   /** Opened access tables; opened by the relay when absent. */
   readonly access?: AccessTables | undefined
+  /** Users and certificate of the SMTP server; read by the relay when absent. */
+  readonly serverSecrets?: ServerSecrets | undefined
 }
 
 /** Compiled settings. A reload replaces them as a whole. */

@@ -16,7 +16,7 @@ import type { ServerContext } from './connection.ts'
 import { listenAt, openPort } from '../config/values/endpoints.ts'
 import { HourlyLimits } from './hourly-limits.ts'
 import { OpenConnections, type OpenSession } from './open-connections.ts'
-import { listenersOf, readCertificate } from '../config/smtpd-listeners.ts'
+import { listenersOf, readCertificate, type Certificate } from '../config/smtpd-listeners.ts'
 import type { FlushDomain } from './session.ts'
 import { peerName } from './peer-name.ts'
 import { SmtpServerAdapter } from './smtp-server-adapter.ts'
@@ -37,6 +37,13 @@ interface SmtpdDeps {
   readonly deadEnds: Pick<DeadEnds, 'refusalOf' | 'isAlias'>
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
+  /** Users and certificate in place of the files of the configuration; these are read when absent. */
+  readonly serverSecrets?: ServerSecrets | undefined
+}
+
+export interface ServerSecrets {
+  readonly users: Pick<Users, 'accepts'>
+  readonly certificate: Certificate
 }
 
 export interface Smtpd {
@@ -54,12 +61,12 @@ export interface Smtpd {
 
 /** Opens the ports of the SMTP server. Rejects with CannotListen or CertificateUnusable; no port is then left open. */
 export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
-  const { net, clock } = deps
+  const { net, clock, serverSecrets } = deps
   let { config } = deps
   const connections = new OpenConnections()
   const policies = new PolicyClient({ net, clock, timeout: () => config.smtpd_policy_service_timeout })
   const lasting = { connections, policies, hourly: new HourlyLimits(clock) }
-  const ports = new Ports(net, connections)
+  const ports = new Ports(net, { connections, serverSecrets })
   await ports.apply(config, contextsOf(deps, lasting))
   return {
     get listeners() {
@@ -86,15 +93,21 @@ interface Port {
   server: SmtpServerAdapter
 }
 
+interface PortParts extends Pick<SmtpdDeps, 'serverSecrets'> {
+  readonly connections: OpenConnections
+}
+
 /** The open ports, by address in the configuration. */
 class Ports {
   readonly #net: Net
   readonly #connections: OpenConnections
+  readonly #secrets: ServerSecrets | undefined
   #open: ReadonlyMap<string, Port> = new Map()
 
-  constructor(net: Net, connections: OpenConnections) {
+  constructor(net: Net, { connections, serverSecrets }: PortParts) {
     this.#net = net
     this.#connections = connections
+    this.#secrets = serverSecrets
   }
 
   get listeners(): readonly Endpoint[] {
@@ -103,13 +116,13 @@ class Ports {
 
   /** Opens, keeps and closes ports as configured. Rejects without effect when a port cannot be opened. */
   async apply(config: Config, contextOf: (listener: Listener) => ServerContext): Promise<void> {
-    const users = config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file)
+    const users = this.#secrets?.users ?? (config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file))
     const serverOf = (listener: Listener) =>
       new SmtpServerAdapter({
         connections: this.#connections,
         context: contextOf(listener),
         rules: listener,
-        certificate: readCertificate(config, listener),
+        certificate: this.#secrets?.certificate ?? readCertificate(config, listener),
         users,
       })
     const wanted = new Map([...keyed(listenersOf(config))].map(([key, listener]) => [key, { listener, server: serverOf(listener) }]))

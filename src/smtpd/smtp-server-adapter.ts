@@ -24,7 +24,7 @@ interface SmtpServerAdapterDeps {
   readonly rules: ListenerRules & Pick<Listener, 'upstream_proxy_protocol'>
   readonly certificate: Certificate | null
   /** Null without smtpd_sasl_users_file. */
-  readonly users: Users | null
+  readonly users: Pick<Users, 'accepts'> | null
 }
 
 type Answered = (error: Error | null | undefined, response?: SMTPServerAuthenticationResponse) => void

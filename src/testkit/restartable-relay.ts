@@ -2,6 +2,7 @@
 import type { Templates } from '../bounce/templates.ts'
 import type { Config } from '../config/options.ts'
 import { Relay } from '../relay/relay.ts'
+import type { ServerSecrets } from '../smtpd/server.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
@@ -29,6 +30,7 @@ export interface RestartableRelayDeps {
   readonly templates: Templates
   readonly dkimKeys: DkimKeys
   readonly secrets: DeliverySecrets
+  readonly serverSecrets: ServerSecrets | undefined
   readonly seed: number
   readonly between: Interceptors
   readonly clock: MachineClock
@@ -256,13 +258,13 @@ export class RestartableRelay {
   }
 
   #assemble(): Relay {
-    const { config, templates, dkimKeys, secrets, seed, between } = this.#deps
+    const { config, templates, dkimKeys, secrets, serverSecrets, seed, between } = this.#deps
     const life = this.#life
     const reader = life.readingBy(this.#queue.reader)
     const { clock, net, store, events } = life
     const random = seededRandom(seed)
     const watchAgent = (agent: DeliveryAgent): DeliveryAgent => between.agent?.(agent, life) ?? agent
-    const settings = { config, templates, dkimKeys, secrets }
+    const settings = { config, templates, dkimKeys, secrets, serverSecrets }
     return new Relay({ ...settings, clock, net, store, reader, events, random, sign: signAtOnce, watchAgent })
   }
 }

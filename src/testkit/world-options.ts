@@ -23,11 +23,23 @@ export interface WorldOptions {
   readonly script?: string | undefined
   /** Queue in plain memory (default), in an SQLite database in memory, or in SQLite in a folder. */
   readonly store?: 'memory' | 'sqlite' | { readonly directory: string } | undefined
+  /** TLS at the port that `openPort` opens, with a certificate of WORLD_CA for localhost; none when absent. */
+  readonly tls?: 'none' | 'starttls' | undefined
+  /** Passwords of the users that may log in, by name; they need `tls`. */
+  readonly users?: Readonly<Record<string, string>> | undefined
   /** Returns the offset in minutes and the name of the local zone at an instant (milliseconds since 1970); UTC when absent. */
   readonly zone?: ((at: WallTime) => ReturnType<Clock['zone']>) | undefined
 }
 
-export const WORLD_OPTIONS = ['seed', 'config', 'script', 'store', 'zone'] as const satisfies readonly (keyof WorldOptions)[]
+export const WORLD_OPTIONS = [
+  'seed',
+  'config',
+  'script',
+  'store',
+  'zone',
+  'tls',
+  'users',
+] as const satisfies readonly (keyof WorldOptions)[]
 
 /** Wrappers around the ports of the relay, for simulations of the relay itself. */
 export interface Interceptors {

@@ -60,6 +60,7 @@ import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
 import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
 import { inSeconds, toDuration, toSignedDuration, toSize, type Time } from './time.ts'
+import { listening, requireServer, serverSecrets } from './world-server.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { Webhook, type Application, type WebhookOptions } from './webhook.ts'
@@ -88,8 +89,9 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
   if (options.script !== undefined) requireScriptText(options.script)
   requireObject('config', options.config ?? {})
   if (options.zone !== undefined) requireZone(options.zone)
+  requireServer(options)
   const listen = `${RELAY_ADDRESS.address}:${RELAY_ADDRESS.port}`
-  const loaded = loadSimulated({ ...options.config, smtpd_listen: [listen] }, HOSTNAME)
+  const loaded = loadSimulated(listening(options, listen), HOSTNAME)
   const { config } = loaded
   const { templates } = loadTemplates(loaded)
   const dkimKeys = loadDkimKeys(config)
@@ -188,6 +190,7 @@ export class World implements AsyncDisposable {
     const { clock, net, relayEvents: events } = this
     this.#lives = new RestartableRelay({
       ...deps,
+      serverSecrets: serverSecrets(options, loaded.config.myhostname),
       config: loaded.config,
       seed,
       clock,

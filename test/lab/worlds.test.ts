@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { openApiSchema, validator } from '../support/api-server.ts'
+import { createTransport } from 'nodemailer'
 import { TestLab, type LabClient } from '../support/lab-client.ts'
 
 const connectTo = (port: number): Promise<string> =>
@@ -88,4 +89,26 @@ test('the OpenAPI document describes every route', async () => {
   const validate = validator().compile(openApiSchema())
   expect(validate(json) ? [] : validate.errors).toEqual([])
   expect(Object.keys(json.paths)).toContain('/lab/v1/worlds/{world}/clock/settle')
+})
+
+test('a port with STARTTLS has a certificate of the authority that the world names, and takes the logins of its users', async () => {
+  await using lab = await TestLab.open()
+  const { json } = await lab.ask('POST', '/worlds', { tls: 'starttls', users: { app: 'secret' } })
+  const { host, port, ca } = json.smtp
+  const sent = async (pass: string) => {
+    const transport = createTransport({ host, port, requireTLS: true, tls: { ca: ca ?? '' }, auth: { user: 'app', pass } })
+    try {
+      return (await transport.sendMail({ from: 'app@us.example', to: 'ann@x.example', text: 'hi' })).response
+    } finally {
+      transport.close()
+    }
+  }
+  expect(await sent('secret')).toMatch(/^250 /)
+  await expect(sent('wrong')).rejects.toThrow('535')
+  const found = await lab.ask('POST', `/worlds/${json.id}/clock/settle`, { after: { accepted: 1 } })
+  expect(found.json).toMatchObject({ accepted: 1 })
+  expect((await lab.ask('GET', `/worlds/${json.id}/mailboxes/ann@x.example`)).json.mails).toHaveLength(1)
+  const refused = await lab.ask('POST', '/worlds', { users: { app: 'secret' } })
+  expect([refused.status, refused.json.errors[0]?.pointer]).toEqual([422, '/users'])
+  expect(refused.json.detail).toContain('expected "tls": "starttls" beside them')
 })

@@ -17,7 +17,7 @@ const LIMITS: LabLimits = { maxWorlds: 64, idle: 600_000, lifetime: 7_200_000 }
 /** Members of answers that tests read. An answer has some of them. */
 export interface LabMembers {
   readonly id: string
-  readonly smtp: { readonly host: string; readonly port: number }
+  readonly smtp: { readonly host: string; readonly port: number; readonly ca: string | null }
   readonly type: string
   readonly detail: string
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[]

@@ -81,7 +81,7 @@ class Lab:
         return json.loads(content, object_hook=Answer) if is_json else content
 
     def world(self, **options):
-        """Creates a world: `seed`, `config`, `script`, `zone`, `store`, `speed`, `name`."""
+        """Creates a world: `seed`, `config`, `script`, `zone`, `store`, `speed`, `name`, `tls`, `users`."""
         return World(self, self.call("POST", "/worlds", options))
 
 

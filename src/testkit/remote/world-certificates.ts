@@ -36,6 +36,10 @@ function certificateOf(host: string, kind: HostCertificate): MadeCertificate {
 
 export const worldIdentity = (host: string): HostIdentity => certificateOf(host, 'valid')
 
+/** Certificate of a relay whose port is on this machine. */
+export const relayIdentity = (host: string): HostIdentity =>
+  makeCertificate({ seed: `relay ${host}`, subject: host, names: [host, 'localhost', '127.0.0.1', '::1'], issuer: ISSUER })
+
 /** Certificate of a mail server, with that of its issuer, as DANE-TA(2) needs it (RFC 7671 §5.2). */
 export function mailIdentity(host: string, kind: HostCertificate): HostIdentity {
   const { cert, key } = certificateOf(host, kind)

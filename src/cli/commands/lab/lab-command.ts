@@ -162,6 +162,7 @@ async function openDefault(lab: Lab, { smtp, script, seed, speed }: Options, com
       config: file === undefined ? {} : (readToml(readTextFile(file), file) as RelayConfig),
       script: script === undefined ? undefined : readTextFile(script),
       store: 'memory',
+      tls: 'none',
       speed: speed ?? 1,
       name: 'default',
       port: smtp,
