@@ -8,7 +8,8 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { VERSION } from '../system/version.ts'
 import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
-import { rootOf, type View } from './markup/view.ts'
+import { hereOf, rootOf, type View } from './markup/view.ts'
+import { chosenZone, zoneClock } from './shown-zone.ts'
 import { FILES_FOLDER } from './static-files.ts'
 
 export interface PageDeps {
@@ -34,14 +35,15 @@ export const orUndefined = (value: string): string | undefined => (value === '' 
 /** Facts for the screen at a route's path, such as `/messages/:id`. */
 export function viewOf(
   { view }: Pick<PageDeps, 'view'>,
-  { requester }: Pick<RouteRequest<unknown>, 'requester'>,
+  { requester, parameters, query, headers }: Pick<RouteRequest<unknown>, 'requester' | 'parameters' | 'query' | 'headers'>,
   path: string,
   light: Light | null,
 ): View {
   return {
     root: rootOf(path),
+    here: hereOf(path, parameters, query),
     now: view.clock.wall.now(),
-    clock: view.clock,
+    clock: zoneClock(view.clock, chosenZone(headers.cookie)),
     relay: view.loaded().config.myhostname,
     version: VERSION,
     files: FILES_FOLDER,

@@ -9,6 +9,7 @@ import { screenAnswer, viewOf, type ScreenDeps } from './page-view.ts'
 import { screenRoutes } from './screen-routes.ts'
 import { FILES_FOLDER, fileRoutes } from './static-files.ts'
 import { subscriptionPages } from './subscription-pages.ts'
+import { zoneRoutes } from './zone-routes.ts'
 
 export class Page {
   readonly #deps: ScreenDeps
@@ -18,12 +19,18 @@ export class Page {
   }
 
   get routes(): readonly Route[] {
-    return [...screenRoutes(this.#deps), ...actionRoutes(this.#deps), ...subscriptionPages(this.#deps), ...fileRoutes]
+    return [
+      ...screenRoutes(this.#deps),
+      ...actionRoutes(this.#deps),
+      ...subscriptionPages(this.#deps),
+      ...zoneRoutes(this.#deps),
+      ...fileRoutes,
+    ]
   }
 
   /** Shows a problem to a person. */
   readonly refusal: RefusalPage = ({ kind: { title, status }, message: detail, headers }, { path, requester }) => {
-    const view = viewOf(this.#deps, { requester }, path, null)
+    const view = viewOf(this.#deps, { requester, parameters: {}, query: new URLSearchParams(), headers: {} }, path, null)
     const answer = screenAnswer(view, failureScreen(view, { title, detail }), status)
     return { ...answer, headers: { ...answer.headers, ...headers } }
   }

@@ -80,6 +80,7 @@ test('the page shows it beside the last reply and the cause', () => {
   const clock = new VirtualClock()
   const view: View = {
     root: './',
+    here: '',
     now: NOW,
     clock,
     relay: 'relay.example',

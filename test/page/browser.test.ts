@@ -61,6 +61,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     'planner',
     'audit',
     'events',
+    'zone',
+    'causes',
     'operations/new?operation=hold',
   ]
 

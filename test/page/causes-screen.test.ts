@@ -24,6 +24,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
     const requester = { name: 'ann', mayOperate: true, mayReadContent: false }
     const shown: View = {
       root: './',
+      here: '',
       now: view.clock.wall.now(),
       clock: view.clock,
       relay: 'r',

@@ -175,7 +175,7 @@ describe('over HTTP', () => {
     expect(found.size).toBeGreaterThan(60)
     for (const [path, page] of found) expectInert(page, path)
     const all = [...found.values()].join('\n')
-    for (const text of HOSTILE_TEXTS) expect(all.includes(html`451 4.7.1 ${maskControls(text)}`.markup), text).toBe(true)
+    for (const text of HOSTILE_TEXTS) expect(all.includes(html`<strong>451 4.7.1</strong> ${maskControls(text)}`.markup), text).toBe(true)
   })
 
   test('hostile queries are inert on every screen, in redirections and in refusals', async () => {

@@ -70,6 +70,7 @@ test('the number is typed as it is printed, or without separators', () => {
 
 const VIEW: View = {
   root: './',
+  here: '',
   now: 0,
   clock: { zone: () => 0 } as unknown as View['clock'],
   relay: 'r',

@@ -56,6 +56,7 @@ const SCREENS = [
   'planner',
   'audit',
   'events',
+  'zone?back=messages',
   'operations/new?operation=hold',
   'destinations/x.example/suspend',
 ]
@@ -164,6 +165,33 @@ test('the search leads to a message, an address or destinations', async () => {
   expect(await leads('news@shop.example')).toBe('messages?sender=news%40shop.example')
   expect(await leads('nobody@far.example')).toBe('history?recipient=nobody%40far.example')
   expect(await leads('far.example')).toBe('destinations?name=*far.example*')
+})
+
+test('the time zone is chosen once, kept by a cookie, and named on every screen', async () => {
+  const [id = ''] = await idsIn('messages')
+  const form = await textOf(`zone?back=${encodeURIComponent(`messages/${id}?scale=age`)}`)
+  expect(hiddenIn(form, 'back')).toBe(`messages/${id}?scale=age`)
+  const answer = await post('zone', new URLSearchParams({ zone: 'Asia/Tokyo', back: `messages/${id}?scale=age` }).toString())
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, `./messages/${id}?scale=age`])
+  const cookie = answer.headers.get('set-cookie') ?? ''
+  expect(cookie).toMatch(/^deferd-zone=Asia\/Tokyo; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Strict$/)
+  const headers = { cookie: `${cookies.get('admin') ?? ''}; ${cookie.split(';', 1)[0] ?? ''}` }
+  for (const path of ['', `messages/${id}`, 'history', 'audit']) {
+    const page = await (await ask(path, 'admin', { headers })).text()
+    expect(page, path).toMatch(/Times in\s+<a [^>]*>UTC\+9<\/a>/)
+    expect(page, path).toContain('data-offset="540"')
+  }
+  const shown = await (await ask(`messages/${id}`, 'admin', { headers })).text()
+  const [, at = '', title] = /<time datetime="([^"]+)" title="([^"]+)">/.exec(shown) ?? []
+  expect(title).toBe(`${new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')} UTC+9`)
+})
+
+test('a zone that no list has is refused, one in a cookie is ignored, and that of the server removes the cookie', async () => {
+  expect((await post('zone', 'zone=Mars%2FOlympus&back=')).status).toBe(422)
+  const headers = { cookie: `${cookies.get('admin') ?? ''}; deferd-zone=asia/tokyo"><b>` }
+  expect(await (await ask('history', 'admin', { headers })).text()).not.toContain('UTC+9')
+  const removed = await post('zone', 'zone=&back=//evil.example')
+  expect([removed.headers.get('location'), removed.headers.get('set-cookie')]).toEqual(['./', expect.stringContaining('Max-Age=0')])
 })
 
 test('a screen leads back only to places of the page', () => {

@@ -6,6 +6,7 @@ import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const VIEW: View = {
   root: '../',
+  here: '',
   now: 0,
   clock: new VirtualClock(),
   relay: 'relay.example',

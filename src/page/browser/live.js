@@ -22,7 +22,7 @@ const RETRY = 15_000
 /** Time without an event of the stream, which sends one each second, after which the connection counts as broken, in ms. */
 const SILENCE = 5_000
 
-const { root = './', now = '0' } = document.body.dataset
+const { root = './', now = '0', offset = '0' } = document.body.dataset
 let { livePath, liveStream } = document.body.dataset
 /** Clock of the server minus that of the browser, in ms. */
 const ahead = Number(now) - Date.now()
@@ -178,7 +178,8 @@ function report(text, { isBad = false, isStale = false } = {}) {
   document.body.classList.toggle('stale', isStale)
 }
 
-const lastTime = () => last.toTimeString().slice(0, 5)
+/** The time of the last value in the zone of the page. */
+const lastTime = () => new Date(last.getTime() + ahead + Number(offset) * 60_000).toISOString().slice(11, 16)
 
 /** @param {unknown} value */
 function received(value) {

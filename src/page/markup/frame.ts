@@ -1,5 +1,6 @@
 /** The frame of every screen: head, navigation, search, state of the relay, and foot. */
 import { html, type Html, type Part } from '../../presentation/html.ts'
+import { zoneText } from '../../presentation/text.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
 import type { View } from './view.ts'
@@ -101,6 +102,14 @@ const foot = (view: View, { live = null }: Screen): Html =>
       ${view.requester.name}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
     </p>
     ${
+      view.requester.name === ''
+        ? null
+        : html`<p>
+            Times in
+            <a href="${linkTo(view, 'zone', { back: view.here })}" data-dialog>${zoneText(view.clock.zone(view.now).offset)}</a>
+          </p>`
+    }
+    ${
       live === null
         ? null
         : html`<p class="live" hidden>
@@ -118,6 +127,7 @@ export const document = (view: View, screen: Screen): string => {
       <body
         data-root="${view.root}"
         data-now="${view.now}"
+        data-offset="${view.clock.zone(view.now).offset}"
         data-who="${view.requester.name}"
         ${live === null ? null : html` data-live-path="${live.path}"`}${live?.stream === undefined ? null : html` data-live-stream="${live.stream}"`}
       >

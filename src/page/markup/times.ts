@@ -1,11 +1,15 @@
 /** Times, durations, counts and sizes as markup. The browser keeps relative times current; without scripts they are those of the request. */
-import { grouped, instantOf, isoTime, localTime, plural, relative, span } from '../../presentation/text.ts'
+import { grouped, instantOf, isoTime, localTime, plural, relative, span, zoneText } from '../../presentation/text.ts'
 import { html, type Html } from '../../presentation/html.ts'
+import type { WallTime } from '../../system/clock.ts'
 import type { View } from './view.ts'
+
+/** `2026-11-20 10:02:07 UTC+1` */
+const zonedTime = ({ clock }: Pick<View, 'clock'>, at: WallTime): string => `${localTime(at, clock)} ${zoneText(clock.zone(at).offset)}`
 
 const element = (view: View, seconds: number, text: string, form: string): Html => {
   const at = instantOf(seconds)
-  return html`<time datetime="${isoTime(at)}" title="${localTime(at, view.clock)}" data-relative="${form}">${text}</time>`
+  return html`<time datetime="${isoTime(at)}" title="${zonedTime(view, at)}" data-relative="${form}">${text}</time>`
 }
 
 /** `in 4m`, `3h 5m ago`, with the local time as its title. */
@@ -36,7 +40,7 @@ export function clockTime(view: View, seconds: number): Html {
   const at = instantOf(seconds)
   const whole = localTime(at, view.clock)
   const isToday = whole.slice(0, 10) === localTime(view.now, view.clock).slice(0, 10)
-  return html`<time datetime="${isoTime(at)}" title="${whole}">${isToday ? whole.slice(11) : whole.slice(0, 16)}</time>`
+  return html`<time datetime="${isoTime(at)}" title="${zonedTime(view, at)}">${isToday ? whole.slice(11) : whole.slice(0, 16)}</time>`
 }
 
 export const count = (value: number): string => grouped(value)

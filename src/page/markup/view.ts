@@ -5,7 +5,10 @@ import type { Clock, WallTime } from '../../system/clock.ts'
 export interface View {
   /** Relative URL of the root: `./` or `../`. A proxy may serve the page below any path. */
   readonly root: string
+  /** Path of the screen below the root, with its query. */
+  readonly here: string
   readonly now: WallTime
+  /** The zone in which times are shown. */
   readonly clock: Pick<Clock, 'zone'>
   /** Name of the relay (myhostname). */
   readonly relay: string
@@ -15,6 +18,12 @@ export interface View {
   /** Null without a login. */
   readonly light: Light | null
   readonly requester: { readonly name: string; readonly mayOperate: boolean; readonly mayReadContent: boolean }
+}
+
+/** The path of a request for a route such as `/messages/:id`, below the root and with its query. */
+export function hereOf(path: string, parameters: Readonly<Record<string, string>>, query: URLSearchParams): string {
+  const filled = path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+  return query.size === 0 ? filled : `${filled}?${query.toString()}`
 }
 
 /** Relative URL of the root for a path such as `/messages/:id`. */

@@ -10,7 +10,7 @@ import { lookOf, type Look } from './series-look.ts'
 
 /** Style of plots. The classes of ticks hide those that are too near to each other at the width of the plot. */
 export const PLOT_STYLE = `
-.plot { container-type: inline-size; font-size: 12px; line-height: 1.4 }
+.plot { container-type: inline-size; overflow-x: clip; font-size: 12px; line-height: 1.4 }
 .plot > svg { display: block; width: calc(100% - 76px); margin: 26px 20px 44px 56px; overflow: visible }
 .plot > svg.rows { width: calc(100% - 28px); margin-left: 8px }
 .plot text { fill: currentcolor }
