@@ -1,10 +1,12 @@
-/** Races of cancellations against the begin of attempts: 50 in each seed. */
-import { expect, test } from 'vitest'
+/** Races of cancellations against the begin of attempts: 50 in each seed in virtual time, and with three daemons on PostgreSQL. */
+import { describe, expect, test } from 'vitest'
 import { raceCancellations } from '../support/cancel-races.ts'
 import { printFigures } from '../support/figures.ts'
+import { raceOnNodes } from '../support/nodes/cancel-on-nodes.ts'
+import { reasonWithoutPostgres } from '../support/postgres-server.ts'
 import { portion } from './portion.ts'
 
-const { isIncluded, from, to } = portion('cancellation')
+const { isIncluded, from, to } = portion('cancellation/one-node')
 
 test.runIf(isIncluded)(`races of seeds ${from} to ${to}: never an answer and a delivery, never neither`, async () => {
   const sums = { races: 0, cancelled: 0, 'too late': 0 }
@@ -16,4 +18,24 @@ test.runIf(isIncluded)(`races of seeds ${from} to ${to}: never an answer and a d
     sums['too late'] += tooLate
   }
   printFigures('races of cancellations', sums)
+})
+
+const NONE = { begunAfter: [], both: [], neither: [] }
+const reason = reasonWithoutPostgres()
+
+describe.skipIf(reason !== null)(`three nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
+  test.runIf(portion('cancellation/nodes').isIncluded)('10,000 races: never an answer and a delivery, never neither', async () => {
+    const { begunAfter, both, neither, ...figures } = await raceOnNodes({ races: 10_000, kills: 0, seed: 1 })
+    printFigures('races of cancellations on three nodes', figures)
+    expect({ begunAfter, both, neither }).toEqual(NONE)
+    expect(figures).toMatchObject({ deliveredAtKill: 0 })
+    expect(Math.min(figures.cancelled, figures.tooLate)).toBeGreaterThan(1_000)
+  })
+
+  test.runIf(portion('cancellation/killed').isIncluded)('the same while daemons are killed 300 times', async () => {
+    const { begunAfter, both, neither, ...figures } = await raceOnNodes({ races: 1_000, kills: 300, seed: 2 })
+    printFigures('races of cancellations on three nodes that are killed', figures)
+    expect({ begunAfter, both, neither }).toEqual(NONE)
+    expect(figures).toMatchObject({ kills: 300 })
+  })
 })

@@ -33,6 +33,8 @@ export interface ClusterNode {
   readonly load: SmtpLoad
   /** Its way to the database. */
   readonly proxy: LossyProxy
+  /** Parameters that the other nodes do not have. */
+  readonly settings: Readonly<Record<string, string>>
 }
 
 /** Number of destinations, unless a test has another. */
@@ -113,15 +115,16 @@ export class NodeCluster {
     const load = new SmtpLoad(1 + 1_000_000 * this.#started++)
     const process = this.run(['start'], { ...placeOf(name, port, http), ...this.#through(proxy), ...settings }, folder)
     await process.prints('queue directory')
-    const node = { name, port, http, folder, process, load, proxy }
+    const node = { name, port, http, folder, process, load, proxy, settings }
     node.load.port = port
     this.nodes.set(name, node)
     return node
   }
 
-  /** Starts the daemon of a node again, on the ports and with the client that it had. */
+  /** Starts the daemon of a node again, on the ports and with the client and the parameters that it had. */
   async restart(node: ClusterNode): Promise<void> {
-    const process = this.run(['start'], { ...placeOf(node.name, node.port, node.http), ...this.#through(node.proxy) }, node.folder)
+    const { name, port, http, proxy, settings, folder } = node
+    const process = this.run(['start'], { ...placeOf(name, port, http), ...this.#through(proxy), ...settings }, folder)
     await process.prints('queue directory')
     this.nodes.set(node.name, { ...node, process })
   }

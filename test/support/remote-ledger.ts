@@ -11,6 +11,8 @@ export interface BegunMail {
   /** Time of the command and of its connection, in ms since the epoch. */
   readonly at: number
   readonly connectedAt: number
+  /** Addresses of its RCPT commands that were accepted. */
+  readonly to: string[]
 }
 
 export class RemoteLedger {
@@ -81,6 +83,7 @@ export class RemoteLedger {
     let inData = false
     let accepted: string[] = []
     let client = ''
+    let begun: BegunMail | undefined
     const connectedAt = Date.now()
     const say = (line: string) => void socket.write(`${line}\r\n`)
     socket.on('error', () => undefined)
@@ -112,9 +115,10 @@ export class RemoteLedger {
         } else {
           const reply = /^data/i.test(piece) && accepted.length === 0 ? '554 5.5.1 no valid recipients' : this.#answer(piece)
           if (/^rcpt/i.test(piece) && reply.startsWith('250')) accepted.push(addressIn(piece))
+          if (/^rcpt/i.test(piece) && reply.startsWith('250')) begun?.to.push(addressIn(piece))
           if (/^(mail|rset)/i.test(piece)) accepted = []
           if (/^ehlo/i.test(piece)) client = piece.slice(5)
-          if (/^mail/i.test(piece)) this.begun.push({ client, at: Date.now(), connectedAt })
+          if (/^mail/i.test(piece)) this.begun.push((begun = { client, at: Date.now(), connectedAt, to: [] }))
           inData = reply.startsWith('354')
           if (inData) this.mostInTransfer = Math.max(this.mostInTransfer, ++this.inTransfer)
           say(reply)
