@@ -76,6 +76,30 @@ test('a scheduled message gets other times, until it is sent', async () => {
   expect(await patch({ not_before: '2h' })).toMatchObject({ status: 409, json: { type: '/problems/too-late' } })
 })
 
+test('a message with BY shows its time, and gets no time after it', async () => {
+  const one = await opened()
+  const { acceptor } = one.queue.relay
+  const now = one.queue.clock.now()
+  const receiver = acceptor.open({
+    envelope: {
+      sender: 'app@us.example',
+      recipients: [{ address: 'ann@a.example.org' }],
+      release: { kind: 'span', span: 3_600_000 },
+      deliverBy: { at: now + 7_200_000, mode: 'RT' },
+    },
+    client: { name: 'x', address: '127.0.0.1', helo: 'x', protocol: 'ESMTPA', saslUsername: 'sender', local: true, own: true },
+  })
+  await receiver.write([Buffer.from('Subject: hi\r\n\r\nhi\r\n')])
+  const { queueId: id } = (await receiver.end()) as { readonly queueId: string }
+  const at = now / 1_000 + 7_200
+  expect((await one.api.get(`/messages/${id}`)).json).toMatchObject({ by_mode: 'RT', deliver_by: at, expires: at, not_before: at - 3_600 })
+  const patch = (body: object) => one.api.ask('PATCH', `/messages/${id}`, { as: 'sender', body })
+  expect(await patch({ not_before: '3h', expires: '4h' })).toMatchObject({ status: 422, json: { errors: [{ pointer: '/not_before' }] } })
+  expect(await patch({ expires: null })).toMatchObject({ status: 422, json: { errors: [{ pointer: '/expires' }] } })
+  expect(await patch({ expires: '3h' })).toMatchObject({ status: 422, json: { errors: [{ pointer: '/expires' }] } })
+  expect(await patch({ not_before: '90m' })).toMatchObject({ status: 200 })
+})
+
 test.each([
   [{ not_before: 'soon' }, 'invalid'],
   [{ not_before: '8d' }, 'invalid-time'],

@@ -1,5 +1,6 @@
 /** BY (DELIVERBY, RFC 2852): what is announced and refused, what happens at the time, what the next hop and the notices have. */
 import { describe, expect, test } from 'vitest'
+import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { createWorld, type World } from '../../src/testkit/world.ts'
@@ -156,6 +157,55 @@ describe('at its time', () => {
     await world.operate('release')
     await world.advance('10m')
     expect(notices(world)).toMatchObject([{}, { recipients: [{ recipient: 'bob@gone.example', status: '4.4.7' }] }])
+  })
+
+  test('R of a held message: given up then, and the notice has both requests', async () => {
+    await using world = await worldOf()
+    world.destination('busy.example').defers('*', '450 4.2.1 busy')
+    await send(world, 'eve@busy.example', ['BY=1600;R HOLDFOR=1000', 'NOTIFY=FAILURE'])
+    await world.advance('2h')
+    expect(attemptsAt(world, 'eve@busy.example')).toEqual([1000, 1300, 1600])
+    expect(notices(world)).toMatchObject([{ action: 'failed', recipients: [{ status: '5.4.7' }] }])
+    const text = world.mailbox('a@us.example').mails()[0]?.content
+    expect(text).toMatch(
+      /Arrival-Date: .* 00:00:00 \+0000.*\r\nDeliver-By-Date: .* 00:26:40 \+0000.*\r\nFuture-Release-Request: for;1000\r\n/,
+    )
+  })
+
+  test.each(['3650d', '-3650d'])('a clock set by %s moves neither R nor N', async (step) => {
+    await using world = await worldOf({ delay_warning_time: '0' })
+    world.destination('busy.example').defers('*', '450 4.2.1 busy')
+    await send(world, 'eve@busy.example', ['BY=3600;R'])
+    await send(world, 'bob@busy.example', ['BY=3600;N'])
+    await world.advance('10m')
+    world.stepClock(step)
+    await world.advance('2990s')
+    expect(notices(world)).toEqual([])
+    await world.advance('11s')
+    expect(attemptsAt(world, 'eve@busy.example').at(-1)).toBe(3600)
+    expect(
+      notices(world)
+        .map(({ action, recipients }) => `${action} ${recipients[0]?.status}`)
+        .toSorted(),
+    ).toEqual(['delayed 4.4.7', 'failed 5.4.7'])
+  })
+
+  test('a release, a flush, a requeue and a restart change neither the number of warnings nor their time', async () => {
+    await using world = await worldOf({ delay_warning_time: '0' })
+    world.destination('gone.example').isDownFor('10d')
+    await send(world, 'eve@gone.example', ['BY=7200;N HOLDFOR=3600'])
+    const [listed] = await world.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
+    if (listed !== undefined) await world.operate('release', [queueIdOf(listed.message)])
+    await world.advance('10m')
+    await world.operate('flush')
+    await world.operate('requeue')
+    await world.restart()
+    await world.advance('6599s')
+    expect(notices(world)).toEqual([])
+    await world.advance('2s')
+    await world.restart()
+    await world.advance('1d')
+    expect(notices(world)).toMatchObject([{ action: 'delayed', recipients: [{ status: '4.4.7' }] }])
   })
 
   test('a restart, a requeue and a crash keep the time', async () => {
