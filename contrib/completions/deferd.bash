@@ -4,7 +4,7 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation list'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd record'|'deferd lab'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd queue reschedule'|'deferd history'|'deferd history list'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation list'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd record'|'deferd lab'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
@@ -14,7 +14,7 @@ _deferd() {
     'deferd reload') words='--config -o -h --help' ;;
     'deferd status') words='--config -o --json -h --help' ;;
     'deferd top') words='--config -o --interval --count --json -h --help' ;;
-    'deferd queue') words='list show cat shape causes upgrade move flush hold release requeue expire delete restore -h --help' ;;
+    'deferd queue') words='list show cat shape causes upgrade move flush hold release requeue expire delete restore reschedule -h --help' ;;
     'deferd queue list') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --sort --count --wide --tsv --json -h --help' ;;
     'deferd queue show') words='--config -o --json -h --help' ;;
     'deferd queue cat') words='--config -o -e -h -b --help' ;;
@@ -29,6 +29,7 @@ _deferd() {
     'deferd queue expire') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
     'deferd queue delete') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json --now -h --help' ;;
     'deferd queue restore') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
+    'deferd queue reschedule') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json --at --in -h --help' ;;
     'deferd history') words='list -h --help' ;;
     'deferd history list') words='--config -o --sender --recipient --outcome --since --limit --tsv --json -h --help' ;;
     'deferd destination') words='list show suspend resume -h --help' ;;
@@ -240,6 +241,20 @@ _deferd() {
     'deferd queue restore --status') words='' ;;
     'deferd queue restore --reply') words='' ;;
     'deferd queue restore --limit') words='' ;;
+    'deferd queue reschedule --config') words='' ;;
+    'deferd queue reschedule -o') words='' ;;
+    'deferd queue reschedule --sender') words='' ;;
+    'deferd queue reschedule --recipient') words='' ;;
+    'deferd queue reschedule --destination') words='' ;;
+    'deferd queue reschedule --queue') words='incoming active deferred scheduled hold corrupt' ;;
+    'deferd queue reschedule --older-than') words='' ;;
+    'deferd queue reschedule --younger-than') words='' ;;
+    'deferd queue reschedule --attempts-over') words='' ;;
+    'deferd queue reschedule --status') words='' ;;
+    'deferd queue reschedule --reply') words='' ;;
+    'deferd queue reschedule --limit') words='' ;;
+    'deferd queue reschedule --at') words='' ;;
+    'deferd queue reschedule --in') words='' ;;
     'deferd history list --config') words='' ;;
     'deferd history list -o') words='' ;;
     'deferd history list --sender') words='' ;;

@@ -138,7 +138,7 @@ async function probe(view: QueueView, request: ApiRequest<unknown, unknown>): Pr
   await detailsOf(view, request)
   const who = auditName(request.requester)
   const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination: nameOf(request) }, limit: 1 } as const
-  const whole = { queues: null, purge: false, reason: null, plan: null, request: null }
+  const whole = { queues: null, purge: false, release: null, reason: null, plan: null, request: null }
   const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, ...whole })
   await ended
   return json(await detailsOf(view, request))

@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { invalidPart, type InvalidPart } from '../http/problem-details.ts'
 import { isInternational } from '../mail/address.ts'
 import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
-import { parseNamedTime, type NamedTimes } from '../mail/message-times.ts'
+import type { NamedTimes } from '../mail/message-times.ts'
+import { NAMED_TIME, namedTime } from '../queries/named-time.ts'
 import { mailboxesIn, parseMailbox } from '../mail/mailbox-list.ts'
 import { clipped, grouped } from '../presentation/text.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
@@ -20,12 +21,6 @@ export const envid = z
   .regex(/^[\u0021-\u007e]{1,100}$/, 'expected 1 to 100 printable characters of ASCII, without blanks')
   .describe('ENVID of RFC 3461, without blanks')
 
-const NAMED_TIME = 'seconds since 1970, RFC 3339, or a time from now such as 2h'
-export const namedTime = z.union([z.string().max(50), z.number()]).transform((given, context) => {
-  const time = parseNamedTime(given)
-  if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })
-  return time ?? z.NEVER
-})
 /** Above the attempts that any policy makes in a lifetime. */
 const MOST_ATTEMPTS = 1_000_000
 const maximumAttempts = z.int().min(1).max(MOST_ATTEMPTS)

@@ -365,7 +365,7 @@ function flushDomain(
   if (operations === null) return false
   const filter = { ...ANY_MESSAGE, recipient: `*@${domain}` }
   const selection = { kind: 'filter', filter, limit: null } as const
-  const request = { operation: 'flush', selection, queues: null, purge: false, dryRun: false, who } as const
+  const request = { operation: 'flush', selection, queues: null, purge: false, release: null, dryRun: false, who } as const
   operations.perform(request).catch((error: unknown) => {
     events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
   })

@@ -146,6 +146,7 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   requeue: 'requeued',
   restore: 'restored',
   flush: 'flushed',
+  reschedule: 'rescheduled',
 }
 
 export const OPERATIONS = {

@@ -25,13 +25,15 @@ import { Problem } from '../http/problem-details.ts'
 import { formBody, shaped } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
+import { parseNamedTime, type NamedTime } from '../mail/message-times.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'
+import { namedTimeText } from '../queue/operation-words.ts'
 import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
-import { nothingSelected, operationScreen, planScreen, TYPED_FROM } from './screens/operation-screens.ts'
+import { nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
 import {
   orUndefined,
@@ -61,7 +63,7 @@ export const placeOf = (back: string | null): string =>
     : 'messages'
 
 /** Parameters of the screen of an operation beside the conditions. */
-const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem']
+const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem', 'not_before']
 
 const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] =>
   shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: query.get('operation') ?? undefined }).operation
@@ -82,28 +84,53 @@ function causeFilterOf(conditions: Readonly<Record<string, string>>): AskedActio
   return reply === undefined || Object.keys(others).length > 0 ? null : { reply, destination, queue }
 }
 
+/** The time of a reschedule; undefined without a valid one. */
+const releaseIn = (query: URLSearchParams): NamedTime | undefined => {
+  const given = orUndefined(text(query, 'not_before'))
+  return given === undefined ? undefined : parseNamedTime(given)
+}
+
+const timeIn = (query: URLSearchParams) => (releaseIn(query) === undefined ? {} : { not_before: text(query, 'not_before') })
+
+/** The screen that asks for the time of a reschedule; null when it has one, and for other operations. */
+function askedForTime(view: View, query: URLSearchParams): Answer | null {
+  if (operationOf(query) !== 'reschedule' || releaseIn(query) !== undefined) return null
+  const kept = Object.fromEntries([...query.keys()].filter((name) => name !== 'not_before').map((name) => [name, query.getAll(name)]))
+  const problem = query.has('not_before') ? 'A time is expected, such as 2h or 2026-11-24T08:00:00Z.' : null
+  return screenAnswer(view, timeQuestion(view, { query: kept, back: placeOf(query.get('back')), problem }))
+}
+
 /** Null when no message is checked. */
 function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
   const operation = operationOf(query)
   const filter = filterTextOf(query)
   shaped(conditionShape, unknownIn(query, BESIDES))
   const ids = query.getAll('id')
+  const release = releaseIn(query)
+  const time = release === undefined ? [] : [`${release.kind === 'span' ? '--in' : '--at'}=${namedTimeText(release)}`]
   if (text(query, 'scope') === 'ids' || (ids.length > 0 && text(query, 'scope') !== 'filter')) {
     if (ids.length === 0) return null
     const selection = { kind: 'ids', ids } as const
-    const request: DirectRequest = { operation, selection }
-    return { asked: askedBy(request, now), words: ['queue', operation, ...ids], selection: '', causeFilter: null, body: request }
+    const request: DirectRequest = { operation, selection, not_before: release }
+    const asked = askedBy(request, now)
+    const body = { operation, selection, ...timeIn(query) }
+    return { asked, words: ['queue', operation, ...time, ...ids], selection: '', causeFilter: null, body }
   }
   const written = conditionsOf(filter)
   const conditions = shaped(conditionShape, written)
   const all = Object.keys(written).length === 0
-  const request: DirectRequest = { operation, selection: { kind: 'filter', filter: conditions }, ...(all ? { all } : {}) }
+  const request: DirectRequest = {
+    operation,
+    selection: { kind: 'filter', filter: conditions },
+    not_before: release,
+    ...(all ? { all } : {}),
+  }
   return {
     asked: askedBy(request, now),
-    words: ['queue', operation, ...(all ? ['--all'] : optionsOf(filter))],
+    words: ['queue', operation, ...time, ...(all ? ['--all'] : optionsOf(filter))],
     selection: all ? 'all mail in the queue' : describedFilter(filter),
     causeFilter: causeFilterOf(written),
-    body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...(all ? { all } : {}) },
+    body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...timeIn(query), ...(all ? { all } : {}) },
   }
 }
 
@@ -115,6 +142,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 async function planAnswer(deps: ScreenDeps, request: ShownRequest, view: View): Promise<Answer> {
   const { query } = request
+  const question = askedForTime(view, query)
+  if (question !== null) return question
   const back = placeOf(query.get('back'))
   const action = actionOf(query, deps.view.clock.now())
   if (action === null) return screenAnswer(view, nothingSelected(view, back))

@@ -5,6 +5,7 @@ import { invalidPart } from '../http/problem-details.ts'
 import { filterOf, isFiltered } from '../store/message-conditions.ts'
 import { OPERATIONS, type BulkOperation, type Selection } from '../queue/operation-request.ts'
 import type { QueueTime } from '../system/clock.ts'
+import { NAMED_TIME, namedTime } from './named-time.ts'
 import { bodyConditionShape } from './message-query.ts'
 
 const selectionShape = z.discriminatedUnion('kind', [
@@ -27,6 +28,7 @@ const directShape = z.strictObject({
   operation: z.enum(OPERATIONS),
   selection: selectionShape,
   queues: z.array(queueShape).nullable().optional().describe('queues whose messages may be changed'),
+  not_before: namedTime.nullable().optional().describe(`for \`reschedule\`, time before which no delivery begins: ${NAMED_TIME}`),
   purge: z.boolean().optional().describe('delete permanently, without the trash'),
   all: z.boolean().optional().describe('required for a filter without conditions'),
   dry_run: z.boolean().optional().describe('answer with a plan, and change nothing'),
@@ -42,13 +44,15 @@ export type PlannedRequest = z.output<typeof plannedShape>
 export const operationRequestShape = z.union([directShape, plannedShape])
 
 /** An operation as the client requests it, before the server adds the name of the operator. */
-export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
+export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
 export function askedBy(request: DirectRequest, now: QueueTime): Asked {
-  const { operation, selection, queues = null, purge = false, all = false } = request
+  const { operation, selection, queues = null, purge = false, not_before: release = null, all = false } = request
   if (purge && operation !== 'delete') throw invalidPart('/purge', 'purge is for the operation delete')
-  const rest = { operation, queues, purge }
+  if ((operation === 'reschedule') !== (release !== null))
+    throw invalidPart('/not_before', 'the operation reschedule, and no other, needs the time before which no delivery begins')
+  const rest = { operation, queues, purge, release }
   if (selection.kind === 'ids') return { ...rest, selection }
   const filter = filterOf(selection.filter, now)
   if (!isFiltered(filter) && !all && selection.all !== true)

@@ -168,8 +168,8 @@ export async function beginOperation(
 ): Promise<Begun> {
   const asked = await permitted(view, given, requester)
   const plan = 'through' in given ? { through: given.through, matched: given.matched, acceptsGrowth } : null
-  const { operation, selection, queues, purge } = asked
-  const request = { operation, selection, queues, purge, who: auditName(requester), plan, ...carried }
+  const { operation, selection, queues, purge, release } = asked
+  const request = { operation, selection, queues, purge, release, who: auditName(requester), plan, ...carried }
   return begun(view, carried.request, () => view.operations().jobs.start(request))
 }
 

@@ -33,6 +33,12 @@ const shape: z.ZodType<Planned> = z.strictObject({
   selection: selectionShape,
   queues: z.array(queueShape).nullable(),
   purge: z.boolean(),
+  release: z
+    .discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('span'), span: z.number().min(0) }),
+      z.strictObject({ kind: z.literal('instant'), at: z.number().min(0) }),
+    ])
+    .nullable(),
   through: z.int().min(0),
   matched: z.int().min(0),
 } satisfies Record<keyof Planned, z.ZodType>)

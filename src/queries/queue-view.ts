@@ -72,7 +72,7 @@ export interface QueueView {
   /** Changes of subscriptions to events. Throws while the queue is being opened. */
   readonly subscriptions: () => Pick<SubscriptionChanges, 'replay'>
   /** The effect that an operation would have now. */
-  readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>) => Promise<OperationPlan>
+  readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
   readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>

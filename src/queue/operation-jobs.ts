@@ -11,6 +11,7 @@ import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
 import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
 import { carryOut, endsAttempts, type RoundDeps } from './operation-rounds.ts'
+import { orderedTime } from './rescheduling.ts'
 import { operationText } from './operation-words.ts'
 import { NotUndoable, undoingOf, undoUntil, type Retention } from './operation-undo.ts'
 import { passedOver, selectedRounds, withUnchanged, type RoundsOf, type SelectedMessage } from './selected-messages.ts'
@@ -82,7 +83,7 @@ export class OperationJobs {
     if (entry === undefined) throw new NotUndoable(`there is no operation ${request.operation}`)
     const operation = undoingOf(entry, clock.now())
     const selection = { kind: 'placed', by: entry.id } as const
-    const whole = { queues: null, purge: false, plan: null }
+    const whole = { queues: null, purge: false, release: null, plan: null }
     return this.#begin({ ...request, ...whole, operation, selection, expected: entry.changed, undoes: entry.id }, progress)
   }
 
@@ -123,7 +124,7 @@ export class OperationJobs {
       arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, at),
       reason,
       expected,
-      undoUntil: undoUntil(job, retention(), at),
+      undoUntil: undoUntil(job, retention(), { now: at, wall: clock.wall }),
       undoes,
       request,
     }
@@ -152,12 +153,13 @@ export class OperationJobs {
     const { reader, clock, throttle, scheduler } = this.#deps
     const through = job.plan?.through ?? (await reader.lastId())
     const unknown: string[] = []
+    const ordered = job.release === null ? null : orderedTime(job.release, { now: clock.now(), wall: clock.wall })
     let [matched, changed, rounds] = [0, 0, 0]
     let inTransfer: readonly MessageId[] = []
     let passed = await passedOver(this.#deps, { ...job, through })
     for await (const messages of selectedRounds(this.#deps, { ...job, through }, unknown)) {
       matched += messages.length
-      const carried = await carryOut(this.#deps, { ...job, through }, messages, { operation: id, at: clock.now(), matched })
+      const carried = await carryOut(this.#deps, { ...job, through, ordered }, messages, { operation: id, at: clock.now(), matched })
       if (carried === null) throw await this.#cancelled(id)
       changed += carried.ids.length
       if (job.operation === 'flush') passed = withUnchanged(passed, unchanged(messages, carried.ids))

@@ -35,7 +35,7 @@ export class PlanOutdated extends Error {
 
 interface PlanDeps {
   readonly reader: Pick<QueueReader, 'find' | 'lastId' | 'list' | 'named' | 'placedBy' | 'survey'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'wall'>
   readonly retention: () => Retention
   readonly scheduler: Pick<SchedulerControl, 'transfers'>
 }
@@ -63,7 +63,7 @@ export interface OperationPlan {
   readonly undoUntil: QueueTime | null
 }
 
-type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge'>
+type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
 
 /** Whether a selection has grown so much that the operator must look again. */
 export const hasOutgrown = (shown: number, now: number): boolean => now - shown > GROWTH || now - shown > shown * GROWTH_SHARE
@@ -82,7 +82,7 @@ export async function planOf(deps: PlanDeps, request: Planned, { isBrief = false
   const terms = {
     through,
     tellsSenders: request.operation === 'expire',
-    undoUntil: undoUntil(request, retention(), clock.now()),
+    undoUntil: undoUntil(request, retention(), { now: clock.now(), wall: clock.wall }),
   }
   const { selection } = request
   const counted =

@@ -1,9 +1,10 @@
 /** Operations on queued messages, as the command line, the page and the HTTP interface ask for them. */
 import type { MessageId, QueueName } from '../mail/message.ts'
+import type { NamedTime } from '../mail/message-times.ts'
 import type { AuditId, IdempotentRequest } from '../store/audit-log.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
 
-export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore'] as const
+export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore', 'reschedule'] as const
 /** Operation on queued messages. */
 export type OperationName = (typeof OPERATIONS)[number]
 
@@ -20,6 +21,8 @@ export interface BulkOperation {
   readonly queues: readonly QueueName[] | null
   /** True to delete permanently, without the trash. */
   readonly purge: boolean
+  /** Time before which a reschedule lets no delivery begin; null for other operations. */
+  readonly release: NamedTime | null
   /** True to count and list messages without changing them. */
   readonly dryRun: boolean
   /** Name of the operator, for the audit log. */

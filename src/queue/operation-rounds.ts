@@ -12,7 +12,7 @@ import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { BulkOperation, OperationName } from './operation-request.ts'
-import { rescheduled } from './rescheduling.ts'
+import { rescheduled, timesBefore, type NewTimes } from './rescheduling.ts'
 import type { SelectedMessage } from './selected-messages.ts'
 
 /** Effects on the scheduler. */
@@ -44,6 +44,8 @@ export interface RoundDeps {
 interface Work extends Pick<BulkOperation, 'operation' | 'purge' | 'who'> {
   /** Highest id that the operation selects. */
   readonly through: MessageId
+  /** The time of a reschedule; null for other operations, and for its undo. */
+  readonly ordered: Pick<NewTimes, 'notBefore' | 'holdRequest'> | null
 }
 
 /** The operation on one message, with the data of the event that is emitted for it. */
@@ -66,10 +68,13 @@ const requeuedEvent = ({ message, recipients }: ListedMessage, { now, newId }: E
 })
 
 /** Operations after which no attempt of their messages begins. */
-const ENDS_ATTEMPTS: ReadonlySet<string> = new Set<OperationName>(['hold', 'delete', 'expire', 'requeue'])
+const ENDS_ATTEMPTS: ReadonlySet<string> = new Set<OperationName>(['hold', 'delete', 'expire', 'requeue', 'reschedule'])
 
 /** True for an operation, or an action of the audit log, after which no attempt of its messages begins. */
 export const endsAttempts = (action: string): boolean => ENDS_ATTEMPTS.has(action)
+
+/** Operations that have no effect on claimed mail. */
+const CHANGES_IDLE_MAIL: ReadonlySet<string> = new Set<OperationName>(['requeue', 'reschedule'])
 
 /** Effect of a round. */
 export interface Carried {
@@ -96,23 +101,24 @@ export async function carryOut(
     return changed && { ids: changed.map(queueIdOf), inTransfer: [] }
   }
   const all = messages.map(({ id }) => id)
-  // They remove what waits in the store at once, and leave what is claimed.
-  if (operation === 'requeue' || purge) await scheduler.takeBack(all, { rests: true })
+  const isAgain = CHANGES_IDLE_MAIL.has(operation)
+  // They change what waits in the store at once, and leave what is claimed.
+  if (isAgain || purge) await scheduler.takeBack(all, { rests: true })
   const changed = await commit(deps, work, messages, round)
   if (changed === null) return null
-  let taken = await scheduler.takeBack(all, { rests: operation === 'requeue' })
-  if (operation === 'requeue') {
+  let taken = await scheduler.takeBack(all, { rests: isAgain })
+  if (isAgain) {
     for (; taken.given.length > 0; taken = await scheduler.takeBack(all, { rests: true }))
-      if (!(await requeueGiven(deps, work, { messages, changed, given: new Set(taken.given), round }))) return null
+      if (!(await changeGiven(deps, work, { messages, changed, given: new Set(taken.given), round }))) return null
   }
   return { ids: changed.map(queueIdOf), inTransfer: taken.inTransfer }
 }
 
 /**
- * Requeues mail that was claimed again before the commit of its round, and was given back after it. Adds the messages to `changed`, once.
+ * Requeues or reschedules mail that was claimed again before the commit of its round, and was given back after it. Adds the messages to `changed`, once.
  * Returns false when the operation has ended.
  */
-async function requeueGiven(
+async function changeGiven(
   deps: RoundDeps,
   work: Work,
   {
@@ -163,7 +169,7 @@ async function commit(
     const result = results[n]
     if (result?.changed !== true) continue
     changed.push(message)
-    if (operation.kind === 'reschedule') scheduled = Math.min(operation.notBefore, scheduled ?? Infinity)
+    if (operation.kind === 'reschedule') scheduled = Math.min(operation.notBefore ?? Infinity, scheduled ?? Infinity)
     for (const event of happened) events.emit(event)
     for (const { destination, dueAt } of result.woken) woken.set(destination, Math.min(dueAt, woken.get(destination) ?? dueAt))
   }
@@ -180,35 +186,68 @@ function happenedIn({ message, operation, requeued }: Step, { operation: name, w
   return operation.kind === 'requeue' && requeued !== undefined ? [operated, requeuedEvent(requeued, operation)] : [operated]
 }
 
-/** One step per message of a round. Except for requeue, they share one operation object, so that structured cloning copies it once. */
+/** One step per message of a round. Where each needs no data of its own, they share one operation object, so that structured cloning copies it once. */
 async function stepsOf(
   deps: RoundDeps,
-  { operation: kind, purge, through }: Work,
+  { operation: kind, purge, through, ordered }: Work,
   messages: readonly SelectedMessage[],
 ): Promise<readonly Step[]> {
   const now = deps.clock.now()
-  if (kind === 'requeue') return (await Promise.all(messages.map((message) => requeueing(deps, message, { now, through })))).flat()
-  const operation: Operation = kind === 'delete' ? { kind, now, purge } : kind === 'flush' ? { kind, now } : { kind }
-  if (kind !== 'release') return messages.map((message) => ({ message, operation }))
-  const steps = messages.map(async (message) => (message.queue === 'scheduled' ? releasing(deps, message, now) : [{ message, operation }]))
-  return (await Promise.all(steps)).flat()
+  const each = async (step: (message: SelectedMessage) => Promise<readonly Step[]>) => (await Promise.all(messages.map(step))).flat()
+  switch (kind) {
+    case 'requeue':
+      return each((message) => requeueing(deps, message, { now, through }))
+    case 'reschedule':
+      return each((message) => rescheduling(deps, message, { now, ordered }))
+    case 'release':
+      return each(async (message) => (message.queue === 'scheduled' ? releasing(deps, message, now) : [{ message, operation: { kind } }]))
+    case 'delete':
+      return sharing(messages, { kind, now, purge })
+    case 'flush':
+      return sharing(messages, { kind, now })
+    case 'hold':
+    case 'expire':
+    case 'restore':
+      return sharing(messages, { kind })
+  }
 }
 
+const sharing = (messages: readonly SelectedMessage[], operation: Operation): readonly Step[] =>
+  messages.map((message) => ({ message, operation }))
+
+/** A message with its live recipients; undefined when it has left the queue. */
+const listedOf = async ({ reader }: Pick<RoundDeps, 'reader'>, message: SelectedMessage): Promise<ListedMessage | undefined> =>
+  (await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 }))[0]
+
 /** Step that makes a scheduled message due now, as a list: empty when the message has left the queue. */
-async function releasing({ reader, policies }: RoundDeps, message: SelectedMessage, now: QueueTime): Promise<readonly Step[]> {
-  const [listed] = await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
-  return listed === undefined
-    ? []
-    : [{ message, operation: rescheduled(listed, { notBefore: now, expires: listed.message.expires }, { now, policies: policies() }) }]
+async function releasing(deps: RoundDeps, message: SelectedMessage, now: QueueTime): Promise<readonly Step[]> {
+  const listed = await listedOf(deps, message)
+  if (listed === undefined) return []
+  const terms = { now, policies: deps.policies(), anyWaiting: false }
+  return [{ message, operation: rescheduled(listed, { notBefore: now, expires: listed.message.expires }, terms) }]
+}
+
+/** Step that gives a message the ordered time or, for an undo, its former times, as a list: empty when there are none. */
+async function rescheduling(
+  deps: RoundDeps,
+  message: SelectedMessage,
+  { now, ordered }: Pick<Work, 'ordered'> & { readonly now: QueueTime },
+): Promise<readonly Step[]> {
+  if (ordered === null) return message.former === undefined ? [] : [{ message, operation: timesBefore(message.former, now) }]
+  const listed = await listedOf(deps, message)
+  if (listed === undefined) return []
+  const terms = { now, policies: deps.policies(), anyWaiting: true }
+  return [{ message, operation: rescheduled(listed, { ...ordered, expires: listed.message.expires }, terms) }]
 }
 
 /** Step that requeues a message, as a list: empty when the message has left the queue. */
 async function requeueing(
-  { store, reader, policies }: RoundDeps,
+  deps: RoundDeps,
   message: SelectedMessage,
   { now, through }: { readonly now: QueueTime; readonly through: MessageId },
 ): Promise<readonly Step[]> {
-  const [requeued] = await reader.list({ ...ANY_MESSAGE, queueId: queueIdOf(message) }, { after: 0, limit: 1 })
+  const { store, policies } = deps
+  const requeued = await listedOf(deps, message)
   if (requeued === undefined) return []
   const newId = await idAbove(store, through)
   return [

@@ -1,7 +1,8 @@
 /** Decides whether and how an operation can be undone. */
 import type { AuditEntry } from '../store/audit-log.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
-import { OPERATIONS, type OperationName } from './operation-request.ts'
+import { queueTimeOf, type Moment } from '../mail/message-times.ts'
+import { OPERATIONS, type BulkOperation, type OperationName } from './operation-request.ts'
 
 /** The operation that takes another one back; null where there is none. */
 const INVERSE: Readonly<Record<OperationName, OperationName | null>> = {
@@ -12,6 +13,7 @@ const INVERSE: Readonly<Record<OperationName, OperationName | null>> = {
   expire: null,
   delete: 'restore',
   restore: 'delete',
+  reschedule: 'reschedule',
 }
 
 export interface Retention {
@@ -29,11 +31,13 @@ export class NotUndoable extends Error {
 
 /** Time until which an operation that begins now can be undone; null when it cannot. */
 export function undoUntil(
-  { operation, purge }: { readonly operation: OperationName; readonly purge: boolean },
+  { operation, purge, release }: Pick<BulkOperation, 'operation' | 'purge' | 'release'>,
   { trash_lifetime: trash, history_retention: history }: Retention,
-  now: QueueTime,
+  moment: Moment,
 ): QueueTime | null {
+  const { now } = moment
   if (INVERSE[operation] === null || purge) return null
+  if (release !== null) return Math.max(now, Math.min(queueTimeOf(release, moment), now + history))
   return now + (operation === 'delete' ? Math.min(trash, history) : history)
 }
 
@@ -48,7 +52,7 @@ export function undoingOf({ id, action, state, changed, undoUntil: until }: Audi
   if (changed === 0) throw new NotUndoable(`operation ${id} has changed no message`)
   if (now >= until)
     throw new NotUndoable(
-      `operation ${id} cannot be undone any more: ${name === 'delete' ? 'the trash does not have its messages (trash_lifetime)' : 'its messages are not known (history_retention)'}`,
+      `operation ${id} cannot be undone any more: ${name === 'delete' ? 'the trash does not have its messages (trash_lifetime)' : name === 'reschedule' ? 'its time has come' : 'its messages are not known (history_retention)'}`,
     )
   return inverse
 }

@@ -3,6 +3,7 @@
  * whoever asked for the operation, and selects the same mail when it is pasted.
  */
 import type { QueueName } from '../mail/message.ts'
+import { formatInstant, type NamedTime } from '../mail/message-times.ts'
 import {
   CONDITION_KEYS,
   MESSAGE_CONDITIONS,
@@ -30,9 +31,10 @@ const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
   expire: LIVE,
   delete: LIVE,
   restore: LIVE,
+  reschedule: LIVE,
 }
 
-export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge'>
+export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
 
 /** A duration in whole seconds from a second on: the time of the request is not that of the record. */
 export const recordedDuration = (duration: Duration): string =>
@@ -74,11 +76,16 @@ function queueWords({ operation, selection, queues }: WordedOperation): readonly
   return [`--queue=${(named === null ? queues : queues.filter((one) => one === named)).join(',')}`]
 }
 
+/** A time as a request has it. */
+export const namedTimeText = (time: NamedTime): string => (time.kind === 'span' ? formatDuration(time.span) : formatInstant(time.at))
+
+const timeWord = (release: NamedTime): string => `--${release.kind === 'span' ? 'in' : 'at'}=${namedTimeText(release)}`
+
 /** Unquoted words. Ages are counted to `now`. */
 export function operationWords(operation: WordedOperation, now: QueueTime): readonly string[] {
-  const { selection, purge } = operation
+  const { selection, purge, release } = operation
   const queue = queueWords(operation)
-  const purging = purge ? ['--now'] : []
+  const purging = [...(purge ? ['--now'] : []), ...(release === null ? [] : [timeWord(release)])]
   if (selection.kind === 'ids') return [...queue, ...purging, ...operands(selection.ids)]
   const { filter, limit } = selection
   const isAll = !isFiltered(queue.length === 0 ? { ...filter, queue: null } : filter)

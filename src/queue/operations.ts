@@ -72,7 +72,7 @@ export class Operations {
   /** Gives a scheduled message other times. Resolves with false when it is not scheduled any more. */
   async reschedule(listed: Pick<ListedMessage, 'message' | 'recipients'>, times: NewTimes): Promise<boolean> {
     const { store, clock, policies, scheduler } = this.#deps
-    const operation = rescheduled(listed, times, { now: clock.now(), policies: policies() })
+    const operation = rescheduled(listed, times, { now: clock.now(), policies: policies(), anyWaiting: false })
     const [result] = (await store.operate([{ message: listed.message.id, operation }])) ?? []
     if (result?.changed !== true) return false
     scheduler.workAdded(result.woken, { revive: false, scheduled: times.notBefore })

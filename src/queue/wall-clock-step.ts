@@ -40,7 +40,7 @@ export async function followWallClock({ store, reader, clock, policies, schedule
                 operation: rescheduled(
                   one.listed,
                   { notBefore: one.notBefore, expires: one.listed.message.expires },
-                  { now, policies: policies() },
+                  { now, policies: policies(), anyWaiting: false },
                 ),
               },
             ],
@@ -49,7 +49,7 @@ export async function followWallClock({ store, reader, clock, policies, schedule
       const results = (await store.operate(operations)) ?? []
       scheduler.workAdded(
         results.flatMap(({ woken }) => woken),
-        { revive: false, scheduled: Math.min(...operations.map(({ operation }) => operation.notBefore)) },
+        { revive: false, scheduled: Math.min(...operations.map(({ operation }) => operation.notBefore ?? Infinity)) },
       )
     }
   }

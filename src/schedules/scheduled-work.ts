@@ -126,7 +126,15 @@ async function flush({ who }: BegunRun, patterns: readonly string[], { operation
   let changed = 0
   for (const destination of patterns) {
     const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination }, limit: null } as const
-    const summary = await operations().perform({ operation: 'flush', selection, queues: null, purge: false, dryRun: false, who })
+    const summary = await operations().perform({
+      operation: 'flush',
+      selection,
+      queues: null,
+      purge: false,
+      release: null,
+      dryRun: false,
+      who,
+    })
     changed += summary.changed
   }
   return done(`${plural(changed, 'message')} flushed`, changed)

@@ -5,6 +5,7 @@
 import { matchesPattern } from '../patterns/filter-pattern.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { Message, MessageId } from '../mail/message.ts'
+import type { FormerTimes } from './former-times.ts'
 
 /** Id of a record of the audit log; ids ascend. It is also the id of the operation. */
 export type AuditId = number
@@ -144,8 +145,8 @@ export const matchesEntry = ({ who, action, state, since }: AuditFilter, entry: 
 /** Maximum number of operations that `operationsOn` returns. */
 export const OPERATIONS_PER_MESSAGE = 100
 
-/** Actions that place messages. The last of them on a message is the one that an undo may take back. */
-export const PLACING_ACTIONS: readonly string[] = ['hold', 'release', 'delete', 'restore']
+/** Actions that place messages. The last of them on a message is the one that an undo may take back, and the last reschedule of it. */
+export const PLACING_ACTIONS: readonly string[] = ['hold', 'release', 'delete', 'restore', 'reschedule']
 
 /** Methods of QueueStore for the audit log, its member `auditLog`. */
 export interface AuditLog {
@@ -178,7 +179,12 @@ export interface AuditReader {
   keptRequest(key: string): Promise<KeptRequest | undefined>
 }
 
+export interface PlacedMessage extends Pick<Message, 'id' | 'createdAt'> {
+  /** Its times before; only after a reschedule. */
+  readonly former?: FormerTimes | undefined
+}
+
 export interface PlacedPage {
-  readonly messages: readonly Pick<Message, 'id' | 'createdAt'>[]
+  readonly messages: readonly PlacedMessage[]
   readonly next: MessageId | null
 }

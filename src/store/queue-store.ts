@@ -6,6 +6,7 @@
  * A method rejects with StoreUnavailable when the store cannot commit (disk full, I/O error); the call then had no effect, except for
  * OutcomeUnknown. Any other rejection is a bug.
  */
+import type { RecipientTimes } from './former-times.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
@@ -270,18 +271,18 @@ export type Operation =
   | { readonly kind: 'delete'; readonly now: QueueTime; readonly purge: boolean }
   /** Takes the message out of the trash. A message that was on hold when an operation deleted it is on hold again. */
   | { readonly kind: 'restore' }
-  /** Gives a scheduled message other times. Has no effect on other mail, and while a recipient is leased. */
+  /** Gives a message other times. Has no effect while a recipient is leased. */
   | Rescheduling
   /** Removes the recipients that are not in delivery, because the submitter cancels the message. */
   | { readonly kind: 'cancel'; readonly now: QueueTime; readonly by: string }
 
-export interface Rescheduling extends Pick<Message, 'scheduled' | 'expires'> {
+export interface Rescheduling extends Pick<Message, 'notBefore' | 'scheduled' | 'expires'> {
   readonly kind: 'reschedule'
-  /** Absent when the request of the message stays. */
-  readonly holdRequest?: string | undefined
-  readonly notBefore: QueueTime
-  /** The end of the lifetime at each destination of the message. */
-  readonly expiries: readonly { readonly destination: DestinationName; readonly expiresAt: QueueTime }[]
+  /** Absent when the request of the message stays; null for none. */
+  readonly holdRequest?: string | null | undefined
+  readonly times: readonly RecipientTimes[]
+  /** False when the operation has no effect on mail that is not scheduled. */
+  readonly anyWaiting: boolean
 }
 
 /** Outcome of a recipient that its submitter has cancelled. */

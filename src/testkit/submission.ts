@@ -40,7 +40,7 @@ export const SUBMIT_OPTIONS = [
 ] as const
 
 /** A number is a time from now, as in all calls of the kit. */
-function timeOf(name: string, given: Time | undefined): NamedTime | undefined {
+export function timeOf(name: string, given: Time | undefined): NamedTime | undefined {
   if (given === undefined) return undefined
   const time = typeof given === 'number' ? { kind: 'span' as const, span: toDuration(given) } : parseNamedTime(given)
   if (time === undefined) throw new TypeError(`${name} expects a time such as "2h" or "2026-01-01T08:00:00Z", got ${shown(given)}`)

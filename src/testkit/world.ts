@@ -58,7 +58,7 @@ import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
-import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
+import { SUBMIT_OPTIONS, submitTo, timeOf, type SubmitOptions } from './submission.ts'
 import { inSeconds, toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { listening, requireServer, serverSecrets } from './world-server.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
@@ -477,14 +477,21 @@ export class World implements AsyncDisposable {
 
   // --- operators
 
-  /** Performs an operation on messages by queue id, or on all. */
-  async operate(operation: OperationName, ids: readonly string[] | 'all' = 'all'): Promise<OperationSummary> {
+  /** Performs an operation on messages by queue id, or on all. A `reschedule` needs the time before which no delivery begins. */
+  async operate(
+    operation: OperationName,
+    ids: readonly string[] | 'all' = 'all',
+    { notBefore }: { readonly notBefore?: Time } = {},
+  ): Promise<OperationSummary> {
     this.#requireClock()
     requireOperation(operation, ids)
+    const release = timeOf('notBefore', notBefore) ?? null
+    if ((operation === 'reschedule') !== (release !== null))
+      throw new TypeError('operate: reschedule, and no other operation, needs notBefore')
     this.#did(operation)
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
     return this.#driven(
-      this.#lives.operations().perform({ operation, selection, queues: null, purge: false, dryRun: false, who: 'operator' }),
+      this.#lives.operations().perform({ operation, selection, queues: null, purge: false, release, dryRun: false, who: 'operator' }),
     )
   }
 

@@ -14,7 +14,7 @@ const opened = async (store: 'memory' | 'sqlite' = 'sqlite'): Promise<ApiWorld> 
 
 const ofDestination = (destination: string) => ({ kind: 'filter', filter: { destination } })
 
-async function inQueue({ queue }: ApiWorld, name: 'deferred' | 'hold' | 'trash'): Promise<number> {
+async function inQueue({ queue }: ApiWorld, name: 'deferred' | 'scheduled' | 'hold' | 'trash'): Promise<number> {
   return (await queue.reader.find({ ...ANY_MESSAGE, queue: name }, { after: 0, limit: 100_000 })).length
 }
 
@@ -112,6 +112,22 @@ test('a plan is carried out on the messages that were shown, and refused when ma
   expect((await post(one, '/operations', { plan: 'AAAA' })).json.type).toMatch(/plan$/)
 })
 
+test('a reschedule needs its time, is carried out by its plan, and undone', async () => {
+  const one = await opened()
+  const [id = ''] = await one.fill(2)
+  const order = { operation: 'reschedule', selection: ofDestination('a.example.org') }
+  for (const wrong of [order, { ...order, not_before: 'soon' }, { ...order, operation: 'hold', not_before: '2h' }])
+    expect((await post(one, '/operations', wrong)).json.errors).toMatchObject([{ pointer: '/not_before' }])
+  const planned = await post(one, '/operations', { ...order, not_before: '2h', dry_run: true })
+  expect(planned.json.plan).toMatchObject({ matched: 2 })
+  const done = await post(one, '/operations', { plan: planned.json.plan.token })
+  expect(done.json).toMatchObject({ changed: 2, arguments: '--destination=a.example.org --in=2h' })
+  expect((await one.api.get(`/messages/${id}`)).json).toMatchObject({ scheduled: true, waits_for: 'schedule' })
+  expect(await inQueue(one, 'scheduled')).toBe(2)
+  expect((await post(one, `/operations/${done.json.id}/undo`, {})).json).toMatchObject({ operation: 'reschedule', changed: 2 })
+  expect(await inQueue(one, 'scheduled')).toBe(0)
+})
+
 /** A token that a client has made up. */
 const madeUp = (plan: unknown): string => deflateRawSync(JSON.stringify(plan)).toString('base64url')
 
@@ -120,6 +136,7 @@ const purging = (ids: readonly string[]) => ({
   selection: { kind: 'ids', ids },
   queues: null,
   purge: true,
+  release: null,
   through: 1_000_000_000,
   matched: 1,
 })

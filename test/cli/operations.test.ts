@@ -95,6 +95,31 @@ describe('without a daemon', () => {
     expect(after?.expire_time).toBe(NOW / 1000 + 2 * 86_400)
   })
 
+  test('reschedule names one time, lists scheduled mail, and is undone', async () => {
+    const orders = ['queue', 'reschedule', '--destination', 'far.example'] as const
+    for (const wrong of [[], ['--at', '2026-11-21T00:00:00Z', '--in', '2h'], ['--at', '2h']])
+      expect((await operator.run([...orders, ...wrong])).code).toBe(64)
+    expect((await operator.run(['queue', 'reschedule', '4xxxxxxxxxxx', '--in', '2h'])).code).toBe(65)
+    const dry = await operator.says(...orders, '--in', '2h', '--dry-run')
+    expect(dry).toContain('2 messages would be rescheduled; nothing was changed\n')
+    expect(await operator.says(...orders, '--in', '2h')).toBe('2 messages rescheduled\n')
+    expect((await listed('--queue', 'scheduled')).map(({ next_attempt_time: next }) => next)).toEqual([
+      NOW / 1000 + 7200,
+      NOW / 1000 + 7200,
+    ])
+    expect(await operator.says('queue', 'reschedule', '--queue', 'scheduled', '--at', '2026-11-20T10:30:00Z')).toBe(
+      '2 messages rescheduled\n',
+    )
+    const log = await operator.says('operation', 'list')
+    expect(log).toContain('--queue=scheduled --at=2026-11-20T10:30:00Z')
+    const [, id] = /^ *(\d+)/m.exec(log) ?? []
+    expect(await operator.says('operation', 'undo', id ?? '')).toContain('2 messages')
+    expect((await listed('--queue', 'scheduled')).map(({ next_attempt_time: next }) => next)).toEqual([
+      NOW / 1000 + 7200,
+      NOW / 1000 + 7200,
+    ])
+  })
+
   test('requeue --all terminates, though it adds to the queue', async () => {
     expect(await operator.says('queue', 'requeue', '--all')).toBe('3 messages requeued\n')
     expect(await listed()).toHaveLength(3)

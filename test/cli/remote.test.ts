@@ -86,6 +86,7 @@ const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 
   ['queue flush --older-than 1h', 'operator'],
   ['queue expire --destination none.example', 'operator'],
   ['queue requeue --destination none.example', 'operator'],
+  ['queue reschedule --destination none.example --in 2h', 'operator'],
   ['queue delete --destination none.example', 'operator'],
   ['queue restore --destination none.example', 'operator'],
   ['queue move --to /tmp/other', null],

@@ -82,8 +82,8 @@ export function timesOfMessages(subject: () => Subject): void {
   test('a scheduled message gets other times, other mail does not', async () => {
     const { store, reader } = subject()
     const { id } = await scheduled(subject())
-    const expiries = [{ destination: 'far.example', expiresAt: T0 + LIFETIME }]
-    const earlier = { kind: 'reschedule', notBefore: T0 + MIN, scheduled: true, expires: undefined, expiries } as const
+    const times = [{ destination: 'far.example', dueAt: T0 + MIN, expiresAt: T0 + LIFETIME }]
+    const earlier = { kind: 'reschedule', notBefore: T0 + MIN, scheduled: true, expires: undefined, times, anyWaiting: false } as const
     expect(await operate(store, id, earlier)).toEqual({ changed: true, woken: [{ destination: 'far.example', dueAt: T0 + MIN }] })
     const story = await reader.details(formatQueueId(T0, id))
     expect(story?.message).toMatchObject({ notBefore: T0 + MIN, scheduled: true, holdRequest: 'for;3600' })
@@ -92,6 +92,65 @@ export function timesOfMessages(subject: () => Subject): void {
     await store.endSchedules(T0 + MIN)
     expect((await operate(store, id, earlier)).changed).toBe(false)
     expect(messagesIn((await claim(store, T0 + MIN)).requests)).toEqual([id])
+  })
+
+  test('other mail becomes scheduled when the operation says so, and its former times are kept for the undo', async () => {
+    const { store, reader } = subject()
+    const entry = mail(store, { to: [{ address: 'ann@far.example' }, { address: 'bob@near.example' }] })
+    await store.enqueue(entry)
+    const { id } = entry.message
+    const ends = ['far.example', 'near.example'].map((destination) => ({
+      destination,
+      dueAt: T0 + 9 * MIN,
+      expiresAt: T0 + LIFETIME + 9 * MIN,
+    }))
+    const later = {
+      notBefore: T0 + 9 * MIN,
+      scheduled: true,
+      expires: undefined,
+      holdRequest: 'for;540',
+      times: ends,
+      anyWaiting: true,
+    } as const
+    const begin = (action: string) =>
+      store.auditLog.beginOperation({
+        ...{ at: T0, who: 'op', action, arguments: '', reason: null, expected: null },
+        ...{ undoUntil: null, undoes: null, request: null },
+      })
+    const first = await begin('reschedule')
+    const operations = [{ message: id, operation: { kind: 'reschedule', ...later } }] as const
+    const round = { operation: first, at: T0, matched: 1 }
+    expect((await store.operate(operations, round))?.map(({ changed }) => changed)).toEqual([true])
+    expect(await listed(subject(), 'scheduled')).toEqual([id])
+    expect(await store.endSchedules(T0)).toEqual({ ended: [], next: T0 + 9 * MIN })
+    const [placed] = (await reader.placedBy(first, { after: 0, limit: 9 })).messages
+    const times = entry.recipients.map(({ destination, dueAt, expiresAt }) => ({ destination, dueAt, expiresAt }))
+    const former = { ...placed?.former, times: placed?.former?.times.toSorted((a, b) => (a.destination < b.destination ? -1 : 1)) }
+    expect(former).toEqual({ times })
+    // A later hold is undone apart from it, a later reschedule before it.
+    await store.operate([{ message: id, operation: { kind: 'hold' } }], { operation: await begin('hold'), at: T0, matched: 1 })
+    expect((await reader.placedBy(first, { after: 0, limit: 9 })).messages).toHaveLength(1)
+    const second = await begin('reschedule')
+    const again = { kind: 'reschedule', ...later, notBefore: T0 + 8 * MIN } as const
+    await store.operate([{ message: id, operation: again }], { operation: second, at: T0, matched: 1 })
+    expect((await reader.placedBy(first, { after: 0, limit: 9 })).messages).toEqual([])
+    const [last] = (await reader.placedBy(second, { after: 0, limit: 9 })).messages
+    expect(last?.former).toMatchObject({ notBefore: T0 + 9 * MIN, scheduled: true, holdRequest: 'for;540' })
+    await operate(store, id, { kind: 'release' })
+    const back = {
+      kind: 'reschedule',
+      notBefore: undefined,
+      scheduled: undefined,
+      expires: undefined,
+      holdRequest: null,
+      times,
+      anyWaiting: false,
+    } as const
+    expect((await operate(store, id, back)).changed).toBe(true)
+    const story = await reader.details(formatQueueId(T0, id))
+    expect([story?.message.notBefore, story?.message.scheduled, story?.message.holdRequest]).toEqual([undefined, undefined, undefined])
+    expect((await claim(store, T0)).requests.map(({ message }) => message.id)).toContain(id)
+    expect((await operate(store, id, { kind: 'reschedule', ...later })).changed).toBe(false)
   })
 
   test('a cancelled recipient is removed, and one in delivery is left to its outcome', async () => {

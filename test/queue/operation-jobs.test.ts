@@ -51,6 +51,7 @@ const order = (operation: OperationName, more: Partial<OperationRequest> = {}): 
   selection: ALL,
   queues: null,
   purge: false,
+  release: null,
   who: 'page:alice (127.0.0.1)',
   reason: null,
   plan: null,

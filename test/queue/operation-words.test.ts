@@ -15,6 +15,7 @@ const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
   selection: { kind: 'filter', filter: ANY_MESSAGE, limit: null },
   queues: null,
   purge: false,
+  release: null,
   ...more,
 })
 

@@ -124,7 +124,16 @@ test('a purge removes claimed mail at once', async () => {
     retention: () => relay.config,
   })
   const selection = { kind: 'filter', filter: ANY_MESSAGE, limit: null } as const
-  const purge = { operation: 'delete', selection, queues: null, purge: true, dryRun: false, who: 'op', commandLine: '' } as const
+  const purge = {
+    operation: 'delete',
+    selection,
+    queues: null,
+    purge: true,
+    release: null,
+    dryRun: false,
+    who: 'op',
+    commandLine: '',
+  } as const
   expect(await operations.perform({ ...purge, dryRun: true })).toMatchObject({ matched: 6, inTransfer: 1 })
   expect(await operations.perform(purge)).toMatchObject({ changed: 6, inTransfer: 1 })
   expect(await listed(world, 'trash')).toHaveLength(1)

@@ -129,8 +129,8 @@ export class QueueWorld {
     return this.arrivals(address).flatMap(({ content }) => parseNotice(Buffer.from(content, 'latin1')) ?? [])
   }
 
-  operate(operation: OperationName, ids: readonly string[] | 'all'): Promise<OperationSummary> {
-    return this.#world.operate(operation, ids)
+  operate(operation: OperationName, ids: readonly string[] | 'all', time: { readonly notBefore?: string } = {}): Promise<OperationSummary> {
+    return this.#world.operate(operation, ids, time)
   }
 
   /** A live recipient as stored in the queue; undefined when there is none. */

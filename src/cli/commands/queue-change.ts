@@ -1,11 +1,13 @@
 /**
- * `deferd queue flush`, `hold`, `release`, `requeue`, `expire`, `delete` and `restore`: bulk operations on messages. On a
+ * `deferd queue flush`, `hold`, `release`, `requeue`, `expire`, `delete`, `restore` and `reschedule`: bulk operations on messages. On a
  * terminal, they ask for confirmation when more than 1,000 messages are selected. All print the number of changed messages.
  */
-import type { Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import type { OperationName, OperationSummary } from '../../queue/operation-request.ts'
-import { configOf, subcommand } from '../shell/config-options.ts'
+import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
+import { parseNamedTime, type NamedTime } from '../../mail/message-times.ts'
+import type { Duration } from '../../system/clock.ts'
 import { givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import type { CommandedOperation, GivenSelection, QueueClient } from '../shell/queue-client.ts'
@@ -80,6 +82,13 @@ const VERBS: readonly Verb[] = [
     doing: 'restoring',
     note: 'Recipients delivered before the deletion are not tried again. `deferd queue list --queue trash` lists the trash.',
   },
+  {
+    operation: 'reschedule',
+    summary: 'give messages a time before which no delivery begins',
+    past: 'rescheduled',
+    doing: 'rescheduling',
+    note: 'Scheduled messages get another time; other messages become scheduled, with their lifetime counted from then. Messages in transfer are not changed. `deferd operation undo` gives those that are still scheduled their former times.',
+  },
 ]
 
 interface Options extends FilterOptions {
@@ -88,6 +97,8 @@ interface Options extends FilterOptions {
   readonly now?: true
   readonly yes?: true
   readonly json?: true
+  readonly at?: NamedTime
+  readonly in?: Duration
 }
 
 interface Request {
@@ -104,6 +115,20 @@ function selectionOf(ids: readonly string[], options: Options): GivenSelection {
   if (ids.length > 0) return { kind: 'ids', ids }
   if (!filtered && options.all !== true) throw new CommandError(EX.usage, 'no messages selected: give queue ids, filters, or --all')
   return { kind: 'filter', given, limit: options.limit ?? null }
+}
+
+/** The time of a reschedule. Throws CommandError (64) unless one is given. */
+function releaseOf({ operation }: Verb, { at, in: span }: Options): NamedTime | null {
+  if (operation !== 'reschedule') return null
+  if (at !== undefined && span === undefined) return at
+  if (at === undefined && span !== undefined) return { kind: 'span', span }
+  throw new CommandError(EX.usage, 'give the time with either --at TIME or --in SPAN')
+}
+
+function instantArgument(text: string): NamedTime {
+  const time = parseNamedTime(text)
+  if (time?.kind !== 'instant') throw new InvalidArgumentError('Expected a time such as 2026-11-24T08:00:00Z, or seconds since 1970.')
+  return time
 }
 
 /** Performs the operation. On a terminal, stderr shows how many of `total` messages are done. */
@@ -176,6 +201,7 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, options 
       selection: selectionOf(ids, options),
       queues: null,
       purge: options.now === true,
+      release: releaseOf(verb, options),
       dryRun: options.dryRun === true,
       who: shell.user,
     }
@@ -207,12 +233,18 @@ export function addQueueOperations(parent: Command, shell: Shell): void {
         await operate(shell, config, verb, { ids, options })
       })
     if (verb.operation === 'delete') command.option('--now', 'delete at once, without the trash')
+    if (verb.operation === 'reschedule')
+      command
+        .option('--at <time>', 'this time: RFC 3339, or seconds since 1970', instantArgument)
+        .option('--in <span>', 'this time from now, such as 2h', durationArgument)
   }
 }
 
-const examples = (operation: OperationName): string =>
-  [
-    `  deferd queue ${operation} 4SVLCh0sf8z7Qhl`,
-    `  deferd queue ${operation} --destination gmail.com --older-than 2h --dry-run`,
-    `  deferd queue ${operation} --all`,
+function examples(operation: OperationName): string {
+  const time = operation === 'reschedule' ? ' --in 2h' : ''
+  return [
+    `  deferd queue ${operation} 4SVLCh0sf8z7Qhl${time}`,
+    `  deferd queue ${operation} --destination gmail.com --older-than 2h${time} --dry-run`,
+    `  deferd queue ${operation} --all${time}`,
   ].join('\n')
+}

@@ -79,6 +79,7 @@ async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSel
       selection,
       queues: null,
       purge: false,
+      release: null,
       dryRun: false,
       who: shell.user,
     })

@@ -109,7 +109,7 @@ async function act(
 ): Promise<number> {
   if (what.queues?.length === 0) return 0
   let written = Promise.resolve()
-  const operation = { ...what, operation: action.operation, purge: false, dryRun: false, who: shell.user }
+  const operation = { ...what, operation: action.operation, purge: false, release: null, dryRun: false, who: shell.user }
   const { changed } = await client.perform(operation, ({ ids }) => {
     const text = ids.map((id) => `postsuper: ${id}: ${action.logText}\n`).join('')
     written = written.then(() => shell.stderr.write(text))

@@ -26,6 +26,7 @@ import type { PageUser } from '../../admin/sessions.ts'
 import type { LoginCode } from '../../daemon/local-routes.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { CommandedOperation, GivenSelection, QueueClient, RequestedToken } from '../shell/queue-client.ts'
+import { namedTimeText } from '../../queue/operation-words.ts'
 import { conditionTexts } from './filters.ts'
 import { ApiConnection, DaemonSilent, localEndpoint, RequestRefused, segment, type Call } from './api-connection.ts'
 
@@ -61,8 +62,15 @@ export class ApiClient implements QueueClient {
   }
 
   async perform(order: CommandedOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
-    const { operation, selection, queues, purge, dryRun, who } = order
-    const body: OperationBody = { operation, selection: selectionBody(selection), queues: queues?.slice() ?? null, purge, dry_run: dryRun }
+    const { operation, selection, queues, purge, release, dryRun, who } = order
+    const body: OperationBody = {
+      operation,
+      selection: selectionBody(selection),
+      queues: queues?.slice() ?? null,
+      purge,
+      not_before: release === null ? null : namedTimeText(release),
+      dry_run: dryRun,
+    }
     return this.#operation({ method: 'POST', path: '/operations', body, who }, progress)
   }
 

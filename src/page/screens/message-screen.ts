@@ -40,7 +40,7 @@ function verbsOf(message: MessageStoryJson): readonly OperationName[] {
     case 'gone':
       return []
     case 'scheduled':
-      return ['release', 'hold', 'requeue', 'expire', 'delete']
+      return ['release', 'reschedule', 'hold', 'requeue', 'expire', 'delete']
     case 'incoming':
     case 'active':
     case 'deferred':

@@ -5,7 +5,7 @@ import { asCommand, type ApiCall } from '../markup/command-lines.ts'
 import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
 import type { KnownCause } from '../../queries/causes.ts'
 import type { Screen } from '../markup/frame.ts'
-import { hidden } from '../markup/fields.ts'
+import { field, hidden } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
@@ -47,6 +47,11 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
     past: 'moved to the trash',
   },
   restore: { name: 'Restore', about: 'They return from the trash to the queue.', past: 'restored' },
+  reschedule: {
+    name: 'Reschedule',
+    about: 'No delivery of them begins before that time, and their lifetime is counted from it.',
+    past: 'rescheduled',
+  },
 }
 
 /** Text of the button that leads to the dry run: `Flush…`. */
@@ -250,6 +255,29 @@ export function operationScreen(view: View, shown: OperationFacts): Screen {
       <p>${back === null ? null : html`<a href="${linkTo(view, back)}">Back</a> · `}<a href="${linkTo(view, 'audit')}">Audit log</a></p>
     </div>`,
   }
+}
+
+/** The question for the time of a reschedule, before its dry run. `query` has the selection. */
+export const timeQuestion = (view: View, { query, back, problem }: TimeQuestion): Screen => ({
+  title: 'Reschedule: when?',
+  place: 'operations',
+  main: html`<div class="panel" data-panel>
+    <h1>Reschedule: when?</h1>
+    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+    <form action="${linkTo(view, 'operations/new')}" method="get" data-dialog>
+      ${hidden(query)} ${field({ name: 'not_before', label: 'No delivery before', value: '', example: '2h', isRequired: true })}
+      <p class="faint">A time from now such as 2h, or one such as 2026-11-24T08:00:00Z.</p>
+      <p class="buttons">
+        <button type="submit" class="primary">Continue</button> <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
+      </p>
+    </form>
+  </div>`,
+})
+
+interface TimeQuestion {
+  readonly query: Readonly<Record<string, readonly string[]>>
+  readonly back: string
+  readonly problem: string | null
 }
 
 /** The operations form without a checked message. */

@@ -2,6 +2,7 @@
  * Keeps the audit log of a queue in memory, what its operations have changed, and the requests that were carried out, so that none is
  * carried out twice.
  */
+import type { FormerTimes } from '../former-times.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import type { MessageId, OwnerId, Placement } from '../../mail/message.ts'
 import {
@@ -22,8 +23,8 @@ import type { HeldOperation, MemoryQueue } from './queue-state.ts'
 
 const OF_ACTION = { node: null, inTransfer: 0, unknown: 0, expected: null, reason: null, error: null, undoUntil: null, undoes: null }
 
-function add({ audit }: MemoryQueue, entry: Omit<HeldOperation, 'id' | 'operated'>): AuditId {
-  return audit.push({ ...entry, id: audit.length + 1, operated: new Map() })
+function add({ audit }: MemoryQueue, entry: Omit<HeldOperation, 'id' | 'operated' | 'former'>): AuditId {
+  return audit.push({ ...entry, id: audit.length + 1, operated: new Map(), former: new Map() })
 }
 
 /** Adds a record of another queue. */
@@ -54,7 +55,12 @@ export function endAbandoned({ audit }: MemoryQueue, hasLeft: (owner: OwnerId) =
 }
 
 /** Records that an operation has changed a message, and which message a requeue has added. */
-export function noteOperated({ operated }: HeldOperation, { message, operation }: MessageOperation, was: Placement): void {
+export function noteOperated(
+  { operated, former }: HeldOperation,
+  { message, operation }: MessageOperation,
+  { was, times }: { readonly was: Placement; readonly times: FormerTimes | undefined },
+): void {
+  if (operation.kind === 'reschedule' && times !== undefined && !former.has(message)) former.set(message, times)
   operated.set(message, was)
   if (operation.kind === 'requeue') operated.set(operation.newId, 'queued')
 }
@@ -70,7 +76,11 @@ export function pruneOperations(
   { audit, requests }: MemoryQueue,
   { historyBefore, requestsBefore }: { readonly historyBefore: QueueTime; readonly requestsBefore: QueueTime },
 ): void {
-  for (const { at, operated } of audit) if (at < historyBefore) operated.clear()
+  for (const { at, operated, former } of audit) {
+    if (at >= historyBefore) continue
+    operated.clear()
+    former.clear()
+  }
   for (const [key, { at }] of requests) if (at < requestsBefore) requests.delete(key)
 }
 
@@ -82,7 +92,7 @@ export const placementBefore = ({ audit }: MemoryQueue, message: MessageId): Pla
 
 /** The audit log as readers see it, oldest first. */
 export const auditEntries = ({ audit }: MemoryQueue): AuditEntry[] =>
-  audit.map(({ owner: _owner, operated: _operated, ...entry }) => ({
+  audit.map(({ owner: _owner, operated: _operated, former: _former, ...entry }) => ({
     ...entry,
     undoneBy: audit.findLast(({ undoes }) => undoes === entry.id)?.id ?? null,
   }))
@@ -108,14 +118,18 @@ export function placedBy(
   operation: AuditId,
   { after, limit }: { readonly after: MessageId; readonly limit: number },
 ): PlacedPage {
-  const later = audit.slice(operation).filter(({ action }) => PLACING_ACTIONS.includes(action))
-  const operated = [...(audit[operation - 1]?.operated.keys() ?? [])].toSorted((a, b) => a - b)
+  const own = audit[operation - 1]
+  const isReschedule = own?.action === 'reschedule'
+  const later = audit
+    .slice(operation)
+    .filter(({ action }) => PLACING_ACTIONS.includes(action) && (action === 'reschedule') === isReschedule)
+  const operated = [...(own?.operated.keys() ?? [])].toSorted((a, b) => a - b)
   const page = operated.filter((message) => message > after).slice(0, limit)
   return {
     messages: page
       .filter((message) => !later.some((other) => other.operated.has(message)))
       .flatMap((message) => messages.get(message)?.message ?? [])
-      .map(({ id, createdAt }) => ({ id, createdAt })),
+      .map(({ id, createdAt }) => ({ id, createdAt, former: own?.former.get(id) })),
     next: page.length < limit ? null : (page.at(-1) ?? null),
   }
 }

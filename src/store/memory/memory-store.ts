@@ -3,7 +3,7 @@
  * event loop, so it is atomic as the port requires.
  */
 import type { QueueTime } from '../../system/clock.ts'
-import { applyOperation, depart } from './operate.ts'
+import { applyOperation, formerTimes, depart } from './operate.ts'
 import {
   emptyQueue,
   isKept,
@@ -394,10 +394,11 @@ class MemoryStore implements QueueStore {
     const operation = round === undefined ? undefined : this.#queue.audit[round.operation - 1]
     if (round !== undefined && operation?.state !== 'running') return null
     const results = operations.map((one) => {
-      const was = this.#queue.messages.get(one.message)?.placement ?? 'queued'
+      const held = this.#queue.messages.get(one.message)
+      const before = { was: held?.placement ?? ('queued' as const), times: held === undefined ? undefined : formerTimes(held) }
       const result = applyOperation(this.#queue, one)
       for (const due of result.woken) this.#owner.due({ ...due, revive: one.operation.kind === 'flush' })
-      if (result.changed && operation !== undefined) noteOperated(operation, one, was)
+      if (result.changed && operation !== undefined) noteOperated(operation, one, before)
       return result
     })
     if (round !== undefined && operation !== undefined) {

@@ -2,6 +2,7 @@
  * Operations on messages of a queue in memory. A recipient in delivery is not changed: it keeps its lease until its outcome is
  * recorded.
  */
+import { perDestination, type FormerTimes } from '../former-times.ts'
 import { placementBefore } from './held-operations.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { isKept, newMessage, noteTraffic, snapshot, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
@@ -109,16 +110,25 @@ function restore(queue: MemoryQueue, held: HeldMessage): boolean {
 
 function reschedule(
   held: HeldMessage,
-  { notBefore, scheduled, expires, holdRequest = held.message.holdRequest, expiries }: Rescheduling,
+  { notBefore, scheduled, expires, holdRequest = held.message.holdRequest, times, anyWaiting }: Rescheduling,
 ): boolean {
-  if (held.message.scheduled !== true || held.recipients.some(({ state }) => state === 'leased')) return false
-  held.message = { ...held.message, notBefore, scheduled, expires, holdRequest }
-  for (const { destination, expiresAt } of expiries) {
+  if ((held.message.scheduled !== true && !anyWaiting) || held.recipients.some(({ state }) => state === 'leased')) return false
+  held.message = { ...held.message, notBefore, scheduled, expires, holdRequest: holdRequest ?? undefined }
+  for (const { destination, dueAt, expiresAt } of times) {
     for (const one of held.recipients)
       if (isLive(one) && one.destination === destination)
-        Object.assign(one, { dueAt: Math.min(notBefore, expiresAt), keptDueAt: null, expiresAt })
+        Object.assign(one, { dueAt: Math.min(dueAt, expiresAt), keptDueAt: null, expiresAt })
   }
   return true
+}
+
+/** The times that a reschedule replaces. */
+export function formerTimes({ message, recipients }: HeldMessage): FormerTimes {
+  const { notBefore, scheduled, holdRequest, expires } = message
+  const live = recipients
+    .filter(isLive)
+    .map(({ destination, dueAt, keptDueAt, expiresAt }) => ({ destination, dueAt: keptDueAt ?? dueAt, expiresAt }))
+  return { notBefore, scheduled, holdRequest, expires, times: perDestination(live) }
 }
 
 function cancel(queue: MemoryQueue, held: HeldMessage, { now, by }: Extract<Operation, { kind: 'cancel' }>): boolean {

@@ -1,4 +1,5 @@
 /** State of a queue in memory, in plain maps. The store writes it and the reader reads it. */
+import type { FormerTimes } from '../former-times.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import {
@@ -106,6 +107,8 @@ export interface HeldOperation extends Mutable<Omit<AuditEntry, 'undoneBy'>> {
   readonly owner: OwnerId
   /** Changed messages with their placement before, in the order of ids once it is read. */
   readonly operated: Map<MessageId, Placement>
+  /** Times of messages before a reschedule. */
+  readonly former: Map<MessageId, FormerTimes>
 }
 
 /** A message that another queue has sent; `moved` is null when it was added to the queue. */

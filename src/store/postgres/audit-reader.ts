@@ -2,6 +2,7 @@
 import type { MessageId } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { OPERATIONS_PER_MESSAGE, PLACING_ACTIONS, type AuditEntry, type AuditReader, type KeptRequest } from '../audit-log.ts'
+import { formerOf } from '../former-times.ts'
 import { storableText, texts } from './session/arrays.ts'
 import type { Statements } from './session/database-connection.ts'
 import { patternParameter } from './session/patterns.ts'
@@ -19,8 +20,13 @@ export const auditReader = (reading: Statements): AuditReader => ({
   operationsOn: (message) => reading.query<AuditEntry>(sql.operationsOn, [message, OPERATIONS_PER_MESSAGE]),
   placedBy: async (operation, { after, limit }) => {
     const parameters = [operation, after, limit, texts(PLACING_ACTIONS)]
-    const rows = await reading.query<{ id: MessageId; createdAt: QueueTime | null; isLast: boolean }>(sql.placedBy, parameters)
-    const messages = rows.flatMap(({ id, createdAt, isLast }) => (isLast && createdAt !== null ? [{ id, createdAt }] : []))
+    const rows = await reading.query<{ id: MessageId; createdAt: QueueTime | null; isLast: boolean; former: string | null }>(
+      sql.placedBy,
+      parameters,
+    )
+    const messages = rows.flatMap(({ id, createdAt, isLast, former }) =>
+      isLast && createdAt !== null ? [{ id, createdAt, former: formerOf(former) }] : [],
+    )
     return { messages, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
   },
   keptRequest: async (key) => (await reading.query<KeptRequest>(sql.keptRequest, [storableText(key)]))[0],

@@ -21,6 +21,7 @@ import {
 import type { HistoryWriter } from './history.ts'
 import type { AuditRows, Operated } from './records/audit-rows.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { formerText, type RecipientTimes } from '../former-times.ts'
 import { fromStatus } from '../stored-values.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
@@ -63,6 +64,7 @@ export class Operating {
   readonly #movable
   readonly #retime
   readonly #retimeAt
+  readonly #times
   readonly #departures: HistoryWriter
   readonly #requeueing: Requeueing
   readonly #traffic: TrafficRows
@@ -95,7 +97,8 @@ export class Operating {
     this.#retime = db.prepare<Pick<MessageRow, 'id' | 'not_before' | 'scheduled' | 'hold_request' | 'expires'> & { crc: number }>(
       sql.reschedule,
     )
-    this.#retimeAt = db.prepare<Of & { destination: DestinationName; notBefore: QueueTime; expiresAt: QueueTime }>(sql.rescheduleAt)
+    this.#retimeAt = db.prepare<Of & RecipientTimes>(sql.rescheduleAt)
+    this.#times = db.prepare<Of, RecipientTimes>(sql.timesOf)
     this.#movable = db.prepare<[RecipientId], RecipientRow>(sql.movable)
   }
 
@@ -116,10 +119,11 @@ export class Operating {
 
   #one(message: MessageId, operation: Operation, operated: Operated[]): OperationResult {
     const placement = this.#placement.get(message)
+    const former = operation.kind === 'reschedule' && placement !== undefined ? this.#formerTimes(message) : null
     if (placement === undefined || !appliesAt(operation, placement) || !this.#apply(message, operation))
       return { changed: false, woken: NO_DESTINATIONS }
-    operated.push([message, placement])
-    if (operation.kind === 'requeue') operated.push([operation.newId, 'queued'])
+    operated.push([message, placement, former])
+    if (operation.kind === 'requeue') operated.push([operation.newId, 'queued', null])
     if (!makesMailDue(operation)) return { changed: true, woken: NO_DESTINATIONS }
     const entry = operation.kind === 'requeue' ? operation.newId : message
     return { changed: true, woken: this.#due(this.#destinations.all({ message: entry })) }
@@ -177,13 +181,26 @@ export class Operating {
     }
   }
 
-  #reschedule(row: MessageRow, { notBefore, scheduled, holdRequest, expires, expiries }: Rescheduling): boolean {
+  #reschedule(row: MessageRow, { notBefore, scheduled, holdRequest, expires, times, anyWaiting }: Rescheduling): boolean {
     const message = row.id
-    if (row.scheduled !== 1 || !isSoundMessage(row) || this.#hasLeased.get({ message }) !== undefined) return false
-    const times = { not_before: notBefore, hold_request: holdRequest ?? row.hold_request, expires: expires ?? null }
-    this.#retime.run({ ...times, id: message, scheduled: scheduled === true ? 1 : null, crc: messageCrc({ ...row, ...times }) })
-    for (const { destination, expiresAt } of expiries) this.#retimeAt.run({ message, destination, notBefore, expiresAt })
+    if ((row.scheduled !== 1 && !anyWaiting) || !isSoundMessage(row) || this.#hasLeased.get({ message }) !== undefined) return false
+    const request = holdRequest === undefined ? row.hold_request : holdRequest
+    const columns = { not_before: notBefore ?? null, hold_request: request, expires: expires ?? null }
+    this.#retime.run({ ...columns, id: message, scheduled: scheduled === true ? 1 : null, crc: messageCrc({ ...row, ...columns }) })
+    for (const one of times) this.#retimeAt.run({ message, ...one })
     return true
+  }
+
+  /** The times that a reschedule replaces. */
+  #formerTimes(message: MessageId): string {
+    const { not_before: notBefore, scheduled, hold_request: holdRequest, expires } = this.#rowOf(message)
+    return formerText({
+      notBefore: notBefore ?? undefined,
+      scheduled: scheduled === 1 ? true : undefined,
+      holdRequest: holdRequest ?? undefined,
+      expires: expires ?? undefined,
+      times: this.#times.all({ message }),
+    })
   }
 
   #cancel(row: MessageRow, { now, by }: Extract<Operation, { readonly kind: 'cancel' }>): boolean {
@@ -223,7 +240,7 @@ export class Operating {
     const deletions = operations.flatMap(({ message, operation }) => (isForTrash(operation) ? [{ message, at: operation.now }] : []))
     return [...Map.groupBy(deletions, ({ at }) => at)].flatMap(([deletedAt, those]) => {
       const found = this.#discardable.all({ messages: JSON.stringify(those.map(({ message }) => message)) })
-      for (const { id, placement } of found) operated.push([id, placement])
+      for (const { id, placement } of found) operated.push([id, placement, null])
       const changed = found.map(({ id }) => id)
       const messages = JSON.stringify(changed)
       this.#discard.run({ messages, deletedAt })

@@ -178,8 +178,11 @@ export const nextScheduled = 'select min(not_before) from message indexed by mes
 export const reschedule = `
   update message set not_before = :not_before, scheduled = :scheduled, hold_request = :hold_request, expires = :expires, envelope_crc = :crc
   where id = :id`
+export const timesOf = `
+  select destination, min(coalesce(kept_due_at, due_at)) as dueAt, max(expires_at) as expiresAt from recipient
+  where ${OF_MESSAGE} and settled_at is null group by destination`
 export const rescheduleAt = `
-  update recipient set due_at = min(:notBefore, :expiresAt), kept_due_at = null, expires_at = :expiresAt
+  update recipient set due_at = min(:dueAt, :expiresAt), kept_due_at = null, expires_at = :expiresAt
   where ${OF_MESSAGE} and destination = :destination and settled_at is null`
 
 // --- queries of the scheduler

@@ -52,6 +52,7 @@ describe('a queue of another version', () => {
     for (const column of ['band', 'turn']) db.exec(`alter table recipient drop column ${column}`)
     for (const column of ['not_before', 'scheduled', 'hold_request', 'expires', 'deliver_by', 'by_mode', 'share', 'max_attempts'])
       db.exec(`alter table message drop column ${column}`)
+    db.exec('alter table operated drop column former')
     const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')
     const fingerprint = crc32(sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))
     db.prepare(`update meta set value = ? where name = 'schema'`).run(fingerprint)

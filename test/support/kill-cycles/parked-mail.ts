@@ -110,6 +110,7 @@ export async function perform(directory: string, operation: OperationName, ids: 
       selection: { kind: 'ids', ids },
       queues: null,
       purge: false,
+      release: null,
       dryRun: false,
       who: 'test',
     }),

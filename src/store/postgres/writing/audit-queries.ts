@@ -27,7 +27,7 @@ export const endOperation = `
 
 /** A repetition changes nothing. */
 export const insertOperated = `
-  insert into operated (operation, message, was) select $1, * from unnest($2::bigint[], $3::text[]) on conflict do nothing`
+  insert into operated (operation, message, was, former) select $1, * from unnest($2::bigint[], $3::text[], $4::text[]) on conflict do nothing`
 /** Placement of messages before the last operation that changed each outside of the trash. */
 export const placementsBefore = `
   select m.id, (select was from operated where operated.message = m.id and was <> 'trash' order by operation desc limit 1) as was
@@ -60,13 +60,14 @@ export const operation = `${ENTRY} where id = $1`
 export const operationsOn = `
   ${ENTRY} where id = any (array(select operation from operated where message = $1)) order by id desc limit $2`
 /**
- * Messages of an operation after a message, each with true when no later operation with an action of $4 has changed it. `createdAt` is null
+ * Messages of an operation after a message, each with true when no later operation with an action of $4, of its kind, has changed it. `createdAt` is null
  * for those that have left.
  */
 export const placedBy = `
-  select operated.message as id, (select created_at from message where message.id = operated.message) as "createdAt", not exists (
+  select operated.message as id, (select created_at from message where message.id = operated.message) as "createdAt", former, not exists (
     select 1 from operated later where later.message = operated.message and later.operation > operated.operation
-      and (select action from audit where audit.id = later.operation) = any ($4::text[])) as "isLast"
+      and (select action = any ($4::text[]) and (action = 'reschedule') = (select own.action = 'reschedule' from audit own where own.id = $1)
+        from audit where audit.id = later.operation)) as "isLast"
   from operated where operation = $1 and message > $2 order by message limit $3`
 
 export const keptRequest = 'select key, digest, at, answer from kept_request where key = $1'

@@ -60,16 +60,21 @@ export class AuditWriter {
     return (await tx.query(sql.lockRunning, [operation])).length > 0
   }
 
-  /** Counts a round of an operation and records the messages that it has changed or added, each with its placement before. */
+  /** Counts a round of an operation and records the messages that it has changed or added, each with its placement before, and its times before a reschedule. */
   async count(
     tx: Transaction,
     { operation, at, matched }: OperationRound,
     changed: number,
-    operated: readonly (readonly [message: MessageId, was: Placement])[],
+    operated: readonly (readonly [message: MessageId, was: Placement, former: string | null])[],
   ): Promise<void> {
     await Promise.all([
       tx.query(sql.countRound, [operation, changed, matched, at]),
-      tx.query(sql.insertOperated, [operation, int8s(operated.map(([message]) => message)), texts(operated.map(([, was]) => was))]),
+      tx.query(sql.insertOperated, [
+        operation,
+        int8s(operated.map(([message]) => message)),
+        texts(operated.map(([, was]) => was)),
+        texts(operated.map(([, , former]) => former)),
+      ]),
     ])
   }
 

@@ -2,6 +2,7 @@
 import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId, type Placement } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { OperationRound } from '../../audit-log.ts'
+import { formerText, perDestination, type FormerTimes } from '../../former-times.ts'
 import type { DestinationDue, MessageOperation, Move, OperationResult } from '../../queue-store.ts'
 import { int2s, int8s, storableText, texts } from '../session/arrays.ts'
 import type { AuditWriter } from './audit-rows.ts'
@@ -21,7 +22,7 @@ const PLACEMENTS = [
 ] as const
 
 /** A changed message with its placement before. */
-type Operated = readonly [message: MessageId, was: Placement]
+type Operated = readonly [message: MessageId, was: Placement, former: string | null]
 
 const UNCHANGED: OperationResult = { changed: false, woken: [] }
 
@@ -99,8 +100,9 @@ export class Operating {
       const changes = one === undefined ? [] : changesOf(one, operation)
       const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation).map(({ destination }) => destination)
       if (changes.length > 0) tx.events.note(events)
-      if (one !== undefined && changes.length > 0) operated.push([message, one.row.placement])
-      if (changes.length > 0 && operation.kind === 'requeue') operated.push([operation.newId, 'queued'])
+      if (one !== undefined && changes.length > 0)
+        operated.push([message, one.row.placement, operation.kind === 'reschedule' ? formerText(formerTimes(one)) : null])
+      if (changes.length > 0 && operation.kind === 'requeue') operated.push([operation.newId, 'queued', null])
       return { changes, woken, revive: operation.kind === 'flush' }
     })
     await this.#change(
@@ -210,12 +212,26 @@ function partsOf(operations: readonly MessageOperation[]): readonly (readonly Me
 const messagesOf = (changes: readonly { readonly held: HeldMessage }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))
 
 async function reschedule(tx: Transaction, { held: { row }, operation }: Of<'reschedule'>): Promise<void> {
-  const { notBefore, scheduled, holdRequest = null, expires = null, expiries } = operation
+  const { notBefore = null, scheduled, holdRequest, expires = null, times } = operation
+  const request = holdRequest === undefined ? row.hold_request : holdRequest
   await Promise.all([
-    tx.query(sql.reschedule, [row.message, notBefore, scheduled === true ? true : null, holdRequest, expires]),
-    ...expiries.map(({ destination, expiresAt }) => tx.query(sql.rescheduleAt, [row.message, destination, notBefore, expiresAt])),
+    tx.query(sql.reschedule, [row.message, notBefore, scheduled === true ? true : null, request, expires]),
+    ...times.map(({ destination, dueAt, expiresAt }) => tx.query(sql.rescheduleAt, [row.message, destination, dueAt, expiresAt])),
   ])
 }
+
+/** The times that a reschedule replaces. */
+const formerTimes = ({ row, recipients }: HeldMessage): FormerTimes => ({
+  notBefore: row.not_before ?? undefined,
+  scheduled: row.scheduled === true ? true : undefined,
+  holdRequest: row.hold_request ?? undefined,
+  expires: row.expires ?? undefined,
+  times: perDestination(
+    recipients
+      .filter(({ settled_at: at }) => at === null)
+      .map((one) => ({ destination: one.destination, dueAt: one.kept_due_at ?? one.due_at, expiresAt: one.expires_at })),
+  ),
+})
 
 async function requeue(tx: Transaction, { held: { row }, moving, operation: { now, newId, expiresAt } }: Of<'requeue'>): Promise<void> {
   const home = moving[0]?.shard ?? row.home

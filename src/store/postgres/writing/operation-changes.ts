@@ -62,7 +62,9 @@ export function changesOf(held: HeldMessage, operation: Operation): readonly Cha
     case 'requeue':
       return requeued(held, operation)
     case 'reschedule':
-      return held.row.scheduled !== true || held.recipients.some(isLeased) ? [] : [{ kind: 'reschedule', held, operation }]
+      return (held.row.scheduled !== true && !operation.anyWaiting) || held.recipients.some(isLeased)
+        ? []
+        : [{ kind: 'reschedule', held, operation }]
     case 'cancel':
       return cancelled(held, operation)
     case 'delete':

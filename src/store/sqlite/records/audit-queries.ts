@@ -17,10 +17,10 @@ export const endOperation = `
 /** Ends the operations of an owner of the queue that did not end them. */
 export const endAbandoned = `update audit indexed by audit_running set state = 'failed', error = ? where state = 'running'`
 
-/** Records the changed messages of a round, with their placement before; `:changed` is a list of pairs in JSON. */
+/** Records the changed messages of a round, with their placement and times before; `:changed` is a list of triples in JSON. */
 export const insertOperated = `
-  insert or ignore into operated (operation, message, was)
-  select :operation, value ->> 0, value ->> 1 from json_each(:changed)`
+  insert or ignore into operated (operation, message, was, former)
+  select :operation, value ->> 0, value ->> 1, value ->> 2 from json_each(:changed)`
 /** Placement of a message before the last operation that changed it outside of the trash. */
 export const placementBefore = `
   select was from operated indexed by operated_message where message = ? and was <> 'trash' order by operation desc limit 1`
@@ -49,12 +49,13 @@ export const auditBefore = `
 export const operation = `${ENTRY} where id = ?`
 export const operationsOn = `
   ${ENTRY} where id in (select operation from operated indexed by operated_message where message = :message) order by id desc limit :limit`
-/** Messages of an operation after a message, each with 1 when no later operation has placed it; `createdAt` is null for those that have left. */
+/** Messages of an operation after a message, each with 1 when no later operation of its kind has placed it; `createdAt` is null for those that have left. */
 export const placedBy = `
-  select operated.message as id, message.created_at as createdAt, not exists (
+  select operated.message as id, message.created_at as createdAt, operated.former, not exists (
     select 1 from operated later indexed by operated_message join audit on audit.id = later.operation
     where later.message = operated.message and later.operation > operated.operation
-      and audit.action in (select value from json_each(:placing))) as isLast
+      and audit.action in (select value from json_each(:placing))
+      and (audit.action = 'reschedule') = (select action = 'reschedule' from audit own where own.id = :operation)) as isLast
   from operated left join message on message.id = operated.message
   where operated.operation = :operation and operated.message > :after order by operated.message limit :limit`
 

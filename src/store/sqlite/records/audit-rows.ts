@@ -17,12 +17,13 @@ import {
   type OperationRound,
   type PlacedPage,
 } from '../../audit-log.ts'
+import { formerOf } from '../../former-times.ts'
 import { likePattern } from '../../../patterns/filter-pattern.ts'
 import * as sql from './audit-queries.ts'
 import type { RequestRows } from './request-rows.ts'
 
-/** A message that an operation has changed, with its placement before. */
-export type Operated = readonly [message: MessageId, was: Placement]
+/** A message that an operation has changed, with its placement before, and its times before a reschedule. */
+export type Operated = readonly [message: MessageId, was: Placement, former: string | null]
 
 /** Number of rows of `operated` that one call forgets, which takes a few milliseconds. */
 const FORGOTTEN = 1_000
@@ -113,7 +114,7 @@ export class AuditSearch {
     this.#before = db.prepare<object, AuditEntry>(sql.auditBefore)
     this.#one = db.prepare<[AuditId], AuditEntry>(sql.operation)
     this.#on = db.prepare<{ message: MessageId; limit: number }, AuditEntry>(sql.operationsOn)
-    this.#placed = db.prepare<object, { id: MessageId; createdAt: QueueTime | null; isLast: 0 | 1 }>(sql.placedBy)
+    this.#placed = db.prepare<object, { id: MessageId; createdAt: QueueTime | null; isLast: 0 | 1; former: string | null }>(sql.placedBy)
   }
 
   audit(page: { readonly after: AuditId; readonly limit: number }): AuditEntry[] {
@@ -136,7 +137,9 @@ export class AuditSearch {
 
   placedBy(operation: AuditId, { after, limit }: { readonly after: MessageId; readonly limit: number }): PlacedPage {
     const rows = this.#placed.all({ operation, after, limit, placing: JSON.stringify(PLACING_ACTIONS) })
-    const messages = rows.flatMap(({ id, createdAt, isLast }) => (isLast === 1 && createdAt !== null ? [{ id, createdAt }] : []))
+    const messages = rows.flatMap(({ id, createdAt, isLast, former }) =>
+      isLast === 1 && createdAt !== null ? [{ id, createdAt, former: formerOf(former) }] : [],
+    )
     return { messages, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
   }
 }

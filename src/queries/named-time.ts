@@ -1,0 +1,11 @@
+/** A time in a request: an instant, or a span from now. */
+import { z } from 'zod'
+import { parseNamedTime } from '../mail/message-times.ts'
+
+export const NAMED_TIME = 'seconds since 1970, RFC 3339, or a time from now such as 2h'
+
+export const namedTime = z.union([z.string().max(50), z.number()]).transform((given, context) => {
+  const time = parseNamedTime(given)
+  if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })
+  return time ?? z.NEVER
+})
