@@ -11,7 +11,12 @@ export const LAB_PROBLEMS = {
   nameTaken: kind('name-taken', 409, 'Name taken', 'A world, or a webhook of the world, has this name.'),
   cannotSettle: kind('cannot-settle', 409, 'Cannot settle', 'The queue does not become empty: mail is suspended, or a timer repeats.'),
   tooMuchWork: kind('too-much-work', 409, 'Too much work', 'The call ran 1,000,000 timers; the detail has the instant that it reached.'),
-  relayDown: kind('relay-down', 409, 'Relay down', 'The relay of the world has crashed and does not run yet: advance the clock.'),
+  relayDown: kind(
+    'relay-down',
+    409,
+    'Relay down',
+    'The relay of the world has crashed and does not run yet: advance the clock. Or the world has none.',
+  ),
   vacuous: kind('vacuous', 422, 'Vacuous assertion', 'The relay accepted no mail for the recipient, so that the assertion states nothing.'),
   targetNotAllowed: kind(
     'target-not-allowed',

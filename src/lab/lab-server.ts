@@ -175,6 +175,8 @@ export class LabServer {
   }
 
   #siteOf(name: string): WorldSite | null {
-    return this.#deps.lab.find(percentDecoded(name) ?? name)?.site ?? null
+    const world = this.#deps.lab.find(percentDecoded(name) ?? name)
+    // The API and the page are those of the relay.
+    return world === undefined || world.facts.smtp === null ? null : world.site
   }
 }

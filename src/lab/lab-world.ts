@@ -46,7 +46,10 @@ export interface LabWorldFacts {
   readonly store: 'memory' | 'sqlite'
   readonly tls: 'none' | 'starttls'
   readonly world: World
-  readonly smtp: Endpoint
+  /** Port of the relay; null for a world without one. */
+  readonly smtp: Endpoint | null
+  /** Remote hosts that listen on ports of their own. */
+  readonly remotePorts: readonly { readonly mx: string; readonly at: Endpoint }[]
   /** Parameters of LAB_DEFAULTS that the configuration of the world does not have. */
   readonly defaults: Readonly<Record<string, string>>
 }
@@ -122,7 +125,8 @@ export class LabWorld {
   /** `sequential` when equal seeds and calls give an equal history; null with a clock that follows real time. */
   get order(): 'sequential' | 'concurrent' | null {
     if (this.#wasFast) return null
-    return this.#isConcurrent || this.webhooks.hasApplication ? 'concurrent' : 'sequential'
+    const isOutside = this.webhooks.hasApplication || this.facts.remotePorts.length > 0
+    return this.#isConcurrent || isOutside ? 'concurrent' : 'sequential'
   }
 
   clock(): ClockState {
@@ -160,6 +164,7 @@ export class LabWorld {
 
   /** Advances until the queue is empty, after the conditions hold. Resolves with the time that has passed. */
   async settle(atMost: Duration, waiting: Waiting): Promise<Duration> {
+    this.#assertRelay()
     await this.#await(waiting)
     const { clock } = this.world
     const start = clock.monotonic()
@@ -198,6 +203,7 @@ export class LabWorld {
   /** Resolves when the conditions hold; rejects with Problem after `within` of real time. */
   async #await({ after, within: limit, signal: left }: Waiting): Promise<void> {
     const { accepted: wanted } = after
+    if (Object.keys(after).length > 0) this.#assertRelay()
     const accepted = typeof wanted === 'string' ? this.#acceptedBefore + Number(wanted.slice(1)) : wanted
     const signal = AbortSignal.any([left, this.#closing.signal])
     const holds = (): boolean => this.#lacking({ ...after, accepted }).length === 0
@@ -246,8 +252,23 @@ export class LabWorld {
     await this.world.crash({ downFor: toText(downFor) })
   }
 
-  /** Throws Problem while the relay is down. */
+  /** True while the relay runs; false for a world without one. */
+  get isUp(): boolean {
+    return this.facts.smtp !== null && this.world.isUp
+  }
+
+  /** Throws Problem for a world without a relay. */
+  #assertRelay(): void {
+    if (this.facts.smtp !== null) return
+    throw new Problem(
+      LAB_PROBLEMS.relayDown,
+      `world ${this.facts.id} has no relay ("relay": false): remote ports, rules and mailboxes only; create a world with a relay for this`,
+    )
+  }
+
+  /** Throws Problem while the relay is down, and for a world without one. */
   assertUp(): void {
+    this.#assertRelay()
     if (this.world.isUp) return
     throw new Problem(
       LAB_PROBLEMS.relayDown,

@@ -7,10 +7,10 @@ import { formatDuration } from '../system/duration.ts'
 import { HOUR, MINUTE, type Duration, type MachineClock, type WallTime } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { readScript } from '../testkit/remote/script.ts'
-import { createWorld } from '../testkit/world.ts'
+import { createWorld, type World } from '../testkit/world.ts'
 import { loadSimulated } from '../testkit/world-limits.ts'
 import { invalidMembers, LAB_PROBLEMS, refuseWorld } from './lab-problems.ts'
-import { LAB_DEFAULTS, LabWorld } from './lab-world.ts'
+import { LAB_DEFAULTS, LabWorld, type LabWorldFacts } from './lab-world.ts'
 import type { WebhookTargets } from './webhook-targets.ts'
 import { refusedExpansions, refusedNames, refusedValues } from './refused-parameters.ts'
 
@@ -42,6 +42,10 @@ export interface NewWorld {
   readonly zone?: string | undefined
   readonly store: 'memory' | 'sqlite'
   readonly speed: number
+  /** False for a world of remote ports alone. */
+  readonly relay: boolean
+  /** Hosts that listen on ports of their own, for relays in other processes. */
+  readonly remotePorts: readonly string[]
   readonly name: string | null
   readonly tls: 'none' | 'starttls'
   readonly users?: Readonly<Record<string, string>> | undefined
@@ -111,7 +115,8 @@ export class Lab {
   }
 
   /** Creates a world. Rejects with ConfigError, with Problem at a limit, and with the error of the system for its port. */
-  async create({ seed, config, script, zone, store, tls, users, speed, name, port, isLasting }: NewWorld): Promise<LabWorld> {
+  async create(asked: NewWorld): Promise<LabWorld> {
+    const { seed, config, script, zone, store, tls, users, speed, name, isLasting } = asked
     this.#assertRoom()
     if (name !== null && this.worlds.some(({ facts }) => facts.name === name || facts.id === name))
       throw new Problem(LAB_PROBLEMS.nameTaken, `there is a world ${name} already: delete it, or choose another name`)
@@ -127,12 +132,12 @@ export class Lab {
         users,
         ...(zone === undefined ? {} : { zone: zoneOf(zone) }),
       })
-      const smtp = await world.openPort(port, this.#deps.address).catch(async (error: unknown) => {
+      const ports = await this.#openPorts(world, asked).catch(async (error: unknown) => {
         await world.close()
         throw error
       })
       const opened = new LabWorld(
-        { id: `w${++this.#created}`, name, seed, store, tls, world, smtp, defaults },
+        { id: `w${++this.#created}`, name, seed, store, tls, world, defaults, ...ports },
         this.#deps.clock,
         this.#deps.targets,
       )
@@ -145,6 +150,15 @@ export class Lab {
     } finally {
       this.#opening--
     }
+  }
+
+  /** Opens the port of the relay, and those of remote hosts. */
+  async #openPorts(world: World, { relay, port, remotePorts }: NewWorld): Promise<Pick<LabWorldFacts, 'smtp' | 'remotePorts'>> {
+    const { address } = this.#deps
+    const smtp = relay ? await world.openPort(port, address) : null
+    const opened = []
+    for (const mx of remotePorts) opened.push({ mx, at: await world.openRemotePort(mx, 0, address) })
+    return { smtp, remotePorts: opened }
   }
 
   /** The world with this id or name, which is in use now. */

@@ -46,30 +46,35 @@ const worldShape = z
     name: z.string().nullable(),
     seed: z.int(),
     store: z.enum(['memory', 'sqlite']),
-    smtp: z.object({
-      host: z.string(),
-      port: z.int(),
-      tls: z.enum(SERVER_TLS),
-      ca: z.string().nullable().describe('certificate (PEM) of the authority to trust in tests; null without TLS'),
-    }),
+    smtp: z
+      .object({
+        host: z.string(),
+        port: z.int(),
+        tls: z.enum(SERVER_TLS),
+        ca: z.string().nullable().describe('certificate (PEM) of the authority to trust in tests; null without TLS'),
+      })
+      .nullable()
+      .describe('port of the relay; null for a world without one'),
+    remote_ports: z.array(z.object({ mx: z.string(), host: z.string(), port: z.int() })).describe('ports of remote hosts'),
     lab_defaults: z.record(z.string(), z.string()).describe('parameters whose defaults differ in the lab'),
-    is_up: z.boolean().describe('false between a crash and the next start'),
+    is_up: z.boolean().describe('false between a crash and the next start, and for a world without a relay'),
     expires: instant.nullable().describe('end without another request, in real time'),
     ...clockMembers,
   })
   .meta({ id: 'World' })
 
 function worldJson(lab: Lab, world: LabWorld): z.output<typeof worldShape> {
-  const { id, name, seed, store, tls, smtp, defaults } = world.facts
+  const { id, name, seed, store, tls, smtp, remotePorts, defaults } = world.facts
   const expires = lab.expiryOf(world)
   return {
     id,
     name,
     seed,
     store,
-    smtp: { host: smtp.address, port: smtp.port, tls, ca: tls === 'none' ? null : WORLD_CA },
+    smtp: smtp === null ? null : { host: smtp.address, port: smtp.port, tls, ca: tls === 'none' ? null : WORLD_CA },
+    remote_ports: remotePorts.map(({ mx, at: { address, port } }) => ({ mx, host: address, port })),
     lab_defaults: { ...defaults },
-    is_up: world.world.isUp,
+    is_up: world.isUp,
     expires: expires === null ? null : isoInstant(expires),
     ...clockJson(world),
   }
@@ -95,6 +100,13 @@ const isZone = (name: string): boolean => {
   }
 }
 
+/** Name of a mail exchanger. */
+const hostName = z
+  .string()
+  .regex(/^[\w-]+(?:\.[\w-]+)*$/, 'expected the name of a host such as "mx.slow.example"')
+  .max(255)
+  .toLowerCase()
+
 const newWorldShape = z
   .strictObject({
     seed: z.int().default(1).describe('seed of all random numbers'),
@@ -114,10 +126,24 @@ const newWorldShape = z
       .record(z.string().min(1).max(256), z.string().max(1_000))
       .optional()
       .describe('passwords of the users that may log in, by name; AUTH is offered over TLS only'),
+    relay: z.boolean().default(true).describe('false for a world of remote ports alone'),
+    remote_ports: z
+      .array(hostName)
+      .max(64)
+      .refine((names) => new Set(names).size === names.length, 'each host once')
+      .default([])
+      .describe('names of remote hosts that listen on free ports, for relays in other processes; that of a domain is mx.DOMAIN'),
   })
   .refine(({ users, tls }) => users === undefined || tls !== 'none', {
     path: ['users'],
     message: 'expected "tls": "starttls" beside them, since AUTH is offered over TLS only',
+  })
+  .check(({ value, issues }) => {
+    if (value.relay) return
+    const wrong = (path: keyof typeof value, message: string) => issues.push({ code: 'custom', input: value[path], path: [path], message })
+    if (value.remote_ports.length === 0) wrong('remote_ports', 'a world without a relay needs remote ports')
+    if (Object.keys(value.config).length > 0) wrong('config', 'a world without a relay has no configuration')
+    if (value.tls !== 'none') wrong('tls', 'a world without a relay has no SMTP port: offers_tls gives a remote host TLS')
   })
 
 /** The worlds. */
@@ -138,13 +164,13 @@ export const worldRoutes = (lab: Lab): readonly ApiRoute[] => [
     path: '/worlds',
     summary: 'Create a world',
     about:
-      'A relay on a clock of its own, with an SMTP port, and remote servers that accept all mail until a rule says otherwise. All members are optional. Parameters that open files, programs or sockets are refused.',
+      'A relay on a clock of its own, with an SMTP port, and remote servers that accept all mail until a rule says otherwise. All members are optional. Parameters that open files, programs or sockets are refused. `remote_ports` lets another relay send to the remote servers.',
     body: optionalJson(newWorldShape),
     example: { seed: 7, config: { maximal_queue_lifetime: '5d' } },
     answers: { 201: { about: 'the world', shape: worldShape } },
     problems: [LAB_PROBLEMS.nameTaken, LAB_PROBLEMS.tooManyWorlds],
-    handler: async ({ body: { config, ...asked } }) => {
-      const world = await lab.createFromRequest({ ...asked, config })
+    handler: async ({ body: { remote_ports: remotePorts, ...asked } }) => {
+      const world = await lab.createFromRequest({ ...asked, remotePorts })
       return { kind: 'json', status: 201, value: worldJson(lab, world) }
     },
   }),

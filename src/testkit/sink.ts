@@ -2,9 +2,8 @@
  * Serves the remote network on real ports, for any SMTP client. Prints each event as a JSON object, and counts the events for a
  * summary.
  */
-import type { Socket } from 'node:net'
 import { placeText } from '../config/values/endpoints.ts'
-import type { Endpoint, Listener, Net } from '../system/net.ts'
+import type { Endpoint, Net } from '../system/net.ts'
 import type { MachineClock, WallTime } from '../system/clock.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import type { Random } from '../system/random.ts'
@@ -13,14 +12,9 @@ import type { AuthorityOptions } from './authority-options.ts'
 import type { HostIdentity } from './remote/policy-host.ts'
 import type { RemoteEvent } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
+import { RemotePorts, type RemotePort } from './remote-ports.ts'
 import type { AcceptedLogins } from './remote/server-login.ts'
 import type { Script } from './remote/rule.ts'
-
-export interface SinkPort {
-  readonly at: Endpoint
-  /** Simulated host. */
-  readonly mx: string
-}
 
 /** An event with its time, and the seconds since the start. */
 export type SinkEvent = RemoteEvent & { readonly time: string; readonly after: number }
@@ -29,7 +23,7 @@ export interface SinkDeps {
   readonly net: Net
   readonly clock: MachineClock
   readonly random: Random
-  readonly ports: readonly SinkPort[]
+  readonly ports: readonly RemotePort[]
   /** Script of the remote network. Where none of its rules acts, recipient addresses request faults. */
   readonly script: Script | null
   /** Certificate with which all ports offer STARTTLS; absent without one. */
@@ -76,7 +70,7 @@ export class Sink {
   readonly #deps: SinkDeps
   readonly #remote: RemoteNetwork
   readonly #startedAt: WallTime
-  readonly #listeners: Listener[] = []
+  readonly #ports: RemotePorts
   readonly #totals = new Totals()
   #closed = false
 
@@ -93,6 +87,7 @@ export class Sink {
       onEvent: (event, at) => this.#onEvent(event, at),
       keep: keep && ((mail) => keep(mail.content)),
     })
+    this.#ports = new RemotePorts(deps.net, this.#remote)
     if (identity !== undefined) {
       // A certificate of the script is that of its host.
       for (const { mx } of deps.ports) if (script?.certificates.has(mx) !== true) this.#remote.setIdentity(mx, identity)
@@ -102,7 +97,7 @@ export class Sink {
   /** Opens the ports in the given order. Rejects with the system's error, such as EADDRINUSE, for the first port that fails. */
   async open(): Promise<SinkPlaces> {
     const ports = []
-    for (const { at, mx } of this.#deps.ports) ports.push(await this.#listen(at, (socket) => void this.#remote.accept(socket, mx)))
+    for (const port of this.#deps.ports) ports.push(await this.#ports.open(port))
     const { authority } = this.#deps
     return { ports, authority: authority === undefined ? null : await this.#openAuthority(authority) }
   }
@@ -111,7 +106,7 @@ export class Sink {
     const { clock, script } = this.#deps
     let server: Authority | null = null
     // A connection cannot arrive before the next turn of the event loop.
-    const { address, port } = await this.#listen(at, (socket) => server !== null && this.#remote.acceptWeb(socket, server))
+    const { address, port } = await this.#ports.openWeb(at, () => server)
     server = new Authority(options, {
       clock,
       startedAt: this.#startedAt,
@@ -128,22 +123,13 @@ export class Sink {
     return server
   }
 
-  async #listen(at: Endpoint, accept: (socket: Socket) => void): Promise<Endpoint> {
-    const listener = await this.#deps.net.listen(at, accept)
-    this.#listeners.push(listener)
-    const { address, port } = listener
-    return { address, port }
-  }
-
   summary(): SinkSummary {
     return this.#totals.summary()
   }
 
   /** Closes the ports and all connections. No event follows, so that a summary is the last line. */
   async close(): Promise<void> {
-    const closed = Promise.all(this.#listeners.map((listener) => listener.close()))
-    this.#remote.close()
-    await closed
+    await this.#ports.close()
     this.#closed = true
   }
 

@@ -14,6 +14,7 @@ import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
 import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Endpoint } from '../system/net.ts'
+import { systemNet } from '../system/system-net.ts'
 import { normalizeAddress } from '../mail/address.ts'
 import type { Duration, WallTime } from '../system/clock.ts'
 import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
@@ -47,6 +48,7 @@ import { WORLD_CA, worldIdentity } from './remote/world-certificates.ts'
 import { RemoteDomain, ruleFrom } from './remote-domain.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
+import { RemotePorts } from './remote-ports.ts'
 import type { RuleText } from './remote/rule-keys.ts'
 import { readScript } from './remote/script.ts'
 import { History } from './world-history.ts'
@@ -141,6 +143,7 @@ export class World implements AsyncDisposable {
   readonly relayEvents: Events
   /** @internal */
   readonly loaded: LoadedConfig
+  readonly #remotePorts: RemotePorts
   readonly #driver: TimeDriver
   readonly #outside = new OutsideCalls()
   readonly #webhooks = new Map<string, Webhook>()
@@ -179,6 +182,7 @@ export class World implements AsyncDisposable {
       onEvent: (event) => this.#history.record({ at: this.#elapsed(), where: 'remote', event }),
       keep: (mail) => this.#receive(mail),
     })
+    this.#remotePorts = new RemotePorts(systemNet, this.remote)
     this.net = new MemoryNet(this.clock, this.remote)
     this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
     this.relayEvents.listen((event) => {
@@ -396,6 +400,16 @@ export class World implements AsyncDisposable {
     return this.#clients.openPort({ address, port })
   }
 
+  /**
+   * Opens a TCP port on 127.0.0.1, or another address, at which the remote host `mx` listens, for a relay in another process. Its rules are those
+   * of the world, and their times follow its clock. Port 0 selects a free port. Rejects with the error of the system.
+   */
+  async openRemotePort(mx: string, port = 0, address = CLIENT_ADDRESS): Promise<Endpoint> {
+    this.#requireOpen()
+    requireDomain('openRemotePort', mx)
+    return this.#remotePorts.open({ at: { address, port }, mx: mx.toLowerCase() })
+  }
+
   // --- results
 
   /** Returns the history of an address so far. */
@@ -552,7 +566,7 @@ export class World implements AsyncDisposable {
     try {
       await this.#clients.close()
       if (this.#lives.life.alive) await this.#drive(this.#lives.stop())
-      this.remote.close()
+      await this.#remotePorts.close()
       await this.store.close()
     } finally {
       this.#releaseFunctions()

@@ -18,6 +18,7 @@ const LIMITS: LabLimits = { maxWorlds: 64, idle: 600_000, lifetime: 7_200_000 }
 export interface LabMembers {
   readonly id: string
   readonly smtp: { readonly host: string; readonly port: number; readonly ca: string | null }
+  readonly remote_ports: readonly { readonly mx: string; readonly port: number }[]
   readonly type: string
   readonly detail: string
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[]
@@ -130,12 +131,15 @@ export class TestLab implements AsyncDisposable {
 export class LabClient {
   readonly id: string
   readonly port: number
+  readonly remotePorts: LabMembers['remote_ports']
   readonly #lab: TestLab
 
-  constructor(lab: TestLab, { id, smtp }: LabMembers) {
+  constructor(lab: TestLab, { id, smtp, remote_ports: remotePorts }: LabMembers) {
     this.#lab = lab
     this.id = id
-    this.port = smtp.port
+    // Null for a world without a relay.
+    this.port = (smtp as LabMembers['smtp'] | null)?.port ?? 0
+    this.remotePorts = remotePorts
   }
 
   ask(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<LabReply> {

@@ -269,6 +269,22 @@ describe('a world', () => {
       expect(world.mailbox('b@them.example').mails()).toMatchObject([{ from: 'a@us.example', to: ['b@them.example'] }])
     }))
 
+  test('opens real ports of remote hosts, whose rules change', () =>
+    inWorld({}, async (world) => {
+      const { address, port } = await world.openRemotePort('mx.them.example')
+      const mail = { from: 'a@us.example', to: 'b@them.example', text: 'hi' }
+      const deliver = () => createTransport({ host: address, port, ignoreTLS: true }).sendMail(mail)
+      world.destination('them.example').greylists('5m')
+      await expect(deliver()).rejects.toThrow('451 4.7.1 Greylisted')
+      await world.advance('5m')
+      await deliver()
+      world.destination('them.example').recovers()
+      world.destination('them.example').rejects('b@them.example')
+      await expect(deliver()).rejects.toThrow('550 5.1.1')
+      expect(world.mailbox('b@them.example').mails()).toMatchObject([{ from: 'a@us.example', to: ['b@them.example'] }])
+      await expect(world.openRemotePort('b@them.example')).rejects.toThrow('openRemotePort expects a domain')
+    }))
+
   test('follows a script as the sink does', () =>
     inWorld({ script: '[rule.full]\nrecipient = "bob@*"\nat = "rcpt"\nreply = "452 4.2.2 full"\nuntil = "2h"' }, async (world) => {
       await send(world, { to: 'bob@any.example' })

@@ -81,7 +81,7 @@ class Lab:
         return json.loads(content, object_hook=Answer) if is_json else content
 
     def world(self, **options):
-        """Creates a world: `seed`, `config`, `script`, `zone`, `store`, `speed`, `name`, `tls`, `users`."""
+        """Creates a world: `seed`, `config`, `script`, `zone`, `store`, `speed`, `name`, `tls`, `users`, `relay`, `remote_ports`."""
         return World(self, self.call("POST", "/worlds", options))
 
 
@@ -92,7 +92,9 @@ class World:
 
     def __init__(self, lab, created):
         self.lab, self.id = lab, created["id"]
-        self.smtp = (created["smtp"]["host"], created["smtp"]["port"])  # for smtplib.SMTP(*world.smtp)
+        # For smtplib.SMTP(*world.smtp); None without a relay. The other ports have the names of remote hosts.
+        self.smtp = created["smtp"] and (created["smtp"]["host"], created["smtp"]["port"])
+        self.remote_ports = {one["mx"]: (one["host"], one["port"]) for one in created["remote_ports"]}
 
     def __enter__(self): return self
     def __exit__(self, *_): self.close()

@@ -9,7 +9,8 @@ import { seededRandom } from '../../system/random.ts'
 import { parseListen, placeText } from '../../config/values/endpoints.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { AuthorityProvider } from '../../testkit/oauth/authority-settings.ts'
-import type { Sink, SinkEvent, SinkPlaces, SinkPort, SinkSummary } from '../../testkit/sink.ts'
+import type { RemotePort } from '../../testkit/remote-ports.ts'
+import type { Sink, SinkEvent, SinkPlaces, SinkSummary } from '../../testkit/sink.ts'
 import type { AcceptedLogins } from '../../testkit/remote/server-login.ts'
 import type { SinkOauth } from './sink/sink-oauth.ts'
 import type { SinkTls } from './sink/sink-tls.ts'
@@ -22,7 +23,7 @@ import { jsonLine, plural } from '../../presentation/text.ts'
 import { addSinkShow, defaultFolder, KEPT_MESSAGES, ownFolder, SinkFolder } from './sink/sink-show.ts'
 
 interface Options {
-  readonly listen: readonly SinkPort[]
+  readonly listen: readonly RemotePort[]
   readonly script?: string
   readonly seed: number
   readonly json?: true
@@ -36,10 +37,10 @@ interface Options {
   readonly oauthCertificate?: string
 }
 
-const DEFAULT_PORT: SinkPort = { at: { address: '127.0.0.1', port: 2526 }, mx: 'sink' }
+const DEFAULT_PORT: RemotePort = { at: { address: '127.0.0.1', port: 2526 }, mx: 'sink' }
 
 /** Parses `127.0.0.1:2526`, optionally with the name of the simulated host: `mx1.example=127.0.0.1:2526`. */
-function portArgument(text: string, previous: readonly SinkPort[]): readonly SinkPort[] {
+function portArgument(text: string, previous: readonly RemotePort[]): readonly RemotePort[] {
   const [, name = 'sink', place = text] = /^([\w.-]+)=(.*)$/.exec(text) ?? []
   try {
     const port = { at: parseListen(place, '--listen'), mx: name.toLowerCase() }

@@ -135,9 +135,10 @@ async function runLab(shell: Shell, options: Options, command: Command): Promise
   try {
     const world = await openDefault(lab, options, command)
     const at = await listening(`--http ${placeText(options.http)}`, () => server.listen(options.http))
+    const smtp = world?.facts.smtp
     const url = `http://${placeText(at)}`
     await shell.stdout.write(
-      jsonLine({ http: url, version: VERSION, pid: shell.pid, ...(world === null ? {} : { smtp: placeText(world.facts.smtp) }) }),
+      jsonLine({ http: url, version: VERSION, pid: shell.pid, ...(smtp === undefined || smtp === null ? {} : { smtp: placeText(smtp) }) }),
     )
     if (!LOOPBACK.test(at.address)) failed(`${url} is open to other machines, without TLS: the token and all mail can be read on the way`)
     await Promise.race([shell.untilStopped(() => undefined), ...(options.parent === true ? [ended(shell.stdin)] : [])])
@@ -164,6 +165,8 @@ async function openDefault(lab: Lab, { smtp, script, seed, speed }: Options, com
       store: 'memory',
       tls: 'none',
       speed: speed ?? 1,
+      relay: true,
+      remotePorts: [],
       name: 'default',
       port: smtp,
       isLasting: true,

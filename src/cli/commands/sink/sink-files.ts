@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Random } from '../../../system/random.ts'
 import type { CertificateTerms, MadeCertificate } from '../../../testkit/remote/certificate-maker.ts'
-import type { SinkPort } from '../../../testkit/sink.ts'
+import type { RemotePort } from '../../../testkit/remote-ports.ts'
 
 export interface SinkFilesDeps {
   /** Source of the seed, which cannot be predicted. */
@@ -44,7 +44,7 @@ export class SinkFiles {
   }
 
   /** Certificate of the ports and of `addresses`. Writes that of its issuer to `ca.pem`. */
-  identity(ports: readonly SinkPort[], ...addresses: readonly string[]): MadeCertificate {
+  identity(ports: readonly RemotePort[], ...addresses: readonly string[]): MadeCertificate {
     const issuer = this.#makeCertificate({ seed: this.derived('authority of certificates'), subject: 'deferd sink CA', isAuthority: true })
     this.write('ca.pem', issuer.cert)
     const own = ports.flatMap((port) => [port.mx, port.at.address])

@@ -6,7 +6,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { AuthorityOptions } from '../../../testkit/authority-options.ts'
 import type { AuthorityProvider } from '../../../testkit/oauth/authority-settings.ts'
 import { placeText } from '../../../config/values/endpoints.ts'
-import type { SinkAuthority, SinkPlaces, SinkPort } from '../../../testkit/sink.ts'
+import type { RemotePort } from '../../../testkit/remote-ports.ts'
+import type { SinkAuthority, SinkPlaces } from '../../../testkit/sink.ts'
 import { SinkFiles, type SinkFilesDeps } from './sink-files.ts'
 
 interface SinkOauthOptions {
@@ -17,7 +18,7 @@ interface SinkOauthOptions {
 }
 
 interface SinkOauthDeps extends SinkFilesDeps {
-  readonly ports: readonly SinkPort[]
+  readonly ports: readonly RemotePort[]
 }
 
 export interface SinkOauth {

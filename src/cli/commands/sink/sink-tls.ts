@@ -2,7 +2,7 @@
 import { createSecureContext } from 'node:tls'
 import { errorMessage } from '../../../system/caught-error.ts'
 import type { HostIdentity } from '../../../testkit/remote/policy-host.ts'
-import type { SinkPort } from '../../../testkit/sink.ts'
+import type { RemotePort } from '../../../testkit/remote-ports.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import { readTextFile } from '../simulate/simulate-options.ts'
 import { SinkFiles, type SinkFilesDeps } from './sink-files.ts'
@@ -26,7 +26,7 @@ export function givenTls(certFile: string, keyFile = certFile): SinkTls {
 }
 
 /** Makes the certificate of the ports, and writes that of its CA to the folder of the sink. */
-export function madeTls(folder: string, ports: readonly SinkPort[], deps: SinkFilesDeps): SinkTls {
+export function madeTls(folder: string, ports: readonly RemotePort[], deps: SinkFilesDeps): SinkTls {
   const files = new SinkFiles(folder, deps)
   return { identity: files.identity(ports), introduction: `STARTTLS with a certificate of the CA in ${files.path('ca.pem')}\n` }
 }
