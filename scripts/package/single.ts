@@ -111,6 +111,7 @@ async function build({ out, architectures }: SingleOptions): Promise<readonly st
       run(NODE, [join(root, 'node_modules/postject/dist/cli.js'), program, 'NODE_SEA_BLOB', contents, '--sentinel-fuse', FUSE])
       return place(program, out)
     })
+    chmodSync(notices, 0o644)
     return [...programs, notices]
   } finally {
     rmSync(work, { recursive: true })

@@ -16,6 +16,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/system/version.ts'
+import { usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
 import { reasonToSkip } from '../support/required.ts'
 import { InstalledDeferd, labWorks, relayWorks } from './installed-deferd.ts'
 import { buildSingle, whyNoBuild } from './single-file.ts'
@@ -56,6 +57,19 @@ describe.skipIf(reason !== null)(
     test('a relay and its commands run without environment, with a library of this user in ~/.cache', async () => {
       await relayWorks(single)
       expect(statSync(CACHE).mode & 0o022).toBe(0)
+    })
+
+    describe.skipIf(WITHOUT_POSTGRES.skip)(`with PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
+      const { server } = usePostgres()
+
+      test('a relay and a command share a queue', async () => {
+        const database = `queue_database=${await server().createDatabase('single')}`
+        const queue = ['-o', database, '-o', 'queue_database_durability=primary', '-o', `queue_directory=${join(folder, 'node')}`]
+        const relay = single.start(['start', ...queue, '-o', 'smtpd_listen=127.0.0.1:0'])
+        await relay.prints('queue directory')
+        expect(await single.output('queue', 'list', ...queue)).toBe('The queue is empty.\n')
+        expect((await single.stop(relay)).code).toBe(0)
+      })
     })
 
     test('is called by the names of Postfix', async () => {
@@ -110,7 +124,7 @@ describe.skipIf(reason !== null)(
       )
     })
 
-    test('is equal when it is built again, from a folder of another name', async () => {
+    test('is equal when it is built again, into another folder', async () => {
       const hash = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex')
       const [again] = await buildSingle(join(folder, 'again'), ARCHITECTURE)
       expect(hash(again)).toBe(hash(built.program))
