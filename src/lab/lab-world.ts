@@ -91,7 +91,7 @@ export class LabWorld {
     this.facts = facts
     this.world = facts.world
     this.#clock = clock
-    this.site = new WorldSite(this.world, clock)
+    this.site = new WorldSite(this.world, clock, this)
     this.webhooks = new WorldWebhooks({ world: this.world, clock, targets, closing: this.#closing.signal })
     this.createdAt = clock.monotonic()
     this.usedAt = this.createdAt

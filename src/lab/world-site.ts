@@ -9,6 +9,7 @@ import type { Relay } from '../relay/relay.ts'
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
 import type { Clock, Duration, MachineClock } from '../system/clock.ts'
 import type { World } from '../testkit/world.ts'
+import { timeRoute, type TimeControls } from './time-route.ts'
 
 /** Real time after which an event that was made has been stored. */
 const STORED_AFTER: Duration = 10
@@ -26,7 +27,7 @@ export class WorldSite {
   /** Answers requests to the routes. */
   listener: Listener | null = null
 
-  constructor(world: World, real: MachineClock) {
+  constructor(world: World, real: MachineClock, controls: TimeControls) {
     this.#world = world
     this.#real = real
     this.#clock = {
@@ -42,8 +43,8 @@ export class WorldSite {
     const parts = (): ApiParts | null => this.#open()
     this.api = queueApi({ clock: this.#clock, loaded: () => world.loaded, parts })
     const { view, now, causes } = this.api
-    this.page = new Page({ view, now, causes })
-    this.routes = [...this.api.routes, ...this.page.routes]
+    this.page = new Page({ view, now, causes, virtualTime: () => controls })
+    this.routes = [...this.api.routes, ...this.page.routes, timeRoute(controls)]
   }
 
   /** The parts of the relay that runs; null while it is down. */

@@ -8,12 +8,14 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { VERSION } from '../system/version.ts'
 import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
-import { hereOf, rootOf, type View } from './markup/view.ts'
+import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
 import { chosenZone, zoneClock } from './shown-zone.ts'
 import { FILES_FOLDER } from './static-files.ts'
 
 export interface PageDeps {
   readonly view: QueueView
+  /** The clock of a relay in virtual time, which a person may advance; absent for one in real time. */
+  readonly virtualTime?: (() => VirtualTime) | undefined
 }
 
 export interface ScreenDeps extends PageDeps {
@@ -34,7 +36,7 @@ export const orUndefined = (value: string): string | undefined => (value === '' 
 
 /** Facts for the screen at a route's path, such as `/messages/:id`. */
 export function viewOf(
-  { view }: Pick<PageDeps, 'view'>,
+  { view, virtualTime }: PageDeps,
   { requester, parameters, query, headers }: Pick<RouteRequest<unknown>, 'requester' | 'parameters' | 'query' | 'headers'>,
   path: string,
   light: Light | null,
@@ -48,6 +50,7 @@ export function viewOf(
     version: VERSION,
     files: FILES_FOLDER,
     light,
+    virtualTime: virtualTime?.(),
     requester: {
       name: requester === null ? '' : auditName(requester),
       mayOperate: requester !== null && grants(requester.role, 'operator'),

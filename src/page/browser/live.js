@@ -22,10 +22,12 @@ const RETRY = 15_000
 /** Time without an event of the stream, which sends one each second, after which the connection counts as broken, in ms. */
 const SILENCE = 5_000
 
-const { root = './', now = '0', offset = '0' } = document.body.dataset
-let { livePath, liveStream } = document.body.dataset
-/** Clock of the server minus that of the browser, in ms. */
-const ahead = Number(now) - Date.now()
+const { root = './', offset = '0' } = document.body.dataset
+let { livePath, liveStream, now = '0', speed = '1' } = document.body.dataset
+/** Time of the browser's clock at `now`, in ms. */
+let loadedAt = Date.now()
+/** Time of the server's clock, which may stand or be faster than that of the browser, in ms. */
+const serverTime = () => Number(now) + (Date.now() - loadedAt) * Number(speed)
 
 /** @type {Record<string, (value: number) => string>} */
 const FORMS = { count, rate }
@@ -106,7 +108,8 @@ async function renew() {
     const result = await renewScreen()
     if (result === 'ended') return sessionEnded()
     if (result === 'later') return
-    ;({ livePath, liveStream } = document.body.dataset)
+    ;({ livePath, liveStream, now = '0', speed = '1' } = document.body.dataset)
+    loadedAt = Date.now()
     if (livePath === undefined) endLive()
     else update()
   } catch {
@@ -138,7 +141,7 @@ function sessionEnded() {
 function showTimes() {
   for (const element of document.querySelectorAll('time[data-relative]')) {
     if (!(element instanceof HTMLTimeElement)) continue
-    const seconds = (Date.parse(element.dateTime) - Date.now() - ahead) / 1_000
+    const seconds = (Date.parse(element.dateTime) - serverTime()) / 1_000
     const text = relative(seconds, element.dataset['relative'])
     if (element.textContent !== text) element.textContent = text
   }
@@ -149,7 +152,7 @@ const state = document.querySelector('[data-live-state]')
 const button = document.querySelector('[data-pause]')
 
 /** Time of the last value, for the line in the foot. */
-let last = new Date()
+let last = serverTime()
 /** Time of the last value before the stream broke; null while it has not. */
 /** @type {string | null} */
 let brokenAt = null
@@ -179,11 +182,11 @@ function report(text, { isBad = false, isStale = false } = {}) {
 }
 
 /** The time of the last value in the zone of the page. */
-const lastTime = () => new Date(last.getTime() + ahead + Number(offset) * 60_000).toISOString().slice(11, 16)
+const lastTime = () => new Date(last + Number(offset) * 60_000).toISOString().slice(11, 16)
 
 /** @param {unknown} value */
 function received(value) {
-  last = new Date()
+  last = serverTime()
   show(value)
 }
 

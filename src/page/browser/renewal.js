@@ -48,7 +48,7 @@ function pairs(/** @type {Document} */ loaded) {
 const focusedLink = () => document.activeElement?.getAttribute('href') ?? null
 
 /**
- * Replaces the parts, the title and the sources of live values. Returns whether the session goes on.
+ * Replaces the parts, the title, the time, and the sources of live values. Returns whether the session goes on.
  * @returns {Promise<'renewed' | 'later' | 'ended'>}
  */
 export async function renewScreen() {
@@ -61,7 +61,7 @@ export async function renewScreen() {
     addCharts(fresh)
   }
   document.title = loaded.title
-  for (const name of ['livePath', 'liveStream']) {
+  for (const name of ['livePath', 'liveStream', 'now', 'speed']) {
     const value = loaded.body.dataset[name]
     if (value === undefined) delete document.body.dataset[name]
     else document.body.dataset[name] = value

@@ -3,6 +3,7 @@ import { html, type Html, type Part } from '../../presentation/html.ts'
 import { zoneText } from '../../presentation/text.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
+import { timeBar } from './time-bar.ts'
 import type { View } from './view.ts'
 
 const PLACES = [
@@ -129,6 +130,7 @@ export const document = (view: View, screen: Screen): string => {
         data-now="${view.now}"
         data-offset="${view.clock.zone(view.now).offset}"
         data-who="${view.requester.name}"
+        ${view.virtualTime === undefined ? null : html` data-speed="${view.virtualTime.speed}"`}
         ${live === null ? null : html` data-live-path="${live.path}"`}${live?.stream === undefined ? null : html` data-live-stream="${live.stream}"`}
       >
         <a class="skip" href="#main">Skip to content</a>
@@ -136,6 +138,7 @@ export const document = (view: View, screen: Screen): string => {
           <p class="brand"><a href="${linkTo(view, '')}">deferd</a> <span>${view.relay}</span></p>
           ${lightOf(view)} ${searchForm(view, screen.search ?? '')} ${navigation(view, screen.place)}
         </header>
+        ${timeBar(view)}
         <main id="main" tabindex="-1">${screen.main}</main>
         ${foot(view, screen)}
       </body>

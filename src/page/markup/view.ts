@@ -2,6 +2,12 @@
 import type { Light } from '../../queries/queue-view.ts'
 import type { Clock, WallTime } from '../../system/clock.ts'
 
+/** State of a clock in virtual time. */
+export interface VirtualTime {
+  /** 0 for a clock that stands; 1 for real time. */
+  readonly speed: number
+}
+
 export interface View {
   /** Relative URL of the root: `./` or `../`. A proxy may serve the page below any path. */
   readonly root: string
@@ -17,6 +23,8 @@ export interface View {
   readonly files: string
   /** Null without a login. */
   readonly light: Light | null
+  /** Absent for a relay in real time. */
+  readonly virtualTime?: VirtualTime | undefined
   readonly requester: { readonly name: string; readonly mayOperate: boolean; readonly mayReadContent: boolean }
 }
 
