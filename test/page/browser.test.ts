@@ -284,6 +284,57 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     }
   })
 
+  test('the values of a chart are read by arrow keys, and in a table without scripts', async () => {
+    const page = await loggedIn()
+    await page.goto(`${daemon.url}planner`)
+    const drawing = page.locator('.plot svg[tabindex]').first()
+    await drawing.focus()
+    await page.keyboard.press('End')
+    const reading = page.locator('.plot output').first()
+    const last = await reading.textContent()
+    expect(last).toMatch(/^\S+.* · doubling: \S+/)
+    await page.keyboard.press('ArrowLeft')
+    await expect.poll(() => reading.textContent()).not.toBe(last)
+    const plain = await loggedIn({ javaScriptEnabled: false })
+    await plain.goto(`${daemon.url}planner`)
+    await plain.getByText('Values').first().click()
+    expect(await plain.locator('.values[open] tbody tr').count()).toBeGreaterThan(10)
+  })
+
+  test('the chart of Now goes on when an interval has ended, and not while its values are read', async () => {
+    const context = await browser.newContext()
+    contexts.push(context)
+    const page = await context.newPage()
+    await page.clock.install()
+    const asked: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('charts/flow')) asked.push(request.url())
+    })
+    await page.goto(`${daemon.url}login#${await daemon.code()}`)
+    await page.waitForURL(daemon.url)
+    await page.locator('[data-chart]').waitFor()
+    await page.clock.fastForward(63_000)
+    await expect.poll(() => asked.length).toBe(1)
+    await page.locator('[data-chart] .plot').waitFor()
+    await page.locator('[data-chart] summary').click()
+    await page.clock.fastForward(120_000)
+    expect(asked).toHaveLength(1)
+  })
+
+  test('the zone is chosen in a dialog, and names the times of the page', async () => {
+    const page = await loggedIn({ timezoneId: 'America/New_York' })
+    await page.goto(`${daemon.url}history`)
+    await page.locator('footer a[href*="zone"]').click()
+    await page.getByRole('combobox', { name: 'Zone' }).selectOption('Asia/Tokyo')
+    await page.getByRole('button', { name: 'Show times in it' }).click()
+    await page.getByText('UTC+9').waitFor()
+    expect(page.url()).toBe(`${daemon.url}history`)
+    await page.goto(daemon.url)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    const tokyo = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(11, 13)
+    expect(await page.locator('[data-live-state]').textContent()).toContain(`paused at ${tokyo}:`)
+  })
+
   test('below 64rem a reply has a line of its own, as wide as the table, and opens to its whole text', async () => {
     const page = await loggedIn({ viewport: { width: 768, height: 1024 }, javaScriptEnabled: false })
     await page.goto(`${daemon.url}messages`)

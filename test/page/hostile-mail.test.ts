@@ -212,7 +212,7 @@ describe('over HTTP', () => {
     for (const address of HOSTILE_ADDRESSES) expect(addresses).toContain(address)
     expect(stories.flatMap(({ recipients }) => recipients.map((one) => one.orig_address))).toContain('"><img src=x onerror=pwned()>')
     const { records } = await valueOf('audit?limit=500')
-    expect(records.map(({ reason }) => reason)).toEqual([null, ...HOSTILE_TEXTS.map((text) => text.slice(0, 200)).toReversed()])
+    expect(records.map(({ reason }) => reason)).toEqual([HOSTILE_TEXTS[2], ...HOSTILE_TEXTS.map((text) => text.slice(0, 200)).toReversed()])
     expect(records[0]?.arguments).toBe(`${shellWord(await destination())} ${shellWord(`--reason=${HOSTILE_TEXTS[2]}`)}`)
     expect(records[0]?.who).toBe(`page:${HOSTILE_TEXTS[0]} (127.0.0.1)`)
     const left = (await valueOf('history?limit=500')).messages.map((one) => JSON.stringify(one))

@@ -98,6 +98,10 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
 const causesSections = (view: View, { causes, as_of: at }: CausesJson): Html =>
   causeTables(view, causes, { columns: (most) => causeColumns(view, most), empty: 'No mail waits for this destination.', at })
 
+/** `: 12 of 40 deliveries`, to all destinations of the provider. */
+const providerSlots = ({ provider_in_flight: flight, provider_limit: limit }: DestinationDetailsJson): string =>
+  flight === null ? '' : `: ${count(flight)}${limit === null ? '' : ` of ${count(limit)}`} deliveries`
+
 /** In pixels, without the labels. */
 const WINDOW_HEIGHT = 90
 
@@ -168,7 +172,8 @@ export function destinationScreen(view: View, { destination: one, causes, sender
             ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
-        ['provider', one.provider],
+        ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
+        ['provider', one.provider === null ? null : html`${one.provider}${providerSlots(one)}`],
         ...one.provider_rules.map(
           ({ rule, action, until, reply }) =>
             [`rule ${rule}`, html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`, 'wide' as const] as const,

@@ -49,12 +49,15 @@ const textIn = (data: Members, name: string): string | null => {
 /** The message or destination that an event is about. */
 function subjectOf(view: View, data: Members): Part {
   const [id, destination] = [textIn(data, 'queue_id'), textIn(data, 'destination')]
-  if (id !== null) return html`<a href="${messageLink(view, id)}"><code>${id}</code></a>`
+  const recipient = textIn(data, 'recipient')
+  if (id !== null)
+    return html`<a href="${messageLink(view, id)}"><code>${id}</code></a
+      >${recipient === null ? null : html`<br /><span class="address faint">${recipient}</span>`}`
   return destination === null ? null : html`<a href="${destinationLink(view, destination)}">${destination}</a>`
 }
 
 /** Members that describe an event best, in order. */
-const DETAILS = ['recipient', 'operation', 'by', 'notice', 'reply', 'text'] as const
+const DETAILS = ['operation', 'by', 'notice', 'reply', 'text'] as const
 
 function detailOf(type: string, data: Members): string {
   if (type === 'events.lost') return `${String(data['count'])} events`

@@ -238,6 +238,8 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
           ? html`<a href="${linkTo(view, `api/v1/messages/${encodeURIComponent(id)}/content`)}" download>Download</a>`
           : null,
       ],
+      ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
+      ['envelope id', message.envid === null ? null : html`<code>${message.envid}</code>`],
       ['by rule', message.rule, 'wide'],
     ])}
     ${recipientsSection(view, shown)} ${attemptsSection(view, message)}

@@ -6,13 +6,13 @@ import { bar, outcomeStrip } from '../markup/charts.ts'
 import { answer, buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
-import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
+import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
 import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { age, clockTime, count, distance, due, messages, plural } from '../markup/times.ts'
+import { age, clockTime, count, distance, due, messages, plural, span } from '../markup/times.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -179,8 +179,25 @@ const scheduleColumns = (view: View): readonly Column<ScheduleJson>[] => [
     heading: 'Last run',
     cell: ({ last_run: last }) => (last === null ? 'none yet' : html`${last.result}, ${distance(view, last.begin_time)}`),
   },
-  { heading: 'Result', cell: ({ last_run: last }) => last?.text ?? null },
+  { heading: 'Result', kind: 'reply', cell: ({ last_run: last }) => (last === null ? null : longText(last.text)) },
 ]
+
+const tokenColumns: readonly Column<NowJson['oauth'][number]>[] = [
+  { heading: 'Table', isTitle: true, cell: ({ oauth }) => html`<code>[oauth.${oauth}]</code>` },
+  { heading: 'User', cell: ({ user }) => user ?? 'all' },
+  { heading: 'State', cell: ({ failing: isFailing }) => (isFailing ? marked('failing') : marked('open', 'usable')) },
+  { heading: 'Ends', cell: ({ left }) => (left === null ? 'no token' : `in ${span(left * 1_000)}`) },
+  { heading: 'Problem', kind: 'reply', cell: ({ problem }) => (problem === null ? null : longText(problem)) },
+]
+
+/** The access tokens for logins at next hops. */
+const accessTokens = ({ oauth }: NowJson): Html | null =>
+  oauth.length === 0
+    ? null
+    : section(
+        'Access tokens of next hops',
+        table({ caption: 'Access tokens', columns: tokenColumns, rows: oauth, empty: '', kind: 'tokens' }),
+      )
 
 /** Work at times of the calendar. */
 const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
@@ -252,6 +269,7 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
     main: html`${heading} ${answer(nowSentence(now), oldestPart(view, now))} ${changedConditions(view, now)} ${attentionList(view, now)}
-    ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${plannedRuns(view, now)}`,
+    ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${plannedRuns(view, now)}
+    ${accessTokens(now)}`,
   }
 }
