@@ -88,6 +88,8 @@ export const EVENT_EXAMPLES: { readonly [T in EventType]: EventData[T] } = {
     planned_time: 1_795_386_600,
     text: 'cannot write the backup /var/backups/deferd-2026-11-23.db: no space left on device; free some space on its disk, or name a file on another one',
   },
+  'queue.limit_reached': { share: null, measure: 'messages', used: 10_000, limit: 10_000 },
+  'queue.limit_cleared': { share: null, measure: 'messages', used: 9_500, limit: 10_000 },
   'store.trouble': { text: 'database or disk is full' },
   'store.recovered': {},
   'events.lost': { from: 1201, to: 1350, count: 97 },

@@ -28,6 +28,9 @@ function keepsNothing(): QueueStore {
   return {
     nextId: () => ++lastId,
     nextIds: async (count) => Array.from({ length: count }, () => ++lastId),
+    countShares: async () => true,
+    sharesElsewhere: async () => [],
+    onShares: () => undefined,
     leaseTerms: () => ({ owner: 1, until: Infinity }),
     // Small records are kept in memory.
     records: recordsOver(async (...call) => recordCall(call).held(rows, ...call[2])),

@@ -85,11 +85,28 @@ async function* stored(content: AsyncIterable<Uint8Array>): AsyncGenerator<reado
   yield lines.finish()
 }
 
+export const QUEUE_FULL: ProblemKind = {
+  slug: 'queue-full',
+  status: 503,
+  title: 'Queue full',
+  about: 'The queue has as much mail as `queue_message_limit` and `queue_size_limit` allow. Nothing was queued: repeat the request later.',
+}
+
+export const SHARE_FULL: ProblemKind = {
+  slug: 'share-full',
+  status: 429,
+  title: 'Share of the queue full',
+  about:
+    'The queue has as much mail of the token, or of the sender, as `queue_share_message_limit` and `queue_share_size_limit` allow. Nothing was queued: repeat the request later.',
+}
+
+const RETRY_FULL = { headers: { 'retry-after': '60' } } as const
 const RETRY = { headers: { 'retry-after': '30' } } as const
 
 /** The problem of a reply that refuses mail. */
-function problemOf({ code, status, text }: SmtpReply): Problem {
+function problemOf({ code, status, text, limit }: SmtpReply): Problem {
   const detail = `${code} ${status} ${text}`
+  if (limit !== undefined) return new Problem(limit === 'queue' ? QUEUE_FULL : SHARE_FULL, detail, RETRY_FULL)
   if (code === 452) return new Problem(NO_SPACE, detail, RETRY)
   if (code === 552) return new Problem(HTTP_PROBLEMS.tooLarge, detail)
   return code < 500 ? new Problem(HTTP_PROBLEMS.unavailable, detail, RETRY) : new Problem(REFUSED, detail)
@@ -145,7 +162,9 @@ class Submitting {
       return this.#repeated(key, kept)
     }
     const parsed = this.#parsed(given, isPartial)
-    const refusal = await this.#view.submissions().refusal(Number(headers['content-length'] ?? 0))
+    const { saslUsername: user, address } = clientOf(this.#request)
+    const origin = { sender: parsed.envelope.sender, user, address }
+    const refusal = await this.#view.submissions().refusal(Number(headers['content-length'] ?? 0), origin)
     if (refusal !== undefined) throw problemOf(refusal)
     return this.#queue(parsed, content, key)
   }
@@ -286,6 +305,6 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     },
     bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
     answers: { 202: { about: 'the message is on disk', shape: acceptedShape } },
-    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE],
+    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE, QUEUE_FULL, SHARE_FULL],
     handler: (request) => new Submitting(view, request).answer(),
   })

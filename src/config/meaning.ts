@@ -16,6 +16,7 @@ import { Networks } from './values/networks.ts'
 import type { NextHop } from './values/next-hop.ts'
 import type { Config, Listener, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
+import { assertShareLimit, LimitExceptions } from './values/limit-terms.ts'
 import type { Problem } from './values/problem.ts'
 import { signedFieldsMistake, type SignedLists } from './values/signed-fields.ts'
 import { assertTableWrapperLevel, assertWrapperLevel, parseTlsPolicy } from './tls-policy-map.ts'
@@ -203,12 +204,19 @@ const routeReaders = (config: Config): Readers => ({
 })
 
 /** The values to parse, without defaults, which are valid. */
+const limitReaders = (config: Config, { malformed }: Origins) => ({
+  queue_share_message_limit: () => malformed.has('queue_message_limit') || assertShareLimit(config, 'queue_share_message_limit'),
+  queue_share_size_limit: () => malformed.has('queue_size_limit') || assertShareLimit(config, 'queue_share_size_limit'),
+  queue_limit_exceptions: () => new LimitExceptions(config.queue_limit_exceptions),
+})
+
 function trials(config: Config, origins: Origins): readonly Trial[] {
   const readers = {
     ...addressReaders(config, origins),
     ...mailReaders(config, origins),
     ...restrictionReaders(config),
     ...routeReaders(config),
+    ...limitReaders(config, origins),
   }
   const given = Object.entries(readers).flatMap(([name, read]) => {
     const where = origins.parameter(name as OptionName)

@@ -18,7 +18,7 @@ import { NOTICE_OPTIONS } from './notice-options.ts'
 import type { Option } from './values/option.ts'
 import { RETRY_OPTIONS } from './retry-options.ts'
 import { REWRITING_OPTIONS } from './rewriting-options.ts'
-import { SMTPD_OPTIONS } from './smtpd-options.ts'
+import { QUEUE_LIMIT_OPTIONS, SMTPD_OPTIONS } from './smtpd-options.ts'
 import type { ProxyProtocol } from './values/values.ts'
 
 /** All parameters, in the order of the documentation. */
@@ -27,6 +27,7 @@ export const OPTIONS = {
   ...ADMIN_OPTIONS,
   ...NODE_OPTIONS,
   ...SMTPD_OPTIONS,
+  ...QUEUE_LIMIT_OPTIONS,
   ...ACCESS_OPTIONS,
   ...REWRITING_OPTIONS,
   ...DELIVERY_OPTIONS,

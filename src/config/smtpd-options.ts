@@ -1,4 +1,5 @@
 /** Parameters of receiving mail. */
+import { SHARE_PARTS } from './values/limit-terms.ts'
 import { option, perListener } from './values/option.ts'
 import * as is from './values/values.ts'
 
@@ -142,5 +143,36 @@ export const SMTPD_OPTIONS = {
     is.count(),
     '1000',
     'Maximum concurrent connections of all clients; above it the one that is idle longest (10 s at least) is closed, otherwise the new one is refused; 0 for no limit.',
+  ),
+} as const
+
+/** Limits of the queue, at which mail is refused. */
+export const QUEUE_LIMIT_OPTIONS = {
+  queue_message_limit: option(is.count(), '0', 'Messages in the queue above which new mail is refused with 452; 0 for no limit.'),
+  queue_size_limit: option(
+    is.size,
+    '0',
+    'Size of all messages in the queue, in bytes, above which new mail is refused with 452; 0 for no limit.',
+  ),
+  queue_share_message_limit: option(
+    is.amount(is.count()),
+    '0',
+    'Messages of one share (share_key) in the queue above which its mail is refused with 452; or a part of queue_message_limit, such as "20%"; 0 for no limit.',
+  ),
+  queue_share_size_limit: option(
+    is.amount(is.size),
+    '0',
+    'Size of all messages of one share in the queue, in bytes, above which its mail is refused with 452; or a part of queue_size_limit, such as "20%"; 0 for no limit.',
+  ),
+  queue_limit_resume: option(is.percentage, '95%', 'Part of a limit of the queue at which it is open again after it has refused mail.'),
+  queue_limit_exceptions: option(
+    is.list,
+    '',
+    'Clients whose mail the limits of the queue do not refuse, although it counts: networks, users of AUTH, and token:NAME for a token of the API.',
+  ),
+  share_key: option(
+    is.someWords(...SHARE_PARTS),
+    'login, token, sender_domain, client',
+    'Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client.',
   ),
 } as const

@@ -74,6 +74,7 @@ export class Monitoring {
       nodes: () => this.#deps.parts()?.node?.view() ?? null,
       database: () => this.#deps.parts()?.node?.database() ?? null,
       subscriptions: async () => (await this.#deps.parts()?.reader.allSubscriptions()) ?? [],
+      limits: () => this.#deps.parts()?.relay.limitStates() ?? [],
       tokens: () => this.#deps.parts()?.relay.accessTokens.states() ?? [],
       silence: (name) => silence.silence(name),
     })

@@ -4,6 +4,7 @@ import {
   ARRIVALS,
   DEPARTURES,
   DESTINATIONS,
+  LIMITS,
   NOTICES,
   OPERATIONS,
   SCHEDULES,
@@ -35,7 +36,7 @@ const TYPES = [
   outcome('recipient.deferred', 'an attempt failed for now; the next one follows'),
   outcome('recipient.bounced', 'a recipient was refused for ever'),
   outcome('recipient.expired', 'the lifetime of a recipient ended, or an operator forced it to end'),
-  ...Object.values({ ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...STORE }),
+  ...Object.values({ ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...LIMITS, ...STORE }),
   LOSS,
 ]
 

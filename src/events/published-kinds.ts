@@ -10,6 +10,14 @@ import { acceptedLines, type Accepted } from './arrival-lines.ts'
 import { about, CLIENT, line, same, seconds, type EventKind, type Members } from './event-kind.ts'
 import { MESSAGE, type AcceptedMembers, type MessageMembers, type RecipientMembers } from './event-members.ts'
 
+interface LimitMembers {
+  /** Null for a limit of the whole queue. */
+  readonly share: string | null
+  readonly measure: 'messages' | 'bytes'
+  readonly used: number
+  readonly limit: number
+}
+
 /** Members of the data of each type. */
 export interface EventData {
   readonly 'message.accepted': AcceptedMembers
@@ -50,6 +58,8 @@ export interface EventData {
     readonly planned_time: number
     readonly text: string
   }
+  readonly 'queue.limit_reached': LimitMembers
+  readonly 'queue.limit_cleared': LimitMembers
   readonly 'store.trouble': { readonly text: string }
   readonly 'store.recovered': Readonly<Record<string, never>>
   /** Events that were deleted before the subscription had them: the first and last number, and how many it had asked for. */
@@ -260,6 +270,25 @@ export const SCHEDULES = {
   }),
 }
 
+const LIMIT = same('share', 'measure', 'used', 'limit')
+const limitText = ({ share, measure, used, limit }: LimitMembers): string =>
+  `${share === null ? 'the queue' : `share ${share}`} has ${used} of ${limit} ${measure}`
+
+export const LIMITS = {
+  'limit-reached': published<LimitMembers>()('queue.limit_reached', {
+    level: 'warn',
+    about: 'a limit of the queue, or of a share in it, began to refuse mail',
+    record: LIMIT,
+    lines: (event) => line('smtpd', `warning: mail is refused for now: ${limitText(event)}`),
+  }),
+  'limit-cleared': published<LimitMembers>()('queue.limit_cleared', {
+    level: 'info',
+    about: 'a limit of the queue, or of a share in it, is open again; `limit` is 0 when it is not set any more',
+    record: LIMIT,
+    lines: (event) => line('smtpd', `mail is accepted again: ${limitText(event)}`),
+  }),
+}
+
 export const STORE = {
   'store-unavailable': published<{ readonly why: string }>()('store.trouble', {
     level: 'error',
@@ -278,4 +307,14 @@ export const STORE = {
 }
 
 /** The kinds of which programs get one event each. */
-export const PUBLISHED_KINDS = { ...ARRIVALS, ...DEPARTURES, ...OPERATIONS, ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...STORE }
+export const PUBLISHED_KINDS = {
+  ...ARRIVALS,
+  ...DEPARTURES,
+  ...OPERATIONS,
+  ...NOTICES,
+  ...DESTINATIONS,
+  ...TOKENS,
+  ...SCHEDULES,
+  ...LIMITS,
+  ...STORE,
+}

@@ -108,6 +108,7 @@ function seen({ now, status }: Figures, visible: Visible, { clock }: QueueView):
     subscriptions: [],
     oauth: [],
     schedules: [],
+    limits: [],
     attention: [],
     ages: null,
     troubles: troublesJson(

@@ -3,6 +3,7 @@ import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { DestinationName } from '../mail/message.ts'
+import type { Origin } from '../queue/intake/share-key.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttentionItem } from '../queue/attention.ts'
 import type { Submission } from '../queue/intake/acceptor.ts'
@@ -53,7 +54,7 @@ interface SubmissionPort {
   /** Begins a message, as Acceptor.open. */
   open(submission: Submission): MessageReceiver
   /** The reply when mail of this size cannot be queued now; undefined when it can be queued. */
-  refusal(size: number): Promise<SmtpReply | undefined>
+  refusal(size: number, origin: Origin): Promise<SmtpReply | undefined>
   destinationOf(address: string, sender: string): DestinationName
 }
 

@@ -2,6 +2,7 @@
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
+import { limitText, type LimitState } from './intake/queue-limits.ts'
 import { runState, runText, type ScheduleState } from './schedule-state.ts'
 
 /** One entry of the list. */
@@ -17,6 +18,8 @@ export type AttentionItem =
     }
   /** Tables whose last run failed. */
   | { readonly kind: 'schedule-failed'; readonly count: number; /** `nightly: …` */ readonly why: string; readonly since: QueueTime }
+  /** The fullest limit of those that refuse mail, or of those from NEARLY_FULL on. */
+  | { readonly kind: 'limits'; readonly count: number; readonly why: string; readonly since: QueueTime | null }
   | { readonly kind: 'corrupt-messages'; readonly messages: number }
   /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
   | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
@@ -34,6 +37,7 @@ export interface AttentionFacts {
   readonly storeUnavailable: { readonly why: string; readonly since: QueueTime } | null
   readonly tokens: readonly TokenState[]
   readonly schedules: readonly ScheduleState[]
+  readonly limits: readonly LimitState[]
   readonly now: QueueTime
   readonly tally: Pick<QueueTally, 'queues'>
   /** Recipients whose lifetime ends within `within` ms. */
@@ -47,6 +51,7 @@ export function attentionOf({
   storeUnavailable,
   tokens,
   schedules,
+  limits,
   now,
   tally,
   expiring,
@@ -58,6 +63,7 @@ export function attentionOf({
     ...(storeUnavailable === null ? [] : [{ kind: 'store-unavailable' as const, ...storeUnavailable }]),
     ...tokenItem(tokens),
     ...scheduleItem(schedules, now),
+    ...limitItem(limits),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
     ...(noticesDue.count === 0 ? [] : [{ kind: 'notices-due' as const, messages: noticesDue.count, isAtLeast: noticesDue.isAtLeast }]),
@@ -72,6 +78,17 @@ function tokenItem(tokens: readonly TokenState[]): readonly AttentionItem[] {
   )
   const [first] = failed.toSorted((a, b) => a.since - b.since)
   return first === undefined ? [] : [{ kind: 'oauth-failed', count: failed.length, ...first }]
+}
+
+/** Part of a limit from which it needs attention. */
+const NEARLY_FULL = 0.8
+
+/** The entry of the full and nearly full limits, as a list: empty for none. It has the fullest, those that refuse mail first. */
+function limitItem(limits: readonly LimitState[]): readonly AttentionItem[] {
+  const isFull = ({ refusedSince }: LimitState): boolean => refusedSince !== null
+  const found = limits.filter((one) => isFull(one) || one.used >= one.limit * NEARLY_FULL)
+  const [first] = found.toSorted((a, b) => Number(isFull(b)) - Number(isFull(a)) || b.used / b.limit - a.used / a.limit)
+  return first === undefined ? [] : [{ kind: 'limits', count: found.length, why: limitText(first), since: first.refusedSince }]
 }
 
 /** The entry of the tables whose last run failed, as a list: empty for none. It has the reason of the one that failed last. */

@@ -21,6 +21,7 @@ import { sumOfTraffic, type Traffic } from '../store/traffic.ts'
 import { HOUR, type Clock, type QueueTime } from '../system/clock.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
 import type { Rates } from '../telemetry/meter.ts'
+import type { LimitState } from './intake/queue-limits.ts'
 import { scheduleStates, type Schedules, type ScheduleState } from './schedule-state.ts'
 
 /** The part of the status that only a running daemon has. */
@@ -33,6 +34,8 @@ export interface LiveStatus {
   readonly destinations: readonly LiveDestination[]
   /** Access tokens for next hops; absent in the answer of an earlier version. */
   readonly tokens?: readonly TokenState[] | undefined
+  /** Limits of the queue with their use; absent in the answer of an earlier version. */
+  readonly limits?: readonly LimitState[] | undefined
   /** Recent attempts at the destinations with the most waiting recipients. */
   readonly recent: readonly (RecentAttempts & { readonly destination: DestinationName })[]
 }
@@ -68,6 +71,8 @@ export interface QueueStatus {
   readonly tokens: readonly TokenState[]
   /** Work at times of the calendar, by table. */
   readonly schedules: readonly ScheduleState[]
+  /** Limits of the queue with their use; empty when no daemon runs, and before all mail is counted. */
+  readonly limits: readonly LimitState[]
   readonly balance: Balance
 }
 
@@ -198,6 +203,7 @@ export function statusOf({
     subscriptions,
     tokens: live?.tokens?.toSorted(byTable) ?? [],
     schedules,
+    limits: live?.limits ?? [],
     balance: balanceOf(tally),
   }
 }
@@ -271,6 +277,7 @@ export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
     deliveries: mergedSlots(all.flatMap(({ deliveries }) => deliveries ?? [])),
     destinations: all.flatMap(({ destinations }) => destinations),
     tokens: mergedTokens(all.flatMap(({ tokens = [] }) => tokens)),
+    limits: first.limits,
     recent: ownRecent,
   }
 }

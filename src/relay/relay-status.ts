@@ -5,6 +5,7 @@ import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../queue/attention.ts'
 import { COUNTED, LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import { scheduleStates, type Schedules } from '../queue/schedule-state.ts'
+import type { QueueLimits } from '../queue/intake/queue-limits.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
@@ -27,6 +28,7 @@ interface RelayStatusDeps {
   readonly destinations: LiveDestinations
   readonly tokens: Pick<AccessTokens, 'states'>
   readonly schedules: () => Schedules
+  readonly limits: Pick<QueueLimits, 'states'>
 }
 
 export class RelayStatus {
@@ -63,9 +65,10 @@ export class RelayStatus {
     return { ...this.#own(), tally, destinations, recent }
   }
 
-  #own(): Pick<LiveStatus, 'version' | 'rates' | 'deliveries' | 'tokens'> {
-    const { destinations, tokens } = this.#deps
-    return { version: VERSION, rates: this.#meter.rates(), deliveries: destinations.slots, tokens: tokens.states() }
+  #own(): Pick<LiveStatus, 'version' | 'rates' | 'deliveries' | 'tokens' | 'limits'> {
+    const { destinations, tokens, limits } = this.#deps
+    const [rates, deliveries] = [this.#meter.rates(), destinations.slots]
+    return { version: VERSION, rates, deliveries, tokens: tokens.states(), limits: limits.states() }
   }
 
   recentAttempts(destination: DestinationName): RecentAttempts {
@@ -86,6 +89,7 @@ export class RelayStatus {
       storeUnavailable: this.#troubles.storeUnavailable,
       tokens: tokens.states(),
       schedules,
+      limits: this.#deps.limits.states(),
       now,
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },

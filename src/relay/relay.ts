@@ -20,6 +20,8 @@ import { EventRecorder } from '../outbox/event-recorder.ts'
 import { StoreTroubles } from '../outbox/store-troubles.ts'
 import { TokenReports } from '../outbox/token-reports.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
+import type { LimitState } from '../queue/intake/queue-limits.ts'
+import { LimitUpkeep } from '../queue/intake/limit-upkeep.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import { expiryOf, type DestinationName, type Message } from '../mail/message.ts'
@@ -46,7 +48,7 @@ import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
 import { disconnect, drained } from '../smtpd/replies.ts'
 import type { OpenSession } from '../smtpd/open-connections.ts'
 import type { FlushDomain } from '../smtpd/session.ts'
-import type { Events } from '../telemetry/events.ts'
+import { onEvents, type Events } from '../telemetry/events.ts'
 import { activeLimits } from './active-limits.ts'
 import { RelayStatus } from './relay-status.ts'
 import { acceptorOf, compileRules, smtpAgent, type RelaySettings, type Rules } from './rules.ts'
@@ -95,6 +97,7 @@ export class Relay {
   readonly #mailerDaemon: MailerDaemon
   readonly #entry: NoticeEntry
   readonly #submissions: SubmissionReturner
+  readonly #limits: LimitUpkeep
   #rules: Rules
   #settings: RelaySettings
   #agent: SmtpAgent
@@ -137,6 +140,7 @@ export class Relay {
       roundIsOpen: (message) => active.holds(message),
       closed: (destination) => table.isClosed(destination),
     })
+    this.#limits = new LimitUpkeep({ store, clock, events, recorder, isShared: membership !== SOLE_MEMBERSHIP })
     this.scheduler = this.#openScheduler(deps, { storeHealth, active, table, limits })
     this.intake = this.#openIntake(deps, storeHealth)
     this.#tlsReports = this.#reportSender(deps)
@@ -155,6 +159,7 @@ export class Relay {
       destinations: this.scheduler.destinations,
       tokens: this.accessTokens,
       schedules: () => this.config.schedule,
+      limits: this.#limits.limits,
     })
     this.#attach()
   }
@@ -209,6 +214,7 @@ export class Relay {
       contents: this.#contents,
       scheduler: this.scheduler,
       notices: this.#mailerDaemon,
+      limits: this.#limits.limits,
       destinationOf: (address, sender) => this.#rules.router.route(address, sender).destination,
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
@@ -246,17 +252,24 @@ export class Relay {
   /** Creates the maildrop of a queue folder. The caller starts and stops it. */
   maildrop(queueDirectory: string, files: MaildropDeps['files']): Maildrop {
     const { store, clock, events } = this.#deps
-    return new Maildrop({
+    const maildrop = new Maildrop({
       queueDirectory,
       files,
       store,
       clock,
       events,
       acceptor: { accept: (submission) => this.acceptor.accept(submission) },
-      refusal: (size) => this.intake.refusal(size),
+      refusal: (size, origin) => this.intake.refusal(size, origin),
       sizeLimit: () => this.#rules.config.message_size_limit,
       returnToSender: (rejected) => this.#submissions.return(rejected),
     })
+    events.listen(onEvents({ 'limit-cleared': () => maildrop.wake() }))
+    return maildrop
+  }
+
+  /** Limits of the queue with their use. */
+  limitStates(): readonly LimitState[] {
+    return this.#limits.limits.states()
   }
 
   /** Settings as of the last reload. */
@@ -345,6 +358,7 @@ export class Relay {
     this.#agent = agent
     this.#acceptor = acceptor
     this.accessTokens.configure(settings.secrets?.oauth ?? new Map())
+    await this.#limits.apply(config)
     this.scheduler.reconfigure()
     this.#tlsReports.start()
     await old.close()
@@ -366,6 +380,7 @@ export class Relay {
 
   /** Starts deliveries. Mail accepted earlier waits in the queue until then. */
   async start(): Promise<void> {
+    await this.#limits.apply(this.config)
     await this.scheduler.start()
     this.#mailerDaemon.start(this.#entry)
     await this.sts?.start()
@@ -385,12 +400,12 @@ export class Relay {
   /** Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN; without it, ETRN gets 458. */
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
-    const intake = { refusal: (size: number) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size)) }
+    const refusal: Intake['refusal'] = (size, origin) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size, origin))
     const { acceptor } = this
     const { deadEnds } = this.#rules
     const { accessEntries, serverSecrets } = this.#deps
     const access = { access: accessOf(this.#deps), accessEntries, serverSecrets }
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, deadEnds, intake, flushDomain, ...access })
+    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, deadEnds, intake: { refusal }, flushDomain, ...access })
     return this.#smtpd.listeners
   }
 
@@ -417,6 +432,7 @@ export class Relay {
   async stop(grace: Duration): Promise<void> {
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
+    await this.#limits.stop()
     this.#tlsReports.close()
     await this.#tlsResults.close()
     this.sts?.close()

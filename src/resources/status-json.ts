@@ -4,6 +4,7 @@ import type { AttentionItem } from '../queue/attention.ts'
 import { troubleHint, troublesOf, troubleText, type Troubled } from '../presentation/destination-troubles.ts'
 import { hostOf } from '../mail/smtp-reply.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
+import { limitText } from '../queue/intake/queue-limits.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
 import { BALANCE_TERMS, type Balance } from '../store/queue-balance.ts'
 import { TRAFFIC_KINDS, type TrafficKind } from '../store/traffic.ts'
@@ -22,6 +23,7 @@ const attentionShape = z.object({
     'store-unavailable',
     'oauth-failed',
     'schedule-failed',
+    'limits',
     'corrupt-messages',
     'expiring-recipients',
     'notices-due',
@@ -98,6 +100,15 @@ const troubleShape = z.object({
 
 export type DestinationTroubleJson = Json<typeof troubleShape>
 
+const limitShape = z.object({
+  share: textOrNull.describe('null for a limit of the whole queue'),
+  measure: z.enum(['messages', 'bytes']),
+  used: count,
+  limit: count,
+  refused_since: timeOrNull.describe('null while the limit is open'),
+  text: z.string().describe('the sentence that `deferd status` prints'),
+})
+
 const listMembers = {
   troubles: z
     .array(troubleShape)
@@ -112,6 +123,9 @@ const listMembers = {
     .array(z.object({ oauth: z.string().describe('name of the table `[oauth.NAME]`'), ...loginTokenMembers }))
     .describe('access tokens for next hops that are in use; empty for a token of some destinations'),
   schedules: z.array(z.object(scheduleMembers)).describe('work at times of the calendar; empty for a token of some destinations'),
+  limits: z
+    .array(limitShape)
+    .describe('limits of the queue that are set, and of the shares that use most; empty for a token of some destinations'),
   balance: z.object(Object.fromEntries(BALANCE_TERMS.map((term) => [term, z.number()])) as Record<keyof Balance, z.ZodNumber>),
 }
 
@@ -123,8 +137,22 @@ export type NowJson = Json<typeof nowShape>
 export type StatusJson = Omit<NowJson, 'name' | keyof typeof nowMembers>
 
 export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
-  const { at, running, queues, trash, oldestArrival, lastHour, closed, refusing, largest, subscriptions, tokens, schedules, balance } =
-    status
+  const {
+    at,
+    running,
+    queues,
+    trash,
+    oldestArrival,
+    lastHour,
+    closed,
+    refusing,
+    largest,
+    subscriptions,
+    tokens,
+    schedules,
+    limits,
+    balance,
+  } = status
   return {
     time: wall.seconds(at),
     running: running !== null,
@@ -147,6 +175,14 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
     subscriptions: subscriptions.map((one) => subscriptionJson(one, wall)),
     oauth: tokens.map((one) => ({ oauth: one.name, ...loginTokenJson(one) })),
     schedules: schedules.map((one) => scheduleJson(one, at, wall)),
+    limits: limits.map((one) => ({
+      share: one.share,
+      measure: one.measure,
+      used: one.used,
+      limit: one.limit,
+      refused_since: wall.secondsOrNull(one.refusedSince),
+      text: limitText(one),
+    })),
     balance: { ...balance },
   }
 }
@@ -181,6 +217,8 @@ function conditionJson(item: AttentionItem, wall: WallView): AttentionJson {
     case 'oauth-failed':
     case 'schedule-failed':
       return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.seconds(item.since) }
+    case 'limits':
+      return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.secondsOrNull(item.since) }
     case 'corrupt-messages':
       return { ...EMPTY, kind: item.kind, count: item.messages }
     case 'expiring-recipients':

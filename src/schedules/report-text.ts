@@ -35,6 +35,8 @@ function conditionText(item: AttentionItem): string {
       return `${plural(item.count, 'login')} at next hops without an access token: ${item.why}`
     case 'schedule-failed':
       return `${plural(item.count, 'schedule')} failed, the last: ${item.why}`
+    case 'limits':
+      return item.why
     case 'corrupt-messages':
       return `${plural(item.messages, 'message')} unreadable, in the queue corrupt`
     case 'expiring-recipients':

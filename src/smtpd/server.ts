@@ -205,7 +205,7 @@ function contextsOf(
       deadEnds,
       events,
       limits,
-      refusal: (size) => intake.refusal(size),
+      refusal: (size, origin) => intake.refusal(size, origin),
       flushDomain,
       clock,
       restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),

@@ -8,6 +8,7 @@ import { isInternational } from '../mail/address.ts'
 import type { Clock } from '../system/clock.ts'
 import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
+import type { Origin } from '../queue/intake/share-key.ts'
 import type { ClientName } from '../mail/client-name.ts'
 import type { ClientFailure } from '../telemetry/kinds/client-failures.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
@@ -45,7 +46,7 @@ type SessionSettings = CommandStatsSettings &
 export interface SessionContext extends PeerRules, RecipientRules {
   readonly settings: SessionSettings
   /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
-  readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
+  readonly refusal: (size: number, origin: Origin) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
   readonly hourly: HourlyLimits
   readonly clock: Pick<Clock, 'now' | 'wall'>
@@ -253,7 +254,7 @@ export class Session implements CommandHandler {
     if (ungranted !== undefined) return this.#refused('MAIL', ungranted, { sender })
     if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
     const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
-    const refusal = tooMany ?? this.#context.refusal(parameters.size)
+    const refusal = tooMany ?? this.#context.refusal(parameters.size, this.#originOf(sender))
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refused('MAIL', why, { sender })
       const deliverBy = deliverByOf(parameters, moment.now)
@@ -261,6 +262,10 @@ export class Session implements CommandHandler {
       return { reply: replies.SENDER_OK }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
+  }
+
+  #originOf(sender: string): Origin {
+    return { sender, user: this.#identity.login?.name, address: this.client.address }
   }
 
   rcpt(argument: string): Answer {

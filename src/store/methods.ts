@@ -20,7 +20,7 @@ interface Transported extends Omit<MovableStore, 'records' | Port>, OfPorts {
 }
 
 /** Methods that run in a transaction. The excluded methods need no transaction. */
-export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'close'>
+export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'onShares' | 'close'>
 
 /** Methods of QueueStore alone. */
 export type QueueMethod = Exclude<Method, keyof MoveStore>
@@ -40,7 +40,7 @@ export type Outcome<M extends Method = Method> =
 export type Handlers = { readonly [M in Method]: (...args: Arguments[M]) => Answers[M] }
 
 /** The methods of a store that is reached through a transport. */
-type Remote = Omit<MovableStore, 'nextId' | 'leaseTerms' | 'close'>
+type Remote = Omit<MovableStore, 'nextId' | 'leaseTerms' | 'onShares' | 'close'>
 
 /**
  * Treatment of a method on a full disk:
@@ -182,6 +182,9 @@ const OF_THE_STORE = {
   },
   move: { room: 'neither', sending: 'alone', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
   tally: { room: 'neither', sending: 'read', changes: nothing },
+  // The counts of a full queue let its mail be refused in time.
+  countShares: { room: 'reserve', sending: 'read', changes: nothing },
+  sharesElsewhere: { room: 'neither', sending: 'read', changes: nothing },
   // Each call of records has its own room.
   record: { room: 'neither', sending: (call) => [recordCall(call).key(...call[2])], changes: nothing },
   saveClock: { room: 'neither', sending: 'read', changes: nothing },

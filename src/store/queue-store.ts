@@ -10,6 +10,7 @@ import type { RecipientTimes } from './former-times.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
+import type { ShareCounting } from './share-counts.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { Records } from './records/records.ts'
 import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
@@ -353,7 +354,7 @@ export interface Move {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore {
+export interface QueueStore extends ShareCounting {
   /** Actions and operations of operators. */
   readonly auditLog: AuditLog
   /** Events for subscriptions. */

@@ -271,3 +271,27 @@ test('header values of a composition cannot begin another field', async () => {
   expect((await composed({ attachments: [{ name: 'a', path: '/etc/passwd' }] })).status).toBe(422)
   expect((await composed({ text: { path: '/etc/passwd' } })).status).toBe(422)
 })
+
+test('mail above a limit of the queue is refused with 503, and above that of a share with 429', async () => {
+  const limits = { queue_message_limit: 3, queue_share_message_limit: 2, share_key: ['sender_domain'] } as const
+  const one = (world = await ApiWorld.open('memory', undefined, limits))
+  await one.queue.relay.start()
+  const send = async (domain: string) => {
+    const { status, headers, json } = await rfc822(one, `?from=app@${domain}&to=ann@a.example.org`)
+    return { status, after: headers.get('retry-after'), type: json.type, detail: json.detail }
+  }
+  for (const domain of ['us.example', 'us.example']) expect((await send(domain)).status).toBe(202)
+  const full = { after: '60' }
+  const ofShare = '452 4.3.1 Error: too much mail of us.example in the queue'
+  expect(await send('us.example')).toEqual({ ...full, status: 429, type: '/problems/share-full', detail: ofShare })
+  expect((await send('them.example')).status).toBe(202)
+  const ofQueue = '452 4.3.1 Error: queue is full, try again later'
+  expect(await send('others.example')).toEqual({ ...full, status: 503, type: '/problems/queue-full', detail: ofQueue })
+  expect(JSON.parse((await one.api.get('/now')).text)).toMatchObject({
+    limits: [
+      { share: null, measure: 'messages', used: 3, limit: 3 },
+      { share: 'us.example', used: 2, limit: 2 },
+      { share: 'them.example', used: 1, limit: 2, refused_since: null },
+    ],
+  })
+})

@@ -28,6 +28,8 @@ const withCopiedValues = <S extends object>(store: S): S =>
     get: (target, name) => {
       const member: unknown = Reflect.get(target, name)
       if (typeof member !== 'function') return member
+      // A listener stays in its thread.
+      if (name === 'onShares') return member.bind(target) as unknown
       return (...given: readonly unknown[]): unknown => {
         const result: unknown = member.apply(target, structuredClone(given))
         return result instanceof Promise ? result.then((value: unknown) => structuredClone(value)) : structuredClone(result)

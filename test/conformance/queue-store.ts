@@ -19,6 +19,7 @@ import { outbox, outboxAcrossRestarts } from './outbox.ts'
 import { outcomes } from './settlements.ts'
 import { restarts } from './restarts.ts'
 import { searches } from './searches.ts'
+import { shareCounting, sharesAcrossRestarts } from './share-counts.ts'
 import { withTallyChecked } from './tally.ts'
 import { traffic } from './traffic.ts'
 import { twoOwners } from './two-owners.ts'
@@ -55,7 +56,9 @@ export function describeQueueStore(
     if (moves && survivesCrashes) describe('moves and restarts', () => movesAcrossRestarts(subject, (next) => (current = next)))
     if (survivesCrashes) describe('events and restarts', () => outboxAcrossRestarts(subject, (next) => (current = next)))
     if (survivesCrashes) describe('refresh tokens and restarts', () => refreshTokensAcrossRestarts(subject, (next) => (current = next)))
+    if (survivesCrashes) describe('counts of shares and restarts', () => sharesAcrossRestarts(subject, (next) => (current = next)))
     if (restartsOnly) return
+    describe('counts of shares', () => shareCounting(subject))
     describe('events', () => outbox(subject))
     describe('enqueue', () => comingIn(subject))
     describe('times of messages', () => timesOfMessages(subject))

@@ -24,6 +24,7 @@ const CALM: AttentionFacts = {
   storeUnavailable: null,
   tokens: [{ name: 'm365', user: '', left: 3_600_000, problem: null, failedSince: null }],
   schedules: [],
+  limits: [],
   now: T0,
   tally: { queues: [] },
   expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
@@ -50,6 +51,11 @@ test('each condition is one entry, the store first', () => {
       // Its node is gone.
       { table: NIGHTLY, next: null, last: { ...RUN, until: T0 - 3 } },
     ],
+    limits: [
+      { share: null, measure: 'messages', used: 95_000, limit: 100_000, refusedSince: null },
+      { share: 'app', measure: 'bytes', used: 960, limit: 1_000, refusedSince: T0 },
+      { share: 'other', measure: 'bytes', used: 799, limit: 1_000, refusedSince: null },
+    ],
     now: T0,
     tally: {
       queues: [{ queue: 'corrupt', messages: 2, recipients: 2, oldestArrival: T0 }],
@@ -62,6 +68,7 @@ test('each condition is one entry, the store first', () => {
     { kind: 'store-unavailable', why: 'the disk is full', since: T0 },
     { kind: 'oauth-failed', count: 2, why: 'google: no answer within 30 s: wait', since: T0 },
     { kind: 'schedule-failed', count: 2, why: 'nightly: no space left', since: T0 - 2 },
+    { kind: 'limits', count: 2, why: '960 of 1,000 bytes of the share app in the queue: mail is refused', since: T0 },
     { kind: 'corrupt-messages', messages: 2 },
     { kind: 'expiring-recipients', count: 4, isAtLeast: false, within: 3_600_000 },
     { kind: 'notices-due', messages: 20, isAtLeast: true },

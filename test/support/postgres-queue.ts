@@ -24,7 +24,7 @@ export const connectTo = async (url: DatabaseUrl, application = 'deferd test', p
   new Connection(await openSession({ url, durability: 'primary', application, pipeline }))
 
 const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
-  event, marked_batch, subscription, parked, kept_request, access_token, access_entry, sts_policy, provider, provider_member, schedule_run, tls_result, tls_report, oauth_token, ask, traffic, moving, origin, kept_ids, records_taken, mover,
+  event, marked_batch, subscription, parked, kept_request, access_token, access_entry, sts_policy, provider, provider_member, schedule_run, tls_result, tls_report, share_usage, oauth_token, ask, traffic, moving, origin, kept_ids, records_taken, mover,
   moved_to`
 
 /** Time limit of the creation of a cluster, in ms, on a machine that runs other tests too. */
@@ -34,6 +34,7 @@ const EMPTY = [
   ...TABLES.split(/,\s+/).map((table) => `delete from ${table}`),
   'update shard set owner = null',
   'update outbox set last = 0',
+  'update queue set shares_since = null, shares_counter = null',
   'alter table message drop constraint if exists queue_moved',
   'alter sequence message_id restart',
 ].join(';')

@@ -71,6 +71,12 @@ export class RecordingIntake {
     this.staged.delete(body)
   }
 
+  admit(): { readonly share: string | undefined } {
+    return { share: undefined }
+  }
+
+  settled(): void {}
+
   async take(entry: Entry): Promise<void> {
     this.#mustBeAvailable()
     const parts = [...(this.staged.get(entry.message.contentId) ?? []), ...entry.content]

@@ -70,6 +70,8 @@ const events: readonly QueueEvent[] = [
   { kind: 'fenced', node: 7 },
   { kind: 'commit-in-doubt', resolution: 'unknown' },
   { kind: 'mail-lost', queueIds: ['x'], timeline: 2 },
+  { kind: 'limit-reached', share: null, measure: 'messages', used: 100, limit: 100 },
+  { kind: 'limit-cleared', share: 'app', measure: 'bytes', used: 95, limit: 100 },
   { kind: 'store-unavailable', why: 'x' },
   { kind: 'store-recovered' },
   { kind: 'note', level: 'info', text: 'x' },

@@ -278,6 +278,14 @@ describe('lines in Postfix’s format', () => {
       'qmgr[42]: destination far.example was suspended by root until 2026-11-20T12:00:00.000Z: rate limited',
     ],
     [{ kind: 'resumed', destination: 'far.example', by: 'root' }, 'qmgr[42]: destination far.example was resumed by root'],
+    [
+      { kind: 'limit-reached', share: null, measure: 'messages', used: 100, limit: 100 },
+      'smtpd[42]: warning: mail is refused for now: the queue has 100 of 100 messages',
+    ],
+    [
+      { kind: 'limit-cleared', share: 'app', measure: 'bytes', used: 95, limit: 100 },
+      'smtpd[42]: mail is accepted again: share app has 95 of 100 bytes',
+    ],
     [{ kind: 'store-unavailable', why: 'disk full' }, 'master[42]: error: store unavailable, mail is refused and not delivered: disk full'],
     [{ kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 3_599_000 }, 'smtp[42]: oauth=m365: access token for 3599 s'],
     [

@@ -34,7 +34,7 @@ import { Account } from '../../daemon/account.ts'
 import { PARTS, prepareAs, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/queue-folder.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
-import { maskControls, jsonLine, plural, span } from '../../presentation/text.ts'
+import { grouped, jsonLine, maskControls, plural, span } from '../../presentation/text.ts'
 
 type Depth = 'quick' | 'full' | 'repair'
 
@@ -125,7 +125,7 @@ const queue: Check = async (shell, { config }, depth) => {
   try {
     const defects = depth === 'full' ? opened.damages() : opened.defects()
     if (defects.length > 0) return error('queue', `${defects.join('; ')}; ${REMEDY}`)
-    return queueFinding(await opened.reader.counts())
+    return queueFinding(await opened.reader.counts(), config)
   } finally {
     await opened.close()
   }
@@ -147,7 +147,7 @@ async function sharedQueue(shell: Shell, config: Config, depth: Depth): Promise<
   const nodes = (await directory?.list()) ?? []
   await directory?.close()
   return withReader(shell, config, async ({ reader }) => {
-    const { verdict, text } = queueFinding(await reader.counts())
+    const { verdict, text } = queueFinding(await reader.counts(), config)
     return { what: 'queue', verdict, text: `${text} in PostgreSQL, ${plural(nodes.length, 'node')}` }
   })
 }
@@ -160,12 +160,18 @@ async function repairFinding(directory: string): Promise<Finding> {
   return repair === null ? ok('queue', 'no damage was found') : warning('queue', repairLines(repair).join('; '))
 }
 
-function queueFinding(mail: readonly QueueCount[]): Finding {
+/** Part of queue_message_limit from which there is a warning. */
+const NEARLY_FULL = 0.8
+
+function queueFinding(mail: readonly QueueCount[], { queue_message_limit: limit }: Pick<Config, 'queue_message_limit'>): Finding {
   const corrupt = mail.find((one) => one.queue === 'corrupt')?.messages ?? 0
   const total = mail.reduce((sum, one) => sum + one.messages, 0)
-  return corrupt > 0
-    ? warning('queue', `${plural(corrupt, 'message')} cannot be read; see deferd queue list --queue corrupt`)
-    : ok('queue', plural(total, 'message'))
+  if (corrupt > 0) return warning('queue', `${plural(corrupt, 'message')} cannot be read; see deferd queue list --queue corrupt`)
+  if (limit === 0) return ok('queue', plural(total, 'message'))
+  const text = `${plural(total, 'message')} of at most ${grouped(limit)} (queue_message_limit)`
+  return total < limit * NEARLY_FULL
+    ? ok('queue', text)
+    : warning('queue', `${text}: at the limit mail is refused; see deferd queue causes`)
 }
 
 const MOST_NAMED = 3

@@ -104,6 +104,13 @@ function troubleEntries({ troubles }: StatusJson, display: Display, isShort: boo
   })
 }
 
+/** The limits of the queue, those that refuse mail in colour. */
+const limitEntries = ({ limits }: StatusJson, display: Display): readonly (readonly string[])[] =>
+  limits.map(({ text, refused_since: since }) => {
+    const lines = hanging('', maskControls(text), { width: display.width, indent: INDENT })
+    return since === null ? lines : lines.map((line) => painted(line, 'bad', display))
+  })
+
 function balanceLines({ balance }: StatusJson, width: number): readonly string[] {
   const { accepted, delivered, returned, deleted, waiting, difference } = balance
   const terms = [
@@ -173,6 +180,7 @@ function listsOf(status: StatusJson, display: Display, isShort: boolean): readon
   const events = subscriptions.map((one) => subscriptionLines(one, at, display))
   return [
     listOf('NEEDS ATTENTION', 'deferd destination list', troubleEntries(status, display, isShort)),
+    listOf('LIMITS', 'deferd status --json', limitEntries(status, display)),
     listOf(titleOf(troubled.size === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS'), 'deferd destination list', others),
     listOf(titleOf('EVENTS'), 'deferd webhook list', events),
     listOf('ACCESS TOKENS', 'deferd oauth list', tokenEntries),

@@ -149,6 +149,20 @@ export type RelayParameters = {
   readonly smtpd_client_connection_count_limit?: ParameterValue
   /** Maximum concurrent connections of all clients; above it the one that is idle longest (10 s at least) is closed, otherwise the new one is refused; 0 for no limit. Default: `1000`. */
   readonly smtpd_process_limit?: ParameterValue
+  /** Messages in the queue above which new mail is refused with 452; 0 for no limit. Default: `0`. */
+  readonly queue_message_limit?: ParameterValue
+  /** Size of all messages in the queue, in bytes, above which new mail is refused with 452; 0 for no limit. A size such as `'10M'`, or a number of bytes. Default: `0`. */
+  readonly queue_size_limit?: string | number
+  /** Messages of one share (share_key) in the queue above which its mail is refused with 452; or a part of queue_message_limit, such as "20%"; 0 for no limit. Default: `0`. */
+  readonly queue_share_message_limit?: ParameterValue
+  /** Size of all messages of one share in the queue, in bytes, above which its mail is refused with 452; or a part of queue_size_limit, such as "20%"; 0 for no limit. Default: `0`. */
+  readonly queue_share_size_limit?: ParameterValue
+  /** Part of a limit of the queue at which it is open again after it has refused mail. Default: `95%`. */
+  readonly queue_limit_resume?: ParameterValue
+  /** Clients whose mail the limits of the queue do not refuse, although it counts: networks, users of AUTH, and token:NAME for a token of the API. */
+  readonly queue_limit_exceptions?: ParameterValue
+  /** Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client. Default: `login, token, sender_domain, client`. */
+  readonly share_key?: ParameterValue
   /** Restrictions by client, applied at each RCPT before the other lists, see docs/access.md. */
   readonly smtpd_client_restrictions?: ParameterValue
   /** Restrictions by sender, applied at each RCPT after smtpd_client_restrictions. */

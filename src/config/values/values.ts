@@ -95,6 +95,30 @@ export const count = (min = 0, max = Number.MAX_SAFE_INTEGER): Kind<number> =>
     typeof v !== 'boolean' && /^\d+$/.test(String(v)) && Number(v) >= min && Number(v) <= max ? Number(v) : undefined,
   )
 
+/** A limit: an amount, or a part of another limit in percent. */
+export type Amount = number | { readonly percent: number }
+
+const percentIn = (given: unknown): number | undefined => {
+  const match = /^(\d+(?:\.\d+)?)\s*%$/.exec(String(given).trim())
+  return match === null ? undefined : Number(match[1])
+}
+
+/** An amount of a kind, or a percentage. */
+export const amount =
+  (of: Kind<number>): Kind<Amount> =>
+  (given) => {
+    const percent = typeof given === 'string' ? percentIn(given) : undefined
+    if (percent !== undefined) return { value: { percent } }
+    const reading = of(given)
+    return 'value' in reading ? reading : { wrong: reading.wrong.replace(', got', ', or a part such as "20%", got') }
+  }
+
+/** A part of a whole, in percent. */
+export const percentage = read<number>('a percentage above 0% and below 100%, such as "95%"', (v) => {
+  const percent = percentIn(v)
+  return percent !== undefined && percent > 0 && percent < 100 ? percent : undefined
+})
+
 export const oneOf = <const T extends string>(...words: readonly T[]): Kind<T> =>
   read<T>(`one of ${words.join(', ')}`, (v) => words.find((word) => word === String(v).toLowerCase()))
 

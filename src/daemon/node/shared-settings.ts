@@ -4,13 +4,16 @@ import { DELIVERY_OPTIONS } from '../../config/delivery-options.ts'
 import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
 import { NOTICE_OPTIONS } from '../../config/notice-options.ts'
 import type { OptionName } from '../../config/options.ts'
+import { QUEUE_LIMIT_OPTIONS } from '../../config/smtpd-options.ts'
 import { RETRY_OPTIONS } from '../../config/retry-options.ts'
 
 /** Parameters whose values belong to a machine: its addresses, names and files. */
 const OF_MACHINE = /_(?:CAfile|CApath|file|path|maps|bind_address6?|helo_name)$/
 
 const SHARED: readonly OptionName[] = [
-  ...(Object.keys({ ...DELIVERY_OPTIONS, ...RETRY_OPTIONS, ...NOTICE_OPTIONS }) as OptionName[]).filter((name) => !OF_MACHINE.test(name)),
+  ...(Object.keys({ ...DELIVERY_OPTIONS, ...RETRY_OPTIONS, ...NOTICE_OPTIONS, ...QUEUE_LIMIT_OPTIONS }) as OptionName[]).filter(
+    (name) => !OF_MACHINE.test(name),
+  ),
   'node_lease',
 ]
 

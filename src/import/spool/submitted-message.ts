@@ -79,6 +79,13 @@ class SubmissionIntake implements IntakePort {
     return { id, arrivedAt, queueId: queueIdOf({ id, createdAt: arrivedAt }) }
   }
 
+  /** Mail of another queue is not refused. */
+  admit(): ReturnType<IntakePort['admit']> {
+    return { share: undefined }
+  }
+
+  settled(): void {}
+
   get stageFrom(): number {
     return 0
   }

@@ -53,6 +53,8 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
       ]
     case 'schedule-failed':
       return [html`${plural(figure, 'schedule')} failed, the last: ${one.text}`, null]
+    case 'limits':
+      return [html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other limit')} nearly full` : null}`, null]
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':

@@ -35,6 +35,8 @@ import { bytesOf } from '../../store/chunks.ts'
 import { StoreUnavailable, type NewMessage, type NewRecipient, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { ContentCache } from './content-cache.ts'
+import type { Admitted, QueueLimits } from './queue-limits.ts'
+import type { Origin } from './share-key.ts'
 import { SpaceAccount } from './space-account.ts'
 
 /** Identity of a new message. */
@@ -81,6 +83,7 @@ export interface IntakeDeps {
   readonly notices: Pick<NoticePort, 'waits'>
   readonly destinationOf: (address: string, sender: string) => DestinationName
   readonly policies: () => DestinationPolicies
+  readonly limits: QueueLimits
   /** Number of bytes that must be free on the disk to accept mail: the larger of queue_minfree and 1.5 × message_size_limit. */
   readonly needed: () => number
 }
@@ -168,10 +171,12 @@ export class Intake {
    * The reply to MAIL when mail of this size cannot be queued now; undefined when mail can be queued. Returns a promise only when the
    * free space has to be read.
    */
-  refusal(size: number): Promise<SmtpReply | undefined> | SmtpReply | undefined {
-    const { storeHealth, needed } = this.#deps
+  refusal(size: number, origin: Origin): Promise<SmtpReply | undefined> | SmtpReply | undefined {
+    const { storeHealth, needed, limits } = this.#deps
     if (this.#refusal !== null) return this.#refusal
     if (storeHealth.unavailable) return WRITE_ERROR
+    const full = limits.refusal(size, origin)
+    if (full !== undefined) return full
     const fits = this.#space.hasMoreThan(Math.max(needed(), size))
     return fits === true ? undefined : this.#refusalUnless(fits)
   }
@@ -198,6 +203,16 @@ export class Intake {
     throw new Error(
       `mail is refused: ${megabytes(available)} MB are free for new mail, more than ${megabytes(needed)} MB are needed (queue_minfree, 1.5 × message_size_limit); free some disk space or delete mail`,
     )
+  }
+
+  /** Promises a place in the queue to a message whose content is complete, or refuses it. `settled` follows a promise. */
+  admit(content: ContentId, size: number, origin: Origin): Admitted {
+    return this.#deps.limits.admit(content, size, origin)
+  }
+
+  /** Ends the promise to a message that is queued, or is not going to be. */
+  settled(content: ContentId): void {
+    this.#deps.limits.ended(content)
   }
 
   /** Resolves when message, recipients, schedule and content are on disk, in one commit. Rejects with StoreUnavailable or RequestRepeated. */

@@ -32,6 +32,7 @@ import { InvalidFile } from './maildrop-file.ts'
 import { MaildropPasses, type PassResult } from './maildrop-passes.ts'
 import { prepareMaildrop } from './maildrop-writer.ts'
 import { TOO_BIG } from './message-receiver.ts'
+import type { Origin } from './share-key.ts'
 import { SubmissionOutcomes } from './submission-outcomes.ts'
 
 /** Number of entries read without a pause. */
@@ -50,7 +51,7 @@ export interface MaildropDeps {
   readonly files: MaildropFiles & { readonly mkdir: typeof mkdir }
   readonly acceptor: Pick<Acceptor, 'accept'>
   /** Reply to mail of this size; undefined when the mail can be accepted now. */
-  readonly refusal: (size: number) => Promise<SmtpReply | undefined> | SmtpReply | undefined
+  readonly refusal: (size: number, origin: Origin) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   /** Message size limit in bytes; 0 for no limit. */
   readonly sizeLimit: () => number
   /** Queues a notice to the sender, together with the key of the file. */
@@ -227,22 +228,28 @@ export class Maildrop {
     const { acceptor, refusal, sizeLimit } = this.#deps
     const limit = sizeLimit()
     if (limit > 0 && file.length > limit) return this.#return(name, file, TOO_BIG)
-    const busy = await refusal(file.length)
-    if (busy?.code === STORE_UNAVAILABLE) pass.stopped = busy.text
-    if (busy !== undefined) return false
     const { envelope, facts, key } = file
+    const busy = await refusal(file.length, { sender: envelope.sender, user: undefined, address: null })
+    if (busy !== undefined) return this.#putOff(busy, pass)
     const accepted = await acceptor.accept({
       envelope,
       declaredSize: file.length,
       content: file.content(),
       client: { uid: facts.uid, maildropFile: key },
     })
-    if (accepted.kind === 'refused') return accepted.reply.code >= 500 && this.#return(name, file, accepted.reply)
+    if (accepted.kind === 'refused')
+      return accepted.reply.code >= 500 ? this.#return(name, file, accepted.reply) : this.#putOff(accepted.reply, pass)
     // The file stays, and its key tells later whether it was queued.
     if (accepted.kind === 'unknown') return false
     pass.taken++
     this.outcomes.settle(name.toString(), `queued as ${accepted.queueId}`)
     return true
+  }
+
+  /** Leaves a file. The pass ends when no other one can be taken either, so that their order stays. */
+  #putOff({ code, limit, text }: SmtpReply, pass: Pass): false {
+    if (code === STORE_UNAVAILABLE || limit === 'queue') pass.stopped = text
+    return false
   }
 
   async #return(name: EntryName, file: MaildropFile, reply: SmtpReply): Promise<true> {

@@ -13,6 +13,7 @@ import { WRITE_ERROR, type Intake } from './intake.ts'
 import type { Message } from '../../mail/message.ts'
 import type { MessageTimes } from '../../mail/message-times.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
+import type { Origin } from './share-key.ts'
 import { StagedContent } from './staged-content.ts'
 import { RequestRepeated } from '../../store/audit-log.ts'
 import { OutcomeUnknown, StoreUnavailable, type NewMessage } from '../../store/queue-store.ts'
@@ -28,7 +29,7 @@ export type Acceptance =
   | { readonly kind: 'unknown' }
 
 /** The methods of Intake that the receiver uses. */
-export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'take'>
+export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'admit' | 'settled' | 'take'>
 
 interface ReceiverLimits {
   /** Maximum octets of a header field (header_size_limit). */
@@ -265,6 +266,27 @@ export class MessageReceiver {
 
   /** Returns undefined when the message is refused. */
   async #commit(): Promise<Acceptance | undefined> {
+    const { intake } = this.#deps
+    const { id } = this.#facts.identity
+    if (this.#verdict.discard) return this.#discard()
+    const admitted = intake.admit(id, this.#content.size, this.#origin)
+    if ('refusal' in admitted) {
+      this.refuse(admitted.refusal)
+      return undefined
+    }
+    try {
+      return await this.#queue(admitted.share)
+    } finally {
+      intake.settled(id)
+    }
+  }
+
+  get #origin(): Origin {
+    const { client, saslUsername: user } = this.#facts.submitter
+    return { sender: this.#facts.envelope.sender, user, address: client?.address ?? null }
+  }
+
+  async #queue(share: string | undefined): Promise<Acceptance | undefined> {
     const { identity, envelope, times, submitter, signing } = this.#facts
     const { client, saslUsername } = submitter
     const queued: Message = {
@@ -283,10 +305,10 @@ export class MessageReceiver {
       client: client === null ? undefined : `${client.name}[${client.address}]`,
       saslUsername,
       maxAttempts: envelope.maxAttempts,
+      share,
       ...times,
     }
-    const { hold, discard, redirect } = this.#verdict
-    if (discard) return this.#discard()
+    const { hold, redirect } = this.#verdict
     const recipients = redirect === undefined ? envelope.recipients : redirected(envelope.recipients, redirect)
     try {
       const message = signing === null ? queued : withPrepended(queued, await signing.end())

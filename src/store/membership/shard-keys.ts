@@ -5,6 +5,7 @@
  */
 import { nameOfProvider, type ProviderDirectory } from '../../config/provider-directory.ts'
 import type { DestinationName } from '../../mail/message.ts'
+import { OwnShares } from '../share-counts.ts'
 import { shardOf, type Shard } from './shards.ts'
 
 /** Shard of a destination of a provider; null for none. */
@@ -19,6 +20,8 @@ export interface KeyChange {
 
 export class ShardKeys {
   readonly providers: ProviderDirectory
+  /** Counts of shares of this node, which begin and end by the same changes. */
+  readonly shares = new OwnShares()
   #version: number
 
   constructor(providers: ProviderDirectory, version = 0) {
@@ -36,7 +39,8 @@ export class ShardKeys {
   }
 
   /** Applies the changes up to a version. */
-  apply(version: number, changes: readonly KeyChange[]): void {
+  apply(version: number, changes: readonly KeyChange[], sharesSince: number | null): void {
+    this.shares.begin(sharesSince)
     for (const { destination, provider } of changes) this.providers.set(destination, provider)
     this.#version = version
   }

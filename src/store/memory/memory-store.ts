@@ -42,6 +42,8 @@ import { MemoryEvents } from './memory-events.ts'
 import { joinProvider, type ProviderRecord } from '../records/provider-state.ts'
 import { recordCall, recordsOver, type SentRecordCall } from '../records/records.ts'
 import type { QueueReader } from '../queue-reader.ts'
+import type { ShareChanges, ShareCount } from '../share-counts.ts'
+import { shareCountsOf } from './share-sums.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
 import {
@@ -88,16 +90,18 @@ function openFor(queue: MemoryQueue, owner: QueueOwner): { readonly store: Queue
 }
 
 /** The store, whose transactions reject once the queue was taken from its owner. */
-function fenced(store: QueueStore, owner: QueueOwner): QueueStore {
-  return intercepted(store, (_method, _args, perform) =>
-    owner.isFenced ? Promise.reject(new Fenced(`node ${owner.id} was taken over`)) : perform(),
-  )
+function fenced(store: MemoryStore, owner: QueueOwner): QueueStore {
+  return intercepted<QueueStore>(store, (_method, _args, perform) => {
+    if (owner.isFenced) return Promise.reject(new Fenced(`node ${owner.id} was taken over`))
+    return store.countsShares ? perform().finally(() => store.tellShares()) : perform()
+  })
 }
 
 class MemoryStore implements QueueStore {
   readonly #queue: MemoryQueue
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
+  #sharesListener: ((changes: ShareChanges) => void) | null = null
   readonly outbox: OutboxStore
   readonly auditLog: AuditLog
   readonly records = recordsOver(async (...call) => this.#record(call))
@@ -108,6 +112,30 @@ class MemoryStore implements QueueStore {
     this.outbox = new MemoryEvents(queue, owner)
     this.auditLog = auditLogOf(queue, owner.id)
     this.#terms = { owner: owner.id, until: Infinity }
+  }
+
+  async countShares(counts: boolean): Promise<boolean> {
+    this.#queue.countsShares = counts
+    this.tellShares()
+    return true
+  }
+
+  /** Each owner has the counts of the whole queue. */
+  async sharesElsewhere(): Promise<readonly ShareCount[]> {
+    return []
+  }
+
+  onShares(listener: (changes: ShareChanges) => void): void {
+    this.#sharesListener = listener
+    this.tellShares()
+  }
+
+  get countsShares(): boolean {
+    return this.#queue.countsShares
+  }
+
+  tellShares(): void {
+    this.#sharesListener?.({ all: true, counts: this.countsShares ? shareCountsOf(this.#queue) : [] })
   }
 
   nextId(): MessageId {

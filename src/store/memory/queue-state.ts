@@ -99,6 +99,8 @@ export interface MemoryQueue {
   /** Messages that other queues have sent. */
   readonly origins: Map<string, HeldOrigin>
   readonly recordsTaken: Map<QueueIdentity, RecordsTaken>
+  /** True while a limit needs the counts of shares. */
+  countsShares: boolean
 }
 
 /** A record of the audit log. */
@@ -147,6 +149,7 @@ export const emptyQueue = (): MemoryQueue => ({
   moving: new Map(),
   origins: new Map(),
   recordsTaken: new Map(),
+  countsShares: false,
 })
 
 /** Counts recipients in the minute of an instant. */

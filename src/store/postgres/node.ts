@@ -84,6 +84,7 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
     const message = messageOf(id)
     await connection.query(sql.parkRecipientsOf, [message])
     const why = `in delivery when its node failed, ${starts} times`
+    await connection.query(sql.uncountCorrupt, [message, node])
     const [placed] = await connection.query<{ createdAt: number; sender: string }>(sql.setCorrupt, [message, why])
     if (placed === undefined) continue
     corrupt.push(queueIdOf({ id: message, createdAt: placed.createdAt }))
@@ -93,6 +94,7 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
   const shards = await connection.query(sql.freeShardsOf, [node])
   const [staged] = await connection.query<{ swept: number }>(sql.deleteStagedOf, [node])
   await connection.query(sql.endOperationsOf, [node])
+  await connection.query(sql.keepSharesOf, [node])
   await connection.query(sql.forgetPulse, [node])
   await connection.query(sql.forgetMarkedBatch, [node])
   await connection.query(sql.forgetQuestions, [node])

@@ -8,6 +8,7 @@ import type { PeriodicTask } from '../../system/periodic-task.ts'
 import { ProviderDirectory } from '../../config/provider-directory.ts'
 import { ShardKeys } from '../membership/shard-keys.ts'
 import { ProviderMail } from './provider-mail.ts'
+import { ShareCounter } from './share-counter.ts'
 import { ProviderMembers } from './provider-members.ts'
 import { LastingSession } from './session/lasting-session.ts'
 import { refreshKeys } from './session/key-changes.ts'
@@ -86,6 +87,8 @@ export interface PostgresQueue {
 /** Time limit of a change of providers, which waits for the transactions of all nodes. */
 const LIMIT: Duration = seconds(5)
 /** Time limit of a slice of the mail that follows. */
+/** Of a slice that counts the shares of a queue. */
+const COUNT_LIMIT: Duration = seconds(600)
 const SLICE_LIMIT: Duration = seconds(10)
 
 const databaseTime = 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now'
@@ -139,13 +142,9 @@ async function openNode(
     new LastingSession({ terms: { url, durability, application: `deferd ${node} ${letter}` }, clock, limit })
   const mail = new ProviderMail({ node, clock, reading, wake, session: lasting('m', SLICE_LIMIT) })
   const members = new ProviderMembers({ node, clock, keys, mail, wake, session: lasting('p', LIMIT) })
+  const counter = new ShareCounter({ node, reading, keys, session: lasting('u', LIMIT), snapshot: lasting('s', COUNT_LIMIT) })
   const tasks: PeriodicTask[] = []
-  const closeReading = async (): Promise<void> => {
-    await members.close()
-    await mail.stop()
-    await Promise.all(tasks.map((task) => task.stop()))
-    await reading.close()
-  }
+  const closeReading = (): Promise<void> => closeParts({ members, counter, mail, tasks, reading })
   const { store, side, destroy } = await createStore(writing, {
     ...storeOptions(options),
     node,
@@ -154,6 +153,7 @@ async function openNode(
     wake,
     keys,
     members,
+    counter,
     connect: () => connect(writingSession(node)),
   }).catch(async (error: unknown) => {
     await withTimeout(closeReading(), clock, CLOSE_LIMIT)
@@ -182,6 +182,22 @@ async function openNode(
       await closeReading()
     },
   }
+}
+
+interface SideParts {
+  readonly members: ProviderMembers
+  readonly counter: ShareCounter
+  readonly mail: ProviderMail
+  readonly tasks: readonly PeriodicTask[]
+  readonly reading: ReadingSession
+}
+
+async function closeParts({ members, counter, mail, tasks, reading }: SideParts): Promise<void> {
+  await members.close()
+  await counter.close()
+  await mail.stop()
+  await Promise.all(tasks.map((task) => task.stop()))
+  await reading.close()
 }
 
 function storeOptions({ labels, clock, onFenced, onEvent, recent, queuesMail, tallyKeptFor }: PostgresOptions) {

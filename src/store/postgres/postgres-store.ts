@@ -11,6 +11,7 @@ import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
 import { AuditWriter } from './writing/audit-rows.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
+import type { ShareCounter } from './share-counter.ts'
 import type { ProviderMembers } from './provider-members.ts'
 import { recordCall, recordsOver } from '../records/records.ts'
 import { runRecord } from './session/record-calls.ts'
@@ -52,6 +53,7 @@ interface PostgresStoreDeps {
   readonly recent: RecentMail
   readonly keys: ShardKeys
   readonly members: ProviderMembers
+  readonly counter: ShareCounter
   readonly onEvent: (event: WritingEvent) => void
 }
 
@@ -103,6 +105,7 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
     records,
     nextId: () => ids.next(),
     leaseTerms: () => terms,
+    onShares: (listener: Parameters<MovableStore['onShares']>[0]) => deps.keys.shares.feed.listen(listener),
     close: () => writer.close(),
   }
   return { store, side: writer, destroy: () => writer.destroy() }
@@ -150,7 +153,7 @@ interface Kept {
 
 const readersOf = (
   { noticesDue, housekeeping }: Parts,
-  { node, reading, members }: PostgresStoreDeps,
+  { node, reading, members, counter }: PostgresStoreDeps,
   { tally, contents, wanted }: Kept,
 ): Readers => ({
   maildropFiles: () => housekeeping.maildropFiles(reading),
@@ -162,6 +165,8 @@ const readersOf = (
   nextDeadlines: () => housekeeping.nextDeadlines(reading),
   destinations: () => housekeeping.destinations(reading),
   joinProvider: (destination, provider) => members.join(destination, provider),
+  countShares: (counts) => counter.countShares(counts),
+  sharesElsewhere: () => counter.sharesElsewhere(),
   tally: (largest) => tally.tally(reading, largest),
   // The nodes follow the clock of the database.
   saveClock: async () => undefined,

@@ -204,15 +204,18 @@ export class Batches {
     try {
       const result = work()
       this.#core.traffic.write()
+      this.#core.usage.write()
       this.#core.events.write()
       this.#commit.run()
       this.#core.shares.committed()
+      this.#core.usage.committed()
       return result
     } catch (error) {
       if (this.#db.inTransaction) this.#db.exec('rollback')
       this.#core.corrupt.takeQuarantined()
       this.#core.shares.rolledBack()
       this.#core.traffic.rewind(0)
+      this.#core.usage.rolledBack()
       this.#core.events.rolledBack()
       throw error
     }

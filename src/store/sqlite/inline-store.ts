@@ -9,6 +9,7 @@ import { directReader } from '../reader-methods.ts'
 import { pending, type Call, type Outcome, type PendingCall } from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
 import { StoreUnavailable, type StoreFailed } from '../queue-store.ts'
+import { ShareFeed } from '../share-counts.ts'
 import type { Repair } from '../repair-report.ts'
 import type { Database } from './file/database.ts'
 import { openCore } from './open-core.ts'
@@ -36,8 +37,11 @@ export interface OpenedStore {
 export async function openInlineStore(place: Place, options: StoreOptions = {}): Promise<OpenedStore & { readonly reader: QueueReader }> {
   const directory = 'directory' in place ? place.directory : null
   const { db, core, batches, terms, recovery } = openCore(directory, { guarded: false })
+  const shares = new ShareFeed()
   const run = (calls: readonly Call[]): Outcome[] => {
     const outcomes = batches.run(calls)
+    const changes = core.usage.takeChanges()
+    if (changes !== null) shares.changed(changes)
     for (const message of core.corrupt.takeQuarantined()) options.onQuarantined?.(message)
     return outcomes
   }
@@ -47,7 +51,7 @@ export async function openInlineStore(place: Place, options: StoreOptions = {}):
   }
   const reserve = db.transaction((count: number) => core.run<'nextIds'>({ method: 'nextIds', args: [count] }))
   const ids = new IdBuffer((count) => reserve.immediate(count))
-  const store = createStoreClient({ ...gathering(db, run, afterAnswers), ids, terms })
+  const store = createStoreClient({ ...gathering(db, run, afterAnswers), onShares: (listener) => shares.listen(listener), ids, terms })
   // The reader's connection is closed with the store.
   const reader = { ...directReader(createSqliteReader(db)), close: async () => undefined }
   return { store, recovery, reader }

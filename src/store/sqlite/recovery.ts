@@ -32,15 +32,17 @@ interface LeftLeased {
 
 export function recover(
   db: Database,
-  { corrupt, events }: Pick<StoreCore, 'corrupt' | 'events'>,
+  { corrupt, events, usage }: Pick<StoreCore, 'corrupt' | 'events' | 'usage'>,
 ): Omit<RecoveryReport, 'repair' | 'created'> {
   db.transaction(() => {
     endLeases(db, corrupt)
     events.write()
+    usage.write()
     endAbandoned(db)
     new RecordCalls(db).run(endClaims)
     skipUsedIds(db)
   }).immediate()
+  usage.committed()
   return { quarantined: corrupt.takeQuarantined(), swept: sweep(db) }
 }
 

@@ -2,12 +2,14 @@
 import type { LeaseTerms } from '../../mail/message.ts'
 import type { IdBuffer } from '../id-buffer.ts'
 import { remoteMethods, type Answers, type Call, type Method } from '../methods.ts'
+import type { QueueStore } from '../queue-store.ts'
 import type { MovableStore } from '../move-store.ts'
 
 /** Carries calls to the store's core. */
 export interface CallTransport {
   /** Submits a call. Calls are answered in order, each after the commit of its transaction. */
   submit<M extends Method>(call: Call<M>): Promise<Answers[M]>
+  readonly onShares: QueueStore['onShares']
   close(): Promise<void>
   readonly ids: IdBuffer
   readonly terms: LeaseTerms
@@ -19,6 +21,7 @@ export function createStoreClient(transport: CallTransport): MovableStore {
     ...remoteMethods((call) => transport.submit(call)),
     nextId: () => ids.next(),
     leaseTerms: () => terms,
+    onShares: (listener) => transport.onShares(listener),
     close: () => transport.close(),
   }
 }

@@ -22,6 +22,7 @@ import { Corrupt } from './quarantine.ts'
 import { RecordCalls } from './records/record-calls.ts'
 import { Requeueing } from './requeueing.ts'
 import { Outcomes } from './settlements.ts'
+import { ShareRows } from './records/share-rows.ts'
 import { TrafficRows } from './traffic-rows.ts'
 
 export interface StoreCore {
@@ -30,20 +31,22 @@ export interface StoreCore {
   readonly housekeeping: Housekeeping
   readonly shares: MessageShares
   readonly traffic: TrafficRows
+  readonly usage: ShareRows
   readonly events: EventRows
 }
 
 /** Creates the methods and prepares all statements, once per connection. `freeSpace` returns the bytes for new mail. */
 export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () => number): StoreCore {
   const { handlers, ...parts } = openParts(db, terms, freeSpace)
-  const { shares, traffic, events } = parts
+  const { shares, traffic, usage, events } = parts
   const changed = (message: MessageId) => shares.changed(message)
   const run = <M extends Method>(call: Call<M>): Answers[M] => {
-    const { mark } = traffic
+    const [mark, usageMark] = [traffic.mark, usage.mark]
     try {
       return dispatch(handlers, call, changed)
     } catch (error) {
       traffic.rewind(mark)
+      usage.rewind(usageMark)
       events.rolledBack()
       throw error
     }
@@ -55,6 +58,7 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
   const shares = new MessageShares(db)
   const changed = (message: MessageId) => shares.changed(message)
   const traffic = new TrafficRows(db)
+  const usage = new ShareRows(db)
   const events = new EventRows(db)
   const corrupt = new Corrupt(db, { changed, events })
   const departures = new HistoryWriter(db, events)
@@ -74,6 +78,7 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
       subscriptions,
       audit,
       records,
+      usage,
       new Contents(db),
       new Leases(db, { corrupt, events, terms }),
       new Outcomes(db, { departures, traffic, events, owner: terms.owner }),
@@ -92,5 +97,5 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
     claimMoves: () => undefined,
     freeSpace,
   }
-  return { corrupt, housekeeping, shares, traffic, events, handlers }
+  return { corrupt, housekeeping, shares, traffic, usage, events, handlers }
 }

@@ -46,7 +46,7 @@ function serve(port: MessagePort, directory: string): void {
     const { db, core, batches } = opened
     const quarantined = core.corrupt.takeQuarantined()
     if (quarantined.length > 0) say({ kind: 'quarantined', messages: quarantined })
-    if (answers.length > 0) say({ kind: 'answers', answers }, answers.flatMap(ownBuffer))
+    if (answers.length > 0) say({ kind: 'answers', answers, shares: core.usage.takeChanges() }, answers.flatMap(ownBuffer))
     const failure = batches.checkpoint()
     if (failure !== null) say({ kind: 'failed', failure: failureOf(failure) })
     if (!close) return

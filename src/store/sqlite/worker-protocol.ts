@@ -9,6 +9,7 @@ import type { Answers, Call, Method, Outcome } from '../methods.ts'
 import { RequestRepeated } from '../audit-log.ts'
 import { StoreFailed, StoreUnavailable } from '../queue-store.ts'
 import { errorOf, failureOf, type ThreadFailure } from '../../system/worker-rpc.ts'
+import type { ShareChanges } from '../share-counts.ts'
 import type { Repair } from '../repair-report.ts'
 import type { RecoveryReport } from './recovery.ts'
 
@@ -19,7 +20,7 @@ export type FromWorker =
   | { readonly kind: 'opened'; readonly terms: LeaseTerms; readonly recovery: RecoveryReport }
   | { readonly kind: 'refused'; readonly failure: ThreadFailure }
   /** Outcomes of the oldest unanswered calls, in order. */
-  | { readonly kind: 'answers'; readonly answers: readonly WireOutcome[] }
+  | { readonly kind: 'answers'; readonly answers: readonly WireOutcome[]; readonly shares: ShareChanges | null }
   /** The store has failed after the answers of a batch were sent. */
   | { readonly kind: 'failed'; readonly failure: ThreadFailure }
   | { readonly kind: 'repaired'; readonly repair: Repair }

@@ -10,9 +10,10 @@ import { quietTurn } from '../../system/event-loop.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
 import { chunksOf, contentBytes, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
 import { OutcomeUnknown, StoreFailed, StoreUnavailable } from '../queue-store.ts'
+import { ShareFeed, type ShareChanges } from '../share-counts.ts'
 import type { StoreSide } from '../store-health.ts'
 import type { OpenedStore, StoreOptions } from './inline-store.ts'
-import { storeErrorOf, type FromWorker, type ToWorker, type WireOutcome } from './worker-protocol.ts'
+import { storeErrorOf, type FromWorker, type ToWorker } from './worker-protocol.ts'
 import { createStoreClient, type CallTransport } from './store-client.ts'
 
 /**
@@ -56,6 +57,7 @@ export async function openWorkerStore(place: { readonly directory: string }, opt
   const ids = new IdBuffer(reserve, firstIds)
   const store = createStoreClient({
     submit: (call) => transport.submit(call),
+    onShares: (listener) => transport.onShares(listener),
     close: () => transport.close(),
     ids,
     terms,
@@ -69,7 +71,7 @@ interface Waiting {
   readonly bytes: number
 }
 
-class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'>, StoreSide {
+class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'close'>, StoreSide {
   readonly #worker: Worker
   /** Calls that were made but not sent, in order. */
   #unsent: Waiting[] = []
@@ -85,6 +87,7 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'>, StoreS
   #failure: StoreUnavailable | null = null
   /** True after the thread has reported StoreFailed. */
   #hasFailed = false
+  readonly #shares = new ShareFeed()
   readonly #onFailed: StoreOptions['onFailed']
 
   constructor(worker: Worker, options: StoreOptions) {
@@ -93,7 +96,7 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'>, StoreS
     worker.on('message', (message: FromWorker) => {
       // A thread that was given up may still answer before it ends.
       if (this.#failure !== null) return
-      if (message.kind === 'answers') this.#receive(message.answers)
+      if (message.kind === 'answers') this.#receive(message)
       else if (message.kind === 'failed') this.#failureOf(message.failure)
       else if (message.kind === 'repaired') options.onRepaired?.(message.repair)
       else if (message.kind === 'quarantined') for (const one of message.messages) options.onQuarantined?.(one)
@@ -162,7 +165,12 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'close'>, StoreS
     this.#post({ kind: 'calls', calls }, isAnyLarge ? calls.flatMap(chunksOf).filter(isLarge).map(bufferOf) : [])
   }
 
-  #receive(answers: readonly WireOutcome[]): void {
+  onShares(listener: (changes: ShareChanges) => void): void {
+    this.#shares.listen(listener)
+  }
+
+  #receive({ answers, shares }: Extract<FromWorker, { kind: 'answers' }>): void {
+    if (shares !== null) this.#shares.changed(shares)
     const done = this.#unanswered.splice(0, answers.length)
     this.#answered += answers.length
     answers.forEach((answer, n) => {

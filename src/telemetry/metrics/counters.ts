@@ -17,10 +17,11 @@ const statusGroup = (status: string): string => status.split('.').slice(0, 2).jo
 function ofClients(set: MetricSet): Listen {
   const connections = set.counter('smtpd_connections_total', 'SMTP connections of clients.')
   const open = set.gauge('smtpd_connections', 'Open SMTP connections of clients.')
-  const refused = set.counter('smtpd_refused_total', 'Refused commands of clients, by stage and class of the reply (4xx, 5xx).', [
-    'stage',
-    'class',
-  ])
+  const refused = set.counter(
+    'smtpd_refused_total',
+    'Refused commands of clients, by stage (`limit` for the limits of the queue) and class of the reply (4xx, 5xx).',
+    ['stage', 'class'],
+  )
   const contentActions = set.counter(
     'content_actions_total',
     'Actions of header_checks, body_checks and smtp_header_checks, by action and part.',
@@ -39,7 +40,8 @@ function ofClients(set: MetricSet): Listen {
       open.inc()
     },
     disconnected: () => open.dec(),
-    refused: ({ stage, reply }) => refused.inc({ stage: stage.toLowerCase(), class: `${Math.trunc(reply.code / 100)}xx` }),
+    refused: ({ stage, reply }) =>
+      refused.inc({ stage: reply.limit === undefined ? stage.toLowerCase() : 'limit', class: `${Math.trunc(reply.code / 100)}xx` }),
     'content-checked': ({ action, part }) => contentActions.inc({ action, part }),
     'access-action': ({ action }) => accessActions.inc({ action }),
     accepted: ({ message }) => {

@@ -34,10 +34,19 @@ export interface MetricSources {
   readonly database?: () => DatabaseState | null
   /** Time for which a side of the store has had a call without answering any; 0 for a side that answers, and when absent. */
   readonly silence?: (side: SideName) => Duration
+  /** Limits of the queue with their use; none when absent. */
+  readonly limits?: () => readonly LimitUse[]
   /** Access tokens for next hops; none when absent. */
   readonly tokens?: () => readonly TokenState[]
   /** Subscriptions to events, with times of the queue's clock. */
   readonly subscriptions?: () => Promise<readonly SubscriptionView[]>
+}
+
+/** Use of a limit of the queue, or of that of a share. */
+interface LimitUse {
+  readonly share: string | null
+  readonly used: number
+  readonly limit: number
 }
 
 /** Number of destinations with labels: those with the most recipients waiting or in delivery. */
@@ -137,6 +146,19 @@ function slotGauges(set: MetricSet, { slots }: MetricSources): () => void {
     limit.set(now.limit)
     connecting.reset()
     for (const { address, count } of now.connecting) connecting.set({ address }, count)
+  }
+}
+
+function limitGauges(set: MetricSet, { limits }: MetricSources): () => void {
+  const ratio = set.gauge(
+    'queue_limit_ratio',
+    'Used part of the limits of the queue that are set, the largest by scope (queue; share: that of the fullest share).',
+    ['scope'],
+  )
+  return () => {
+    ratio.reset()
+    for (const [scope, those] of Map.groupBy(limits?.() ?? [], ({ share }) => (share === null ? 'queue' : 'share')))
+      ratio.set({ scope }, Math.max(...those.map(({ used, limit }) => used / limit)))
   }
 }
 
@@ -244,7 +266,17 @@ function subscriptionGauges(set: MetricSet, { subscriptions, clock }: MetricSour
 
 /** Creates the gauges. Returns a function that reads the sources of the gauges. */
 export function openGauges(set: MetricSet, sources: MetricSources): () => Promise<void> {
-  const parts = [queueGauges, destinationGauges, slotGauges, nodeGauges, databaseGauges, sideGauges, tokenGauges, subscriptionGauges]
+  const parts = [
+    queueGauges,
+    destinationGauges,
+    slotGauges,
+    limitGauges,
+    nodeGauges,
+    databaseGauges,
+    sideGauges,
+    tokenGauges,
+    subscriptionGauges,
+  ]
   const all: readonly (() => void | Promise<void>)[] = parts.map((open) => open(set, sources))
   return async () => {
     for (const read of all) await read()

@@ -100,6 +100,8 @@ test('a receiver stages what exceeds 256 kB at once, and the following chunks to
   expect(calls).toEqual([5, 16, 16])
 })
 
+const ORIGIN = { sender: 'app@example.com', user: undefined, address: null }
+
 test('mail is refused before its content as long as an outcome cannot be committed', async () => {
   const { relay, rest } = await relayWith(() => ({
     settle: () => Promise.reject(new StoreUnavailable('the disk is full')),
@@ -107,8 +109,8 @@ test('mail is refused before its content as long as an outcome cannot be committ
     ping: () => Promise.reject(new StoreUnavailable('the disk is full')),
   }))
   await relay.start()
-  expect(await relay.intake.refusal(1)).toBeUndefined()
+  expect(await relay.intake.refusal(1, ORIGIN)).toBeUndefined()
   await relay.acceptor.accept(SUBMISSION)
   await rest()
-  expect(await relay.intake.refusal(1)).toEqual({ code: 451, status: '4.3.0', text: 'Error: queue file write error' })
+  expect(await relay.intake.refusal(1, ORIGIN)).toEqual({ code: 451, status: '4.3.0', text: 'Error: queue file write error' })
 })

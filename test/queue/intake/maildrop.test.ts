@@ -18,6 +18,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Maildrop, MaildropDeps } from '../../../src/queue/intake/maildrop.ts'
 import { submitToMaildrop } from '../../../src/queue/intake/maildrop-writer.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
+import { operate } from '../../support/operate.ts'
+import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
+import { HOUR } from '../../../src/system/clock.ts'
 import { QueueWorld, type QueueWorldOptions } from '../../support/queue-world.ts'
 
 type Files = MaildropDeps['files']
@@ -341,7 +344,21 @@ test('while the disk has no room for a message, smaller ones are taken in', asyn
   await submit('small')
   const { intake } = world.relay
   const refusal = intake.refusal.bind(intake)
-  intake.refusal = (size) => (size > 10_000 ? Promise.resolve({ code: 452, text: 'full' }) : refusal(size))
+  intake.refusal = (size, origin) => (size > 10_000 ? Promise.resolve({ code: 452, text: 'full' }) : refusal(size, origin))
   expect(await maildrop().takeIn()).toBe(1)
   expect(inDrop()).toEqual(['big'])
+})
+
+test('at a full queue the files stay, and are taken in later in order', async () => {
+  await world.store.close()
+  await open({ remote: () => ({ kind: 'accepts', takes: HOUR }), config: { queue_message_limit: 2 } })
+  await world.relay.start()
+  for (const name of ['1', '2', '3', '4', '5']) await submit(name)
+  expect(await maildrop().takeIn()).toBe(2)
+  expect(inDrop()).toEqual(['3', '4', '5'])
+  expect(notes()).toEqual(['maildrop: put off: Error: queue is full, try again later'])
+  const ids = (await world.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).map(({ message }) => message.id)
+  for (const message of ids) await operate(world.store, message, { kind: 'delete', now: world.clock.now(), purge: true })
+  expect(await maildrop().takeIn()).toBe(2)
+  expect(inDrop()).toEqual(['5'])
 })

@@ -40,7 +40,7 @@ function open() {
   }
   const reserve = db.transaction((count: number) => core.run<'nextIds'>({ method: 'nextIds', args: [count] }))
   const ids = new IdBuffer((count) => reserve.immediate(count))
-  const store = createStoreClient({ submit, close: async () => void db.close(), ids, terms })
+  const store = createStoreClient({ submit, onShares: () => undefined, close: async () => void db.close(), ids, terms })
   return { store, batches, reader: createSqliteReader(db), checkpoints: new Checkpoints(db) }
 }
 

@@ -74,6 +74,7 @@ const homeOf = ({ recipients: [first] }: MovedMessage): Shard => shardOf(first?.
 
 function restoreMessages(tx: Transaction, entering: readonly Entering[]): Promise<unknown> {
   const all = entering.map(({ moved }) => moved)
+  for (const { message, placement } of all) tx.shares.entered(message, placement)
   return tx.query(sql.restoreMessages, [
     ...messageArrays(all.map(({ message }) => message)),
     int8s(all.map(({ warnAt }) => warnAt)),

@@ -158,6 +158,7 @@ async function takeOut(
   target: MoveTarget,
 ): Promise<void> {
   const ids = int8s(held.map(({ row }) => row.message))
+  for (const { row } of held) tx.shares.left(row, row.placement)
   for (const moved of messages) tx.traffic.note('accepted', moved.message.arrivedAt, -liveRecipients(moved))
   await Promise.all([
     tx.query(sql.keepContents, [ids]),

@@ -12,7 +12,7 @@ export const fenceWithKeys = `
   select 1 / count(*) from (select 1 from node where id = $1 and session = $2 and keys = $3 for share) fence`
 
 /** Number of the last change of the providers. No row when the node was taken over. */
-export const keysOf = 'select keys from node where id = $1'
+export const keysOf = 'select node.keys, shares_since as "sharesSince" from node, queue where node.id = $1'
 
 /** Number of the next node. */
 export const nextNode = `select nextval('node_id') as id`
@@ -79,6 +79,20 @@ export const deleteStagedOf = `
 /** Ends the operations that a node which is gone carried out. */
 export const endOperationsOf = `
   update audit set state = 'failed', error = 'the process that carried it out ended', runner = null where runner = $1 and state = 'running'`
+
+/** Keeps the counts of shares of a node that is gone, which are part of the sums. */
+export const keepSharesOf = `
+  with gone as (delete from share_usage where node = $1 returning share, messages, bytes)
+  insert into share_usage (node, share, messages, bytes) select 0, share, messages, bytes from gone order by share
+  on conflict (node, share) do update
+    set messages = share_usage.messages + excluded.messages, bytes = share_usage.bytes + excluded.bytes`
+/** Takes a message that becomes corrupt from the counts, in a row of the node $2. */
+export const uncountCorrupt = `
+  insert into share_usage (node, share, messages, bytes)
+  select $2, coalesce(share, ''), -1, -size from message
+  where id = $1 and placement in ('queued', 'hold') and (select shares_since from queue) is not null
+  on conflict (node, share) do update
+    set messages = share_usage.messages + excluded.messages, bytes = share_usage.bytes + excluded.bytes`
 
 export const forgetPulse = 'delete from pulse where node = $1'
 export const forgetMarkedBatch = 'delete from marked_batch where node = $1'

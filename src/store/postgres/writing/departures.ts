@@ -43,6 +43,7 @@ export async function remove(tx: Transaction, owner: OwnerId, rows: readonly Mes
     const history = (attemptsBy.get(row.message) ?? []).map(toAttempt)
     const { forced_expire: forcedExpire, warnings } = row
     tx.events.removed(toMessage(row), leftAt(settled))
+    tx.shares.left(row, row.placement)
     return { at: leftAt(settled), record: recordOf({ message: toMessage(row), forcedExpire, warnings, recipients: settled, history }) }
   })
   await tx.query(sql.depart, [

@@ -77,6 +77,7 @@ export class Intake {
     const all = entries.map((entry) => this.#prepared(entry))
     const recipients = all.flatMap((entered) => recipientsOf(tx, entered))
     for (const { entry } of all) tx.traffic.note('accepted', entry.message.createdAt, entry.recipients.length)
+    for (const { message, hold = false } of entries) tx.shares.entered(message, hold ? 'hold' : 'queued')
     for (const { events } of entries) tx.events.note(events)
     tx.onCommit(() => this.#committed(all, recipients))
     await Promise.all([

@@ -161,6 +161,7 @@ export class Operating {
     if (held === undefined) return
     const parked = await tx.query<{ id: number }>(sql.parkUnreadable, [this.#owner, message])
     if (held.row.placement !== 'corrupt') {
+      tx.shares.left(held.row, held.row.placement)
       tx.events.quarantined(toMessage(held.row), why)
       await tx.query(sql.place, [int8s([message]), 'corrupt', null, storableText(why)])
     }
@@ -179,6 +180,10 @@ export class Operating {
       statements.push(tx.query(sql.flush, [int8s(those.flatMap(({ ids }) => ids)), now]))
     for (const those of Map.groupBy(of('place'), ({ placement, deletedAt }) => `${placement} ${deletedAt}`).values()) {
       const [first] = those
+      for (const { held, placement } of those) {
+        tx.shares.left(held.row, held.row.placement)
+        tx.shares.entered(held.row, placement)
+      }
       if (first !== undefined) statements.push(tx.query(sql.place, [messagesOf(those), first.placement, first.deletedAt, null]))
     }
     if (of('expire').length > 0) statements.push(tx.query(sql.forceExpire, [messagesOf(of('expire'))]))
@@ -235,6 +240,7 @@ const formerTimes = ({ row, recipients }: HeldMessage): FormerTimes => ({
 
 async function requeue(tx: Transaction, { held: { row }, moving, operation: { now, newId, expiresAt } }: Of<'requeue'>): Promise<void> {
   const home = moving[0]?.shard ?? row.home
+  tx.shares.entered(row, 'queued')
   await Promise.all([
     tx.query(sql.copyMessage, [row.message, newId, now, moving.length, home]),
     tx.query(sql.shareContent, [row.message]),

@@ -76,6 +76,7 @@ export class Outcomes {
       if (one.whole === undefined) return []
       const departure = departureOf(one, one.whole)
       tx.events.removed(one.whole.message, departure.at)
+      tx.shares.left(one.whole.message, 'queued')
       return [departure]
     })
     const tried = leaving.flatMap(({ whole }) => whole?.attempts.map(idOf) ?? [])

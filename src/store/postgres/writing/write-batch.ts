@@ -147,7 +147,8 @@ function sentBy(write: () => Sent<unknown>): Sent<unknown> {
 
 /** Writes traffic and events, and commits. Resolves with the command tag, which is ROLLBACK when a statement failed. */
 async function commit(connection: Connection, tx: Transaction, { node, number }: BatchTerms): Promise<string> {
-  const [, , tag] = await Promise.all([tx.traffic.write(tx, node, number), tx.events.write(tx), connection.command('commit')])
+  const written = [tx.traffic.write(tx, node, number), tx.shares.write(tx, node), tx.events.write(tx)]
+  const [tag] = await Promise.all([connection.command('commit'), ...written])
   return tag
 }
 

@@ -7,6 +7,7 @@ import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Answers, Arguments, Method } from '../../methods.ts'
 import type { Statements } from '../session/database-connection.ts'
+import { ShareNotes } from '../session/share-notes.ts'
 import { TrafficCounts } from './traffic-counts.ts'
 import { TransactionEvents, type WantedTypes } from './transaction-events.ts'
 
@@ -44,11 +45,16 @@ export class Transaction implements Statements {
   readonly #told = new Set<Shard>()
   readonly traffic = new TrafficCounts()
   readonly events: TransactionEvents
+  readonly shares: ShareNotes
 
   readonly #keys: Pick<ShardKeys, 'shardOf'>
 
-  constructor(statements: Statements, { wanted, keys }: { readonly wanted: WantedTypes; readonly keys: Pick<ShardKeys, 'shardOf'> }) {
+  constructor(
+    statements: Statements,
+    { wanted, keys }: { readonly wanted: WantedTypes; readonly keys: Pick<ShardKeys, 'shardOf' | 'shares'> },
+  ) {
     this.#keys = keys
+    this.shares = new ShareNotes(keys.shares)
     this.events = new TransactionEvents(wanted)
     this.#statements = statements
   }
@@ -72,6 +78,7 @@ export class Transaction implements Statements {
 
   /** Runs the actions, and returns the shards whose owners should be woken. */
   committed(): readonly Shard[] {
+    this.shares.committed()
     for (const action of this.#afterCommit) action()
     return [...this.#told]
   }

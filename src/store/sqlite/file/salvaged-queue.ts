@@ -23,8 +23,8 @@ const UNREADABLE_ADDRESS = 'unreadable@invalid'
 /** Number of rows in one transaction. */
 const ROWS_PER_COMMIT = 20_000
 
-/** Names of the rows of `meta` that are not copied, because a new queue has its own. */
-const OWN_META: readonly Value[] = ['schema', 'generation', 'event_epoch']
+/** Names of the rows of `meta` that are not copied, because a new queue has its own. The counts of shares begin anew. */
+const OWN_META: readonly Value[] = ['schema', 'generation', 'event_epoch', 'shares_counted']
 
 /** Number of ids that are skipped when rows were lost, so that no id of a lost message is used again. */
 const IDS_SKIPPED = 100_000
@@ -66,6 +66,7 @@ export class SalvagedQueue {
     if (table === 'message') this.#addMessage({ ...row, id: key }, isCurrent)
     else if (table === 'recipient') this.#addRecipient({ ...row, id: key }, isCurrent)
     else if (table === 'chunk') this.#addChunk({ ...row, id: key })
+    else if (table === 'share_usage') return
     else if (table !== 'meta' || !OWN_META.includes(row['name'] ?? null))
       this.#insert(table, writer.rowNumber === null ? row : { ...row, [writer.rowNumber]: key })
   }
