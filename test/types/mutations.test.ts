@@ -130,8 +130,8 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a key of an operation dropped in the request of a command',
     file: 'cli/queue-client/api-client.ts',
-    replace: ', dry_run: dryRun }',
-    by: ' }',
+    replace: 'dry_run: dryRun,',
+    by: '',
     judge: 'tsc',
     report: "Property 'dry_run' is missing",
   },
