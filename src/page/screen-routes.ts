@@ -125,6 +125,9 @@ async function messagesAnswer(deps: ScreenDeps, { query, visible, signal }: Show
 const messagesRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/messages', slots: 'searches' }, (request, view) => messagesAnswer(deps, request, view))
 
+/** Number of a page of a list in a screen; not a whole number for an invalid one. */
+const pageIn = (query: URLSearchParams, name: string): number => Number(orUndefined(text(query, name)) ?? 1)
+
 const messageRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/messages/:id' }, async (request, view) =>
     screenAnswer(
@@ -132,6 +135,7 @@ const messageRoute = (deps: ScreenDeps): Route =>
       messageScreen(view, {
         message: await messageStory(deps.view, request.parameters['id'] ?? '', request.requester),
         scale: chosen(request.query, 'scale', TIMELINE_SCALES),
+        pages: { recipients: pageIn(request.query, 'recipients'), attempts: pageIn(request.query, 'attempts') },
       }),
     ),
   )

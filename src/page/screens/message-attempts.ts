@@ -4,6 +4,7 @@ import { html, type Html, type Part } from '../../presentation/html.ts'
 import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { section } from '../markup/frame.ts'
 import { table, type Column } from '../markup/html-table.ts'
+import type { ListPage } from './message-pages.ts'
 import { marked } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { clockTime, count, plural, span } from '../markup/times.ts'
@@ -82,15 +83,21 @@ const columnsOf = (view: View, hasSeveral: boolean): readonly Column<FoldedAttem
   },
 ]
 
-export const attemptsSection = (view: View, { history, recipients }: MessageStoryJson): Html =>
+interface ShownAttempts {
+  readonly page: ListPage<FoldedAttempts>
+  /** Links to the other pages. */
+  readonly links: Part
+}
+
+export const attemptsSection = (view: View, { history, recipients }: MessageStoryJson, { page, links }: ShownAttempts): Html =>
   section(
     'Attempts',
-    table({
+    html`${table({
       caption: 'Attempts by reply',
       columns: columnsOf(view, recipients.length > 1),
-      rows: foldedAttempts(history),
+      rows: page.rows,
       empty: 'No attempt yet.',
       kind: 'attempts',
-    }),
-    { aside: history.length === 0 ? null : plural(history.length, 'attempt') },
+    })}${links}`,
+    { id: 'attempts', aside: history.length === 0 ? null : plural(history.length, 'attempt') },
   )

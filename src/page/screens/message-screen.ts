@@ -13,7 +13,8 @@ import { facts, table, type Column } from '../markup/html-table.ts'
 import { timeline, TIMELINE_SCALES, timelineAxis, type TimelineMark, type TimelineScale } from '../markup/message-timeline.ts'
 import { replyPart } from '../markup/reply.ts'
 import { axisTitle } from '../../presentation/plots/plot-axis.ts'
-import { attemptsSection } from './message-attempts.ts'
+import { attemptsSection, foldedAttempts } from './message-attempts.ts'
+import { failingFirst, pageOf, type ListPage, type MessagePages } from './message-pages.ts'
 import { messageSentence } from './message-sentence.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
@@ -26,6 +27,7 @@ interface MessageFacts {
   readonly message: MessageStoryJson
   /** Scale of the timelines. */
   readonly scale: TimelineScale
+  readonly pages: MessagePages
 }
 
 /** Operations that can change a message in its queue. */
@@ -161,14 +163,32 @@ const scaleLinks = (view: View, { message: { queue_id: id }, scale }: MessageFac
     )}
   </nav>`
 
+/** Links to the other pages of a list of the message; null with one page. */
+function pageLinks(
+  view: View,
+  { message: { queue_id: id }, pages: shown, scale }: MessageFacts,
+  name: keyof MessagePages,
+  { page, pages }: ListPage<unknown>,
+): Html | null {
+  if (pages === 1) return null
+  const to = (number: number): string => `${linkTo(view, `messages/${encodeURIComponent(id)}`, { ...shown, scale, [name]: number })}#${name}`
+  return html`<nav class="pager" aria-label="Pages of ${name}">
+    ${page > 1 ? html`<a class="button" href="${to(page - 1)}" rel="prev">Previous page</a>` : null} page ${page} of ${count(pages)}
+    ${page < pages ? html`<a class="button" href="${to(page + 1)}" rel="next">Next page</a>` : null}
+  </nav>`
+}
+
 function recipientsSection(view: View, shown: MessageFacts): Html {
   const { recipients } = shown.message
-  const rest = recipients.slice(MOST_DRAWN)
+  const page = pageOf(failingFirst(recipients), shown.pages.recipients)
+  const drawn = page.page === 1 ? page.rows.slice(0, MOST_DRAWN) : []
+  const rest = page.rows.slice(drawn.length)
   return section(
     recipients.length === 1 ? 'Recipient' : `${count(recipients.length)} recipients`,
-    html`${recipients.slice(0, MOST_DRAWN).map((one) => recipientBlock(view, shown, one))}
-    ${rest.length === 0 ? null : table({ caption: 'Further recipients', columns: recipientColumns(view), rows: rest, empty: '' })}`,
-    { aside: shown.message.history.length < 2 && shown.message.future.length === 0 ? null : scaleLinks(view, shown) },
+    html`${drawn.map((one) => recipientBlock(view, shown, one))}
+    ${rest.length === 0 ? null : table({ caption: 'Further recipients', columns: recipientColumns(view), rows: rest, empty: '' })}
+    ${pageLinks(view, shown, 'recipients', page)}`,
+    { id: 'recipients', aside: shown.message.history.length < 2 && shown.message.future.length === 0 ? null : scaleLinks(view, shown) },
   )
 }
 
@@ -194,6 +214,7 @@ function sameCausePart(view: View, { recipients }: MessageStoryJson): Part {
 
 export function messageScreen(view: View, shown: MessageFacts): Screen {
   const { message } = shown
+  const attempts = pageOf(foldedAttempts(message.history), shown.pages.attempts)
   const { queue_id: id } = message
   const queue = shownQueue(message)
   return {
@@ -242,7 +263,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       ['envelope id', message.envid === null ? null : html`<code>${message.envid}</code>`],
       ['by rule', message.rule, 'wide'],
     ])}
-    ${recipientsSection(view, shown)} ${attemptsSection(view, message)}
+    ${recipientsSection(view, shown)} ${attemptsSection(view, message, { page: attempts, links: pageLinks(view, shown, 'attempts', attempts) })}
     ${message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
     ${asCommand(['queue', 'show', id], { method: 'GET', path: `api/v1/messages/${encodeURIComponent(id)}` })}`,
   }
