@@ -179,6 +179,7 @@ const page = new Page({
   },
   now: api.now,
   causes: api.causes,
+  senders: api.senders,
 })
 const browser = await chromium.launch({ executablePath: BROWSER, args: EXACT })
 const wanted = process.argv.slice(2).filter((one) => !one.startsWith('-'))

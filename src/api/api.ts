@@ -7,6 +7,7 @@ import { eventRoutes } from './event-routes.ts'
 import { nodeRoutes, type NodeRoutesDeps } from './node-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Causes } from '../queries/causes.ts'
+import { Senders } from '../queries/senders.ts'
 import { Now } from '../queries/now.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { operationRoutes } from './operation-routes.ts'
@@ -30,6 +31,7 @@ export class Api {
   readonly view: QueueView
   readonly now: Now
   readonly causes: Causes
+  readonly senders: Senders
   readonly #deps: ApiDeps
 
   constructor(view: QueueView, deps: ApiDeps) {
@@ -37,6 +39,7 @@ export class Api {
     this.#deps = deps
     this.now = new Now(view)
     this.causes = new Causes(view)
+    this.senders = new Senders(view)
   }
 
   get routes(): readonly ApiRoute[] {
@@ -44,7 +47,7 @@ export class Api {
     const routes = [
       ...clientRoutes(this.#deps),
       ...statusRoutes(view, this.now),
-      ...messageRoutes(view),
+      ...messageRoutes(view, this.senders),
       ...ownMessageRoutes(view),
       ...destinationRoutes(view, this.causes),
       historyRoute(view),

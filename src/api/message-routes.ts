@@ -9,6 +9,8 @@ import { contentOf, LISTING_FORMS, messageCount, messageLines, messagePage, NO_C
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { conditionShape } from '../queries/message-query.ts'
+import type { Senders } from '../queries/senders.ts'
+import { sendersShape } from '../resources/senders-json.ts'
 import { messageStoryShape } from '../resources/message-story-json.ts'
 import { messageCountShape, messageLineShape, messagePageShape } from '../resources/message-json.ts'
 
@@ -21,7 +23,7 @@ const listQuery = conditionShape.extend({
 
 const contentQuery = z.strictObject({ part: z.enum(['all', 'header', 'body']).default('all') })
 
-const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
+const listingRoutes = (view: QueueView, senders: Senders): readonly ApiRoute[] => [
   apiRoute({
     method: 'GET',
     path: '/messages',
@@ -47,6 +49,27 @@ const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
         request.written,
         'after',
       )
+    },
+  }),
+  apiRoute({
+    method: 'GET',
+    path: '/senders',
+    role: 'viewer',
+    summary: 'Senders of queued mail',
+    about: 'The senders of the mail that matches, with the number of their messages: exact, and at most 30 s old.',
+    query: conditionShape.extend({
+      waits: z
+        .literal('true')
+        .transform(() => true)
+        .optional()
+        .describe('`true` for mail that waits: not on hold, corrupt or scheduled'),
+      limit: pageLimit,
+    }),
+    answers: { 200: { about: 'the senders', shape: sendersShape } },
+    slots: 'searches',
+    handler: async (request) => {
+      const { limit: most, ...query } = request.query
+      return json(await senders.of(query, most, viewerOf(request)))
     },
   }),
   apiRoute({
@@ -97,4 +120,7 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
   }),
 ]
 
-export const messageRoutes = (view: QueueView): readonly ApiRoute[] => [...listingRoutes(view), ...singleRoutes(view)]
+export const messageRoutes = (view: QueueView, senders: Senders): readonly ApiRoute[] => [
+  ...listingRoutes(view, senders),
+  ...singleRoutes(view),
+]

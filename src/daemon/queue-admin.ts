@@ -35,6 +35,7 @@ export function queueAdmin({ loaded, clock, events, parts, readFiles, rereads }:
     view: api.view,
     now: api.now,
     causes: api.causes,
+    senders: api.senders,
   })
   const commands = localRoutes({
     clock,

@@ -42,8 +42,8 @@ export class WorldSite {
     }
     const parts = (): ApiParts | null => this.#open()
     this.api = queueApi({ clock: this.#clock, loaded: () => world.loaded, parts })
-    const { view, now, causes } = this.api
-    this.page = new Page({ view, now, causes, virtualTime: () => controls })
+    const { view, now, causes, senders } = this.api
+    this.page = new Page({ view, now, causes, senders, virtualTime: () => controls })
     this.routes = [...this.api.routes, ...this.page.routes, timeRoute(controls)]
   }
 

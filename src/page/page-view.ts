@@ -1,5 +1,6 @@
 /** The facts of a request that every screen needs, and the answer that carries a screen. */
 import type { Causes } from '../queries/causes.ts'
+import type { Senders } from '../queries/senders.ts'
 import type { Now } from '../queries/now.ts'
 import type { Light, QueueView, Visible } from '../queries/queue-view.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
@@ -21,6 +22,7 @@ export interface PageDeps {
 export interface ScreenDeps extends PageDeps {
   readonly now: Now
   readonly causes: Causes
+  readonly senders: Senders
 }
 
 /** The client of a request. Throws Problem for a request without a login. */

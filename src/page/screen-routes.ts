@@ -28,7 +28,7 @@ import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
-import { firstSenders, waitingSenders } from './first-senders.ts'
+import { SENDERS_SHOWN } from './screens/senders-list.ts'
 import { markupAnswer, orUndefined, screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
 
 const ROWS_PER_PAGE = 50
@@ -78,8 +78,10 @@ const destinationRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/destinations/:name', slots: 'searches' }, async ({ parameters, visible, signal }, view) => {
     const name = parameters['name'] ?? ''
     const destination = await destinationDetails(deps.view, name, visible)
-    const senders = await waitingSenders(deps.view, name, visible)
-    const shown = (await deps.causes.within(FIGURES_WITHIN, name, { visible, signal })) ?? null
+    const [shown = null, senders = null] = await Promise.all([
+      deps.causes.within(FIGURES_WITHIN, name, { visible, signal }),
+      deps.senders.within(FIGURES_WITHIN, { destination: name, waits: true }, { visible, signal, limit: SENDERS_SHOWN }),
+    ])
     return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders }))
   })
 
@@ -118,7 +120,9 @@ async function messagesAnswer(deps: ScreenDeps, { query, visible, signal }: Show
   signal.throwIfAborted()
   const count = await countOf(deps, first, after === '')
   signal.throwIfAborted()
-  const senders = after === '' && page.messages.length > 1 ? await firstSenders(deps.view, conditions, { visible, first: page }) : null
+  const isCounted = after === '' && filter.sender === '' && page.messages.length > 1
+  const asked = { visible, signal, limit: SENDERS_SHOWN }
+  const senders = isCounted ? ((await deps.senders.within(COUNT_WITHIN, conditions, asked)) ?? 'counting') : null
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, order, problem: null }))
 }
 

@@ -9,85 +9,25 @@ import {
 } from '../resources/cause-json.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { summedCauses, waitingCauses, type WaitingCause } from '../queue/waiting-causes.ts'
-import { seconds, withTimeout, type Duration, type Timer } from '../system/clock.ts'
+import type { Duration } from '../system/clock.ts'
 import { assertVisible } from './destinations.ts'
 import { maySee } from './message-query.ts'
-import { asOf, type QueueView, type Viewer } from './queue-view.ts'
-
-/** Causes whose count ended longer ago are counted again. */
-const KEPT_FOR: Duration = seconds(30)
-/** Maximum number of destinations whose causes are kept. */
-const MOST_KEPT = 64
-/** Time for which a count without clients runs on, so that a client that asks again gets its result. */
-const COUNTS_ON_FOR: Duration = seconds(10)
-
-type CausesView = Pick<QueueView, 'reader' | 'clock'>
+import type { Viewer } from './queue-view.ts'
+import { SharedCounts, type Counted, type CountsView } from './shared-counts.ts'
 
 /** A destination whose causes are counted; null for all. */
-type Counted = DestinationName | null
+type Asked = DestinationName | null
 
-interface CountedCauses {
-  readonly causes: readonly WaitingCause[]
-  readonly as_of: number
-}
+/** Name of a count. No destination is empty. */
+const countOf = (asked: Asked): string => asked ?? ''
+
+type CountedCauses = Counted<readonly WaitingCause[]>
 
 /** A cause with the time of its count. */
 export interface KnownCause {
   readonly cause: CauseJson | SummedCauseJson
   readonly as_of: number
 }
-
-class CauseCount {
-  readonly counted: Promise<CountedCauses>
-  readonly #view: CausesView
-  readonly #end = new AbortController()
-  #clients = 0
-  #hasEnded = false
-  /** Ends the count when it has had no client for COUNTS_ON_FOR; null while it has clients. */
-  #timer: Timer | null = null
-
-  constructor(view: CausesView, name: Counted) {
-    this.#view = view
-    this.counted = this.#count(name)
-  }
-
-  /** True when the count is being ended without a result. */
-  get isEnding(): boolean {
-    return this.#end.signal.aborted
-  }
-
-  /** The result; undefined when `wait` is over, or when the client has left. A null `wait` has no end. */
-  async answer(wait: Duration | null, signal: AbortSignal): Promise<CountedCauses | undefined> {
-    this.#clients++
-    this.#timer?.cancel()
-    this.#timer = null
-    try {
-      return await (wait === null ? untilAborted(this.counted, signal) : withTimeout(this.counted, this.#view.clock, wait, signal))
-    } finally {
-      this.#clients--
-      if (this.#clients === 0 && !this.#hasEnded) this.#timer = this.#view.clock.after(COUNTS_ON_FOR, () => this.#end.abort())
-    }
-  }
-
-  async #count(name: Counted): Promise<CountedCauses> {
-    const as_of = asOf(this.#view)
-    try {
-      return { causes: await waitingCauses(this.#view.reader, name, this.#end.signal), as_of }
-    } finally {
-      this.#hasEnded = true
-      this.#timer?.cancel()
-    }
-  }
-}
-
-/** The value of a promise; undefined when `signal` aborts before. */
-const untilAborted = <T>(answer: Promise<T>, signal: AbortSignal): Promise<T | undefined> =>
-  new Promise((resolve, reject) => {
-    const leave = (): void => resolve(undefined)
-    if (signal.aborted) leave()
-    signal.addEventListener('abort', leave, { once: true })
-    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
-  })
 
 /** The name in lower case. Throws Problem for a destination that the client may not see. */
 function nameOf(asked: string, { visible }: Viewer): DestinationName {
@@ -96,26 +36,26 @@ function nameOf(asked: string, { visible }: Viewer): DestinationName {
   return name
 }
 
-const seen = ({ causes, as_of }: CountedCauses, { visible }: Viewer): CountedCauses => ({
-  causes: causes.filter(({ destination }) => maySee(visible, destination)),
+const seen = ({ value, as_of }: CountedCauses, { visible }: Viewer): CountedCauses => ({
+  value: value.filter(({ destination }) => maySee(visible, destination)),
   as_of,
 })
 
 export class Causes {
-  readonly #view: CausesView
-  readonly #running = new Map<Counted, CauseCount>()
-  readonly #kept = new Map<Counted, { readonly at: Duration; readonly causes: CountedCauses }>()
+  readonly #view: CountsView
+  readonly #counts: SharedCounts<readonly WaitingCause[]>
 
-  constructor(view: CausesView) {
+  constructor(view: CountsView) {
     this.#view = view
+    this.#counts = new SharedCounts(view)
   }
 
   /** The cause whose filter this is, of the last counts that are kept, with their time; null when no kept count has it. */
   known(filter: NonNullable<CauseJson['filter']>, { visible }: Pick<Viewer, 'visible'>): KnownCause | null {
     const isSame = ({ filter: one }: CauseJson | SummedCauseJson): boolean =>
       one !== null && one.destination === filter.destination && one.queue === filter.queue && one.reply === filter.reply
-    const ofOne = filter.destination === null ? undefined : this.#kept.get(filter.destination)?.causes
-    const ofAll = this.#kept.get(null)?.causes
+    const ofOne = filter.destination === null ? undefined : this.#counts.known(countOf(filter.destination))
+    const ofAll = this.#counts.known(countOf(null))
     if (filter.destination !== null && !maySee(visible, filter.destination)) return null
     const found = ofOne === undefined ? undefined : this.#json(ofOne).causes.find(isSame)
     if (ofOne !== undefined && found !== undefined) return { cause: found, as_of: ofOne.as_of }
@@ -150,46 +90,22 @@ export class Causes {
     return counted === undefined ? undefined : this.#summed(seen(counted, client))
   }
 
-  #json({ causes, as_of }: CountedCauses): CausesJson {
-    return { causes: causes.map((one) => causeJson(one, this.#view.clock.wall)), as_of }
+  #json({ value, as_of }: CountedCauses): CausesJson {
+    return { causes: value.map((one) => causeJson(one, this.#view.clock.wall)), as_of }
   }
 
-  #summed({ causes, as_of }: CountedCauses): SummedCausesJson {
-    return { causes: summedCauses(causes).map((one) => summedCauseJson(one, this.#view.clock.wall)), as_of }
+  #summed({ value, as_of }: CountedCauses): SummedCausesJson {
+    return { causes: summedCauses(value).map((one) => summedCauseJson(one, this.#view.clock.wall)), as_of }
   }
 
-  async #whole(name: Counted, client: Viewer): Promise<CountedCauses> {
+  async #whole(name: Asked, client: Viewer): Promise<CountedCauses> {
     const counted = await this.#answer(name, client, null)
     client.signal.throwIfAborted()
     if (counted === undefined) throw new Error(`the causes of ${name ?? 'all destinations'} were not counted`)
     return counted
   }
 
-  async #answer(name: Counted, { signal }: Viewer, wait: Duration | null): Promise<CountedCauses | undefined> {
-    const kept = this.#kept.get(name)
-    if (kept !== undefined && this.#view.clock.monotonic() - kept.at < KEPT_FOR) return kept.causes
-    const running = this.#running.get(name)
-    return (running === undefined || running.isEnding ? this.#begun(name) : running).answer(wait, signal)
-  }
-
-  #begun(name: Counted): CauseCount {
-    const count = new CauseCount(this.#view, name)
-    this.#running.set(name, count)
-    const ended = (): void => {
-      if (this.#running.get(name) === count) this.#running.delete(name)
-    }
-    count.counted.then((causes) => {
-      ended()
-      this.#keep(name, causes)
-    }, ended)
-    return count
-  }
-
-  #keep(name: Counted, causes: CountedCauses): void {
-    this.#kept.delete(name)
-    // A count that takes longer than KEPT_FOR is kept as well, so that a client that waited for it finds it.
-    this.#kept.set(name, { at: this.#view.clock.monotonic(), causes })
-    const [oldest] = this.#kept.size > MOST_KEPT ? this.#kept.keys() : []
-    if (oldest !== undefined) this.#kept.delete(oldest)
+  #answer(name: Asked, { signal }: Viewer, wait: Duration | null): Promise<CountedCauses | undefined> {
+    return this.#counts.answer(countOf(name), (end) => waitingCauses(this.#view.reader, name, end), { wait, signal })
   }
 }

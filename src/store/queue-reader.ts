@@ -116,6 +116,8 @@ export interface SurveyPage {
   readonly queues: readonly QueueName[] | null
   /** True to count the recipients by destination. */
   readonly destinations: boolean
+  /** True to count the messages by sender. */
+  readonly senders?: boolean
   /** Times for which the earlier arrivals are counted; none when absent. */
   readonly bounds?: readonly QueueTime[]
 }
@@ -129,6 +131,8 @@ export interface Survey {
   readonly oldestArrival: QueueTime | null
   /** Number of messages that arrived before each of the `bounds`. */
   readonly arrivedBefore: readonly number[]
+  /** Messages by envelope sender; empty unless asked for. */
+  readonly senders: readonly { readonly sender: string; readonly messages: number }[]
   /** Live recipients by destination; empty unless asked for. */
   readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
 }

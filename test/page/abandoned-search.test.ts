@@ -1,4 +1,5 @@
 /** A search for a screen ends when its browser has left. */
+import { Senders } from '../../src/queries/senders.ts'
 import { expect, test } from 'vitest'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { matchRoute } from '../../src/http/route-table.ts'
@@ -32,7 +33,7 @@ test('the search for a list of messages reads no more of the queue after its bro
         if (leaves) gone.abort()
       })
       const seen = new Proxy(view, { get: (target, name) => (name === 'reader' ? reader : (Reflect.get(target, name) as unknown)) })
-      const page = new Page({ view: seen satisfies QueueView, now, causes })
+      const page = new Page({ view: seen satisfies QueueView, now, causes, senders: new Senders(view) })
       const match = matchRoute(page.routes, 'GET', '/messages')
       if (match.kind !== 'found') throw new Error('no such screen')
       const query = new URLSearchParams({ reply: 'busy' })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { causesScreen } from '../../src/page/screens/causes-screen.ts'
 import { destinationScreen } from '../../src/page/screens/destination-screen.ts'
-import { waitingSenders } from '../../src/page/first-senders.ts'
+import { Senders } from '../../src/queries/senders.ts'
 import type { View } from '../../src/page/markup/view.ts'
 import { destinationDetails } from '../../src/queries/destinations.ts'
 import { Causes } from '../../src/queries/causes.ts'
@@ -33,8 +33,8 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
       light: null,
       requester,
     }
-    const senders = await waitingSenders(view, name, null)
-    expect(senders).toEqual({ counted: 1, at_least: false, senders: [{ sender: 'app@us.example', messages: 1 }] })
+    const senders = await new Senders(view).of({ destination: name, waits: true }, 5, client)
+    expect(senders).toMatchObject({ senders_counted: 1, messages: 1, senders: [{ sender: 'app@us.example', messages: 1 }] })
 
     const facts = { destination: await destinationDetails(view, name, null), causes: await causes.of(name, client), senders }
     for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await causes.sums(client))]) {

@@ -2,6 +2,7 @@
 import type { Browser, BrowserContext, Page as Tab } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Causes } from '../../src/queries/causes.ts'
+import type { Senders } from '../../src/queries/senders.ts'
 import type { Now } from '../../src/queries/now.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { defaultConfig } from '../../src/config/load.ts'
@@ -301,6 +302,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       view,
       now: {} as Now,
       causes: {} as Causes,
+      senders: {} as Senders,
     })
     const home = route({
       method: 'GET',

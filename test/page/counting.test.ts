@@ -4,6 +4,7 @@ import { WallView } from '../../src/system/wall-view.ts'
 import type { Browser, Page as Tab } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Causes } from '../../src/queries/causes.ts'
+import { Senders } from '../../src/queries/senders.ts'
 import { Now } from '../../src/queries/now.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { destinationRoutes } from '../../src/api/destination-routes.ts'
@@ -91,9 +92,9 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
   test('a click while the counts follow leads where it should, and nothing is loaded again', async () => {
     const { view, counted } = uncounted(world.api.api.view)
     const [now, causes] = [new Now(view), new Causes(view)]
-    const page = new Page({ view, now, causes })
+    const page = new Page({ view, now, causes, senders: new Senders(view) })
     const server = await SampleServer.open({
-      routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view), ...destinationRoutes(view, causes)],
+      routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view, new Senders(view)), ...destinationRoutes(view, causes)],
       loginPage: page.login,
     })
     const context = await browser.newContext()
@@ -109,7 +110,12 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       expect(await tab.evaluate('isSameDocument')).toBe(true)
 
       const again = uncounted(world.api.api.view)
-      const slow = new Page({ view: again.view, now: new Now(again.view), causes: new Causes(again.view) })
+      const slow = new Page({
+        view: again.view,
+        now: new Now(again.view),
+        causes: new Causes(again.view),
+        senders: new Senders(again.view),
+      })
       const late = await SampleServer.open({
         routes: [...slow.routes, ...destinationRoutes(again.view, new Causes(again.view))],
         loginPage: slow.login,
@@ -148,9 +154,9 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     test(`/${path} ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
       const { view, counted } = uncounted(world.api.api.view)
       const [now, causes] = [new Now(view), new Causes(view)]
-      const page = new Page({ view, now, causes })
+      const page = new Page({ view, now, causes, senders: new Senders(view) })
       const server = await SampleServer.open({
-        routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view), ...destinationRoutes(view, causes)],
+        routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view, new Senders(view)), ...destinationRoutes(view, causes)],
         loginPage: page.login,
       })
       const context = await browser.newContext({ javaScriptEnabled })

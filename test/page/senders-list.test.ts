@@ -17,9 +17,10 @@ const VIEW: View = {
 }
 
 const sendersOf = (...senders: readonly string[]) => ({
-  counted: senders.length,
-  at_least: false,
   senders: senders.map((sender) => ({ sender, messages: 1 })),
+  senders_counted: senders.length,
+  messages: senders.length,
+  as_of: 0,
 })
 
 /** Senders that the links of some markup select. */

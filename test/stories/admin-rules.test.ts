@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedRoutes } from '../../src/api/api-pages.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import type { Causes } from '../../src/queries/causes.ts'
+import type { Senders } from '../../src/queries/senders.ts'
 import type { Now } from '../../src/queries/now.ts'
 import type { Route } from '../../src/http/route-table.ts'
 import { WEB_HEADERS } from '../../src/http/web-headers.ts'
@@ -20,6 +21,7 @@ const page = new Page({
   view: {} as QueueView,
   now: {} as Now,
   causes: {} as Causes,
+  senders: {} as Senders,
 })
 const PROGRAM = join(import.meta.dirname, '../../bin/deferd.js')
 

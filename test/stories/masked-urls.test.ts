@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedRoutes } from '../../src/api/api-pages.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import type { Causes } from '../../src/queries/causes.ts'
+import type { Senders } from '../../src/queries/senders.ts'
 import type { Now } from '../../src/queries/now.ts'
 import { openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
 import { Page } from '../../src/page/web-page.ts'
@@ -22,6 +23,7 @@ const page = new Page({
   view: {} as QueueView,
   now: {} as Now,
   causes: {} as Causes,
+  senders: {} as Senders,
 })
 /** Paths of all screens and resources, with the names of the webhooks. */
 const PATHS = [...page.routes, ...documentedRoutes()]

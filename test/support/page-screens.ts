@@ -10,7 +10,7 @@ export class PageScreens {
   readonly page: Page
 
   constructor({ api: { api } }: ApiWorld) {
-    this.page = new Page({ view: api.view, now: api.now, causes: api.causes })
+    this.page = new Page({ view: api.view, now: api.now, causes: api.causes, senders: api.senders })
   }
 
   /** The markup of a screen, such as `messages?queue=hold`. */

@@ -1,6 +1,6 @@
 /** The statements of the readers by name, in the spelling of an engine, for the tests of their plans. */
 import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../src/store/message-conditions.ts'
-import { listedBy, surveyByDestination, surveyOf, type ListedForm } from '../../src/store/sql/message-selection.ts'
+import { listedBy, surveyByDestination, surveyBySender, surveyOf, type ListedForm } from '../../src/store/sql/message-selection.ts'
 import * as sql from '../../src/store/sql/queue-queries.ts'
 import type { Add, Query } from '../../src/store/sql/read.ts'
 import type { PlaceOf, Spelling } from '../../src/store/sql/spelling.ts'
@@ -64,6 +64,7 @@ export function readerStatements({ spelling, place, columns }: EngineStatements)
         ...FORMS.map((form) => listedBy({ filter, ids: RANGE, columns: columns(form) }, form, spelling)),
         surveyOf(surveyed, [1, 2], spelling),
         surveyByDestination(surveyed, spelling),
+        surveyBySender(surveyed, spelling),
       ].map(({ text }) => [name, text] as const)
     }),
     ...FORMS.map((form) => {

@@ -17,13 +17,16 @@ import { causeCell, causeTables } from './causes-screen.ts'
 import { destinationSentence } from './destination-sentence.ts'
 import { selectionLinks } from './selection-links.ts'
 import { stateCell } from './destinations-screen.ts'
-import { sendersSection, type SendersValue } from './senders-list.ts'
+import type { SendersJson } from '../../resources/senders-json.ts'
+import { queryText } from '../markup/links.ts'
+import { sendersSection } from './senders-list.ts'
 
 export interface DestinationFacts {
   readonly destination: DestinationDetailsJson
   /** Null while the causes are counted. */
   readonly causes: CausesJson | null
-  readonly senders: SendersValue | null
+  /** Null while they are counted. */
+  readonly senders: SendersJson | null
 }
 
 /** `a probe is due in 4m`, or why it has not begun. */
@@ -156,7 +159,11 @@ export function destinationScreen(view: View, { destination: one, causes, sender
   return {
     title: name,
     place: 'destinations',
-    ...(causes === null ? untilCounted(`${resource}/causes`) : { live: { path: resource } }),
+    ...(causes === null
+      ? untilCounted(`${resource}/causes`)
+      : senders === null
+        ? untilCounted(`api/v1/senders${queryText({ destination: name, waits: 'true', limit: 1 })}`)
+        : { live: { path: resource } }),
     main: html`${heading(html`<span class="name">${name}</span> ${stateCell(one)}`, stateSentence(view, one), buttonsOf(view, one))}
       ${answer(destinationSentence(one, causes?.causes ?? null, view))}
       ${facts([

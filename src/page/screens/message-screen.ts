@@ -171,7 +171,8 @@ function pageLinks(
   { page, pages }: ListPage<unknown>,
 ): Html | null {
   if (pages === 1) return null
-  const to = (number: number): string => `${linkTo(view, `messages/${encodeURIComponent(id)}`, { ...shown, scale, [name]: number })}#${name}`
+  const to = (number: number): string =>
+    `${linkTo(view, `messages/${encodeURIComponent(id)}`, { ...shown, scale, [name]: number })}#${name}`
   return html`<nav class="pager" aria-label="Pages of ${name}">
     ${page > 1 ? html`<a class="button" href="${to(page - 1)}" rel="prev">Previous page</a>` : null} page ${page} of ${count(pages)}
     ${page < pages ? html`<a class="button" href="${to(page + 1)}" rel="next">Next page</a>` : null}
@@ -263,7 +264,8 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       ['envelope id', message.envid === null ? null : html`<code>${message.envid}</code>`],
       ['by rule', message.rule, 'wide'],
     ])}
-    ${recipientsSection(view, shown)} ${attemptsSection(view, message, { page: attempts, links: pageLinks(view, shown, 'attempts', attempts) })}
+    ${recipientsSection(view, shown)}
+    ${attemptsSection(view, message, { page: attempts, links: pageLinks(view, shown, 'attempts', attempts) })}
     ${message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
     ${asCommand(['queue', 'show', id], { method: 'GET', path: `api/v1/messages/${encodeURIComponent(id)}` })}`,
   }

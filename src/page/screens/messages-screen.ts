@@ -15,13 +15,16 @@ import { table, type Column } from '../markup/html-table.ts'
 import { age, byteSize, count, countUpTo, due } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { conditionsOf, describedFilter, FILTER_FIELDS, isAny, optionsOf, type FilterName, type FilterText } from './filter-text.ts'
-import { senderList, type SendersValue } from './senders-list.ts'
+import { senderList } from './senders-list.ts'
+import type { SendersJson } from '../../resources/senders-json.ts'
+import { untilCounted } from './counting-screen.ts'
 
 interface MessagesFacts {
   readonly page: Pick<MessagePageJson, 'messages' | 'next'>
   readonly filter: FilterText
   readonly count: MessageCountJson | null
-  readonly senders: SendersValue | null
+  /** Of a first page of several messages; `counting` while they are counted, null for another page. */
+  readonly senders: SendersJson | 'counting' | null
   readonly after: string
   readonly order: MessageOrder
   /** About an invalid value of the filter; null without one. */
@@ -170,14 +173,15 @@ const orderLinks = (view: View, { filter, order }: MessagesFacts): Html =>
   </nav>`
 
 export function messagesScreen(view: View, facts: MessagesFacts): Screen {
-  const { page, filter, after, order, problem } = facts
+  const { page, filter, after, order, problem, senders } = facts
   const query = { ...conditionsOf(filter), order: inQuery(order) }
   return {
     title: 'Messages',
     place: 'messages',
+    ...(senders === 'counting' ? untilCounted(`api/v1/senders${queryText({ ...conditionsOf(filter), limit: 1 })}`) : {}),
     main: html`${heading('Messages', about(facts))} ${filterForm(view, facts)}
     ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
-    ${filter.sender === '' ? senderList(view, facts.senders, conditionsOf(filter)) : null}
+    ${filter.sender !== '' || senders === null ? null : senderList(view, senders === 'counting' ? null : senders, conditionsOf(filter))}
     ${page.messages.length > 1 || after !== '' ? orderLinks(view, facts) : null} ${listing(view, facts)}
     ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
     ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,

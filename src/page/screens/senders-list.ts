@@ -4,20 +4,16 @@ import { section } from '../markup/frame.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, type Query } from '../markup/links.ts'
-import { count } from '../markup/times.ts'
+import type { SendersJson } from '../../resources/senders-json.ts'
+import { clockTime, count, messages, plural } from '../markup/times.ts'
+import { countingNotice } from './counting-screen.ts'
 import type { View } from '../markup/view.ts'
 import { selectionLinks } from './selection-links.ts'
 
-export interface SendersValue {
-  readonly counted: number
-  readonly at_least: boolean
-  readonly senders: readonly SenderCount[]
-}
+type SenderCount = SendersJson['senders'][number]
 
-interface SenderCount {
-  readonly sender: string
-  readonly messages: number
-}
+/** Maximum number of senders that a screen shows. */
+export const SENDERS_SHOWN = 5
 
 /** A sender as a condition of a filter. Null when no filter selects only its mail: a `*` in a filter matches any text. */
 function conditionOf(sender: string): string | null {
@@ -25,8 +21,11 @@ function conditionOf(sender: string): string | null {
   return sender === 'MAILER-DAEMON' ? '<>' : sender
 }
 
-const ofHowMany = ({ counted, at_least: isAtLeast }: SendersValue): string =>
-  `of ${isAtLeast ? `the first ${count(counted)}` : count(counted)}`
+/** `5 of 1,204 senders, of all 9,898 messages, as of 10:02` */
+const ofAll = (view: View, { senders, senders_counted: counted, messages: total, as_of: at }: SendersJson): Html =>
+  html`${count(senders.length)} of ${plural(counted, 'sender')}, of all ${messages(total)}, as of ${clockTime(view, at)}`
+
+const COUNTING = 'The senders are being counted, which takes some seconds with much mail; they follow by themselves.'
 
 function senderLink(view: View, sender: string, conditions: Query): Html {
   const condition = conditionOf(sender)
@@ -41,30 +40,37 @@ function operationsOn(view: View, sender: string, destination: string): Html {
     : selectionLinks(view, { destination, sender: condition }, `destinations/${encodeURIComponent(destination)}`)
 }
 
-export function senderList(view: View, senders: SendersValue | null, conditions: Query): Html | null {
-  if (senders === null || senders.senders.length === 0) return null
-  return html`<section class="senders">
-    <h2>Senders <span class="faint">${ofHowMany(senders)}</span></h2>
-    <ol>
-      ${senders.senders.map(
-        ({ sender, messages }) =>
-          html`<li>
-            ${senderLink(view, sender, conditions)}
-            <span class="figure">${count(messages)}</span>${bar(messages / Math.max(1, senders.counted))}
-          </li>`,
-      )}
-    </ol>
+/** The largest senders of a list of messages; `senders` is null while they are counted. */
+export function senderList(view: View, senders: SendersJson | null, conditions: Query): Html | null {
+  if (senders?.senders.length === 0) return null
+  return html`<section class="senders" data-fragment="senders">
+    <h2>Senders ${senders === null ? null : html`<span class="faint">${ofAll(view, senders)}</span>`}</h2>
+    ${
+      senders === null
+        ? countingNotice(COUNTING)
+        : html`<ol>
+            ${senders.senders.map(
+              ({ sender, messages: number }) =>
+                html`<li>
+                  ${senderLink(view, sender, conditions)}
+                  <span class="figure">${count(number)}</span>${bar(number / Math.max(1, senders.messages))}
+                </li>`,
+            )}
+          </ol>`
+    }
   </section>`
 }
 
-export function sendersSection(view: View, senders: SendersValue | null, destination: string): Html | null {
-  if (senders === null || senders.senders.length === 0) return null
+/** The largest senders of the mail that waits for a destination; `senders` is null while they are counted. */
+export function sendersSection(view: View, senders: SendersJson | null, destination: string): Html | null {
+  if (senders === null) return html`<div data-fragment="senders">${section('Whose mail waits', countingNotice(COUNTING))}</div>`
+  if (senders.senders.length === 0) return null
   const columns: readonly Column<SenderCount>[] = [
     { heading: 'Sender', isTitle: true, cell: ({ sender }) => html`<span class="address">${sender}</span>` },
     {
       heading: 'Messages',
       kind: 'number',
-      cell: ({ messages }) => html`${count(messages)}${bar(messages / Math.max(1, senders.counted), 'warn')}`,
+      cell: ({ messages: number }) => html`${count(number)}${bar(number / Math.max(1, senders.messages), 'warn')}`,
     },
     {
       heading: 'These',
@@ -72,7 +78,6 @@ export function sendersSection(view: View, senders: SendersValue | null, destina
       cell: ({ sender }) => operationsOn(view, sender, destination),
     },
   ]
-  return section('Whose mail waits', table({ caption: 'Senders', columns, rows: senders.senders, empty: '', kind: 'senders-table' }), {
-    aside: `${ofHowMany(senders)} ${senders.counted === 1 ? 'message' : 'messages'}`,
-  })
+  const rows = table({ caption: 'Senders', columns, rows: senders.senders, empty: '', kind: 'senders-table' })
+  return html`<div data-fragment="senders">${section('Whose mail waits', rows, { aside: ofAll(view, senders) })}</div>`
 }

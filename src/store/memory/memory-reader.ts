@@ -71,13 +71,17 @@ export class MemoryReader implements ReaderEngine {
     )
   }
 
-  survey(filter: QueueFilter, { after, through, size, queues, destinations: isDetailed, bounds = [] }: SurveyPage): Survey {
+  survey(
+    filter: QueueFilter,
+    { after, through, size, queues, destinations: isDetailed, senders = false, bounds = [] }: SurveyPage,
+  ): Survey {
     const ids = inOrder(this.#queue).map(({ message }) => message.id)
     const last = ids.filter((id) => id > after && id <= through)[size - 1] ?? null
     const found = this.#matching(filter, after, last ?? through).filter(
       (held) => queues === null || queues.some((name) => name === queueOf(held, this.#queue)),
     )
     const live = found.flatMap(({ recipients }) => recipients.filter(isLive))
+    const bySender = Map.groupBy(senders ? found : [], ({ message }) => message.sender)
     const byDestination = Map.groupBy(isDetailed ? live : [], ({ destination }) => destination)
     return {
       last,
@@ -85,6 +89,7 @@ export class MemoryReader implements ReaderEngine {
       bytes: found.reduce((sum, { message }) => sum + message.size, 0),
       oldestArrival: found.length === 0 ? null : Math.min(...found.map(({ message }) => message.arrivedAt)),
       arrivedBefore: bounds.map((bound) => found.filter(({ message }) => message.arrivedAt < bound).length),
+      senders: [...bySender].map(([sender, those]) => ({ sender, messages: those.length })),
       destinations: [...byDestination].map(([destination, those]) => ({ destination, recipients: those.length })),
     }
   }

@@ -8,7 +8,7 @@ import { messageOf, recipientId, type DestinationName, type MessageId, type Reci
 import type { ListedMessage, ListPage, Survey, SurveyPage } from '../queue-reader.ts'
 import { exactDestination, type QueueFilter } from '../message-conditions.ts'
 import type { ReadingEngine } from './engine.ts'
-import { needsNoSlices, surveyByDestination, surveyOf, type Selection } from './message-selection.ts'
+import { needsNoSlices, surveyByDestination, surveyBySender, surveyOf, type Selection } from './message-selection.ts'
 import * as sql from './queue-queries.ts'
 import { each, none, rowOf, rowsOf, together, type Read } from './read.ts'
 import type { IdRange, PlaceOf } from './spelling.ts'
@@ -27,6 +27,11 @@ interface Search {
   readonly filter: QueueFilter
   readonly page: ListPage
   readonly found: ListedMessage[]
+}
+
+/** The parts of a survey, and their filter. */
+interface SurveyedParts extends Required<Pick<SurveyPage, 'queues' | 'bounds' | 'destinations' | 'senders'>> {
+  readonly filter: QueueFilter
 }
 
 export class Listing {
@@ -101,7 +106,10 @@ export class Listing {
   /**
    * Counts the messages of one slice. A destination with few recipients is one slice, because its recipients are found by its index.
    */
-  *survey(filter: QueueFilter, { after, through: asked, size, queues, destinations, bounds = [] }: SurveyPage): Read<Survey> {
+  *survey(
+    filter: QueueFilter,
+    { after, through: asked, size, queues, destinations, senders = false, bounds = [] }: SurveyPage,
+  ): Read<Survey> {
     const end = Math.min(yield* this.#last(), asked)
     const destination = exactDestination(filter)
     const isFew = destination !== null && (yield* this.#isFew(destination, { after, limit: size }))
@@ -109,26 +117,27 @@ export class Listing {
     if (next === undefined || next.id > end) return { ...NOTHING, arrivedBefore: bounds.map(() => 0) }
     const through = isFew ? end : Math.min(next.id + size - 1, end)
     const place = isFew ? yield* this.#engine.place(destination) : null
-    const counted = yield* together(this.#counted({ filter, queues, bounds, destinations }, { after, through }, place))
+    const counted = yield* together(this.#counted({ filter, queues, bounds, destinations, senders }, { after, through }, place))
     return { ...counted, last: through === end ? null : through }
   }
 
   /** Counts the messages of a range; with `place`, those of the recipients there. */
   *#counted(
-    { filter, queues, bounds, destinations }: Required<Pick<SurveyPage, 'queues' | 'bounds' | 'destinations'>> & { filter: QueueFilter },
+    { filter, queues, bounds, destinations, senders }: SurveyedParts,
     range: IdRange,
     place: PlaceOf | null,
   ): Read<Omit<Survey, 'last'>> {
     const { spelling } = this.#engine
     const ids = place === null ? range : { candidates: (yield* candidatesAt(place, range, FEW, false)).candidates }
     const wanted = { filter, ids, queues }
-    const [counts, byDestination] = yield* each<[Counts | undefined, Survey['destinations']]>([
+    const [counts, byDestination, bySender] = yield* each<[Counts | undefined, Survey['destinations'], Survey['senders']]>([
       rowOf(surveyOf(wanted, bounds, spelling)),
       destinations ? rowsOf(surveyByDestination(wanted, spelling)) : none(),
+      senders ? rowsOf(surveyBySender(wanted, spelling)) : none(),
     ])
     const { messages, bytes, oldestArrival } = counts ?? NOTHING
     const arrivedBefore = bounds.map((_, n) => counts?.[`before${n}`] ?? 0)
-    return { messages, bytes, oldestArrival, arrivedBefore, destinations: byDestination }
+    return { messages, bytes, oldestArrival, arrivedBefore, destinations: byDestination, senders: bySender }
   }
 
   /** The highest id; 0 for an empty queue. */
@@ -176,4 +185,4 @@ const beyond = (last: MessageId, range: IdRange, newestFirst: boolean): IdRange 
 
 type Counts = Pick<Survey, 'messages' | 'bytes' | 'oldestArrival'> & { readonly [before: `before${number}`]: number }
 
-const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], destinations: [] }
+const NOTHING: Survey = { last: null, messages: 0, bytes: 0, oldestArrival: null, arrivedBefore: [], destinations: [], senders: [] }

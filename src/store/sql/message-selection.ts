@@ -205,6 +205,16 @@ export const surveyOf = (wanted: Surveyed, bounds: readonly QueueTime[], spellin
         and exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null) ${spelling.fence}) found`
   })
 
+/** These messages with a live recipient, by sender. */
+export const surveyBySender = (wanted: Surveyed, spelling: Spelling): Query =>
+  statement(
+    (add) => `
+      select found.sender, count(*) as messages
+      from (select message.sender from message where ${surveyed(wanted, spelling, add)}
+        and exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null) ${spelling.fence}) found
+      group by found.sender`,
+  )
+
 /** Live recipients of these messages by destination. */
 export const surveyByDestination = (wanted: Surveyed, spelling: Spelling): Query =>
   statement(
