@@ -23,7 +23,30 @@ const listQuery = conditionShape.extend({
 
 const contentQuery = z.strictObject({ part: z.enum(['all', 'header', 'body']).default('all') })
 
-const listingRoutes = (view: QueueView, senders: Senders): readonly ApiRoute[] => [
+const sendersRoute = (senders: Senders): ApiRoute =>
+  apiRoute({
+    method: 'GET',
+    path: '/senders',
+    role: 'viewer',
+    summary: 'Senders of queued mail',
+    about: 'The senders of the mail that matches, with the number of their messages: exact, and at most 30 s old.',
+    query: conditionShape.extend({
+      waits: z
+        .literal('true')
+        .transform(() => true)
+        .optional()
+        .describe('`true` for mail that waits: not on hold, corrupt or scheduled'),
+      limit: pageLimit,
+    }),
+    answers: { 200: { about: 'the senders', shape: sendersShape } },
+    slots: 'searches',
+    handler: async (request) => {
+      const { limit: most, ...query } = request.query
+      return json(await senders.of(query, most, viewerOf(request)))
+    },
+  })
+
+const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({
     method: 'GET',
     path: '/messages',
@@ -49,27 +72,6 @@ const listingRoutes = (view: QueueView, senders: Senders): readonly ApiRoute[] =
         request.written,
         'after',
       )
-    },
-  }),
-  apiRoute({
-    method: 'GET',
-    path: '/senders',
-    role: 'viewer',
-    summary: 'Senders of queued mail',
-    about: 'The senders of the mail that matches, with the number of their messages: exact, and at most 30 s old.',
-    query: conditionShape.extend({
-      waits: z
-        .literal('true')
-        .transform(() => true)
-        .optional()
-        .describe('`true` for mail that waits: not on hold, corrupt or scheduled'),
-      limit: pageLimit,
-    }),
-    answers: { 200: { about: 'the senders', shape: sendersShape } },
-    slots: 'searches',
-    handler: async (request) => {
-      const { limit: most, ...query } = request.query
-      return json(await senders.of(query, most, viewerOf(request)))
     },
   }),
   apiRoute({
@@ -121,6 +123,7 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
 ]
 
 export const messageRoutes = (view: QueueView, senders: Senders): readonly ApiRoute[] => [
-  ...listingRoutes(view, senders),
+  ...listingRoutes(view),
+  sendersRoute(senders),
   ...singleRoutes(view),
 ]

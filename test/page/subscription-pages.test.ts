@@ -78,7 +78,7 @@ test('the subscriptions are listed with their state, and the newest events with 
   expect(page).not.toContain('<img')
   expect(wordsIn(await textOf('events?type=recipient.*'))).not.toContain('message.accepted &quot')
   expect(wordsIn(await textOf('events?type=recipient.*&sender=nobody*'))).toContain('No recent event matches.')
-  expect(wordsIn(await textOf(''))).toContain('The events of gone are not sent: 410 Gone; ')
+  await expect.poll(async () => wordsIn(await textOf('')), { timeout: 20_000 }).toContain('The events of gone are not sent: 410 Gone; ')
 })
 
 test('a disabled subscription is enabled in three steps, with a record', async () => {
