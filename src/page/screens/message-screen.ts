@@ -14,7 +14,7 @@ import { timeline, TIMELINE_SCALES, timelineAxis, type TimelineMark, type Timeli
 import { replyPart } from '../markup/reply.ts'
 import { axisTitle } from '../../presentation/plots/plot-axis.ts'
 import { attemptsSection, foldedAttempts } from './message-attempts.ts'
-import { failingFirst, pageOf, type ListPage, type MessagePages } from './message-pages.ts'
+import { failingFirst, pageOf, type ListPage, type MessagePages } from './pages-of-message.ts'
 import { messageSentence } from './message-sentence.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
