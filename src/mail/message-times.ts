@@ -10,7 +10,7 @@ export interface MessageTimes {
   readonly notBefore?: QueueTime | undefined
   /** True until the time `notBefore` has come. */
   readonly scheduled?: boolean | undefined
-  /** The client's request to hold the message, as RFC 4865 §6 has it in notices: `for;3600`, `until;2026-11-24T08:00:00Z`. */
+  /** The client's request to hold the message, as RFC 4865 §6 has it in notices: `for;3600`, `until;2026-11-24T08:00:00Z`. After `queue reschedule` the order of the operator; see orderedRequestOf. */
   readonly holdRequest?: string | undefined
   /** Time at which the client gives the message up. The lifetime may end before. */
   readonly expires?: QueueTime | undefined
@@ -119,6 +119,19 @@ const deliverByTimes = ({ at, mode }: DeliverBy, end: QueueTime = Infinity): Mes
 export const holdRequestOf = (time: NamedTime): string =>
   time.kind === 'span' ? `for;${Math.ceil(time.span / SECOND)}` : `until;${formatInstant(time.at)}`
 
+const ORDERED = 'operator;'
+
+/** The order of an operator in place of a client's request: `operator;until;2026-11-24T08:00:00Z`. */
+export const orderedRequestOf = (time: NamedTime): string => `${ORDERED}${holdRequestOf(time)}`
+
+/** False for the request of a client. */
+export const isOrdered = (request: string): boolean => request.startsWith(ORDERED)
+
+const ownRequest = (request: string): string => (isOrdered(request) ? request.slice(ORDERED.length) : request)
+
+/** True when a request names an instant, and no span. */
+export const namesInstant = (request: string): boolean => ownRequest(request).startsWith('until;')
+
 /** The instant of the wall clock that a request names; undefined for a span. */
 export const requestedInstant = (request: string): WallTime | undefined =>
-  request.startsWith('until;') ? parseInstant(request.slice('until;'.length)) : undefined
+  namesInstant(request) ? parseInstant(ownRequest(request).slice('until;'.length)) : undefined

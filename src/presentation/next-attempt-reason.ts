@@ -2,7 +2,7 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
-import { formatInstant } from '../mail/message-times.ts'
+import { formatInstant, isOrdered, namesInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
 import type { WallView } from '../system/wall-view.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
@@ -52,12 +52,14 @@ export function ruleFor(facts: RuleFacts): string | null {
 
 const REQUESTS = { for: 'a time from the acceptance', until: 'a time of day' } as const
 
-/** The rule for a message whose client has named the time of its first attempt. */
+/** The rule for a message whose client, or an operator, has named the time of its next attempt. */
 function namedTime({ story: { message }, wall }: RuleFacts): string {
   const at = formatInstant(wall.of(message.notBefore ?? message.createdAt))
     .replace('T', ' ')
     .replace('Z', ' UTC')
-  const asked = message.holdRequest?.startsWith('until;') === true ? REQUESTS.until : REQUESTS.for
+  const { holdRequest = '' } = message
+  const asked = namesInstant(holdRequest) ? REQUESTS.until : REQUESTS.for
+  if (isOrdered(holdRequest)) return `scheduled for ${at} by an operator, who named ${asked} (queue reschedule)`
   return `scheduled for ${at} by the client, which named ${asked} (HOLDFOR, HOLDUNTIL, not_before)`
 }
 

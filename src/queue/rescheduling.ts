@@ -1,7 +1,7 @@
 /** The operation that gives a message other times. Pure. */
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { expiryOf, type Message } from '../mail/message.ts'
-import { holdRequestOf, queueTimeOf, type Moment, type NamedTime } from '../mail/message-times.ts'
+import { orderedRequestOf, queueTimeOf, type Moment, type NamedTime } from '../mail/message-times.ts'
 import type { FormerTimes } from '../store/former-times.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
 import type { Rescheduling } from '../store/queue-store.ts'
@@ -12,10 +12,10 @@ export interface NewTimes extends Pick<Message, 'expires' | 'holdRequest'> {
   readonly notBefore: QueueTime
 }
 
-/** The time that an operator names, now at the earliest. It becomes the request of the message, so that a step of the wall clock moves an instant. */
+/** The time that an operator names, now at the earliest. It replaces the request of the client, so that a step of the wall clock moves an instant. */
 export const orderedTime = (release: NamedTime, moment: Moment): Pick<NewTimes, 'notBefore' | 'holdRequest'> => ({
   notBefore: Math.max(moment.now, queueTimeOf(release, moment)),
-  holdRequest: holdRequestOf(release),
+  holdRequest: orderedRequestOf(release),
 })
 
 interface Terms {

@@ -38,6 +38,25 @@ test('a scheduled message is cancelled by its token, once and for all', async ()
   expect(one.queue.tried('a.example.org')).toEqual([])
 })
 
+test('a message with a limit of its own is returned at the limit, by member and by parameter', async () => {
+  const one = await opened()
+  for (const wrong of [0, 1.5, 'many']) expect(await submit(one, { maximum_attempts: wrong })).toMatchObject({ status: 422 })
+  const { queue_id: id } = (await submit(one, { maximum_attempts: 2 })).json
+  await one.queue.rest()
+  const waiting = (await one.api.get(`/messages/${id}`)).json
+  expect(waiting).toMatchObject({ maximum_attempts: 2, rule: 'last attempt: maximum_attempts = 2 of the message' })
+  expect(waiting.future).toMatchObject([{ planned: 1, limit: 'maximum_attempts = 2' }])
+  await one.queue.advance(3_600_000)
+  expect(one.queue.tried('a.example.org')).toEqual([0, 300])
+  const returned = { rule: 'maximum_attempts = 2', recipients: [{ state: 'expired', rule: 'maximum_attempts = 2' }] }
+  expect((await one.api.get(`/messages/${id}`)).json).toMatchObject(returned)
+  const type = { as: 'sender', headers: { 'content-type': 'message/rfc822' } }
+  const path = '/messages?from=app@us.example&to=eve@a.example.org&maximum_attempts=1'
+  expect(await one.api.post(path, 'Subject: hi\r\n\r\nhi\r\n', type)).toMatchObject({ status: 202 })
+  await one.queue.advance(3_600_000)
+  expect(one.queue.tried('a.example.org')).toHaveLength(3)
+})
+
 test('delivered mail is too late, and an unknown message is unknown', async () => {
   const one = await opened()
   const { queue_id: id } = (await submit(one, { to: 'ann@ok.example' })).json

@@ -207,7 +207,7 @@ export function movable(subject: () => Subject): void {
     expect((await contentOf(store, id)).equals(CONTENT)).toBe(true)
   })
 
-  test('a scheduled message of another queue is scheduled here', async () => {
+  test('scheduled × move: a scheduled message of another queue is scheduled here', async () => {
     const { store, reader } = subject()
     const moved = await eventful()
     const scheduled = { ...moved, message: { ...moved.message, notBefore: T0 + 2 * MIN, scheduled: true } }

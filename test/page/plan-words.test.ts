@@ -34,6 +34,17 @@ test('a filter that is no cause is described by its conditions', async () => {
   expect(plan).not.toContain('of this cause')
 })
 
+test('a reschedule is asked for its time, and then planned', async () => {
+  const selection = 'operations/new?operation=reschedule&scope=filter&sender=app@us.example'
+  const question = await screens.text(selection)
+  expect(question).toContain('Reschedule: when?')
+  expect(question).toMatch(/type="hidden" name="sender" value="app@us.example"/)
+  expect(await screens.text(`${selection}&not_before=soon`)).toContain('A time is expected')
+  const plan = await screens.text(`${selection}&not_before=2h`)
+  expect(plan).toContain('Reschedule 3 messages?')
+  expect(plan).toContain('deferd queue reschedule --in=2h --sender app@us.example')
+})
+
 test('the number is typed as it is printed, or without separators', () => {
   const plan = {
     token: 't',

@@ -273,11 +273,11 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
       not_before: at('2026-11-29T08:00:00'),
       recipients: [one({ state: 'scheduled', attempts: 0, last_reply: null })],
     },
-    'Its client asked that it is not delivered before 2026-11-29 09:00.',
+    'It is not delivered before 2026-11-29 09:00, as its client or an operator asked.',
   ],
   [
     { waits_for: 'schedule', recipients: [one({ state: 'scheduled', attempts: 0, last_reply: null })] },
-    'Its client asked that it is not delivered before a later time.',
+    'It is not delivered before a later time, as its client or an operator asked.',
   ],
   [
     { waits_for: 'nothing', recipients: [one({ state: 'delivered', settle_time: at('12:00'), last_reply: '250 2.0.0 Ok: queued as 27' })] },

@@ -21,7 +21,7 @@ const worldOf = (config: WorldOptions['config'] = {}, more: Omit<WorldOptions, '
 const attemptsAt = (world: World, address: string): readonly number[] => world.attempts(address).map(({ at }) => at)
 
 describe.each(['memory', 'file'] as const)('with a queue in %s', (kind) => {
-  test('the first attempt is made at the time to the millisecond, also after a restart and a crash', async () => {
+  test('scheduled × restart, crash: the first attempt is made at the time to the millisecond, also after a restart and a crash', async () => {
     const store = kind === 'memory' ? kind : { directory: mkdtempSync(join(tmpdir(), 'deferd-times-')) }
     await using world = await worldOf({}, { store })
     await world.submit({ to: 'ann@far.example', notBefore: '1h' })
@@ -38,7 +38,7 @@ describe.each(['memory', 'file'] as const)('with a queue in %s', (kind) => {
   })
 })
 
-test('no bulk order sends a scheduled message, and a release by its id does', async () => {
+test('scheduled × flush, release, requeue: no bulk order sends it, and a release by its id does', async () => {
   await using world = await worldOf()
   const id = await world.submit({ to: 'ann@far.example', notBefore: '2h' })
   expect(await world.operate('flush')).toMatchObject({ matched: 0, changed: 0, scheduled: 1 })
@@ -58,7 +58,16 @@ test('no bulk order sends a scheduled message, and a release by its id does', as
   expect(attemptsAt(world, 'ann@far.example')).toEqual([3600])
 })
 
-test('a hold wins over the time; overdue mail is due at once on release', async () => {
+test('scheduled × calendar: a flush by [schedule] passes it over', async () => {
+  await using world = await worldOf({ schedule: { often: { at: '*/10 * * * *', do: 'flush', destinations: '*' } } })
+  await world.submit({ to: 'ann@far.example', notBefore: '1h' })
+  await world.advance('59m')
+  expect(attemptsAt(world, 'ann@far.example')).toEqual([])
+  await world.advance('1m')
+  expect(attemptsAt(world, 'ann@far.example')).toEqual([3600])
+})
+
+test('scheduled × hold: a hold wins over the time; overdue mail is due at once on release', async () => {
   await using world = await worldOf()
   const id = await world.submit({ to: 'ann@far.example', notBefore: '1h' })
   await world.operate('hold', [id])
@@ -69,7 +78,7 @@ test('a hold wins over the time; overdue mail is due at once on release', async 
   expect(attemptsAt(world, 'ann@far.example')).toEqual([7200])
 })
 
-test('the lifetime and delay warnings count from the release, and a notice names the request', async () => {
+test('scheduled × expiry, delay warning: both count from the release, and a notice names the request', async () => {
   await using world = await worldOf({ maximal_queue_lifetime: '2d', delay_warning_time: '4h' })
   world.destination('gone.example').isDownFor('10d')
   await world.submit({ to: 'eve@gone.example', notBefore: '3d' })
@@ -106,7 +115,7 @@ test('mail is given up at the time that the client names, with its last attempt 
   })
 })
 
-test('the wall clock moves an instant, and not a span', async () => {
+test('scheduled × clock: the wall clock moves an instant, and not a span', async () => {
   await using world = await worldOf()
   await world.submit({ to: 'ann@far.example', notBefore: '4h' })
   await world.submit({ to: 'bob@far.example', notBefore: '2026-01-01T04:00:00Z' })
@@ -117,23 +126,26 @@ test('the wall clock moves an instant, and not a span', async () => {
   expect(attemptsAt(world, 'bob@far.example')).toEqual([3 * 3600])
 })
 
-test.each(['3650d', '-3650d'])('a clock set by %s moves no span, and an instant on hold follows it too', async (step) => {
-  await using world = await worldOf()
-  await world.submit({ to: 'ann@far.example', notBefore: '4h' })
-  const id = await world.submit({ to: 'bob@far.example', notBefore: '2026-01-01T04:00:00Z' })
-  await world.operate('hold', [id])
-  await world.advance('1h')
-  world.stepClock(step)
-  await world.advance('1s')
-  await world.restart()
-  await world.advance('4h')
-  await world.operate('release', [id])
-  await world.advance(0)
-  expect(attemptsAt(world, 'ann@far.example')).toEqual([4 * 3600])
-  expect(attemptsAt(world, 'bob@far.example')).toEqual(step.startsWith('-') ? [] : [5 * 3600 + 1])
-})
+test.each(['3650d', '-3650d'])(
+  'scheduled × clock: a clock set by %s moves no span, and an instant on hold follows it too',
+  async (step) => {
+    await using world = await worldOf()
+    await world.submit({ to: 'ann@far.example', notBefore: '4h' })
+    const id = await world.submit({ to: 'bob@far.example', notBefore: '2026-01-01T04:00:00Z' })
+    await world.operate('hold', [id])
+    await world.advance('1h')
+    world.stepClock(step)
+    await world.advance('1s')
+    await world.restart()
+    await world.advance('4h')
+    await world.operate('release', [id])
+    await world.advance(0)
+    expect(attemptsAt(world, 'ann@far.example')).toEqual([4 * 3600])
+    expect(attemptsAt(world, 'bob@far.example')).toEqual(step.startsWith('-') ? [] : [5 * 3600 + 1])
+  },
+)
 
-describe('a DKIM signature', () => {
+describe('scheduled × DKIM: a signature', () => {
   const DKIM = {
     dkim: { 'us.example': { keys: BOTH_KEYS, expire: '1d' } },
     maximal_queue_lifetime: '1d',

@@ -1,9 +1,18 @@
-/** An SMTP session with the relay of a world, line by line. */
+/** An SMTP session with a relay, line by line. */
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { World } from '../../src/testkit/world.ts'
 
 /** Sends the lines, each after the reply to the one before. Returns all lines of the replies but the greeting. */
 export async function dialogue(world: World, lines: readonly string[]): Promise<readonly string[]> {
-  const socket = await world.net.dialFrom('127.0.0.1', { address: '127.0.0.1', port: 2525 })
+  return spoken(await world.net.dialFrom('127.0.0.1', { address: '127.0.0.1', port: 2525 }), lines)
+}
+
+/** The same with a daemon at a port of 127.0.0.1. */
+export const dialogueAt = (port: number, lines: readonly string[]): Promise<readonly string[]> =>
+  spoken(connect({ host: '127.0.0.1', port }), lines)
+
+async function spoken(socket: Duplex, lines: readonly string[]): Promise<readonly string[]> {
   let text = ''
   let wake = (): void => undefined
   socket.on('data', (piece: Buffer) => {

@@ -107,7 +107,7 @@ function nextText(
     case 'delivery':
       return 'It is in delivery now.'
     case 'schedule':
-      return `Its client asked that it is not delivered before ${notBefore === undefined ? 'a later time' : clockText(at, notBefore)}.`
+      return `It is not delivered before ${notBefore === undefined ? 'a later time' : clockText(at, notBefore)}, as its client or an operator asked.`
     case 'nothing':
       return ''
     case 'probe':

@@ -107,6 +107,13 @@ describe('sendmail', () => {
     expect(message.text.endsWith(bytes.subarray(12, -1).toString('latin1') + '\r\n')).toBe(true)
   })
 
+  test('-O maximum_attempts limits the attempts of the message', async () => {
+    const { message } = await taken(['-O', 'maximum_attempts=3', 'ann@far.example'], 'a: b\n\nc\n')
+    expect(message).toMatchObject({ maxAttempts: 3 })
+    for (const wrong of ['0', '1.5', 'many', ''])
+      expect(await send(['-O', `maximum_attempts=${wrong}`, 'ann@far.example'], 'a: b\n\nc\n')).toMatchObject({ code: 64 })
+  })
+
   test('requests DSNs with -N, -R and -V', async () => {
     const { message, recipients } = await taken(['-N', 'success,failure', '-R', 'hdrs', '-V', 'id-1', 'ann@far.example'], 'a: b\n\nc\n')
     expect(message).toMatchObject({ ret: 'hdrs', envid: 'id-1' })
