@@ -36,12 +36,21 @@ const SIZES = [
   { width: 1024, height: 768 },
   { width: 1920, height: 1080 },
 ]
-const SETTINGS = { myhostname: 'relay.example', delay_warning_time: ['4h'] }
+const SETTINGS = {
+  myhostname: 'relay.example',
+  delay_warning_time: ['4h'],
+  schedule: {
+    'retry-partners': { at: '0 */2 * * *', do: 'flush', destinations: ['post.example'] },
+    'morning-report': { at: '30 7 * * 1-5', zone: 'Europe/Berlin', do: 'report', notify: 'postmaster@shop.example' },
+  },
+}
 
 /** Mail of a shop: one provider limits the rate, another greylists, a third does not answer, the rest accepts. */
 async function shopWorld(): Promise<World> {
   const world = await createObservedWorld({ seed: 5, config: SETTINGS }, {})
-  world.destination('mail.example').defers('*', '421 4.7.0 Too many messages from 192.0.2.1, try again later')
+  world
+    .destination('mail.example')
+    .defers('*', '421 4.7.28 [192.0.2.1] Unusual rate of mail from your IP address; see https://mail.example/limits. 98si12c55 - mx1')
   world.destination('post.example').defers('*', '451 4.7.1 Greylisted, see https://post.example/greylisting')
   world.destination('closed.example').isDown()
   world.destination('full.example').rejects('*', '552 5.2.2 Mailbox full')
@@ -190,6 +199,7 @@ try {
     now: '',
     destinations: 'destinations',
     destination: 'destinations/mail.example',
+    causes: 'causes',
     messages: 'messages',
     message: `messages/${await idAt(world, 'mail.example')}`,
     'dry-run': 'operations/new?operation=hold&scope=filter&sender=news%40shop.example',

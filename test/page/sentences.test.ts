@@ -17,6 +17,8 @@ interface ShownNow {
   readonly hour?: Partial<NowState['last_hour']>
   readonly places?: readonly Place[]
   readonly broken?: true
+  /** The share whose limit refuses new mail; null for the whole queue. */
+  readonly full?: string | null
 }
 
 const place = (destination: string, waiting: number, state: Place['state'] = 'open', refuses = false): Place => ({
@@ -29,7 +31,8 @@ const place = (destination: string, waiting: number, state: Place['state'] = 'op
 const NO_TRAFFIC = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
 const STORE = { kind: 'store-unavailable', count: null, at_least: false, within: null, text: 'disk full', since: at('15:00') } as const
 
-const nowState = ({ queues = {}, hour = {}, places = [], broken }: ShownNow): NowState => ({
+const nowState = ({ queues = {}, hour = {}, places = [], broken, full }: ShownNow): NowState => ({
+  limits: full === undefined ? [] : [{ share: full, refused_since: at('15:00') }],
   queues: Object.entries(queues).map(([name, recipients]) => ({
     queue_name: name,
     messages: recipients,
@@ -42,6 +45,11 @@ const nowState = ({ queues = {}, hour = {}, places = [], broken }: ShownNow): No
 })
 
 const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
+  [{ full: 'shop.example' }, 'The queue is empty.'],
+  [
+    { full: null, queues: { active: 2 } },
+    'New mail is refused, because the queue is at its limit. 2 recipients are in delivery; none is deferred.',
+  ],
   [{}, 'The queue is empty.'],
   [{ hour: { delivered: 27 } }, 'The queue is empty; 27 recipients got mail in the last hour.'],
   [{ hour: { delivered: 1 } }, 'The queue is empty; 1 recipient got mail in the last hour.'],

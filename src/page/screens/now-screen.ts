@@ -1,18 +1,18 @@
 /** The first screen: rates, queues, conditions that need an operator, the destinations where mail waits, and its ages. */
 import type { NowJson } from '../../resources/status-json.ts'
-import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { answer, buttonLink, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
-import { hintPart, marked, shapeOf, toneOf } from '../markup/marks.ts'
+import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
+import { nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { age, clockTime, count, distance, due, messages, plural, span } from '../markup/times.ts'
+import { age, clockTime, count, messages, plural } from '../markup/times.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -173,49 +173,6 @@ function whereItWaits(view: View, now: NowJson): Html {
   )
 }
 
-const scheduleColumns = (view: View): readonly Column<ScheduleJson>[] => [
-  { heading: 'Schedule', isTitle: true, cell: (one) => one.schedule },
-  { heading: 'Does', cell: (one) => one.do },
-  { heading: 'Next run', cell: ({ next_time: next }) => (next === null ? 'never' : due(view, next)) },
-  {
-    heading: 'Last run',
-    cell: ({ last_run: last }) => (last === null ? 'none yet' : html`${last.result}, ${distance(view, last.begin_time)}`),
-  },
-  { heading: 'Result', kind: 'reply', cell: ({ last_run: last }) => (last === null ? null : longText(last.text)) },
-]
-
-const tokenColumns: readonly Column<NowJson['oauth'][number]>[] = [
-  { heading: 'Table', isTitle: true, cell: ({ oauth }) => html`<code>[oauth.${oauth}]</code>` },
-  { heading: 'User', cell: ({ user }) => user ?? 'all' },
-  { heading: 'State', cell: ({ failing: isFailing }) => (isFailing ? marked('failing') : marked('open', 'usable')) },
-  { heading: 'Ends', cell: ({ left }) => (left === null ? 'no token' : `in ${span(left * 1_000)}`) },
-  { heading: 'Problem', kind: 'reply', cell: ({ problem }) => (problem === null ? null : longText(problem)) },
-]
-
-/** The access tokens for logins at next hops. */
-const accessTokens = ({ oauth }: NowJson): Html | null =>
-  oauth.length === 0
-    ? null
-    : section(
-        'Access tokens of next hops',
-        table({ caption: 'Access tokens', columns: tokenColumns, rows: oauth, empty: '', kind: 'tokens' }),
-      )
-
-/** Work at times of the calendar. */
-const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
-  schedules.length === 0
-    ? null
-    : section(
-        'Planned runs',
-        table({
-          caption: 'Schedules with their next and last runs',
-          columns: scheduleColumns(view),
-          rows: schedules,
-          empty: 'No schedule is configured.',
-          kind: 'schedules',
-        }),
-      )
-
 /** The conditions that need attention, in order. `conditionsOf` of the browser makes the same text. */
 export function conditionsOf({
   closed_destinations: closed,
@@ -271,7 +228,6 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
     main: html`${heading} ${answer(nowSentence(now), oldestPart(view, now))} ${changedConditions(view, now)} ${attentionList(view, now)}
-    ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${plannedRuns(view, now)}
-    ${accessTokens(now)}`,
+    ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${nowTables(view, now)}`,
   }
 }

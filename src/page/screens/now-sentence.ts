@@ -4,6 +4,7 @@ import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { grouped, plural } from '../../presentation/text.ts'
 
 export type NowState = Pick<NowJson, 'queues' | 'last_hour' | 'attention'> & {
+  readonly limits: readonly Pick<NowJson['limits'][number], 'share' | 'refused_since'>[]
   readonly largest_destinations: readonly Pick<StatusDestinationJson, 'destination' | 'state' | 'waiting' | 'refuses_all'>[]
 }
 type QueueName = NowJson['queues'][number]['queue_name']
@@ -60,8 +61,7 @@ const restOf = (now: NowState): string =>
     .map(([recipients, where]) => `${grouped(Number(recipients))} ${where}`)
     .join(', ')
 
-/** The sentences; the figures are recipients. */
-export function nowSentence(now: NowState): string {
+function answerOf(now: NowState): string {
   if (now.attention.some(({ kind }) => kind === 'store-unavailable'))
     return 'Mail is neither accepted nor delivered: the queue cannot be written.'
   const waiting = recipientsIn(now, WAITING)
@@ -75,3 +75,7 @@ export function nowSentence(now: NowState): string {
     return `${plural(waiting, 'recipient')} ${waiting === 1 ? 'is' : 'are'} in delivery; none is deferred.`
   return trend(waiting, now.last_hour) + place(waiting, now.largest_destinations)
 }
+
+/** The sentences; the figures are recipients. */
+export const nowSentence = (now: NowState): string =>
+  `${now.limits.some(({ share, refused_since: since }) => share === null && since !== null) ? 'New mail is refused, because the queue is at its limit. ' : ''}${answerOf(now)}`

@@ -1,0 +1,83 @@
+/** Tables below the figures of the first screen: limits of the queue, planned runs, and access tokens. */
+import type { NowJson } from '../../resources/status-json.ts'
+import type { ScheduleJson } from '../../resources/schedule-json.ts'
+import { html, type Html } from '../../presentation/html.ts'
+import { bar } from '../markup/charts.ts'
+import { section } from '../markup/frame.ts'
+import { table, type Column } from '../markup/html-table.ts'
+import { marked } from '../markup/marks.ts'
+import { longText } from '../markup/reply.ts'
+import { byteSize, clockTime, count, distance, due, span } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+const scheduleColumns = (view: View): readonly Column<ScheduleJson>[] => [
+  { heading: 'Schedule', isTitle: true, cell: (one) => one.schedule },
+  { heading: 'Does', cell: (one) => one.do },
+  { heading: 'Next run', cell: ({ next_time: next }) => (next === null ? 'never' : due(view, next)) },
+  {
+    heading: 'Last run',
+    cell: ({ last_run: last }) => (last === null ? 'none yet' : html`${last.result}, ${distance(view, last.begin_time)}`),
+  },
+  { heading: 'Result', kind: 'reply', cell: ({ last_run: last }) => (last === null ? null : longText(last.text)) },
+]
+
+const tokenColumns: readonly Column<NowJson['oauth'][number]>[] = [
+  { heading: 'Table', isTitle: true, cell: ({ oauth }) => html`<code>[oauth.${oauth}]</code>` },
+  { heading: 'User', cell: ({ user }) => user ?? 'all' },
+  { heading: 'State', cell: ({ failing: isFailing }) => (isFailing ? marked('failing') : marked('open', 'usable')) },
+  { heading: 'Ends', cell: ({ left }) => (left === null ? 'no token' : `in ${span(left * 1_000)}`) },
+  { heading: 'Problem', kind: 'reply', cell: ({ problem }) => (problem === null ? null : longText(problem)) },
+]
+
+/** The access tokens for logins at next hops. */
+const accessTokens = ({ oauth }: NowJson): Html | null =>
+  oauth.length === 0
+    ? null
+    : section(
+        'Access tokens of next hops',
+        table({ caption: 'Access tokens', columns: tokenColumns, rows: oauth, empty: '', kind: 'tokens' }),
+      )
+
+/** Work at times of the calendar. */
+const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
+  schedules.length === 0
+    ? null
+    : section(
+        'Planned runs',
+        table({
+          caption: 'Schedules with their next and last runs',
+          columns: scheduleColumns(view),
+          rows: schedules,
+          empty: 'No schedule is configured.',
+          kind: 'schedules',
+        }),
+      )
+
+type Limit = NowJson['limits'][number]
+
+const sizeOf = ({ measure }: Limit, value: number): string => (measure === 'bytes' ? byteSize(value) : count(value))
+
+const limitColumns = (view: View): readonly Column<Limit>[] => [
+  { heading: 'Limit', isTitle: true, cell: ({ share }) => share ?? 'whole queue' },
+  { heading: 'Of', cell: ({ measure }) => measure },
+  {
+    heading: 'Used',
+    kind: 'number',
+    cell: (one) =>
+      html`${sizeOf(one, one.used)} of
+      ${sizeOf(one, one.limit)}${one.limit === 0 ? null : bar(one.used / one.limit, one.refused_since === null ? 'busy' : 'bad')}`,
+  },
+  {
+    heading: 'New mail',
+    cell: ({ refused_since: since }) =>
+      since === null ? marked('open', 'accepted') : html`${marked('refusing', 'refused')} since ${clockTime(view, since)}`,
+  },
+]
+
+const limitsSection = (view: View, { limits }: NowJson): Html | null =>
+  limits.length === 0
+    ? null
+    : section('Limits of the queue', table({ caption: 'Limits', columns: limitColumns(view), rows: limits, empty: '', kind: 'limits' }))
+
+export const nowTables = (view: View, now: NowJson): Html =>
+  html`${limitsSection(view, now)} ${plannedRuns(view, now)} ${accessTokens(now)}`
