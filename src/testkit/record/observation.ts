@@ -76,8 +76,8 @@ export const REPLY = /^(?:\d{3}-[^\r\n]*\r\n)*\d{3}(?: [^\r\n]*)?\r\n/
 /** The beginning of a reply. */
 export const REPLY_BEGUN = /^(?:\d{3}-[^\r\n]*\r\n)*(?:\d{0,3}|\d{3}[ -][^\r\n]*)\r?$/
 
-/** Codes that the key `reply` takes. */
-const IN_SCRIPTS = /^[2-5]/
+/** Replies that the key `reply` takes: all lines have one code. */
+const IN_SCRIPTS = /^([2-5]\d\d)[^\n]*\n(?:\1[^\n]*\n)*$/
 
 const normalized = (extensions: readonly string[]): string =>
   extensions

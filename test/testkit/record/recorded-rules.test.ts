@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { MINUTE, SECOND, type Duration } from '../../../src/system/clock.ts'
 import type { Fault, Observation } from '../../../src/testkit/record/observation.ts'
 import { recordedRules } from '../../../src/testkit/record/recorded-rules.ts'
+import { readScript } from '../../../src/testkit/remote/script.ts'
 
 const START = 1_000_000
 
@@ -53,4 +55,10 @@ test('replies that differ in numbers are one fault, and its delay is the median'
     seen(n * MINUTE, 'r1', { reply: `451 4.7.1 wait ${left} seconds`, delay: (n + 1) * SECOND }),
   )
   expect(rulesOf(observations)).toEqual([{ at: 'rcpt', recipient: 'r1', reply: '451 4.7.1 wait 299 seconds', delay: '2s' }])
+})
+
+test('the example of docs/record.md is a script', () => {
+  const page = readFileSync(new URL('../../../docs/record.md', import.meta.url), 'utf8')
+  const [, example = ''] = /```toml\n([^`]*)```/.exec(page) ?? []
+  expect(readScript(example, 'session.toml').rules.map(({ name }) => name)).toEqual(['rcpt-1', 'end-of-data-1'])
 })

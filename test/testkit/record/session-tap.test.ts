@@ -95,3 +95,10 @@ test('the content has any bytes, in pieces, and commands in it are none', () => 
   expect(observations.find(({ stage }) => stage === 'end-of-data')?.content).toBe('49 B with Subject')
   expect(observations.every(({ fault }) => fault === null)).toBe(true)
 })
+
+test('a reply with two codes is recorded as bytes', () => {
+  const { tap, observations, relay } = openTap()
+  relay('550-no\r\n220 yes\r\n')
+  tap.clientEnded()
+  expect(observations.map(({ fault }) => fault)).toEqual([{ raw: '550-no\r\n220 yes\r\n' }])
+})

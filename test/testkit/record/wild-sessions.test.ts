@@ -48,7 +48,8 @@ type Step =
 
 const bytes = fc.uint8Array({ maxLength: 12 }).map((octets) => Buffer.from(octets))
 const lineOf = (lines: readonly string[]) => fc.constantFrom(...lines).map((line) => Buffer.from(`${line}\r\n`))
-const piece = (whole: fc.Arbitrary<Buffer>) => fc.tuple(whole, fc.nat(60)).map(([one, cut]) => one.subarray(0, cut < 50 ? undefined : cut - 50))
+const piece = (whole: fc.Arbitrary<Buffer>) =>
+  fc.tuple(whole, fc.nat(60)).map(([one, cut]) => one.subarray(0, cut < 50 ? undefined : cut - 50))
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: piece(lineOf(LINES)).map((one) => ({ from: 'client' as const, bytes: one })) },
