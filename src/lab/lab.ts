@@ -28,7 +28,7 @@ export interface LabDeps {
   readonly limits: LabLimits
   /** Address of the SMTP ports. */
   readonly address: string
-  /** Where webhooks may lead. */
+  /** Permitted targets of webhooks. */
   readonly targets: WebhookTargets
   /** Called for each new world. */
   readonly opened?: (world: LabWorld) => void

@@ -11,7 +11,7 @@ interface Waiting {
   readonly signal: AbortSignal
 }
 
-/** What the bar does to a world. */
+/** Changes of a world by the bar. */
 export interface TimeControls {
   speed: number
   inOrder<T>(call: () => Promise<T> | T): Promise<T>

@@ -2,7 +2,7 @@
 import { seconds, withTimeout, type Duration, type Timer } from '../system/clock.ts'
 import { asOf, type QueueView } from './queue-view.ts'
 
-/** What was counted longer ago is counted again. */
+/** Age of a result from which it is counted again. */
 const KEPT_FOR: Duration = seconds(30)
 /** Maximum number of results that are kept. */
 const MOST_KEPT = 64

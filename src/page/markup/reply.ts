@@ -6,7 +6,7 @@ export interface ShownReply {
   /** `421 4.7.28`; empty without a reply code. */
   readonly codes: string
   readonly text: string
-  /** What stood before and after the reply, such as the host and the command; null for nothing. */
+  /** Text before and after the reply, such as the host and the command; null for nothing. */
   readonly about: string | null
 }
 

@@ -87,7 +87,7 @@ function causeText(one: Recipient, { history }: MessageState, at: ZonedNow): str
   return ended(`${one.destination} defers it${since === undefined ? '' : ` since ${clockText(at, since)}`}${replyText(one.last_reply)}`)
 }
 
-/** What comes next for a recipient that waits. */
+/** Text of the next event for a recipient that waits. */
 function nextText(
   one: Recipient,
   { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, recipients, future }: MessageState,
