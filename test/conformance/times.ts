@@ -114,26 +114,33 @@ export function timesOfMessages(subject: () => Subject): void {
     } as const
     const begin = (action: string) =>
       store.auditLog.beginOperation({
-        ...{ at: T0, who: 'op', action, arguments: '', reason: null, expected: null },
-        ...{ undoUntil: null, undoes: null, request: null },
+        at: T0,
+        who: 'op',
+        action,
+        arguments: '',
+        reason: null,
+        expected: null,
+        undoUntil: null,
+        undoes: null,
+        request: null,
       })
-    const first = await begin('reschedule')
+    const rescheduling = await begin('reschedule')
     const operations = [{ message: id, operation: { kind: 'reschedule', ...later } }] as const
-    const round = { operation: first, at: T0, matched: 1 }
+    const round = { operation: rescheduling, at: T0, matched: 1 }
     expect((await store.operate(operations, round))?.map(({ changed }) => changed)).toEqual([true])
     expect(await listed(subject(), 'scheduled')).toEqual([id])
     expect(await store.endSchedules(T0)).toEqual({ ended: [], next: T0 + 9 * MIN })
-    const [placed] = (await reader.placedBy(first, { after: 0, limit: 9 })).messages
+    const [placed] = (await reader.placedBy(rescheduling, { after: 0, limit: 9 })).messages
     const times = entry.recipients.map(({ destination, dueAt, expiresAt }) => ({ destination, dueAt, expiresAt }))
     const former = { ...placed?.former, times: placed?.former?.times.toSorted((a, b) => (a.destination < b.destination ? -1 : 1)) }
     expect(former).toEqual({ times })
     // A later hold is undone apart from it, a later reschedule before it.
     await store.operate([{ message: id, operation: { kind: 'hold' } }], { operation: await begin('hold'), at: T0, matched: 1 })
-    expect((await reader.placedBy(first, { after: 0, limit: 9 })).messages).toHaveLength(1)
+    expect((await reader.placedBy(rescheduling, { after: 0, limit: 9 })).messages).toHaveLength(1)
     const second = await begin('reschedule')
     const again = { kind: 'reschedule', ...later, notBefore: T0 + 8 * MIN } as const
     await store.operate([{ message: id, operation: again }], { operation: second, at: T0, matched: 1 })
-    expect((await reader.placedBy(first, { after: 0, limit: 9 })).messages).toEqual([])
+    expect((await reader.placedBy(rescheduling, { after: 0, limit: 9 })).messages).toEqual([])
     const [last] = (await reader.placedBy(second, { after: 0, limit: 9 })).messages
     expect(last?.former).toMatchObject({ notBefore: T0 + 9 * MIN, scheduled: true, holdRequest: 'for;540' })
     await operate(store, id, { kind: 'release' })

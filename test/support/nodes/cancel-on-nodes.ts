@@ -106,7 +106,10 @@ class Races {
   }
 
   /** Asks nodes in turn, until one gives an answer that is not to be repeated. */
-  async #asked(path: string, init: RequestInit & { readonly headers?: Readonly<Record<string, string>> }): Promise<unknown> {
+  async #asked(
+    path: string,
+    init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<unknown> {
     const deadline = Date.now() + PATIENCE
     for (;;) {
       const node: ClusterNode = this.#pick([...this.#cluster.nodes.values()])
