@@ -42,9 +42,13 @@ export class WebhookTargets {
     const addresses = await this.#addressesOf(hostOf(url))
     const other = addresses.find((address) => !isLoopback(address))
     if (addresses.length === 0 || other !== undefined) {
-      const leads =
-        other === undefined ? 'has no address' : other === hostOf(url) ? 'is not loopback' : `leads to ${other}, which is not loopback`
-      throw new Problem(LAB_PROBLEMS.targetNotAllowed, `${place} ${leads}, and not named by --allow-webhook`)
+      const why =
+        other === undefined
+          ? 'has no address and is'
+          : other === hostOf(url)
+            ? 'is not loopback and'
+            : `leads to ${other}, which is not loopback, and is`
+      throw new Problem(LAB_PROBLEMS.targetNotAllowed, `${place} ${why} not named by --allow-webhook`)
     }
     // A name may have another address at the next look-up.
     const dial: Net['dial'] = (options) =>
