@@ -3,6 +3,8 @@ import type { KnownInMemory, LiveQueue } from '../queries/queue-view.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
+import type { ListedNode } from '../store/membership/node-directory.ts'
+import type { Duration } from '../system/clock.ts'
 import type { Peers } from './node/peers.ts'
 import type { Relay } from '../relay/relay.ts'
 
@@ -24,8 +26,12 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
   destinations: async () => relay.scheduler.destinations.all(),
   named: async (names) => names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
   destination: async (name) => known(relay, name),
+  silentNodes: async () => [],
   owners: async () => () => null,
 })
+
+export const silentAmong = (nodes: readonly Pick<ListedNode, 'name' | 'beatAge'>[], lease: Duration): readonly string[] =>
+  nodes.filter(({ beatAge }) => beatAge > lease).map(({ name }) => name)
 
 /** The memory of all nodes. A node that does not answer contributes nothing. */
 export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
@@ -42,6 +48,7 @@ export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
       const answers = (await peers.ask(`destination ${name}`)) as KnownInMemory[]
       return answers.find(({ live }) => live !== undefined) ?? answers.find(({ recent }) => recent.outcomes.length > 0) ?? answers[0]
     },
+    silentNodes: async () => silentAmong(await peers.nodes.list(), relay.config.node_lease),
     owners: () => peers.owners(),
   }
 }

@@ -3,6 +3,7 @@ import type { Causes } from '../queries/causes.ts'
 import type { Senders } from '../queries/senders.ts'
 import type { Now } from '../queries/now.ts'
 import type { Light, QueueView, Visible } from '../queries/queue-view.ts'
+import type { Config } from '../config/options.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type Requester } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
@@ -36,6 +37,8 @@ export const text = (query: URLSearchParams, name: string): string => query.get(
 
 export const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
 
+const nodeOf = ({ queue_database: database, node_name: name }: Config): string | undefined => (database === '' ? undefined : name)
+
 /** Facts for the screen at a route's path, such as `/messages/:id`. */
 export function viewOf(
   { view, virtualTime }: PageDeps,
@@ -49,6 +52,7 @@ export function viewOf(
     now: view.clock.wall.now(),
     clock: zoneClock(view.clock, chosenZone(headers.cookie)),
     relay: view.loaded().config.myhostname,
+    node: nodeOf(view.loaded().config),
     version: VERSION,
     files: FILES_FOLDER,
     light,

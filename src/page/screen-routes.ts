@@ -24,6 +24,7 @@ import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
 import { FLOW_RANGES, flowChart, type FlowSeries } from './screens/flow-chart.ts'
 import { historyScreen } from './screens/history-screen.ts'
+import { messageIdScreen } from './screens/search-screen.ts'
 import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
@@ -219,12 +220,13 @@ const plannerRoute = (deps: ScreenDeps): Route =>
 
 /** Leads from the text of the search field to a message, a destination, or the messages of an address. */
 const searchRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/search', slots: 'searches' }, async ({ query, visible }) => {
+  screenRoute(deps, { path: '/search', slots: 'searches' }, async ({ query, visible }, view) => {
     const asked = text(query, 'q')
     const redirect = (location: string): Answer => ({ kind: 'redirect', location })
     if (asked === '') return redirect('messages')
     if (parseQueueId(asked) !== undefined && (await deps.view.reader.details(asked)) !== undefined)
       return redirect(`messages/${encodeURIComponent(asked)}`)
+    if (asked.startsWith('<')) return screenAnswer(view, messageIdScreen(view, asked))
     if (asked.includes('@')) {
       const [queued] = (await messagePage(deps.view, { recipient: asked, limit: 1 }, visible)).messages
       if (queued !== undefined) return redirect(`messages${queryText({ recipient: asked })}`)

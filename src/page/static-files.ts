@@ -15,6 +15,9 @@ const TYPES = {
   'loaded-screen.js': 'text/javascript; charset=utf-8',
   'renewal.js': 'text/javascript; charset=utf-8',
   'text-forms.js': 'text/javascript; charset=utf-8',
+  'selection.js': 'text/javascript; charset=utf-8',
+  'keys.js': 'text/javascript; charset=utf-8',
+  'copy.js': 'text/javascript; charset=utf-8',
   'charts.js': 'text/javascript; charset=utf-8',
   'login.js': 'text/javascript; charset=utf-8',
 } as const

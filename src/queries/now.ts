@@ -4,7 +4,7 @@
  */
 import type { ListedMessage } from '../store/queue-reader.ts'
 import { wholeTime } from '../resources/members.ts'
-import { attentionJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
+import { attentionJson, silentNodesJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { queueIdOf } from '../mail/message.ts'
 import {
@@ -64,7 +64,7 @@ async function read(view: QueueView): Promise<Stored> {
     ...stored,
     at,
     as_of,
-    attention: attentionJson(await view.attention(), view.clock.wall),
+    attention: [...silentNodesJson(await view.live.silentNodes()), ...attentionJson(await view.attention(), view.clock.wall)],
     oldest:
       oldest === undefined
         ? null

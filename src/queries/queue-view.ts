@@ -45,6 +45,8 @@ export interface LiveQueue {
   named(names: readonly DestinationName[]): Promise<readonly LiveDestination[]>
   /** One destination as its owner holds it; undefined when no owner answers. */
   destination(name: DestinationName): Promise<KnownInMemory | undefined>
+  /** Names of the nodes that have been silent for longer than node_lease. */
+  silentNodes(): Promise<readonly string[]>
   /** Names the node that schedules a destination; null for a queue with one owner, and while no node does. */
   owners(): Promise<(destination: DestinationName) => string | null>
 }

@@ -21,6 +21,7 @@ const traffic = z.object(Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, z
 const attentionShape = z.object({
   kind: z.enum([
     'store-unavailable',
+    'nodes-silent',
     'oauth-failed',
     'schedule-failed',
     'limits',
@@ -204,6 +205,10 @@ export const troublesJson = ({ at, ...troubled }: Pick<QueueStatus, 'at'> & Trou
     probe_time: wall.secondsOrNull(one.probeAt),
     hint: troubleHint(one),
   }))
+
+/** Nodes of a shared queue that are silent, as a list: empty for none. */
+export const silentNodesJson = (names: readonly string[]): readonly AttentionJson[] =>
+  names.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-silent', count: names.length, text: names.join(', ') }]
 
 const EMPTY = { count: null, at_least: false, within: null, text: null, since: null } as const
 

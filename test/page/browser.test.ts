@@ -66,6 +66,29 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     'operations/new?operation=hold',
   ]
 
+  test('rows are checked together and by keys; the verbs appear with a choice; ? lists the keys', async () => {
+    const page = await loggedIn()
+    await page.goto(`${daemon.url}messages`)
+    const verbs = page.locator('.actions[role=group] .buttons')
+    expect(await verbs.isVisible()).toBe(false)
+    await page.getByLabel('Select all messages on this page').check()
+    const rows = await page.locator('input[name=id]').count()
+    expect(await page.locator('input[name=id]:checked').count()).toBe(rows)
+    expect(await verbs.isVisible()).toBe(true)
+    await page.getByLabel('Select all messages on this page').uncheck()
+    expect(await verbs.isVisible()).toBe(false)
+    await page.locator('main').focus()
+    await page.keyboard.press('j')
+    await page.keyboard.press('x')
+    expect(await page.locator('input[name=id]').first().isChecked()).toBe(true)
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('next and previous row').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('g')
+    await page.keyboard.press('h')
+    await page.waitForURL(/\/history$/)
+  })
+
   test('the link of the login leaves no code in the address or the history', async () => {
     const page = await loggedIn()
     expect(page.url()).toBe(daemon.url)

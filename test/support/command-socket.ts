@@ -58,6 +58,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
       destinations: async () => scheduler.snapshot(),
       named: async (names) => names.flatMap((name) => found(name) ?? []),
       destination: async (name) => ({ live: found(name), recent: { outcomes: [], causes: [], windows: [] } }),
+      silentNodes: async () => [],
       owners: async () => () => null,
     },
     operations: () => operations,

@@ -1,6 +1,7 @@
 /** The frame of every screen: head, navigation, search, state of the relay, and foot. */
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { zoneText } from '../../presentation/text.ts'
+import { clockTime } from './times.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
 import { timeBar } from './time-bar.ts'
@@ -135,10 +136,14 @@ export const document = (view: View, screen: Screen): string => {
       >
         <a class="skip" href="#main">Skip to content</a>
         <header>
-          <p class="brand"><a href="${linkTo(view, '')}">deferd</a> <span>${view.relay}</span></p>
+          <p class="brand">
+            <a href="${linkTo(view, '')}">deferd</a>
+            <span>${view.relay}${view.node === undefined ? null : html` · node ${view.node}`}</span>
+          </p>
           ${lightOf(view)} ${searchForm(view, screen.search ?? '')} ${navigation(view, screen.place)}
         </header>
         ${timeBar(view)}
+        <p class="printed">as of ${clockTime(view, view.now / 1_000)}</p>
         <main id="main" tabindex="-1">${screen.main}</main>
         ${foot(view, screen)}
       </body>

@@ -18,6 +18,8 @@ export interface View {
   readonly clock: Pick<Clock, 'zone'>
   /** Name of the relay (myhostname). */
   readonly relay: string
+  /** Name of the node that answers; absent for a queue with one daemon. */
+  readonly node?: string | undefined
   readonly version: string
   /** Folder of the static files below the root: `static/HASH`. */
   readonly files: string

@@ -246,7 +246,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
           : html`${clockTime(view, message.deliver_by)} (${distance(view, message.deliver_by)}), mode ${message.by_mode}`,
       ],
       ['attempts at most', message.maximum_attempts === null ? null : count(message.maximum_attempts)],
-      ['client', message.client === null ? null : html`<code>${message.client}</code>`],
+      ['client', message.client === null ? null : html`<code class="whole">${message.client}</code>`],
       ['user', message.sasl_username],
       [
         'next attempt',
@@ -257,7 +257,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       [
         'content',
         view.requester.mayReadContent && queue !== 'gone'
-          ? html`<a href="${linkTo(view, `api/v1/messages/${encodeURIComponent(id)}/content`)}" download>Download</a>`
+          ? html`<a href="${linkTo(view, `api/v1/messages/${encodeURIComponent(id)}/content`)}" download="${id}.eml">${id}.eml</a>`
           : null,
       ],
       ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],

@@ -46,6 +46,8 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
   switch (one.kind) {
     case 'store-unavailable':
       return [html`Mail is neither accepted nor delivered: ${one.text}`, null]
+    case 'nodes-silent':
+      return [html`${plural(figure, 'node')} silent: ${one.text}. Other nodes take the mail over.`, null]
     case 'oauth-failed':
       return [
         html`${plural(figure, 'login')} at next hops without an access token: ${one.text}`,

@@ -44,7 +44,10 @@ function operationsOn(view: View, sender: string, destination: string): Html {
 export function senderList(view: View, senders: SendersJson | null, conditions: Query): Html | null {
   if (senders?.senders.length === 0) return null
   return html`<section class="senders" data-fragment="senders">
-    <h2>Senders ${senders === null ? null : html`<span class="faint">${ofAll(view, senders)}</span>`}</h2>
+    <div class="heading">
+      <h2>Senders</h2>
+      ${senders === null ? null : html`<p class="aside">${ofAll(view, senders)}</p>`}
+    </div>
     ${
       senders === null
         ? countingNotice(COUNTING)

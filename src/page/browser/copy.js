@@ -1,0 +1,26 @@
+/** Buttons that copy a text: of commands, and of ids. A browser without a clipboard, such as on plain HTTP to another machine, has none. */
+
+/** Time for which a button says that it has copied, in ms. */
+const SAID = 2_000
+
+/** @param {Element} text */
+function addButton(text) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy plain'
+  button.textContent = 'Copy'
+  button.setAttribute('aria-label', `Copy ${text.textContent ?? ''}`)
+  button.addEventListener('click', () => {
+    void navigator.clipboard.writeText(text.textContent ?? '').then(
+      () => (button.textContent = 'Copied'),
+      () => (button.textContent = 'Not permitted'),
+    )
+    setTimeout(() => (button.textContent = 'Copy'), SAID)
+  })
+  text.after(' ', button)
+}
+
+export function startCopying() {
+  if (navigator.clipboard === undefined) return
+  for (const text of document.querySelectorAll('.as-command code, h1 .id, [data-copy]')) addButton(text)
+}

@@ -1,0 +1,44 @@
+/** Facts of the screens: a lost node, a Message-ID that is not searched, the time of a print, the file of a download. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { silentAmong } from '../../src/daemon/live-queue.ts'
+import { Now } from '../../src/queries/now.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
+import { SECOND } from '../../src/system/clock.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import { PageScreens } from '../support/page-screens.ts'
+
+let world: ApiWorld
+let screens: PageScreens
+let id: string | undefined
+
+beforeAll(async () => {
+  world = await ApiWorld.open('memory')
+  screens = new PageScreens(world)
+  ;[id] = await world.fill(1)
+})
+afterAll(() => world.close())
+
+test('a node that is silent for longer than its lease needs attention', async () => {
+  const nodes = [
+    { name: 'n1', beatAge: 6 * SECOND },
+    { name: 'n2', beatAge: SECOND },
+  ]
+  expect(silentAmong(nodes, 5 * SECOND)).toEqual(['n1'])
+  const { view } = world.api.api
+  const live = { ...view.live, silentNodes: async () => ['n1'] }
+  const shared: QueueView = Object.create(view, { live: { value: live } }) as QueueView
+  const now = new Now(shared)
+  expect((await now.value(null)).attention).toContainEqual(expect.objectContaining({ kind: 'nodes-silent', count: 1, text: 'n1' }))
+  now.close()
+})
+
+test('a Message-ID is not searched as a recipient, and the answer says so', async () => {
+  const answer = await screens.text('search?q=%3C2.1q%40shop.example%3E')
+  expect(answer).toContain('Nothing was searched for <code>&lt;2.1q@shop.example&gt;</code>')
+})
+
+test('a print has its time, and a download the name of a mail file', async () => {
+  const page = await screens.text(`messages/${id}`)
+  expect(page).toMatch(/<p class="printed">\s*as of <time/)
+  expect(page).toContain(`download="${id}.eml"`)
+})
