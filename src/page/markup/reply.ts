@@ -37,9 +37,11 @@ const LONG = 48
 
 /** A sentence that may be cut, because it contains a reply; opening it shows the whole. */
 export const longText = (text: string): Html =>
-  html`<details class="reply">
-    <summary><span class="said">${text}</span></summary>
-  </details>`
+  text.length <= LONG
+    ? html`<span class="reply">${text}</span>`
+    : html`<details class="reply">
+        <summary><span class="said">${text}</span></summary>
+      </details>`
 
 /** A reply that may be cut; opening it shows the whole. `about` is what stands in small print beside the host, such as the stage. */
 export function replyPart(
