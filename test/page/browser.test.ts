@@ -277,7 +277,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const page = await loggedIn()
     await tabTo(page, 'nav a[href$="messages"]')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Messages' }).waitFor()
+    await page.getByRole('heading', { name: 'Messages', exact: true }).waitFor()
     await tabTo(page, 'input[name=id]')
     await page.keyboard.press('Space')
     await tabTo(page, 'button[value=hold]')
