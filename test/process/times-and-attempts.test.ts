@@ -69,7 +69,7 @@ interface Shown {
   readonly recipients: readonly { readonly state: string; readonly attempts: number; readonly rule: string | null }[]
 }
 
-const shown = async ({ says }: Site, id: string): Promise<Shown> => JSON.parse((await says('queue', 'show', id, '--json')).out) as Shown
+const shown = async (site: Site, id: string): Promise<Shown> => JSON.parse((await site.says('queue', 'show', id, '--json')).out) as Shown
 
 /** All that flush the whole queue, a site or a message. */
 const flushes = (id: string): readonly (readonly string[])[] => [

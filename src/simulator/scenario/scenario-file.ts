@@ -24,6 +24,11 @@ export interface Stream {
   readonly starts: Duration
   /** Milliseconds from one message to the next; 0 if all arrive at once. */
   readonly gap: Duration
+  /** Milliseconds after the arrival before which no delivery begins, and at which the message is given up; 0 for none. */
+  readonly not_before: Duration
+  readonly expires: Duration
+  /** 0 for no limit of the messages' own. */
+  readonly maximum_attempts: number
 }
 
 export interface Scenario {
@@ -65,6 +70,9 @@ const STREAM = {
   starts: { kind: is.duration, otherwise: 0 },
   over: { kind: is.duration, otherwise: 0 },
   rate: { kind: rateOrNone, otherwise: null },
+  not_before: { kind: is.duration, otherwise: 0 },
+  expires: { kind: is.duration, otherwise: 0 },
+  maximum_attempts: { kind: is.count(), otherwise: 0 },
 } as const satisfies Record<string, Key<unknown>>
 
 type StreamKey = keyof typeof STREAM

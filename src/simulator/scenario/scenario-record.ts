@@ -39,6 +39,12 @@ export interface ScenarioResult {
   readonly ended: Duration
 }
 
+/** Times of a message. Its waits are counted from `released`. */
+interface Arrival {
+  readonly arrived: WallTime
+  readonly released: WallTime
+}
+
 export class ScenarioRecord {
   readonly notices: Record<NoticeDue, number> = { failure: 0, delay: 0, success: 0 }
   readonly #startedAt: WallTime
@@ -63,10 +69,10 @@ export class ScenarioRecord {
   }
 
   /** Registers a message before its submission, so that its events can be recorded. */
-  expect(message: MessageId, destination: DestinationName, recipients: number, at: WallTime): void {
+  expect(message: MessageId, destination: DestinationName, recipients: number, { arrived, released }: Arrival): void {
     const record = this.#destination(destination)
-    const since = at - this.#startedAt
-    this.#messages.set(message, { record, at: since })
+    const since = arrived - this.#startedAt
+    this.#messages.set(message, { record, at: released - this.#startedAt })
     record.messages++
     for (let i = 0; i < recipients; i++) record.accepted.push(since)
     this.#open += recipients

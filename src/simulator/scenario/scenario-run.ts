@@ -6,9 +6,10 @@ import { loadTemplates } from '../../bounce/templates.ts'
 import { Relay } from '../../relay/relay.ts'
 import { Router } from '../../delivery/routing/router.ts'
 import { openRoutingTables } from '../../delivery/routing/routing-tables.ts'
-import { sleep } from '../../system/clock.ts'
+import { sleep, type Duration, type QueueTime } from '../../system/clock.ts'
 import { seededRandom } from '../../system/random.ts'
-import type { DestinationName } from '../../mail/message.ts'
+import { releasedAt, type DestinationName } from '../../mail/message.ts'
+import { acceptedTimes } from '../../mail/message-times.ts'
 import { inChunks } from '../../store/chunks.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import { openInlineStore } from '../../store/sqlite/open-store.ts'
@@ -138,15 +139,33 @@ class Run implements Busy {
     }
   }
 
-  async #submit({ name, to, sender, recipients }: Stream, n: number, content: Buffer): Promise<void> {
+  async #submit(stream: Stream, n: number, content: Buffer): Promise<void> {
+    const { name, to, sender, recipients } = stream
     const { intake } = this.#relay
     const { id, arrivedAt } = intake.begin()
     const domain = to[n % to.length] ?? ''
     const addresses = Array.from({ length: recipients }, (_, i) => ({ address: `${name}-${n + 1}-${i + 1}@${domain}` }))
-    const message = { id, createdAt: arrivedAt, arrivedAt, sender, size: content.length, contentId: id, smtputf8: false }
-    this.#record.expect(id, this.#router.route(addresses[0]?.address ?? '', sender).destination, recipients, this.#clock.wall.of(arrivedAt))
+    const message = {
+      id,
+      createdAt: arrivedAt,
+      arrivedAt,
+      sender,
+      size: content.length,
+      contentId: id,
+      smtputf8: false,
+      ...this.#limitsOf(stream, arrivedAt),
+    }
+    const { destination } = this.#router.route(addresses[0]?.address ?? '', sender)
+    const { wall } = this.#clock
+    this.#record.expect(id, destination, recipients, { arrived: wall.of(arrivedAt), released: wall.of(releasedAt(message)) })
     await intake.take({ message, recipients: addresses, content: inChunks(content), client: null })
     this.activity++
+  }
+
+  #limitsOf({ not_before: notBefore, expires, maximum_attempts: maxAttempts }: Stream, now: QueueTime) {
+    const span = (given: Duration) => (given === 0 ? undefined : ({ kind: 'span', span: given } as const))
+    const times = acceptedTimes({ release: span(notBefore), expires: span(expires) }, { now, wall: this.#clock.wall })
+    return { ...times, maxAttempts: maxAttempts === 0 ? undefined : maxAttempts }
   }
 
   #windowOf(destination: DestinationName): number {

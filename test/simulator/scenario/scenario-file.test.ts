@@ -29,6 +29,9 @@ test('one stream of mail in [mail]', () => {
       sender: 'app@sender.example',
       starts: 0,
       gap: MINUTE,
+      not_before: 0,
+      expires: 0,
+      maximum_attempts: 0,
     },
   ])
 })
