@@ -82,6 +82,7 @@ async function reasonAgainst(name: ContestantName, { base }: Options): Promise<s
     case 'tree':
     case 'without-store':
     case 'maps':
+    case 'limits':
     case 'haraka':
       return null
   }
@@ -102,6 +103,8 @@ async function prepare(name: ContestantName, options: Options, place: Place): Pr
       const program = { checkout: ROOT, script: 'bin/deferd.js', more: writeMaps(folder) }
       return deferd(name, 'the working tree with ten maps of 10,000 entries', place, program)
     }
+    case 'limits':
+      return deferd(name, 'the working tree with limits of the queue', place, { checkout: ROOT, script: 'bin/deferd.js', more: LIMITS })
     case 'base': {
       const checkout = await checkOut(ROOT, options.base ?? '', join(folder, 'checkout'), place.signal)
       place.undo.defer(() => checkout.remove())
@@ -115,6 +118,14 @@ async function prepare(name: ContestantName, options: Options, place: Place): Pr
       return postfix(await postfixVersion(), place)
   }
 }
+
+/** Limits that are not reached. */
+const LIMITS = [
+  'queue_message_limit=1000000',
+  'queue_size_limit=100G',
+  'queue_share_message_limit=90%',
+  'queue_share_size_limit=90%',
+].flatMap((setting) => ['-o', setting])
 
 function deferd(name: ContestantName, about: string, { sinkPort }: Place, program: Deferd): Contestant {
   return {

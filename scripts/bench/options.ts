@@ -4,8 +4,11 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { CASES, type Case } from './cases.ts'
 
-export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'haraka', 'postfix'] as const
+export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'limits', 'haraka', 'postfix'] as const
 export type ContestantName = (typeof CONTESTANTS)[number]
+
+/** Contestants that are measured when --only names them. */
+const NAMED_ONLY: ReadonlySet<ContestantName> = new Set(['maps', 'limits', 'haraka'])
 
 export interface Options {
   readonly rounds: number
@@ -49,6 +52,8 @@ Contestants:
   without-store   the working tree with a store that keeps nothing
   maps            the working tree with ten maps of 10,000 entries (only when
                   --only names it)
+  limits          the working tree with limits of the queue and of its shares
+                  (only when --only names it)
   haraka          Haraka out of npm, which needs a network (only when --only
                   names it)
   postfix         a private instance of the installed Postfix (needs root)
@@ -125,7 +130,7 @@ function commit(text: string | undefined): string | null {
 }
 
 function contestantsOf(text: string | undefined): readonly ContestantName[] {
-  if (text === undefined) return CONTESTANTS.filter((name) => name !== 'maps' && name !== 'haraka')
+  if (text === undefined) return CONTESTANTS.filter((name) => !NAMED_ONLY.has(name))
   const asked = names('--only', text, CONTESTANTS)
   return CONTESTANTS.filter((known) => asked.includes(known))
 }

@@ -82,6 +82,7 @@ export const SUBJECTS = {
   'scale/delivery': whole(8),
   'scale/claims': whole(6),
   'scale/scrapes': whole(6),
+  'scale/limits': whole(2),
   scenario: whole(8),
   schedule: whole(1),
   shutdown: whole(3),

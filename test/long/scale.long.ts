@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { printFigures } from '../support/figures.ts'
+import { countedAtStart } from '../support/counted-million.ts'
 import { claimCost } from '../support/claim-cost.ts'
 import { deliverToMany } from '../support/many-recipients.ts'
 import { relayLargeMessage } from '../support/large-message.ts'
@@ -53,5 +54,17 @@ test.runIf(portion('scale/scrapes').isIncluded)(
     expect(figures.greeting.p99).toBeLessThan(100)
     expect(figures.health.p99).toBeLessThan(100)
     expect(figures.firstPage.median).toBeLessThan(5)
+  },
+)
+
+test.runIf(portion('scale/limits').isIncluded)(
+  'a limit that is set on 1,000,000 messages refuses nothing before they are counted',
+  async () => {
+    const figures = await countedAtStart(1_000_000)
+    printFigures('a limit on 1,000,000 messages', { ...figures, refusals: figures.refusals.length })
+    expect(figures.acceptedMeanwhile).toBeGreaterThan(0)
+    expect(figures.firstAccept).toBeLessThan(10_000)
+    expect(figures.untilCounted).toBeLessThan(60_000)
+    expect(new Set(figures.refusals)).toEqual(new Set(['452 4.3.1 Error: queue is full, try again later']))
   },
 )

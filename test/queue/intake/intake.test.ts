@@ -1,4 +1,7 @@
 /** Intake before a store whose commits are delayed or fail. */
+import { METHODS } from '../../../src/store/methods.ts'
+import { QueueWorld } from '../../support/queue-world.ts'
+import { HOUR } from '../../../src/system/clock.ts'
 import { expect, test } from 'vitest'
 import { loadTemplates } from '../../../src/bounce/templates.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
@@ -113,4 +116,29 @@ test('mail is refused before its content as long as an outcome cannot be committ
   await relay.acceptor.accept(SUBMISSION)
   await rest()
   expect(await relay.intake.refusal(1, ORIGIN)).toEqual({ code: 451, status: '4.3.0', text: 'Error: queue file write error' })
+})
+
+test('a refusal for a full queue makes no call of the store', async () => {
+  const world = await QueueWorld.create({ remote: () => ({ kind: 'accepts', takes: HOUR }), config: { queue_message_limit: 1 } })
+  await world.relay.start()
+  await world.accept(['ann@far.example'])
+  const calls: string[] = []
+  for (const name of Object.keys(METHODS)) {
+    const method: unknown = Reflect.get(world.store, name)
+    if (typeof method === 'function')
+      Reflect.set(world.store, name, (...args: readonly unknown[]): unknown => {
+        calls.push(name)
+        return Reflect.apply(method, world.store, args)
+      })
+  }
+  expect(world.relay.intake.refusal(0, ORIGIN)).toEqual({
+    code: 452,
+    status: '4.3.1',
+    text: 'Error: queue is full, try again later',
+    limit: 'queue',
+  })
+  expect(calls).toEqual([])
+  await world.store.ping()
+  expect(calls).toEqual(['ping'])
+  await world.close()
 })

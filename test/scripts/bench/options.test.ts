@@ -45,7 +45,7 @@ test.each([
   [['--cases', 'kept,1 MB'], `--cases takes names out of ${CASES.map(({ name }) => name).join(', ')}, not "1 MB"`],
   [['--base='], '--base takes a commit, not ""'],
   [['--base=--all'], '--base takes a commit, not "--all"'],
-  [['--only', 'tree,sendmail'], '--only takes names out of tree, base, without-store, maps, haraka, postfix, not "sendmail"'],
+  [['--only', 'tree,sendmail'], '--only takes names out of tree, base, without-store, maps, limits, haraka, postfix, not "sendmail"'],
   [['--fast'], "Unknown option '--fast'; --help lists the options"],
   [['fast'], "Unexpected argument 'fast'; --help lists the options"],
   [['--rounds'], "Option '--rounds <value>' argument missing; --help lists the options"],

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { openCore } from '../../../src/store/sqlite/open-core.ts'
+import type { Call } from '../../../src/store/methods.ts'
+import { mail } from '../../conformance/mail.ts'
+
+test('without counts no row is written for them; with counts a batch writes one row for each share', () => {
+  const { db, batches, core } = openCore(null, { guarded: false })
+  let id = 0
+  const entries = (shares: readonly string[]): readonly Call[] =>
+    shares.map((share) => {
+      const entry = mail({ nextId: () => ++id })
+      return { method: 'enqueue', args: [{ ...entry, message: { ...entry.message, share } }] }
+    })
+  const changes = (calls: readonly Call[]): number => {
+    const total = db.prepare<[], number>('select total_changes()').pluck()
+    const before = total.get() ?? 0
+    expect(batches.run(calls).every(({ ok }) => ok)).toBe(true)
+    return (total.get() ?? 0) - before
+  }
+  const triggers = db.prepare<[], number>('select count(*) from sqlite_temp_schema').pluck()
+  // A message, a recipient and a chunk each, and the traffic of the batch.
+  expect(changes(entries(['a', 'a', 'b', 'a']))).toBe(4 * 3 + 1)
+  expect([triggers.get(), core.usage.takeChanges()]).toEqual([0, { all: true, counts: [] }])
+  expect(changes([{ method: 'countShares', args: [true] }])).toBe(3)
+  expect(triggers.get()).toBe(3)
+  expect(changes(entries(['a', 'a', 'b', 'a']))).toBe(4 * 3 + 1 + 2)
+  expect(core.usage.takeChanges()?.counts.map(({ share, messages }) => [share, messages])).toEqual([
+    ['a', 6],
+    ['b', 2],
+  ])
+  // A saved cursor, and two rows.
+  expect(changes([{ method: 'countShares', args: [false] }])).toBe(3)
+  expect(triggers.get()).toBe(0)
+  expect(changes(entries(['a', 'a', 'b', 'a']))).toBe(4 * 3 + 1)
+  db.close()
+})
+
+test('a call that fails leaves no trace in the counts', () => {
+  const { db, batches, core } = openCore(null, { guarded: false })
+  batches.run([{ method: 'countShares', args: [true] }])
+  let id = 0
+  const one = mail({ nextId: () => ++id })
+  const twice: Call = { method: 'enqueue', args: [one] }
+  expect(batches.run([twice, twice]).map(({ ok }) => ok)).toEqual([true, false])
+  expect(core.usage.takeChanges()?.counts).toEqual([{ share: '', messages: 1, bytes: one.message.size }])
+  db.close()
+})
