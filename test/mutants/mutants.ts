@@ -25,7 +25,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an operation leaves claimed mail in memory',
     'queue/operation-rounds.ts',
-    "let taken = await scheduler.takeBack(all, { rests: operation === 'requeue' })",
+    'let taken = await scheduler.takeBack(all, { rests: isAgain })',
     'let taken: TakenBack = { given: [], inTransfer: [] }',
   ),
   // events tell another story than the history

@@ -34,7 +34,7 @@ export const NODE_MUTANTS: readonly Mutant[] = [
     replace: 'if (given.length === answers.length) return',
     by: 'if (given.length >= 0) return',
   },
-  { name: 'no fence', file: MEMORY, replace: 'owner.isFenced ?', by: 'owner.isFenced && owner.id < 0 ?' },
+  { name: 'no fence', file: MEMORY, replace: 'if (owner.isFenced) return', by: 'if (owner.isFenced && owner.id < 0) return' },
   { name: 'a lease by the wall clock', file: LEASE, replace: BOTH_CLOCKS, by: 'return now.wall - sent.wall < time' },
   { name: 'a lease by the monotonic clock', file: LEASE, replace: BOTH_CLOCKS, by: 'return now.monotonic - sent.monotonic < time' },
   {
