@@ -21,14 +21,14 @@ const EXPORTS: Readonly<Record<string, string>> = {
     RelayOptions RelayParameters StoreFailed StoreUnavailable WallTime parseNotice startRelay
   `,
   'events/index.d.ts': `
-    AcceptedMembers AttemptMembers CloudEvent CloudEventOf EventData EventId EventPage EventType FailureClass ListedEvent
+    AcceptedMembers AttemptMembers CloudEvent CloudEventOf EventData EventId EventPage EventType FailureClass LimitMembers ListedEvent
     MessageMembers PublishedEvent RecipientMembers TestEvent TypedEvent WebhookBatch WebhookBody
   `,
   'testkit/index.d.ts': `
     AcceptedMembers AddedEvent AnsweredRequest Asserting AssertionState Attempt AttemptMembers Authority AuthorityClient
     AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Cancelled Clock DeferdMatchers
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
-    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LiveDestination LiveProvider
+    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LastAttempt LimitMembers LiveDestination LiveProvider
     Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient Notify OperationName
     OperationSummary OptionName ParameterValue ParsedNotice PassedOver PassedReason PreviousLogin ProtectionOptions QueueTime Recipient RecipientMembers
     RelayParameters RemoteDomain RemoteEvent Ret RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions SubmitOptions Suspension Time Timer Timers TlsFacts

@@ -10,7 +10,8 @@ import { acceptedLines, type Accepted } from './arrival-lines.ts'
 import { about, CLIENT, line, same, seconds, type EventKind, type Members } from './event-kind.ts'
 import { MESSAGE, type AcceptedMembers, type MessageMembers, type RecipientMembers } from './event-members.ts'
 
-interface LimitMembers {
+/** Members of a limit of the queue that was reached, or is not reached any more. */
+export interface LimitMembers {
   /** Null for a limit of the whole queue. */
   readonly share: string | null
   readonly measure: 'messages' | 'bytes'
