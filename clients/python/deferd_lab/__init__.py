@@ -32,8 +32,7 @@ class Answer(dict):
     __getattr__ = dict.__getitem__
 
 
-def _quoted(text):
-    return urllib.parse.quote(text, safe="@")
+def _quoted(text): return urllib.parse.quote(text, safe="@")
 
 
 def _given(**members):
@@ -92,8 +91,7 @@ class World:
 
     def __init__(self, lab, created):
         self.lab, self.id = lab, created["id"]
-        # For smtplib.SMTP(*world.smtp); None without a relay. The other ports have the names of remote hosts.
-        self.smtp = created["smtp"] and (created["smtp"]["host"], created["smtp"]["port"])
+        self.smtp = created["smtp"] and (created["smtp"]["host"], created["smtp"]["port"])  # for smtplib.SMTP(*world.smtp); None without a relay
         self.remote_ports = {one["mx"]: (one["host"], one["port"]) for one in created["remote_ports"]}
 
     def __enter__(self): return self
