@@ -1,5 +1,10 @@
 /** Limits of the queue and of its shares: refusals at MAIL and at the end of the content, their end, and mail that is exempt. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { ShareCount } from '../../src/store/share-counts.ts'
+import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { createWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { dialogue } from '../support/world-dialogue.ts'
@@ -101,4 +106,24 @@ test('the counts go on after a restart, and begin at the first start with a limi
   expect(await replyTo(world, fromUs)).toBe(FULL)
   await world.crash()
   expect(await replyTo(world, fromUs)).toBe(FULL)
+})
+
+test('the counts of an earlier life end at a start without limits', async () => {
+  const store = { directory: mkdtempSync(join(tmpdir(), 'deferd-limits-')) }
+  const counts = async () => {
+    const opened = await openInlineStore(store)
+    let found: readonly ShareCount[] = []
+    opened.store.onShares((changes) => (found = changes.counts))
+    await opened.store.nextIds(1)
+    await opened.store.close()
+    return found.map(({ messages }) => messages)
+  }
+  const before = await worldOf({ queue_message_limit: 2 }, { store })
+  await fill(before, 2)
+  await before.close()
+  expect(await counts()).toEqual([2])
+  const after = await worldOf({}, { store })
+  expect(await replyTo(after, fromUs)).toBe(OK)
+  await after.close()
+  expect(await counts()).toEqual([])
 })

@@ -44,7 +44,8 @@ export class LimitUpkeep {
     const { limits } = this
     const { store, clock, isShared } = this.#deps
     limits.configure(config)
-    if (limits.isActive === this.#tasks.length > 0) return
+    // An earlier life of the relay may have left counts.
+    if (limits.isActive ? this.#tasks.length > 0 : this.#tasks.length === 0 && !limits.hasCounts) return
     if (!limits.isActive) {
       await this.stop()
       limits.counted(false)

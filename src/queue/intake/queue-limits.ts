@@ -123,6 +123,11 @@ export class QueueLimits {
     return this.#terms !== null
   }
 
+  /** True when the store counts mail. */
+  get hasCounts(): boolean {
+    return this.#own.total.messages > 0
+  }
+
   configure(config: QueueLimitConfig): void {
     this.#terms = queueLimitTerms(config)
     this.#key = config.share_key
