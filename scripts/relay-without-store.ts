@@ -54,6 +54,7 @@ function keepsNothing(): QueueStore {
     postponeWarning: nothing,
     markDelayNoticeDue: nothing,
     report: async () => ({ removed: true, entered: true }),
+    scheduledMail: async () => [],
     destinationsDue: async () => [],
     nextDeadlines: async () => ({ expiresAt: null, warnAt: null }),
     destinations: async () => [],

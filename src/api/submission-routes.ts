@@ -100,13 +100,23 @@ export const SHARE_FULL: ProblemKind = {
     'The queue has as much mail of the token, or of the sender, as `queue_share_message_limit` and `queue_share_size_limit` allow. Nothing was queued: repeat the request later.',
 }
 
+export const HELD_FULL: ProblemKind = {
+  slug: 'too-many-held',
+  status: 429,
+  title: 'Too many messages held',
+  about:
+    'As many messages of the token, or of the sender, are held for later release as `smtpd_future_release_message_limit` allows. Nothing was queued: send or cancel one of them, or submit the message later.',
+}
+
+const LIMITS = { queue: QUEUE_FULL, share: SHARE_FULL, held: HELD_FULL } as const
+
 const RETRY_FULL = { headers: { 'retry-after': '60' } } as const
 const RETRY = { headers: { 'retry-after': '30' } } as const
 
 /** The problem of a reply that refuses mail. */
 function problemOf({ code, status, text, limit }: SmtpReply): Problem {
   const detail = `${code} ${status} ${text}`
-  if (limit !== undefined) return new Problem(limit === 'queue' ? QUEUE_FULL : SHARE_FULL, detail, RETRY_FULL)
+  if (limit !== undefined) return new Problem(LIMITS[limit], detail, RETRY_FULL)
   if (code === 452) return new Problem(NO_SPACE, detail, RETRY)
   if (code === 552) return new Problem(HTTP_PROBLEMS.tooLarge, detail)
   return code < 500 ? new Problem(HTTP_PROBLEMS.unavailable, detail, RETRY) : new Problem(REFUSED, detail)
@@ -164,7 +174,9 @@ class Submitting {
     const parsed = this.#parsed(given, isPartial)
     const { saslUsername: user, address } = clientOf(this.#request)
     const origin = { sender: parsed.envelope.sender, user, address }
-    const refusal = await this.#view.submissions().refusal(Number(headers['content-length'] ?? 0), origin)
+    const refusal = await this.#view
+      .submissions()
+      .refusal(Number(headers['content-length'] ?? 0), origin, parsed.envelope.release !== undefined)
     if (refusal !== undefined) throw problemOf(refusal)
     return this.#queue(parsed, content, key)
   }
@@ -305,6 +317,6 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     },
     bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
     answers: { 202: { about: 'the message is on disk', shape: acceptedShape } },
-    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE, QUEUE_FULL, SHARE_FULL],
+    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE, QUEUE_FULL, SHARE_FULL, HELD_FULL],
     handler: (request) => new Submitting(view, request).answer(),
   })

@@ -51,6 +51,11 @@ export const SMTPD_OPTIONS = {
     '0',
     'Longest time for which clients may hold a message back (HOLDFOR and HOLDUNTIL of RFC 4865, not_before of the API and of sendmail); 0 refuses such mail.',
   ),
+  smtpd_future_release_message_limit: option(
+    is.count(),
+    '0',
+    'Maximum number of messages of one share (share_key) that are held back at the same time; more are refused with 552 5.7.16; 0 for no limit.',
+  ),
   smtpd_deliver_by_enable: perListener(
     is.flag,
     'no',

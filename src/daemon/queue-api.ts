@@ -59,7 +59,7 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): Omit<QueueVie
     plan: (asked) => planOf({ reader, clock, retention: () => relay.config, scheduler: operations().scheduler }, asked),
     submissions: () => ({
       open: (submission) => relay.acceptor.open(submission),
-      refusal: async (size, origin) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(size, origin)),
+      refusal: async (...mail) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(...mail)),
       destinationOf: (address, sender) => relay.routeOf(address, { sender, createdAt: clock.now() }).destination,
     }),
     policies: () => relay.policies,

@@ -7,8 +7,8 @@ export interface SmtpReply {
   /** Enhanced status code such as `4.7.1`; absent when the server sent none. */
   readonly status?: string | undefined
   readonly text: string
-  /** The limit of this relay that refuses mail for now: of the queue, or of a share in it. */
-  readonly limit?: 'queue' | 'share' | undefined
+  /** The limit of this relay that refuses mail for now: of the queue, of a share in it, or of the messages of a share that are held back. */
+  readonly limit?: 'queue' | 'share' | 'held' | undefined
 }
 
 /** The step of an attempt that an outcome came from, in the order of a session (RFC 5321 §3). */

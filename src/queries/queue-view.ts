@@ -55,8 +55,8 @@ export interface LiveQueue {
 interface SubmissionPort {
   /** Begins a message, as Acceptor.open. */
   open(submission: Submission): MessageReceiver
-  /** The reply when mail of this size cannot be queued now; undefined when it can be queued. */
-  refusal(size: number, origin: Origin): Promise<SmtpReply | undefined>
+  /** The reply when mail of this size, which is held back or not, cannot be queued now; undefined when it can be queued. */
+  refusal(size: number, origin: Origin, isHeld: boolean): Promise<SmtpReply | undefined>
   destinationOf(address: string, sender: string): DestinationName
 }
 

@@ -22,6 +22,7 @@ import { TokenReports } from '../outbox/token-reports.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { LimitState } from '../queue/intake/queue-limits.ts'
 import { LimitUpkeep } from '../queue/intake/limit-upkeep.ts'
+import { ScheduledLimit } from '../queue/intake/scheduled-limit.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
 import { Maildrop, type MaildropDeps } from '../queue/intake/maildrop.ts'
 import { expiryOf, type DestinationName, type Message } from '../mail/message.ts'
@@ -215,6 +216,7 @@ export class Relay {
       scheduler: this.scheduler,
       notices: this.#mailerDaemon,
       limits: this.#limits.limits,
+      scheduledLimit: new ScheduledLimit({ store, clock, settings: () => this.#rules.config }),
       destinationOf: (address, sender) => this.#rules.router.route(address, sender).destination,
       policies: () => this.#rules.policies,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
@@ -259,7 +261,7 @@ export class Relay {
       clock,
       events,
       acceptor: { accept: (submission) => this.acceptor.accept(submission) },
-      refusal: (size, origin) => this.intake.refusal(size, origin),
+      refusal: (...mail) => this.intake.refusal(...mail),
       sizeLimit: () => this.#rules.config.message_size_limit,
       returnToSender: (rejected) => this.#submissions.return(rejected),
     })
@@ -400,7 +402,7 @@ export class Relay {
   /** Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN; without it, ETRN gets 458. */
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
-    const refusal: Intake['refusal'] = (size, origin) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(size, origin))
+    const refusal: Intake['refusal'] = (...mail) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(...mail))
     const { acceptor } = this
     const { deadEnds } = this.#rules
     const { accessEntries, serverSecrets } = this.#deps

@@ -205,7 +205,7 @@ function contextsOf(
       deadEnds,
       events,
       limits,
-      refusal: (size, origin) => intake.refusal(size, origin),
+      refusal: (...mail) => intake.refusal(...mail),
       flushDomain,
       clock,
       restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),

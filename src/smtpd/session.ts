@@ -45,8 +45,8 @@ type SessionSettings = CommandStatsSettings &
 /** Settings and parts that all sessions of a server share. */
 export interface SessionContext extends PeerRules, RecipientRules {
   readonly settings: SessionSettings
-  /** Returns the reply to MAIL when mail of this size, in bytes, cannot be queued now, and undefined otherwise. */
-  readonly refusal: (size: number, origin: Origin) => Promise<SmtpReply | undefined> | SmtpReply | undefined
+  /** Returns the reply to MAIL when mail of this size, in bytes, which is held back or not, cannot be queued now, and undefined otherwise. */
+  readonly refusal: (size: number, origin: Origin, isHeld: boolean) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   readonly flushDomain: FlushDomain
   readonly hourly: HourlyLimits
   readonly clock: Pick<Clock, 'now' | 'wall'>
@@ -254,7 +254,7 @@ export class Session implements CommandHandler {
     if (ungranted !== undefined) return this.#refused('MAIL', ungranted, { sender })
     if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
     const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
-    const refusal = tooMany ?? this.#context.refusal(parameters.size, this.#originOf(sender))
+    const refusal = tooMany ?? this.#context.refusal(parameters.size, this.#originOf(sender), parameters.release !== undefined)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refused('MAIL', why, { sender })
       const deliverBy = deliverByOf(parameters, moment.now)

@@ -169,6 +169,7 @@ const OF_THE_STORE = {
     },
   },
   endSchedules: { room: 'reserve', sending: 'alone', changes: (_, { ended }) => ended },
+  scheduledMail: { room: 'neither', sending: 'read', changes: nothing },
   destinationsDue: { room: 'neither', sending: 'read', changes: nothing },
   nextDeadlines: { room: 'neither', sending: 'read', changes: nothing },
   destinations: { room: 'neither', sending: 'read', changes: nothing },

@@ -349,6 +349,14 @@ export interface Move {
   readonly expiresAt: QueueTime
 }
 
+/** Scheduled messages of one origin; the members are those of Message. */
+export interface ScheduledMail {
+  readonly sender: string
+  readonly saslUsername: string | null
+  readonly client: string | null
+  readonly messages: number
+}
+
 /**
  * On a queue that several nodes share, the methods that select work (claims, queries of the scheduler and of MAILER-DAEMON) see the
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
@@ -438,6 +446,8 @@ export interface QueueStore extends ShareCounting {
    * for none. On a shared queue, each node may do this for all mail.
    */
   endSchedules(now: QueueTime): Promise<{ readonly ended: readonly MessageId[]; readonly next: QueueTime | null }>
+  /** Numbers of the scheduled messages in the queue and on hold, by their origin. Reads each of them. */
+  scheduledMail(): Promise<readonly ScheduledMail[]>
   /** Every destination with waiting mail, and its earliest due time. Costs one loose index scan. */
   destinationsDue(): Promise<readonly DestinationDue[]>
   /** The earliest expiry of a waiting recipient, and the earliest delay warning. */

@@ -95,6 +95,15 @@ test('a scheduled message gets other times, until it is sent', async () => {
   expect(await patch({ not_before: '2h' })).toMatchObject({ status: 409, json: { type: '/problems/too-late' } })
 })
 
+test('more held messages than the limit are refused', async () => {
+  const limited = { ...HELD, smtpd_future_release_message_limit: '1' }
+  const one = (world = await ApiWorld.open('sqlite', configFrom(limited, 'deferd.example'), limited))
+  expect(await submit(one, { not_before: '1h' })).toMatchObject({ status: 202 })
+  expect(await submit(one, { not_before: '1h' })).toMatchObject({ status: 429, json: { type: '/problems/too-many-held' } })
+  expect(await submit(one, { not_before: '1h' }, 'other')).toMatchObject({ status: 202 })
+  expect(await submit(one, {})).toMatchObject({ status: 202 })
+})
+
 test('a message with BY shows its time, and gets no time after it', async () => {
   const one = await opened()
   const { acceptor } = one.queue.relay

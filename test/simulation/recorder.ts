@@ -21,6 +21,7 @@ const READS: ReadonlySet<string> = new Set([
   'messagesWithNoticesDue',
   'noticesDueOf',
   'claimWarnings',
+  'scheduledMail',
   'destinationsDue',
   'nextDeadlines',
   'destinations',

@@ -234,3 +234,37 @@ describe('over SMTP', () => {
     expect([...attemptsAt(world, 'bob@far.example'), ...attemptsAt(world, 'ann@far.example')]).toEqual([0, 60])
   })
 })
+
+describe.each(['memory', 'sqlite'] as const)('the limit of held messages, in %s', (store) => {
+  const LIMITED = { smtpd_future_release_message_limit: 2, smtpd_sasl_auth_enable: false } as const
+  const FULL = /^552 5\.7\.16 /
+  const mail = (more: string) => `MAIL FROM:<a@us.example>${more}`
+
+  test('counts by share, over restarts, until the time of a message or its end', async () => {
+    await using world = await worldOf(LIMITED, { store })
+    const lastReply = async (...lines: string[]) => (await dialogue(world, ['EHLO x', ...lines])).at(-1)
+    const held = (n: number) => lastReply(mail(` HOLDFOR=${n}`), 'RCPT TO:<ann@far.example>', 'DATA', 'Subject: hi\r\n\r\nhi\r\n.')
+    expect([await held(100), await held(200)]).toEqual([expect.stringMatching(/^250 /), expect.stringMatching(/^250 /)])
+    expect(await lastReply(mail(' HOLDFOR=300'))).toMatch(FULL)
+    expect(await lastReply(mail(''))).toMatch(/^250 /)
+    expect(await lastReply('MAIL FROM:<a@other.example> HOLDFOR=300')).toMatch(/^250 /)
+    await world.restart()
+    expect(await lastReply(mail(' HOLDFOR=300'))).toMatch(FULL)
+    await world.advance('101s')
+    expect(await held(300)).toMatch(/^250 /)
+    expect(await lastReply(mail(' HOLDFOR=300'))).toMatch(FULL)
+    const [one] = await world.reader.list({ ...ANY_MESSAGE, queue: 'scheduled' }, { after: 0, limit: 1 })
+    await world.operate('delete', one === undefined ? [] : [queueIdOf(one.message)])
+    await world.advance('2s')
+    expect(await lastReply(mail(' HOLDFOR=300'))).toMatch(/^250 /)
+  })
+
+  test('clients together do not pass it, whichever way they submit', async () => {
+    await using world = await worldOf({ ...LIMITED, smtpd_future_release_message_limit: 5 }, { store })
+    const submitted = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, n) => world.submit({ to: `u${n}@far.example`, notBefore: '1h', by: n % 2 === 0 ? 'app' : 'other' })),
+    )
+    expect(submitted.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+    expect(String(submitted.find(({ status }) => status === 'rejected')?.status)).toBe('rejected')
+  })
+})

@@ -75,6 +75,10 @@ export class RecordingIntake {
     return { share: undefined }
   }
 
+  admitHeld(): undefined {
+    return undefined
+  }
+
   settled(): void {}
 
   async take(entry: Entry): Promise<void> {

@@ -91,6 +91,8 @@ export type RelayParameters = {
   readonly smtpd_discard_ehlo_keywords?: ParameterValue
   /** Longest time for which clients may hold a message back (HOLDFOR and HOLDUNTIL of RFC 4865, not_before of the API and of sendmail); 0 refuses such mail. A time such as `'5m'` or `'2d'`, or a number of seconds. Default: `0`. */
   readonly smtpd_future_release_limit?: string | number | readonly string[]
+  /** Maximum number of messages of one share (share_key) that are held back at the same time; more are refused with 552 5.7.16; 0 for no limit. Default: `0`. */
+  readonly smtpd_future_release_message_limit?: ParameterValue
   /** Offer DELIVERBY (RFC 2852): a client names the time by which its mail is to be delivered (BY), and whether it is then returned. Default: `no`. */
   readonly smtpd_deliver_by_enable?: ParameterValue
   /** Shortest time of BY with the mode R, which EHLO announces; 0 for none. A time such as `'5m'` or `'2d'`, or a number of seconds. Default: `60s`. */

@@ -84,6 +84,10 @@ class SubmissionIntake implements IntakePort {
     return { share: undefined }
   }
 
+  admitHeld(): undefined {
+    return undefined
+  }
+
   settled(): void {}
 
   get stageFrom(): number {

@@ -36,6 +36,7 @@ import { StoreUnavailable, type NewMessage, type NewRecipient, type QueueStore }
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { ContentCache } from './content-cache.ts'
 import type { Admitted, QueueLimits } from './queue-limits.ts'
+import type { ScheduledLimit } from './scheduled-limit.ts'
 import type { Origin } from './share-key.ts'
 import { SpaceAccount } from './space-account.ts'
 
@@ -84,6 +85,7 @@ export interface IntakeDeps {
   readonly destinationOf: (address: string, sender: string) => DestinationName
   readonly policies: () => DestinationPolicies
   readonly limits: QueueLimits
+  readonly scheduledLimit: ScheduledLimit
   /** Number of bytes that must be free on the disk to accept mail: the larger of queue_minfree and 1.5 × message_size_limit. */
   readonly needed: () => number
 }
@@ -168,10 +170,29 @@ export class Intake {
   }
 
   /**
-   * The reply to MAIL when mail of this size cannot be queued now; undefined when mail can be queued. Returns a promise only when the
-   * free space has to be read.
+   * The reply to MAIL when mail of this size, which is held back or not, cannot be queued now; undefined when mail can be queued. Returns a
+   * promise only when the free space has to be read, or a limit applies to mail that is held back.
    */
-  refusal(size: number, origin: Origin): Promise<SmtpReply | undefined> | SmtpReply | undefined {
+  refusal(size: number, origin: Origin, isHeld: boolean): Promise<SmtpReply | undefined> | SmtpReply | undefined {
+    const busy = this.#busy(size, origin)
+    const held = isHeld ? this.#deps.scheduledLimit.refusal(origin) : undefined
+    return held === undefined ? busy : this.#busyOrHeld(busy, held)
+  }
+
+  async #busyOrHeld(
+    busy: Promise<SmtpReply | undefined> | SmtpReply | undefined,
+    held: Promise<SmtpReply | undefined>,
+  ): Promise<SmtpReply | undefined> {
+    try {
+      const tooMany = await held
+      return (await busy) ?? tooMany
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return WRITE_ERROR
+      throw error
+    }
+  }
+
+  #busy(size: number, origin: Origin): Promise<SmtpReply | undefined> | SmtpReply | undefined {
     const { storeHealth, needed, limits } = this.#deps
     if (this.#refusal !== null) return this.#refusal
     if (storeHealth.unavailable) return WRITE_ERROR
@@ -210,9 +231,15 @@ export class Intake {
     return this.#deps.limits.admit(content, size, origin)
   }
 
-  /** Ends the promise to a message that is queued, or is not going to be. */
-  settled(content: ContentId): void {
+  /** Promises a place among the messages that are held back, or returns the reply that refuses the message. `settled` follows. */
+  admitHeld(content: ContentId, origin: Origin): Promise<SmtpReply | undefined> | undefined {
+    return this.#deps.scheduledLimit.admit(content, origin)
+  }
+
+  /** Ends the promises to a message that may be queued, or is not going to be. */
+  settled(content: ContentId, mayBeQueued: boolean): void {
     this.#deps.limits.ended(content)
+    this.#deps.scheduledLimit.ended(content, mayBeQueued)
   }
 
   /** Resolves when message, recipients, schedule and content are on disk, in one commit. Rejects with StoreUnavailable or RequestRepeated. */

@@ -51,7 +51,7 @@ export interface MaildropDeps {
   readonly files: MaildropFiles & { readonly mkdir: typeof mkdir }
   readonly acceptor: Pick<Acceptor, 'accept'>
   /** Reply to mail of this size; undefined when the mail can be accepted now. */
-  readonly refusal: (size: number, origin: Origin) => Promise<SmtpReply | undefined> | SmtpReply | undefined
+  readonly refusal: (size: number, origin: Origin, isHeld: boolean) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   /** Message size limit in bytes; 0 for no limit. */
   readonly sizeLimit: () => number
   /** Queues a notice to the sender, together with the key of the file. */
@@ -229,7 +229,7 @@ export class Maildrop {
     const limit = sizeLimit()
     if (limit > 0 && file.length > limit) return this.#return(name, file, TOO_BIG)
     const { envelope, facts, key } = file
-    const busy = await refusal(file.length, { sender: envelope.sender, user: undefined, address: null })
+    const busy = await refusal(file.length, { sender: envelope.sender, user: undefined, address: null }, false)
     if (busy !== undefined) return this.#putOff(busy, pass)
     const accepted = await acceptor.accept({
       envelope,

@@ -29,7 +29,7 @@ export type Acceptance =
   | { readonly kind: 'unknown' }
 
 /** The methods of Intake that the receiver uses. */
-export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'admit' | 'settled' | 'take'>
+export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'admit' | 'admitHeld' | 'settled' | 'take'>
 
 interface ReceiverLimits {
   /** Maximum octets of a header field (header_size_limit). */
@@ -269,16 +269,19 @@ export class MessageReceiver {
     const { intake } = this.#deps
     const { id } = this.#facts.identity
     if (this.#verdict.discard) return this.#discard()
-    const admitted = intake.admit(id, this.#content.size, this.#origin)
-    if ('refusal' in admitted) {
-      this.refuse(admitted.refusal)
-      return undefined
-    }
+    let outcome: Acceptance | undefined
     try {
-      return await this.#queue(admitted.share)
+      const tooMany = this.#facts.times.scheduled === true ? await intake.admitHeld(id, this.#origin) : undefined
+      const admitted = tooMany === undefined ? intake.admit(id, this.#content.size, this.#origin) : { refusal: tooMany }
+      if ('refusal' in admitted) this.refuse(admitted.refusal)
+      else outcome = await this.#queue(admitted.share)
+    } catch (error) {
+      if (error instanceof RequestRepeated) throw error
+      this.#failed(error)
     } finally {
-      intake.settled(id)
+      intake.settled(id, outcome !== undefined)
     }
+    return outcome
   }
 
   get #origin(): Origin {

@@ -60,6 +60,7 @@ import {
   type Report,
   type Settlement,
   type SettleResult,
+  type ScheduledMail,
 } from '../queue-store.ts'
 import type { OutboxStore } from '../outbox/outbox-store.ts'
 import { assertChunks } from '../chunks.ts'
@@ -397,6 +398,17 @@ class MemoryStore implements QueueStore {
     for (const held of over) held.message = { ...held.message, scheduled: undefined }
     const left = scheduled.filter((held) => !isOver(held))
     return { ended: over.map(({ message }) => message.id), next: least(left.map(({ message: { notBefore = 0 } }) => notBefore)) }
+  }
+
+  async scheduledMail() {
+    const counts = new Map<string, ScheduledMail>()
+    for (const { message, placement } of this.#queue.messages.values()) {
+      if (message.scheduled !== true || (placement !== 'queued' && placement !== 'hold')) continue
+      const { sender, saslUsername = null, client = null } = message
+      const key = JSON.stringify([sender, saslUsername, client])
+      counts.set(key, { sender, saslUsername, client, messages: (counts.get(key)?.messages ?? 0) + 1 })
+    }
+    return [...counts.values()]
   }
 
   async nextDeadlines() {

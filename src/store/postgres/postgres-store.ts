@@ -161,6 +161,7 @@ const readersOf = (
   messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),
   noticesDueOf: (message) => noticesDue.noticesDueOf(reading, message),
   claimWarnings: (now, limit) => noticesDue.claimWarnings(reading, now, limit),
+  scheduledMail: () => housekeeping.scheduledMail(reading),
   destinationsDue: () => housekeeping.destinationsDue(reading),
   nextDeadlines: () => housekeeping.nextDeadlines(reading),
   destinations: () => housekeeping.destinations(reading),

@@ -7,7 +7,7 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
-import type { DestinationDue, DestinationRecord, QueueStore } from '../queue-store.ts'
+import type { DestinationDue, DestinationRecord, QueueStore, ScheduledMail } from '../queue-store.ts'
 import type { AuditRows } from './records/audit-rows.ts'
 import type { RequestRows } from './records/request-rows.ts'
 import { forgetOrigins } from './move-queries.ts'
@@ -38,6 +38,7 @@ export class Housekeeping {
   readonly #db: Database
   readonly #endSchedules
   readonly #nextScheduled
+  readonly #scheduledMail
   readonly #destinationsDue
   readonly #nextExpiry
   readonly #nextWarning
@@ -81,6 +82,7 @@ export class Housekeeping {
     this.#changed = parts.changed
     this.#endSchedules = db.prepare<{ now: QueueTime; limit: number }, MessageId>(sql.endSchedules).pluck()
     this.#nextScheduled = db.prepare<[], QueueTime | null>(sql.nextScheduled).pluck()
+    this.#scheduledMail = db.prepare<[], ScheduledMail>(sql.scheduledMail)
     this.#destinationsDue = db.prepare<[], DestinationDue>(sql.destinationsDue)
     this.#nextExpiry = db.prepare<[], QueueTime | null>(sql.nextExpiry).pluck()
     this.#nextWarning = db.prepare<[], QueueTime | null>(sql.nextWarning).pluck()
@@ -103,6 +105,10 @@ export class Housekeeping {
 
   endSchedules(now: QueueTime): { readonly ended: readonly MessageId[]; readonly next: QueueTime | null } {
     return { ended: this.#endSchedules.all({ now, limit: SCHEDULES_SLICE }), next: this.#nextScheduled.get() ?? null }
+  }
+
+  scheduledMail(): readonly ScheduledMail[] {
+    return this.#scheduledMail.all()
   }
 
   destinationsDue(): DestinationDue[] {

@@ -112,10 +112,10 @@ test('mail is refused before its content as long as an outcome cannot be committ
     ping: () => Promise.reject(new StoreUnavailable('the disk is full')),
   }))
   await relay.start()
-  expect(await relay.intake.refusal(1, ORIGIN)).toBeUndefined()
+  expect(await relay.intake.refusal(1, ORIGIN, false)).toBeUndefined()
   await relay.acceptor.accept(SUBMISSION)
   await rest()
-  expect(await relay.intake.refusal(1, ORIGIN)).toEqual({ code: 451, status: '4.3.0', text: 'Error: queue file write error' })
+  expect(await relay.intake.refusal(1, ORIGIN, false)).toEqual({ code: 451, status: '4.3.0', text: 'Error: queue file write error' })
 })
 
 test('a refusal for a full queue makes no call of the store', async () => {
@@ -131,7 +131,7 @@ test('a refusal for a full queue makes no call of the store', async () => {
         return Reflect.apply(method, world.store, args)
       })
   }
-  expect(world.relay.intake.refusal(0, ORIGIN)).toEqual({
+  expect(world.relay.intake.refusal(0, ORIGIN, false)).toEqual({
     code: 452,
     status: '4.3.1',
     text: 'Error: queue is full, try again later',

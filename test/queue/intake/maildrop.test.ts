@@ -344,7 +344,7 @@ test('while the disk has no room for a message, smaller ones are taken in', asyn
   await submit('small')
   const { intake } = world.relay
   const refusal = intake.refusal.bind(intake)
-  intake.refusal = (size, origin) => (size > 10_000 ? Promise.resolve({ code: 452, text: 'full' }) : refusal(size, origin))
+  intake.refusal = (size, ...rest) => (size > 10_000 ? Promise.resolve({ code: 452, text: 'full' }) : refusal(size, ...rest))
   expect(await maildrop().takeIn()).toBe(1)
   expect(inDrop()).toEqual(['big'])
 })

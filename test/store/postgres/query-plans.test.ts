@@ -74,6 +74,7 @@ const INDEXES: Record<string, readonly string[]> = {
   noticesDueAmong: ['message_pkey', 'recipient_notice_due'],
   messagesWithNoticesDue: ['recipient_notice_due'],
   dueWarnings: ['message_warning', 'recipient_pkey'],
+  scheduledMail: ['message_scheduled'],
   destinationsDue: ['recipient_due'],
   nextDeadlines: ['recipient_expiry', 'message_warning', 'recipient_pkey'],
   wake: ['recipient_due'],

@@ -2,7 +2,7 @@
 import type { DestinationName, LeaseTerms, MessageId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { DestinationDue, DestinationRecord, QueueStore } from '../../queue-store.ts'
+import type { DestinationDue, DestinationRecord, QueueStore, ScheduledMail } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
 import { storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -64,6 +64,10 @@ export class Housekeeping {
 
   async destinationsDue(reading: Statements): Promise<readonly DestinationDue[]> {
     return reading.query<DestinationDue>(sql.destinationsDue, [this.#deps.terms.owner])
+  }
+
+  scheduledMail(reading: Statements): Promise<readonly ScheduledMail[]> {
+    return reading.query<ScheduledMail>(sql.scheduledMail, [])
   }
 
   async nextDeadlines(reading: Statements): Promise<{ readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null }> {
