@@ -81,14 +81,16 @@ export function newestFirst(subject: () => Subject): void {
     const listed = await reader.list(wanted, { after: 0, limit: 100 })
     const counted = { messages: 0, bytes: 0 }
     const destinations = new Map<string, number>()
+    const senders = new Map<string, number>()
     const arrivals = listed.map(({ message }) => message.arrivedAt)
     const bounds = [0, ...arrivals, Math.max(0, ...arrivals) + 1]
     const earlier = bounds.map(() => 0)
     let oldest = Infinity
     for (let after: number | null = 0; after !== null;) {
-      const page = { after, through: last, size: 7, queues: null, destinations: true, bounds }
+      const page = { after, through: last, size: 7, queues: null, destinations: true, senders: true, bounds }
       const survey: Awaited<ReturnType<typeof reader.survey>> = await reader.survey(wanted, page)
       for (const key of ['messages', 'bytes'] as const) counted[key] += survey[key]
+      for (const { sender, messages } of survey.senders) senders.set(sender, (senders.get(sender) ?? 0) + messages)
       for (const { destination, recipients } of survey.destinations)
         destinations.set(destination, (destinations.get(destination) ?? 0) + recipients)
       oldest = Math.min(oldest, survey.oldestArrival ?? Infinity)
@@ -100,6 +102,8 @@ export function newestFirst(subject: () => Subject): void {
       messages: listed.length,
       bytes: listed.reduce((sum, { message }) => sum + message.size, 0),
     })
+    for (const [sender, count] of senders) expect(count).toBe(listed.filter(({ message }) => message.sender === sender).length)
+    expect([...senders.values()].reduce((sum, count) => sum + count, 0)).toBe(listed.length)
     expect(oldest).toBe(Math.min(...arrivals))
     expect(earlier).toEqual(bounds.map((bound) => arrivals.filter((at) => at < bound).length))
     for (const [destination, count] of destinations) expect(count).toBe(recipients.filter((one) => one.destination === destination).length)
