@@ -233,7 +233,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     ['dark', 1440],
   ] as const)
     test(`no screen has an accessibility problem or is wider than ${width} pixels, ${colorScheme}`, async () => {
-      const page = await loggedIn({ colorScheme, viewport: { width, height: 1400 } })
+      const page = await loggedIn({ colorScheme, viewport: { width, height: 2400 } })
       const linked = async (place: string, selector: string): Promise<string> => {
         await page.goto(daemon.url + place)
         const link = page.locator(selector).first()
