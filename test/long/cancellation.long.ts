@@ -24,18 +24,22 @@ const NONE = { begunAfter: [], both: [], neither: [] }
 const reason = reasonWithoutPostgres()
 
 describe.skipIf(reason !== null)(`three nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
-  test.runIf(portion('cancellation/nodes').isIncluded)('10,000 races: never an answer and a delivery, never neither', async () => {
-    const { begunAfter, both, neither, ...figures } = await raceOnNodes({ races: 10_000, kills: 0, seed: 1 })
-    printFigures('races of cancellations on three nodes', figures)
+  const races = portion('cancellation/nodes')
+  const killed = portion('cancellation/killed')
+  const seeds = ({ from: first, to: last }: typeof races) => Array.from({ length: last - first + 1 }, (_, n) => first + n)
+
+  test.runIf(races.isIncluded).each(seeds(races))('1,000 races: never an answer and a delivery, never neither, seed %i', async (seed) => {
+    const { begunAfter, both, neither, ...figures } = await raceOnNodes({ races: 1_000, kills: 0, seed })
+    printFigures('races of cancellations on three nodes', { seed, ...figures })
     expect({ begunAfter, both, neither }).toEqual(NONE)
-    expect(figures).toMatchObject({ deliveredAtKill: 0 })
-    expect(Math.min(figures.cancelled, figures.tooLate)).toBeGreaterThan(1_000)
+    expect(figures).toMatchObject({ deliveredAtRemoval: 0 })
+    expect(Math.min(figures.cancelled, figures.tooLate)).toBeGreaterThan(100)
   })
 
-  test.runIf(portion('cancellation/killed').isIncluded)('the same while daemons are killed 300 times', async () => {
-    const { begunAfter, both, neither, ...figures } = await raceOnNodes({ races: 1_000, kills: 300, seed: 2 })
-    printFigures('races of cancellations on three nodes that are killed', figures)
+  test.runIf(killed.isIncluded).each(seeds(killed))('the same while daemons are killed 30 times, seed %i', async (seed) => {
+    const { begunAfter, both, neither, ...figures } = await raceOnNodes({ races: 100, kills: 30, seed })
+    printFigures('races of cancellations on three nodes that are killed', { seed, ...figures })
     expect({ begunAfter, both, neither }).toEqual(NONE)
-    expect(figures).toMatchObject({ kills: 300 })
+    expect(figures).toMatchObject({ kills: 30 })
   })
 })

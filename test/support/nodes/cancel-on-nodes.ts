@@ -12,8 +12,10 @@ export interface NodeRaces {
   /** Numbers of recipients. */
   readonly cancelled: number
   readonly tooLate: number
-  /** Cancelled recipients that a killed daemon had delivered before the cancellation, whose outcome nobody could record. */
-  readonly deliveredAtKill: number
+  /** Cancelled recipients that a daemon had delivered before it was removed from the queue, and before the cancellation: it could not record that. */
+  readonly deliveredAtRemoval: number
+  /** Number of daemons that were removed from the queue. */
+  readonly removed: number
   /** Cancelled recipients to which a delivery began after the answer. */
   readonly begunAfter: readonly string[]
   /** Other cancelled recipients that were delivered. */
@@ -28,7 +30,8 @@ interface Answered {
   readonly tooLate: readonly string[]
 }
 
-interface Killed {
+/** The end of a daemon: its kill, or its removal from the queue, after which another node has its mail. */
+interface End {
   readonly client: string
   readonly at: number
 }
@@ -42,9 +45,15 @@ const NAMES = ['n1', 'n2', 'n3']
 
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
+interface Asked {
+  readonly method: string
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 class Races {
   readonly answers: Answered[] = []
-  readonly killed: Killed[] = []
+  readonly killed: End[] = []
   readonly #cluster: NodeCluster
   readonly #token: string
   readonly #draw: () => number
@@ -68,11 +77,11 @@ class Races {
     await Promise.all(Array.from({ length: CLIENTS }, client))
   }
 
-  /** Kills daemons, each of which starts again. */
-  async kill(names: readonly string[], times: number): Promise<void> {
+  /** Kills daemons, one at a time, each of which starts again. */
+  async kill(times: number): Promise<void> {
     for (let n = 0; n < times; n++) {
-      await pause(this.#below(600))
-      const node = this.#pick(names.flatMap((name) => this.#cluster.nodes.get(name) ?? []))
+      await pause(this.#below(2_000))
+      const node = this.#pick([...this.#cluster.nodes.values()])
       node.process.child.kill('SIGKILL')
       await node.process.ended
       this.killed.push({ client: `${node.name}.example`, at: Date.now() })
@@ -106,10 +115,7 @@ class Races {
   }
 
   /** Asks nodes in turn, until one gives an answer that is not to be repeated. */
-  async #asked(
-    path: string,
-    init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
-  ): Promise<unknown> {
+  async #asked(path: string, init: Asked): Promise<unknown> {
     const deadline = Date.now() + PATIENCE
     for (;;) {
       const node: ClusterNode = this.#pick([...this.#cluster.nodes.values()])
@@ -135,7 +141,8 @@ export async function raceOnNodes({
   readonly seed: number
 }) {
   const cluster = await NodeCluster.open({
-    node_lease: '2s',
+    // Long where no daemon is killed, so that a busy machine removes none.
+    node_lease: kills > 0 ? '2s' : '60s',
     smtpd_future_release_limit: '1d',
     minimal_backoff_time: '1s',
     maximal_backoff_time: '2s',
@@ -146,37 +153,55 @@ export async function raceOnNodes({
     for (const name of NAMES) await cluster.start(name, { admin_listen: `127.0.0.1:${await portBelowEphemeral()}` })
     await cluster.shared(...NAMES)
     const races = new Races(cluster, (await cluster.says('token', 'add', 'app', '--role', 'sender')).trim(), seed)
-    let isKilling = kills > 0
-    const killing = Promise.all([races.kill(NAMES.slice(0, 2), Math.ceil(kills / 2)), races.kill(NAMES.slice(2), Math.floor(kills / 2))])
+    let [isKilling, isWatched] = [kills > 0, true]
+    const removals = removalsWhile(cluster, () => isWatched)
+    const killing = races.kill(kills)
     void killing.finally(() => (isKilling = false)).catch(() => undefined)
     await races.run(() => !isKilling && races.races >= atLeast)
     await killing
     await until('empty', PATIENCE, async () => (await cluster.says('queue', 'list', '--count')).trim() === '0')
-    return judged(cluster, races)
+    isWatched = false
+    return judged(cluster, races, await removals)
   } finally {
     await cluster.close()
   }
 }
 
-function judged({ far }: NodeCluster, { answers, killed, races }: Races): NodeRaces {
+/** The removals of daemons from the queue while `isWatched`, each not later than it was. */
+async function removalsWhile({ server }: NodeCluster, isWatched: () => boolean): Promise<readonly End[]> {
+  const removals: End[] = []
+  let present = new Map<string, string>()
+  for (let at = Date.now(); isWatched(); await pause(100)) {
+    const rows = await server.query('select id, name from node')
+    const now = new Map(rows.map((row) => [String(row['id']), `${String(row['name'])}.example`]))
+    for (const [id, client] of present) if (!now.has(id)) removals.push({ client, at })
+    present = now
+    at = Date.now()
+  }
+  return removals
+}
+
+function judged({ far }: NodeCluster, { answers, killed, races }: Races, removed: readonly End[]): NodeRaces {
+  const ends = [...killed, ...removed]
   const begun = new Map<string, { readonly at: number; readonly client: string }[]>()
   for (const mail of far.flatMap((one) => one.begun))
     for (const address of mail.to) begun.set(address, [...(begun.get(address) ?? []), mail])
   const delivered = new Set(far.flatMap(({ deliveredTo }) => [...deliveredTo.keys()]))
   const cancelled = answers.flatMap(({ at, cancelled: all }) => all.map((address) => ({ at, address })))
   const tooLate = answers.flatMap((one) => one.tooLate)
-  const isKilled = ({ at, address }: (typeof cancelled)[number]): boolean =>
-    (begun.get(address) ?? []).some((mail) => killed.some((one) => one.client === mail.client && one.at >= mail.at && one.at <= at))
-  const doubtful = cancelled.filter(({ address }) => delivered.has(address))
+  const isDoubtful = ({ at, address }: (typeof cancelled)[number]): boolean =>
+    (begun.get(address) ?? []).some((mail) => ends.some((one) => one.client === mail.client && one.at >= mail.at && one.at <= at))
+  const arrived = cancelled.filter(({ address }) => delivered.has(address))
   const names = (list: typeof cancelled) => list.map(({ address }) => address)
   return {
     races,
     kills: killed.length,
     cancelled: cancelled.length,
     tooLate: tooLate.length,
-    deliveredAtKill: doubtful.filter(isKilled).length,
+    deliveredAtRemoval: arrived.filter(isDoubtful).length,
+    removed: removed.length,
     begunAfter: names(cancelled.filter(({ at, address }) => (begun.get(address) ?? []).some((mail) => mail.at > at))),
-    both: names(doubtful.filter((one) => !isKilled(one))),
+    both: names(arrived.filter((one) => !isDoubtful(one))),
     neither: tooLate.filter((address) => !delivered.has(address)),
   }
 }
