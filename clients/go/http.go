@@ -39,21 +39,34 @@ func start() {
 	if base = os.Getenv("DEFERD_LAB_URL"); base != "" {
 		return
 	}
+	if err := startProcess(); err != nil {
+		startErr = fmt.Errorf("no lab can be started (%w): install deferd, or set DEFERD_LAB_URL to the URL of a lab", err)
+	}
+}
+
+func startProcess() error {
 	command := []string{"deferd", "lab", "--http", "0", "--parent"}
 	if _, err := exec.LookPath("deferd"); err != nil {
-		command = append([]string{"npx"}, command...)
+		// --no: npx runs the deferd of the project, and never one that it would get from a registry.
+		command = append([]string{"npx", "--no"}, command...)
 	}
 	process := exec.Command(command[0], command[1:]...)
-	stdin, _ = process.StdinPipe()
+	process.Stderr = os.Stderr
+	in, _ := process.StdinPipe()
 	out, _ := process.StdoutPipe()
-	if startErr = process.Start(); startErr != nil {
-		startErr = fmt.Errorf("no lab can be started (%w): install deferd, or set DEFERD_LAB_URL to the URL of a lab", startErr)
-		return
+	if err := process.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("%s ended before its port was open: %v", strings.Join(command, " "), process.Wait())
 	}
 	var first struct{ HTTP string }
-	line, _ := bufio.NewReader(out).ReadBytes('\n')
-	startErr = json.Unmarshal(line, &first)
-	base = first.HTTP
+	if err := json.Unmarshal(line, &first); err != nil {
+		return err
+	}
+	base, stdin = first.HTTP, in
+	return nil
 }
 
 // A lab is on this machine: no proxy leads to it.
@@ -94,4 +107,3 @@ func Call(method, path string, body, found any) error {
 	}
 	return json.NewDecoder(answer.Body).Decode(found)
 }
-

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/smtp"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -34,6 +35,18 @@ func TestTimelineOfAFailure(t *testing.T) {
 	Expectation{&World{failing, w.ID, "", 0}, "ann@x.example", false}.HasBounced(Where("status", "5.1.1"))
 	if !strings.Contains(failing.text, "to have bounced 5.1.1, but its last attempt was delivered") || !strings.Contains(failing.text, "+0s accepted from") {
 		t.Errorf("the failure has the text %q", failing.text)
+	}
+}
+
+// Without deferd in PATH, npx is told to get nothing from a registry, and the error says how to go on.
+func TestNoLab(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "npx"), []byte("#!/bin/sh\ntest \"$1\" = --no && exit 7\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder)
+	if err := startProcess(); err == nil || err.Error() != "npx --no deferd lab --http 0 --parent ended before its port was open: exit status 7" {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -21,6 +21,8 @@ const waitQuery = mailConditions({
   count: z.coerce.number().int().min(1).max(10_000).default(1).describe('number of mails that must match; the last of them is answered'),
 })
 
+const NOTHING_ACCEPTED = 'no message was accepted before the clock advanced: settle with {"after": {"accepted": 1}} waits for the first'
+
 /** Waits for a mail. Resolves with it and the time of the world that has passed. */
 async function awaitMail(
   world: LabWorld,
@@ -42,7 +44,8 @@ async function awaitMail(
   const mail = found()
   if (mail !== undefined) return wholeMail(world.world, mail, { link: query.link, passed: (clock.monotonic() - start) / SECOND })
   const waited = advance === undefined ? `${limit / SECOND}s` : `${(clock.monotonic() - start) / SECOND}s of the world`
-  throw new Problem(LAB_PROBLEMS.notYet, missingMail(world.world, address, waited))
+  const early = advance !== undefined && world.world.accepted === 0 ? `; ${NOTHING_ACCEPTED}` : ''
+  throw new Problem(LAB_PROBLEMS.notYet, missingMail(world.world, address, waited) + early)
 }
 
 const listQuery = mailConditions({})

@@ -28,6 +28,14 @@ test('wait with advance delivers greylisted mail and tells the time that has pas
   expect(await world.get('/clock')).toMatchObject({ elapsed: 300 })
 })
 
+test('wait with advance before the application has sent says how to wait for it', async () => {
+  await using lab = await TestLab.open()
+  const world = await lab.world()
+  expect((await world.ask('GET', '/mailboxes/ann@x.example/wait?advance=1h')).json.detail).toBe(
+    'ann@x.example has 0 mails after 3600s of the world; no message was accepted before the clock advanced: settle with {"after": {"accepted": 1}} waits for the first',
+  )
+})
+
 test('wait in vain names the deferred mail, other subjects and the nearest address', async () => {
   await using lab = await TestLab.open()
   const world = await lab.world()

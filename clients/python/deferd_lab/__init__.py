@@ -40,6 +40,14 @@ def _given(**members):
     return {name.rstrip("_"): value for name, value in members.items() if value is not None}
 
 
+def _members(call, names, values, named):
+    """The members of the body of a call, whose `values` by position have `names`. Raises TypeError when a value has no name."""
+    if len(values) > len(names):
+        known = f"only {' and '.join(names)}" if names else "nothing"
+        raise TypeError(f"{call} takes {known} by position, got {values!r}: give the others by name, such as reply=\"550 5.1.1 no\"")
+    return {**dict(zip(names, values)), **_given(**named)}
+
+
 class Lab:
     """A lab: that of DEFERD_LAB_URL, or else a process of its own, which ends with this one."""
 
@@ -48,15 +56,18 @@ class Lab:
         self.url = url or os.environ.get("DEFERD_LAB_URL") or self._start()
 
     def _start(self):
-        found = [shutil.which("deferd")] if shutil.which("deferd") else [shutil.which("npx"), "deferd"]
+        remedy = "install deferd, or set DEFERD_LAB_URL to the URL of a lab"
+        # --no: npx runs the deferd of the project, and never one that it would get from a registry.
+        found = [shutil.which("deferd")] if shutil.which("deferd") else [shutil.which("npx"), "--no", "deferd"]
         if found[0] is None:
-            raise RuntimeError("neither deferd nor npx is in PATH: install deferd, or set DEFERD_LAB_URL to the URL of a lab")
+            raise RuntimeError(f"no lab can be started (neither deferd nor npx is in PATH): {remedy}")
         command = [*found, "lab", "--http", "0", "--parent"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         atexit.register(self.stop)
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{' '.join(command)} ended with {self._process.wait()} before its port was open")
+            ended = f"{' '.join(command)} ended with {self._process.wait()} before its port was open"
+            raise RuntimeError(f"no lab can be started ({ended}): {remedy}")
         return json.loads(line)["http"]
 
     def stop(self):
@@ -151,14 +162,15 @@ class Destination:
 
     def __getattr__(self, verb):
         def call(*arguments, **options):
-            body = {**dict(zip(self._ARGUMENTS.get(verb, "").split(), arguments)), **_given(**options)}
-            self._world.call("POST", f"{self._path}/{verb}", body)
+            self._world.call("POST", f"{self._path}/{verb}", _members(verb, self._ARGUMENTS.get(verb, "").split(), arguments, options))
             return self
         return call
 
 
 class Expectation:
     """Each method is a matcher: `world.expect("ann@x.example").was_delivered()`. It raises an AssertionError with the timeline."""
+
+    _ARGUMENTS = {"has_bounced": "status reply", "was_deferred": "times"}
 
     def __init__(self, world, address, is_not=False):
         self._world, self._address, self._is_not = world, address, is_not
@@ -169,7 +181,8 @@ class Expectation:
     def __getattr__(self, matcher):
         def check(*values, **named):
             __tracebackhide__ = True
-            args = list(values) if matcher in ("was_attempted_at", "caused_notices") else named or dict(zip(["times"], values))
+            listed = matcher in ("was_attempted_at", "caused_notices")
+            args = list(values) if listed else _members(matcher, self._ARGUMENTS.get(matcher, "").split(), values, named)
             body = {"recipient": self._address, "matcher": matcher, "args": args, "not": self._is_not}
             finding = self._world.call("POST", "/asserts", body)
             if not finding["holds"]:

@@ -43,7 +43,8 @@ public final class DeferdLab implements BeforeEachCallback, AfterEachCallback, A
         if (base != null && !base.isEmpty()) return base;
         String[] folders = System.getenv("PATH").split(File.pathSeparator);
         boolean installed = Arrays.stream(folders).anyMatch(folder -> new File(folder, "deferd").canExecute());
-        String command = (installed ? "" : "npx ") + "deferd lab --http 0 --parent";
+        // --no: npx runs the deferd of the project, and never one that it would get from a registry.
+        String command = (installed ? "" : "npx --no ") + "deferd lab --http 0 --parent";
         try {
             process = new ProcessBuilder(command.split(" ")).redirectError(ProcessBuilder.Redirect.INHERIT).start();
             String line = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8)).readLine();
