@@ -1,0 +1,105 @@
+/** Tasks of an operator in a real browser, with the number of their actions: a click, a filled field, or a search by the keyboard is one. */
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { launchBrowser, loggedIn, noBrowser } from '../support/browser.ts'
+import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
+
+/** The number of a plan that has more than 1,000 messages is typed: one action more than in these tests. */
+const TYPED = 1
+const DESTINATION = `smtp:${DEAD_HOST}`
+
+/** A tab whose actions are counted. */
+class CountedPage {
+  readonly page: Page
+  actions = 0
+
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  async click(target: Locator): Promise<void> {
+    await target.click()
+    this.actions++
+  }
+
+  /** Fills a field and presses Enter. */
+  async fill(field: Locator, text: string): Promise<void> {
+    await field.fill(text)
+    await field.press('Enter')
+    this.actions++
+  }
+
+  /** Searches from anywhere, without the mouse. */
+  async search(text: string): Promise<void> {
+    await this.page.keyboard.press('/')
+    await this.page.keyboard.type(text)
+    await this.page.keyboard.press('Enter')
+    this.actions++
+  }
+
+  link(name: string): Locator {
+    return this.page.getByRole('link', { name, exact: true })
+  }
+}
+
+describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipped: ${noBrowser})`, () => {
+  let browser: Browser
+  let daemon: PageDaemon
+  let context: BrowserContext
+  beforeAll(async () => {
+    browser = await launchBrowser()
+  })
+  afterAll(() => browser.close())
+  afterEach(async () => {
+    await context.close()
+    await daemon.close()
+  })
+
+  async function opened(): Promise<CountedPage> {
+    daemon = await PageDaemon.start()
+    await daemon.send(
+      Array.from({ length: 12 }, (_, n) => ({
+        from: n % 4 === 0 ? 'ann@example.org' : 'news@shop.example',
+        to: `customer${n}@far.example`,
+      })),
+    )
+    context = await browser.newContext()
+    return new CountedPage(await loggedIn(context, daemon))
+  }
+
+  test('why the mail of one user is late: at most 2', async () => {
+    const user = await opened()
+    await user.search('customer7@far.example')
+    await user.click(user.page.locator('table.messages tbody a[href*="messages/"]').first())
+    await user.page.getByText('customer7@far.example').first().waitFor()
+    await user.page.getByText('Connection refused').first().waitFor()
+    expect(user.actions).toBeLessThanOrEqual(2)
+  })
+
+  test('the biggest cause of a destination is put on hold: at most 4', async () => {
+    const user = await opened()
+    await user.click(user.page.locator('table.where').getByRole('link', { name: DESTINATION }))
+    await user.click(user.page.getByRole('row').filter({ hasText: 'Connection refused' }).first().getByRole('link', { name: 'Hold…' }))
+    await user.click(user.page.getByRole('button', { name: 'Do it' }))
+    await user.page.getByText(/messages? w(?:as|ere) put on hold/).waitFor()
+    expect(user.actions + TYPED).toBeLessThanOrEqual(4)
+  })
+
+  test('a destination is suspended: at most 3', async () => {
+    const user = await opened()
+    await user.click(user.page.locator('table.where').getByRole('link', { name: DESTINATION }))
+    await user.click(user.page.getByRole('link', { name: 'Suspend…' }))
+    await user.click(user.page.getByRole('button', { name: 'Do it' }))
+    await user.page.getByText('Suspended by page:alice').waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
+  test('all mail of a sender is deleted: at most 4', async () => {
+    const user = await opened()
+    await user.click(user.page.locator('table.where').getByRole('link', { name: DESTINATION }))
+    await user.click(user.page.getByRole('row').filter({ hasText: 'news@shop.example' }).getByRole('link', { name: 'Delete…' }))
+    await user.click(user.page.getByRole('button', { name: 'Do it' }))
+    await user.page.getByText('9 messages were moved to the trash.').waitFor()
+    expect(user.actions + TYPED).toBeLessThanOrEqual(4)
+  })
+})
