@@ -446,8 +446,8 @@ export interface QueueStore extends ShareCounting {
    * for none. On a shared queue, each node may do this for all mail.
    */
   endSchedules(now: QueueTime): Promise<{ readonly ended: readonly MessageId[]; readonly next: QueueTime | null }>
-  /** Numbers of the scheduled messages in the queue and on hold, by their origin. Reads each of them. */
-  scheduledMail(): Promise<readonly ScheduledMail[]>
+  /** Numbers of the messages in the queue and on hold that are scheduled for a time after `now`, by their origin. Reads each of them. */
+  scheduledMail(now: QueueTime): Promise<readonly ScheduledMail[]>
   /** Every destination with waiting mail, and its earliest due time. Costs one loose index scan. */
   destinationsDue(): Promise<readonly DestinationDue[]>
   /** The earliest expiry of a waiting recipient, and the earliest delay warning. */

@@ -58,15 +58,15 @@ export function timesOfMessages(subject: () => Subject): void {
     expect((await claim(store, notBefore)).requests).toMatchObject([{ message: { id, notBefore }, recipients: [{ dueAt: notBefore }, {}] }])
   })
 
-  test('scheduled mail is counted by its origin, but not what is in the trash or sent', async () => {
+  test('scheduled mail is counted by its origin, but not what is in the trash, due or sent', async () => {
     const { store } = subject()
     const of = async (sender: string, saslUsername?: string) => {
       const entry = mail(store, { to: [{ address: 'ann@far.example', dueAt: TIMES.notBefore, expiresAt: TIMES.expires }] })
       await store.enqueue({ ...entry, message: { ...entry.message, ...TIMES, sender, saslUsername } })
       return entry.message.id
     }
-    const counted = async () =>
-      (await store.scheduledMail()).map(({ sender, saslUsername, messages }) => `${sender} ${saslUsername} ${messages}`).toSorted()
+    const counted = async (now = T0) =>
+      (await store.scheduledMail(now)).map(({ sender, saslUsername, messages }) => `${sender} ${saslUsername} ${messages}`).toSorted()
     const held = await of('a@us.example', 'app')
     await of('a@us.example', 'app')
     await of('b@us.example')
@@ -76,6 +76,7 @@ export function timesOfMessages(subject: () => Subject): void {
     expect(await counted()).toHaveLength(2)
     await operate(store, held, { kind: 'delete', now: T0, purge: false })
     expect(await counted()).toEqual(['a@us.example app 1', 'b@us.example null 1'])
+    expect(await counted(TIMES.notBefore)).toEqual([])
     await store.endSchedules(TIMES.notBefore)
     expect(await counted()).toEqual([])
   })

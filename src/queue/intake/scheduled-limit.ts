@@ -16,7 +16,7 @@ const OLD: Duration = SECOND
 
 interface ScheduledLimitDeps {
   readonly store: Pick<QueueStore, 'scheduledMail'>
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly settings: () => Pick<Config, 'smtpd_future_release_message_limit' | 'share_key'>
 }
 
@@ -96,7 +96,7 @@ export class ScheduledLimit {
     const { store, clock, settings } = this.#deps
     const [at, key] = [clock.monotonic(), settings().share_key]
     const stored = [...this.#added].flatMap(([content, { isStored }]) => (isStored ? [content] : []))
-    const of = countsOf(await store.scheduledMail(), key)
+    const of = countsOf(await store.scheduledMail(clock.now()), key)
     for (const content of stored) this.#added.delete(content)
     return (this.#counts = { at, key, of })
   }

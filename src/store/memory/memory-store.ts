@@ -400,10 +400,10 @@ class MemoryStore implements QueueStore {
     return { ended: over.map(({ message }) => message.id), next: least(left.map(({ message: { notBefore = 0 } }) => notBefore)) }
   }
 
-  async scheduledMail() {
+  async scheduledMail(now: QueueTime) {
     const counts = new Map<string, ScheduledMail>()
     for (const { message, placement } of this.#queue.messages.values()) {
-      if (message.scheduled !== true || (placement !== 'queued' && placement !== 'hold')) continue
+      if (message.scheduled !== true || (message.notBefore ?? 0) <= now || (placement !== 'queued' && placement !== 'hold')) continue
       const { sender, saslUsername = null, client = null } = message
       const key = JSON.stringify([sender, saslUsername, client])
       counts.set(key, { sender, saslUsername, client, messages: (counts.get(key)?.messages ?? 0) + 1 })

@@ -82,7 +82,7 @@ export class Housekeeping {
     this.#changed = parts.changed
     this.#endSchedules = db.prepare<{ now: QueueTime; limit: number }, MessageId>(sql.endSchedules).pluck()
     this.#nextScheduled = db.prepare<[], QueueTime | null>(sql.nextScheduled).pluck()
-    this.#scheduledMail = db.prepare<[], ScheduledMail>(sql.scheduledMail)
+    this.#scheduledMail = db.prepare<[QueueTime], ScheduledMail>(sql.scheduledMail)
     this.#destinationsDue = db.prepare<[], DestinationDue>(sql.destinationsDue)
     this.#nextExpiry = db.prepare<[], QueueTime | null>(sql.nextExpiry).pluck()
     this.#nextWarning = db.prepare<[], QueueTime | null>(sql.nextWarning).pluck()
@@ -107,8 +107,8 @@ export class Housekeeping {
     return { ended: this.#endSchedules.all({ now, limit: SCHEDULES_SLICE }), next: this.#nextScheduled.get() ?? null }
   }
 
-  scheduledMail(): readonly ScheduledMail[] {
-    return this.#scheduledMail.all()
+  scheduledMail(now: QueueTime): readonly ScheduledMail[] {
+    return this.#scheduledMail.all(now)
   }
 
   destinationsDue(): DestinationDue[] {

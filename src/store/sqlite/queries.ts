@@ -177,7 +177,7 @@ export const endSchedules = `
 export const nextScheduled = 'select min(not_before) from message indexed by message_scheduled where scheduled = 1'
 export const scheduledMail = `
   select sender, sasl_username as saslUsername, client, count(*) as messages from message indexed by message_scheduled
-  where scheduled = 1 and placement in ('queued', 'hold') group by sender, sasl_username, client`
+  where scheduled = 1 and not_before > ? and placement in ('queued', 'hold') group by sender, sasl_username, client`
 export const reschedule = `
   update message set not_before = :not_before, scheduled = :scheduled, hold_request = :hold_request, expires = :expires, envelope_crc = :crc
   where id = :id`

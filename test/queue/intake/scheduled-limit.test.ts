@@ -17,7 +17,7 @@ function opened(limit: number, stored: ScheduledMail[] = []) {
         return [...world.stored]
       },
     },
-    clock: { monotonic: () => world.now },
+    clock: { monotonic: () => world.now, now: () => world.now },
     settings: () => ({ smtpd_future_release_message_limit: world.limit, share_key: KEY }),
   })
   return { world, scheduled }

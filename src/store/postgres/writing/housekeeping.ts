@@ -66,8 +66,8 @@ export class Housekeeping {
     return reading.query<DestinationDue>(sql.destinationsDue, [this.#deps.terms.owner])
   }
 
-  scheduledMail(reading: Statements): Promise<readonly ScheduledMail[]> {
-    return reading.query<ScheduledMail>(sql.scheduledMail, [])
+  scheduledMail(reading: Statements, now: QueueTime): Promise<readonly ScheduledMail[]> {
+    return reading.query<ScheduledMail>(sql.scheduledMail, [now])
   }
 
   async nextDeadlines(reading: Statements): Promise<{ readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null }> {

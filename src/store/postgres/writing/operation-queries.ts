@@ -55,7 +55,7 @@ export const endSchedules = `
 export const nextScheduled = 'select min(not_before) as next from message where scheduled'
 export const scheduledMail = `
   select sender, sasl_username as "saslUsername", client, count(*)::int as messages from message
-  where scheduled and placement in ('queued', 'hold') group by sender, sasl_username, client`
+  where scheduled and not_before > $1 and placement in ('queued', 'hold') group by sender, sasl_username, client`
 export const reschedule = 'update message set not_before = $2, scheduled = $3, hold_request = $4, expires = $5 where id = $1'
 export const rescheduleAt = `
   update recipient set due_at = least($3::bigint, $4::bigint), kept_due_at = null, expires_at = $4
