@@ -31,7 +31,7 @@ _deferd() {
     'deferd queue restore') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
     'deferd queue reschedule') words='--config -o --sender --recipient --destination --queue --older-than --younger-than --attempts-over --status --reply --limit --all --dry-run --yes --json --at --in -h --help' ;;
     'deferd history') words='list -h --help' ;;
-    'deferd history list') words='--config -o --sender --recipient --outcome --since --limit --tsv --json -h --help' ;;
+    'deferd history list') words='--config -o --sender --recipient --outcome --since --left-after --left-before --limit --tsv --json -h --help' ;;
     'deferd destination') words='list show suspend resume -h --help' ;;
     'deferd destination list') words='--config -o --all --sort --tsv --json -h --help' ;;
     'deferd destination show') words='--config -o --json -h --help' ;;
@@ -261,6 +261,8 @@ _deferd() {
     'deferd history list --recipient') words='' ;;
     'deferd history list --outcome') words='delivered bounced expired removed' ;;
     'deferd history list --since') words='' ;;
+    'deferd history list --left-after') words='' ;;
+    'deferd history list --left-before') words='' ;;
     'deferd history list --limit') words='' ;;
     'deferd destination list --config') words='' ;;
     'deferd destination list -o') words='' ;;

@@ -15,22 +15,28 @@ import {
   wantsLines,
   type ApiRoute,
 } from './api-route.ts'
-import { historyLines, historyPage } from '../queries/departed-mail.ts'
+import { hasRange, historyLines, historyPage } from '../queries/departed-mail.ts'
 import { auditPage } from '../queries/operations-view.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { durationText } from '../queries/message-query.ts'
+import { NAMED_INSTANT } from '../mail/message-times.ts'
+import { instantText } from '../queries/named-time.ts'
 import { departedMessageShape, historyPageShape } from '../resources/departed-message-json.ts'
 import { auditPageShape } from '../resources/operation-json.ts'
 
-const historyQuery = z.strictObject({
-  sender: nameOrPattern.optional().describe('envelope sender; * matches any text, <> is the null sender'),
-  recipient: nameOrPattern.optional().describe('recipient; * matches any text'),
-  outcome: z.enum(FINAL_STATES).optional().describe('outcome of the recipient'),
-  since: durationText.optional().describe('left the queue less than this ago: 30m, 2h, 1d'),
-  limit: pageLimit,
-  before: pageCursor,
-})
+const historyQuery = z
+  .strictObject({
+    sender: nameOrPattern.optional().describe('envelope sender; * matches any text, <> is the null sender'),
+    recipient: nameOrPattern.optional().describe('recipient; * matches any text'),
+    outcome: z.enum(FINAL_STATES).optional().describe('outcome of the recipient'),
+    since: durationText.optional().describe('left the queue less than this ago: 30m, 2h, 1d'),
+    left_after: instantText.optional().describe(`left the queue at this time or later: ${NAMED_INSTANT}`),
+    left_before: instantText.optional().describe(`left the queue before this time: ${NAMED_INSTANT}`),
+    limit: pageLimit,
+    before: pageCursor,
+  })
+  .refine(hasRange, { path: ['left_before'], error: 'expected a time after left_after' })
 
 export const historyRoute = (view: QueueView): ApiRoute =>
   apiRoute({

@@ -84,6 +84,14 @@ export function parseNamedTime(given: string | number): NamedTime | undefined {
   return span === undefined ? undefined : { kind: 'span', span }
 }
 
+export const NAMED_INSTANT = 'RFC 3339 such as 2026-11-24T08:00:00Z, or seconds since 1970'
+
+/** Parses an instant of the API. Undefined for another value, a span too. */
+export function parseNamedInstant(given: string): WallTime | undefined {
+  const time = parseNamedTime(given)
+  return time?.kind === 'instant' ? time.at : undefined
+}
+
 /** Moment at which a client names a time. */
 export interface Moment {
   readonly now: QueueTime

@@ -30,6 +30,7 @@ import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
 import { SENDERS_SHOWN } from './screens/senders-list.ts'
+import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import { markupAnswer, orUndefined, screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
 
 const ROWS_PER_PAGE = 50
@@ -151,11 +152,15 @@ async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: Shown
     recipient: text(query, 'recipient'),
     outcome: text(query, 'outcome'),
     since: text(query, 'since'),
+    left_after: text(query, 'left_after'),
+    left_before: text(query, 'left_before'),
   }
   const before = text(query, 'before')
   const since = durationText.optional().safeParse(orUndefined(shown.since))
-  if (!since.success) {
-    const facts = { page: NOTHING, query: shown, before, problem: 'Left within: expected a time such as 30m, 2h or 1d.' }
+  const range = timeRangeIn({ after: shown.left_after, before: shown.left_before }, view)
+  if (!since.success || typeof range === 'string') {
+    const problem = typeof range === 'string' ? range : 'Left within: expected a time such as 30m, 2h or 1d.'
+    const facts = { page: NOTHING, query: shown, range: ANY_TIME, before, problem }
     return screenAnswer(view, historyScreen(view, facts), 422)
   }
   const asked = {
@@ -163,11 +168,13 @@ async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: Shown
     recipient: orUndefined(shown.recipient),
     outcome: FINAL_STATES.find((one) => one === shown.outcome),
     since: since.data,
+    left_after: range.after,
+    left_before: range.before,
     limit: ROWS_PER_PAGE,
     before: orUndefined(before),
   }
   const page = await historyPage(deps.view, asked, { visible, signal })
-  return screenAnswer(view, historyScreen(view, { page, query: shown, before, problem: null }))
+  return screenAnswer(view, historyScreen(view, { page, query: shown, range, before, problem: null }))
 }
 
 const historyRoute = (deps: ScreenDeps): Route =>

@@ -6,7 +6,8 @@ import { addressPattern } from '../patterns/filter-pattern.ts'
 import { senderPattern } from '../store/message-conditions.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails } from '../store/queue-reader.ts'
 import { sumOfTraffic, TRAFFIC_KINDS, type Traffic, type TrafficMinute } from '../store/traffic.ts'
-import { HOUR, MINUTE, type Duration, type QueueTime } from '../system/clock.ts'
+import type { Moment } from '../mail/message-times.ts'
+import { HOUR, MINUTE, type Duration, type WallTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import type { SeriesJson } from '../resources/status-json.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
@@ -18,7 +19,14 @@ export interface HistoryQuery {
   readonly recipient?: string | undefined
   readonly outcome?: FinalState | undefined
   readonly since?: Duration | undefined
+  /** The message left at this time or later. */
+  readonly left_after?: WallTime | undefined
+  /** The message left before this time. */
+  readonly left_before?: WallTime | undefined
 }
+
+/** False for a range of times that no message can be in. */
+export const hasRange = ({ left_after: after = -Infinity, left_before: before = Infinity }: HistoryQuery): boolean => after < before
 
 interface HistoryPageQuery extends HistoryQuery {
   readonly limit: number
@@ -29,12 +37,19 @@ const STREAM_PAGE = 50
 /** Maximum number of pages that one request reads in search of messages with a recipient that the client may see. */
 const MOST_PAGES = 20
 
-const filterOf = ({ sender, recipient, outcome, since }: HistoryQuery, now: QueueTime): HistoryFilter => ({
-  sender: sender === undefined ? null : senderPattern(sender),
-  recipient: recipient === undefined ? null : addressPattern(recipient),
-  outcome: outcome ?? null,
-  since: since === undefined ? null : now - since,
-})
+function filterOf(
+  { sender, recipient, outcome, since, left_after: after, left_before: before }: HistoryQuery,
+  { now, wall }: Moment,
+): HistoryFilter {
+  const begins = [...(since === undefined ? [] : [now - since]), ...(after === undefined ? [] : [wall.queueTime(after)])]
+  return {
+    sender: sender === undefined ? null : senderPattern(sender),
+    recipient: recipient === undefined ? null : addressPattern(recipient),
+    outcome: outcome ?? null,
+    since: begins.length === 0 ? null : Math.max(...begins),
+    until: before === undefined ? null : wall.queueTime(before),
+  }
+}
 
 /** The messages with a recipient that matches and that the client may see. */
 const entriesOf = (
@@ -54,7 +69,7 @@ export async function historyPage(
   { visible, signal }: Viewer,
 ): Promise<HistoryPageJson> {
   const now = view.clock.now()
-  const filter = filterOf(query, now)
+  const filter = filterOf(query, { now, wall: view.clock.wall })
   const conditions = ['history', query, visible]
   const messages: DepartedMessageJson[] = []
   let position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
@@ -73,7 +88,7 @@ export async function* departures(
   { limit = Infinity, ...query }: HistoryQuery & { readonly limit?: number | undefined },
   { visible, size, signal }: { readonly visible: Visible; readonly size: number; readonly signal?: AbortSignal },
 ): AsyncGenerator<readonly DepartedMessageJson[]> {
-  const filter = filterOf(query, clock.now())
+  const filter = filterOf(query, { now: clock.now(), wall: clock.wall })
   let left = limit
   for (let before: number | null | undefined; before !== null && left > 0;) {
     if (signal?.aborted === true) return

@@ -15,7 +15,7 @@ import type { QueueCount, TrashCount } from './queue-tally.ts'
 import type { Traffic, TrafficMinute } from './traffic.ts'
 import type { DestinationName, Message, MessageId, MessageSummary, QueueName, Recipient, RecipientId, FinalState } from '../mail/message.ts'
 
-/** Returns the recipients of a departed message that match sender, recipient and outcome of a filter. The caller checks `since`. */
+/** Returns the recipients of a departed message that match sender, recipient and outcome of a filter. The caller checks the times. */
 export function departedRecipients(
   { sender, recipient, outcome }: HistoryFilter,
   { message, recipients }: MessageDetails,
@@ -85,6 +85,8 @@ export interface HistoryFilter {
   readonly outcome: FinalState | null
   /** Messages that left at this time or later. */
   readonly since: QueueTime | null
+  /** Messages that left before this time. */
+  readonly until: QueueTime | null
 }
 
 /** One page of the history, newest first. */

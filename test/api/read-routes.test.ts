@@ -272,6 +272,33 @@ test('the history lists mail that has left, the last one first', async () => {
   expect(JSON.parse(lines.text)).toEqual(next.messages[0])
 })
 
+test('the history is limited to a range of times, in seconds or RFC 3339', async () => {
+  const { api, ids, world: queue } = await filled()
+  await queue.advance(60_000)
+  const last = await queue.accept(['fay@ok.example'])
+  await queue.rest()
+  const [{ recipients } = { recipients: [] }] = (await api.get('/history?limit=1')).json.messages as readonly {
+    recipients: readonly { time: number }[]
+  }[]
+  const at = recipients[0]?.time ?? Number.NaN
+  const found = async (query: string) =>
+    ((await api.get(`/history?${query}`)).json.messages as readonly { queue_id: string }[]).map(({ queue_id: id }) => id)
+  expect(await found(`left_after=${at}`)).toEqual([last])
+  expect(await found(`left_before=${at}`)).toEqual([ids[2]])
+  expect(await found(`left_before=${new Date(at * 1_000).toISOString()}`)).toEqual([ids[2]])
+  expect(await found(`left_after=${at}&since=1s`)).toEqual([last])
+  expect(await found(`left_after=0&left_before=${at + 1}`)).toEqual([last, ids[2]])
+  for (const [query, pointer] of [
+    ['left_after=2h', '/left_after'],
+    ['left_before=yesterday', '/left_before'],
+    [`left_after=${at}&left_before=${at}`, '/left_before'],
+  ] as const) {
+    const refused = await api.get(`/history?${query}`)
+    expect(refused.status, query).toBe(422)
+    expect(refused.json.errors, query).toMatchObject([{ pointer }])
+  }
+})
+
 test('GET /now has the state of the queue', async () => {
   const { api, ids } = await filled()
   const { json } = await api.get('/now')

@@ -117,6 +117,13 @@ test('mail that has left is listed by recipient and outcome', async () => {
     'No message in the history matches.\n',
   )
   expect(await operator.says('history', 'list', '--since', '10m', '--tsv')).toBe('')
+  const left = new Date(AT + 2_000).toISOString()
+  const later = String((AT + 3_000) / 1_000)
+  expect(await operator.says('history', 'list', '--left-after', left, '--left-before', later, '--tsv')).not.toBe('')
+  expect(await operator.says('history', 'list', '--left-after', later, '--tsv')).toBe('')
+  expect(await operator.says('history', 'list', '--left-before', left, '--tsv')).toBe('')
+  expect((await operator.run(['history', 'list', '--left-before', '2h'])).code).toBe(64)
+  expect((await operator.run(['history', 'list', '--left-after', later, '--left-before', left])).code).toBe(64)
   const narrow = await operator.run(['history', 'list', '--outcome', 'delivered'], { columns: 80 })
   expect(narrow.out).toMatch(/^LEFT .*\n2026-11-20 \S+ \w+ +delivered app@us\.example → eve@far\.example\n.*1 message\n$/s)
   expect((await operator.run(['history', 'list', '--outcome', 'lost'])).code).toBe(64)

@@ -115,7 +115,7 @@ export function looking(subject: () => Subject): void {
     await settleOne(store, id, delivered(first(id), T0 + 9))
     const departed = async (filter: Partial<HistoryFilter>) => {
       const page = await reader.departed(
-        { sender: null, recipient: null, outcome: null, since: null, ...filter },
+        { sender: null, recipient: null, outcome: null, since: null, until: null, ...filter },
         { before: null, limit: 9 },
       )
       return page.messages.map(({ message }) => message.sender)
@@ -153,7 +153,7 @@ export function looking(subject: () => Subject): void {
     }
     for (const id of mail.values()) await settleOne(store, id, delivered(first(id), T0 + 9))
     const departed = async (filter: Partial<HistoryFilter>) => {
-      const every = { sender: null, recipient: null, outcome: null, since: null, ...filter }
+      const every = { sender: null, recipient: null, outcome: null, since: null, until: null, ...filter }
       return (await reader.departed(every, { before: null, limit: 20 })).messages.map(({ message }) => message.id).toReversed()
     }
     for (const [pattern, ...those] of select) {

@@ -13,7 +13,7 @@ import { operate } from '../support/operate.ts'
 
 const said = (reply: string): DeliveryStatus => ({ status: '4.2.1', reason: `host mx said: ${reply}`, reply, stage: 'rcpt' })
 
-const ANY: HistoryFilter = { sender: null, recipient: null, outcome: null, since: null }
+const ANY: HistoryFilter = { sender: null, recipient: null, outcome: null, since: null, until: null }
 
 export function searches(subject: () => Subject): void {
   const fail = async (address: string, at: number, reply: string) => {
@@ -181,6 +181,10 @@ export function searches(subject: () => Subject): void {
     expect(await found({ outcome: 'expired' })).toEqual([])
     expect(await found({ since: T0 + 3 * MIN })).toEqual([4, 3])
     expect(await found({ since: T0 + 9 * MIN })).toEqual([])
+    for (const limit of [1, 2, 9]) expect(await found({ until: T0 + 3 * MIN }, limit)).toEqual([2, 1, 0])
+    expect(await found({ since: T0 + MIN, until: T0 + 3 * MIN }, 1)).toEqual([2, 1])
+    expect(await found({ since: T0 + 3 * MIN, until: T0 + 2 * MIN })).toEqual([])
+    expect(await found({ until: T0 })).toEqual([])
     const [last] = (await reader.departed(ANY, { before: null, limit: 1 })).messages
     expect(last).toEqual(await reader.details(ends[4] ?? ''))
   })

@@ -2,6 +2,11 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser, loggedIn, noBrowser } from '../support/browser.ts'
+import { instantIn } from '../../src/page/markup/time-range.ts'
+import { localTime } from '../../src/presentation/text.ts'
+import { openStore } from '../../src/store/sqlite/open-store.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { delivered, first, queue, settleOne } from '../conformance/mail.ts'
 import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
 
 /** The number of a plan that has more than 1,000 messages is typed: one action more than in these tests. */
@@ -55,8 +60,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     await daemon.close()
   })
 
-  async function opened(): Promise<CountedPage> {
-    daemon = await PageDaemon.start()
+  async function opened(more: object = {}, fill?: (queueDirectory: string) => Promise<void>): Promise<CountedPage> {
+    daemon = await PageDaemon.start(more, fill)
     await daemon.send(
       Array.from({ length: 12 }, (_, n) => ({
         from: n % 4 === 0 ? 'ann@example.org' : 'news@shop.example',
@@ -91,6 +96,25 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     await user.click(user.page.getByRole('link', { name: 'Suspend…' }))
     await user.click(user.page.getByRole('button', { name: 'Do it' }))
     await user.page.getByText('Suspended by page:alice').waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
+  test('a message that left yesterday at 14:00 is found by that time: at most 3', async () => {
+    const yesterday = localTime(Date.now() - 24 * 3_600_000, systemClock).slice(0, 10)
+    const user = await opened({}, async (queueDirectory) => {
+      const { store, close } = await openStore(queueDirectory, { threads: false, create: true })
+      const midnight = (instantIn(`${yesterday}T14:00`, { clock: systemClock }) ?? 0) - 14 * 3_600_000
+      for (let hour = 0; hour < 24; hour++) {
+        const at = midnight + hour * 3_600_000 - 1_000
+        const id = await queue(store, { at, leased: true, to: [{ address: `hour${hour}@far.example` }] })
+        await settleOne(store, id, delivered(first(id), at), at)
+      }
+      await close()
+    })
+    await user.click(user.link('History'))
+    await user.fill(user.page.getByLabel(/^To /), `${yesterday}T14:00`)
+    await user.click(user.page.locator('table.history tbody tr').first().getByRole('link'))
+    await user.page.getByText('hour14@far.example').first().waitFor()
     expect(user.actions).toBeLessThanOrEqual(3)
   })
 

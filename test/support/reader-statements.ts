@@ -31,7 +31,7 @@ export interface EngineStatements {
 
 export function readerStatements({ spelling, place, columns }: EngineStatements): readonly (readonly [string, string])[] {
   const at = { first: 1, last: 1_000, size: 10 }
-  const history = { sender: 'a', recipient: 'b', outcome: 'delivered', since: 1 } as const
+  const history = { sender: 'a', recipient: 'b', outcome: 'delivered', since: 1, until: 2 } as const
   const named: Readonly<Record<string, Query>> = {
     lastMessage: sql.lastMessage,
     nextMessage: sql.nextMessage(1),
@@ -51,7 +51,8 @@ export function readerStatements({ spelling, place, columns }: EngineStatements)
     countsBetween: sql.countsBetween(RANGE, spelling),
     trashCount: sql.trashCount(spelling),
     firstDeparture: sql.firstDeparture(1, spelling),
-    lastDeparture: sql.lastDeparture,
+    lastDeparture: sql.lastDeparture(null),
+    lastDepartureBefore: sql.lastDeparture(1),
     departures: sql.departures(history, { from: 1, before: 2, limit: 10 }, spelling),
     historyOf: sql.historyOf(1, spelling),
   }

@@ -2,11 +2,11 @@
  * `deferd queue flush`, `hold`, `release`, `requeue`, `expire`, `delete`, `restore` and `reschedule`: bulk operations on messages. On a
  * terminal, they ask for confirmation when more than 1,000 messages are selected. All print the number of changed messages.
  */
-import { InvalidArgumentError, type Command } from 'commander'
+import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import type { OperationName, OperationSummary } from '../../queue/operation-request.ts'
-import { configOf, durationArgument, subcommand } from '../shell/config-options.ts'
-import { parseNamedTime, type NamedTime } from '../../mail/message-times.ts'
+import { configOf, durationArgument, instantArgument, subcommand } from '../shell/config-options.ts'
+import { NAMED_INSTANT, type NamedTime } from '../../mail/message-times.ts'
 import type { Duration } from '../../system/clock.ts'
 import { givenConditions, withFilters, type FilterOptions } from '../queue-client/filters.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
@@ -125,12 +125,6 @@ function releaseOf({ operation }: Verb, { at, in: span }: Options): NamedTime | 
   throw new CommandError(EX.usage, 'give the time with either --at TIME or --in SPAN')
 }
 
-function instantArgument(text: string): NamedTime {
-  const time = parseNamedTime(text)
-  if (time?.kind !== 'instant') throw new InvalidArgumentError('Expected a time such as 2026-11-24T08:00:00Z, or seconds since 1970.')
-  return time
-}
-
 /** Performs the operation. On a terminal, stderr shows how many of `total` messages are done. */
 async function performed(
   { stderr, clock }: Shell,
@@ -235,7 +229,7 @@ export function addQueueOperations(parent: Command, shell: Shell): void {
     if (verb.operation === 'delete') command.option('--now', 'delete at once, without the trash')
     if (verb.operation === 'reschedule')
       command
-        .option('--at <time>', 'this time: RFC 3339, or seconds since 1970', instantArgument)
+        .option('--at <time>', `this time: ${NAMED_INSTANT}`, (text): NamedTime => ({ kind: 'instant', at: instantArgument(text) }))
         .option('--in <span>', 'this time from now, such as 2h', durationArgument)
   }
 }

@@ -2,7 +2,8 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadConfig, type LoadedConfig } from '../../config/load.ts'
 import { parseDuration } from '../../system/duration.ts'
-import type { Duration } from '../../system/clock.ts'
+import { NAMED_INSTANT, parseNamedInstant } from '../../mail/message-times.ts'
+import type { Duration, WallTime } from '../../system/clock.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import type { Shell } from './shell.ts'
 
@@ -75,6 +76,12 @@ export function durationArgument(text: string): Duration {
   const duration = parseDuration(text)
   if (duration === undefined) throw new InvalidArgumentError('Expected a time such as 30m, 2h or 1d.')
   return duration
+}
+
+export function instantArgument(text: string): WallTime {
+  const at = parseNamedInstant(text)
+  if (at === undefined) throw new InvalidArgumentError(`Expected ${NAMED_INSTANT}.`)
+  return at
 }
 
 export function countArgument(text: string): number {

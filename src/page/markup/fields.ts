@@ -1,12 +1,15 @@
 /** Fields of forms, with visible labels. */
 import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
+import { zoneText } from '../../presentation/text.ts'
+import type { WallTime } from '../../system/clock.ts'
+import type { View } from './view.ts'
 
 export interface Field {
   readonly name: string
   readonly label: Part
   readonly value: string
   readonly example?: string
-  readonly kind?: 'text' | 'search' | 'number'
+  readonly kind?: 'text' | 'search' | 'number' | 'datetime-local'
   readonly isRequired?: boolean
 }
 
@@ -23,6 +26,16 @@ export const field = ({ name, label, value, example = '', kind = 'text', isRequi
       spellcheck="false"
       ${isRequired ? html` required` : ''}
   /></label>`
+
+interface RangeField extends Pick<Field, 'name' | 'value'> {
+  readonly label: string
+  /** The instant of `value`; undefined for none. */
+  readonly at: WallTime | undefined
+}
+
+/** An end of a range of times, with the zone of the page at that time in its label. */
+export const rangeField = ({ now, clock }: Pick<View, 'now' | 'clock'>, { name, label, value, at = now }: RangeField): Html =>
+  field({ name, label: `${label} (${zoneText(clock.zone(at).offset)})`, value, kind: 'datetime-local' })
 
 interface Choice {
   readonly value: string

@@ -1,9 +1,10 @@
 /** Mail that has left the queue: whether a recipient got it, when, and the reply. */
+import { formatInstant } from '../../mail/message-times.ts'
 import { FINAL_STATES } from '../../mail/message.ts'
 import type { DepartedMessageJson, HistoryPageJson } from '../../resources/departed-message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
-import { choice, field } from '../markup/fields.ts'
+import { choice, field, rangeField } from '../markup/fields.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
@@ -11,17 +12,23 @@ import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import type { WallTime } from '../../system/clock.ts'
+import type { TimeRange } from '../markup/time-range.ts'
 
 export interface HistoryQuery {
   readonly sender: string
   readonly recipient: string
   readonly outcome: string
   readonly since: string
+  readonly left_after: string
+  readonly left_before: string
 }
 
 interface HistoryFacts {
   readonly page: Pick<HistoryPageJson, 'messages' | 'next'>
   readonly query: HistoryQuery
+  /** The instants of `query`. */
+  readonly range: TimeRange
   readonly before: string
   readonly problem: string | null
 }
@@ -61,26 +68,30 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   },
 ]
 
-const filterForm = (view: View, { sender, recipient, outcome, since }: HistoryQuery): Html =>
+const filterForm = (view: View, { sender, recipient, outcome, since, ...query }: HistoryQuery, range: TimeRange): Html =>
   html`<form class="filter" action="${linkTo(view, 'history')}" method="get">
     ${field({ name: 'recipient', label: 'Recipient', value: recipient, example: 'ann@example.com' })}
     ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
     ${choice('Outcome', 'outcome', outcome, [{ value: '', text: 'any' }, ...FINAL_STATES.map((state) => ({ value: state, text: state }))])}
     ${field({ name: 'since', label: 'Left within', value: since, example: '1d' })}
+    ${rangeField(view, { name: 'left_after', label: 'From', value: query.left_after, at: range.after })}
+    ${rangeField(view, { name: 'left_before', label: 'To', value: query.left_before, at: range.before })}
     <button type="submit">Show</button>
   </form>`
 
+/** The text of an instant for a command; empty for none. */
+const instantText = (at: WallTime | undefined): string => (at === undefined ? '' : formatInstant(at))
+
 const given = (query: HistoryQuery): boolean => Object.values(query).some((value) => value !== '')
 
-export function historyScreen(view: View, { page, query, before, problem }: HistoryFacts): Screen {
+export function historyScreen(view: View, { page, query, range, before, problem }: HistoryFacts): Screen {
   const rows = page.messages.flatMap((message) => message.recipients.map((recipient) => ({ message, recipient })))
-  const options = (['sender', 'recipient', 'outcome', 'since'] as const).flatMap((name) =>
-    query[name] === '' ? [] : [`--${name}`, query[name]],
-  )
+  const asked = { ...query, left_after: instantText(range.after), left_before: instantText(range.before) }
+  const options = Object.entries(asked).flatMap(([name, value]) => (value === '' ? [] : [`--${name.replaceAll('_', '-')}`, value]))
   return {
     title: 'History',
     place: 'history',
-    main: html`${heading('History', 'Mail that has left the queue, the last first.')} ${filterForm(view, query)}
+    main: html`${heading('History', 'Mail that has left the queue, the last first.')} ${filterForm(view, query, range)}
     ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
     ${table({
       caption: 'Recipients of mail that has left',
@@ -96,6 +107,6 @@ export function historyScreen(view: View, { page, query, before, problem }: Hist
             : 'No mail has left the queue yet.',
     })}
     ${pager(view, 'history', { ...query }, { next: page.next, isFirst: before === '', parameter: 'before' })}
-    ${asCommand(['history', ...options], { method: 'GET', path: `api/v1/history${queryText({ ...query })}` })}`,
+    ${asCommand(['history', ...options], { method: 'GET', path: `api/v1/history${queryText(asked)}` })}`,
   }
 }

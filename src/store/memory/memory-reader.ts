@@ -186,9 +186,10 @@ export class MemoryReader implements ReaderEngine {
   }
 
   departed(filter: HistoryFilter, { before, limit }: { readonly before: number | null; readonly limit: number }): HistoryPage {
-    const { since } = filter
+    const { since, until } = filter
     const found = [...this.#queue.history.values()]
-      .filter(({ seq, details: { leftAt = 0 } }) => (before === null || seq < before) && (since === null || leftAt >= since))
+      .filter(({ seq }) => before === null || seq < before)
+      .filter(({ details: { leftAt = 0 } }) => leftAt >= (since ?? -Infinity) && leftAt < (until ?? Infinity))
       .filter(({ details }) => departedRecipients(filter, details).length > 0)
       .toSorted((a, b) => b.seq - a.seq)
     const page = found.slice(0, limit)

@@ -184,7 +184,8 @@ function* departed(
   { before, limit }: { readonly before: number | null; readonly limit: number },
 ): Read<HistoryPage> {
   type Seq = { readonly seq: number | null } | undefined
-  const [begin, last] = yield* each<[Seq, Seq]>([rowOf(sql.firstDeparture(filter.since ?? 0, spelling)), rowOf(sql.lastDeparture)])
+  const { since, until } = filter
+  const [begin, last] = yield* each<[Seq, Seq]>([rowOf(sql.firstDeparture(since ?? 0, spelling)), rowOf(sql.lastDeparture(until))])
   const first = begin?.seq ?? null
   const end = before ?? (last?.seq ?? 0) + 1
   if (first === null || first >= end) return { messages: [], next: null }
