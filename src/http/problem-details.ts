@@ -14,7 +14,7 @@ const kind = (slug: string, status: number, title: string, about: string): Probl
 
 /** Problems of any request. */
 export const HTTP_PROBLEMS = {
-  malformed: kind('malformed', 400, 'Malformed request', 'The request is not valid HTTP, or its body is not JSON.'),
+  malformed: kind('malformed', 400, 'Malformed request', 'The request is not valid HTTP, its body is not JSON, or its form has no fields.'),
   unauthenticated: kind(
     'unauthenticated',
     401,

@@ -77,6 +77,7 @@ export const formBody = <Body>(shape: z.ZodType<Body>, limit: number): RequestBo
   isStreamed: false,
   read: async (received) => {
     const fields = new URLSearchParams((await received.collected()).toString())
+    if (fields.size === 0) throw new Problem(HTTP_PROBLEMS.malformed, 'the form has no fields')
     const values = new Map<string, string | string[]>()
     for (const [name, value] of fields) {
       const former = values.get(name)
