@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { noticeDueFor } from '../bounce/notice.ts'
-import { warningTimes } from '../bounce/warning-times.ts'
+import { isOverdue, warningTimes } from '../bounce/warning-times.ts'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { startOf, isLive, type Recipient } from '../mail/message.ts'
@@ -34,15 +34,30 @@ export const futureShape = z.object({
   recipient: z.string(),
   attempts: z.array(time).describe('coming attempts while the recipient stays deferred; at most 500'),
   planned: count.describe('all coming attempts'),
-  warnings: z.array(time).describe('delay warnings to the sender'),
+  warnings: z.array(time).describe('delay warnings to the sender, each at the first failed attempt from its time on'),
   expire_time: time.describe('time at which the sender gets the message back'),
   limit: textOrNull.describe('limit of attempts that returns it then; null when the end of the lifetime does'),
 })
 
 export type FutureJson = Json<typeof futureShape>
 
+/**
+ * Times at which the sender is warned, ascending: at a closed destination and from a reported deliver-by time on, the times of the
+ * warnings; else the first attempts that fail then. `attempts` are the coming ones.
+ */
+function warningsAfter(attempts: readonly QueueTime[], { destination }: Recipient, facts: FutureFacts): readonly QueueTime[] {
+  const { story, records, notices, now } = facts
+  const record = records.get(destination)
+  const isClosed = record !== undefined && (record.suspension !== null || record.deadUntil !== null)
+  const times = warningTimes(notices.warningAges, story.message)
+    .slice(story.warnings)
+    .map((at) => (isClosed || isOverdue(story.message, at) ? at : (attempts.find((one) => one >= at) ?? Infinity)))
+  return [...new Set(times)].filter((at) => at > now)
+}
+
 /** Null without coming attempts. */
-function futureOf(recipient: Recipient, { story, records, policies, notices, draw, now, wall }: FutureFacts): FutureJson | null {
+function futureOf(recipient: Recipient, facts: FutureFacts): FutureJson | null {
+  const { story, records, policies, notices, draw, now, wall } = facts
   const next = isLive(recipient) ? nextAttemptAt(recipient, story.queue, records) : null
   if (next === null || story.forcedExpire) return null
   const { message } = story
@@ -57,17 +72,16 @@ function futureOf(recipient: Recipient, { story, records, policies, notices, dra
     // An attempt that is due starts now, at the earliest.
     from: { step: recipient.steps + 1, age: Math.max(next, now) - startOf(message) },
   })
-  const last = startOf(message) + (ages.at(-1) ?? 0)
+  const attempts = ages.map((age) => startOf(message) + age)
+  const last = attempts.at(-1) ?? startOf(message)
   const isLimited = limit !== null && last < recipient.expiresAt
   const end = isLimited ? last : recipient.expiresAt
   const isWarned = noticeDueFor({ outcome: 'deferred', notify: recipient.notify, sender: message.sender }, notices.rules) === 'delay'
-  const warnings = warningTimes(notices.warningAges, message)
-    .slice(story.warnings)
-    .filter((at) => isWarned && at > now && at < end)
+  const warnings = isWarned ? warningsAfter(attempts, recipient, facts).filter((at) => at < end) : []
   return {
     recipient: recipient.address,
-    attempts: ages.slice(0, MOST_ATTEMPTS).map((age) => wall.seconds(startOf(message) + age)),
-    planned: ages.length,
+    attempts: attempts.slice(0, MOST_ATTEMPTS).map((at) => wall.seconds(at)),
+    planned: attempts.length,
     warnings: warnings.map((at) => wall.seconds(at)),
     expire_time: wall.seconds(end),
     limit: isLimited ? limit.rule : null,

@@ -42,6 +42,8 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
       expect(waits).toContain('<strong>450 4.2.1</strong> busy, try later')
       expect(waits).not.toContain('queue=hold')
       expect(onHold).toMatch(/operation=delete&amp;destination=c\.example&amp;queue=hold&amp;reply=/)
+      expect(onHold).toContain('operation=release&amp;destination')
+      expect(onHold).not.toMatch(/operation=hold&amp;destination=c\.example&amp;queue=hold/)
     }
     expect(causesScreen(shown, await causes.sums(client)).main.markup).toMatch(/2 destinations<span[^>]*>: .*b\.example.*c\.example/)
   } finally {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { silentAmong } from '../../src/daemon/live-queue.ts'
 import { Now } from '../../src/queries/now.ts'
+import { detailOf } from '../../src/page/screens/events-screen.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
@@ -41,4 +42,10 @@ test('a print has its time, and a download the name of a mail file', async () =>
   const page = await screens.text(`messages/${id}`)
   expect(page).toMatch(/<p class="printed">\s*as of <time/)
   expect(page).toContain(`download="${id}.eml"`)
+})
+
+test('an event of an attempt without a reply has its reason, not the sender', () => {
+  const data = { sender: 'app@us.example', reply: null, reason: 'connect to mx.far.example[192.0.2.1]:25: Connection refused' }
+  expect(detailOf('recipient.deferred', data)).toBe(data.reason)
+  expect(detailOf('recipient.deferred', { ...data, reply: '450 4.2.1 busy' })).toBe('450 4.2.1 busy')
 })

@@ -11,7 +11,7 @@ import { table, type Column } from '../markup/html-table.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
-import { lastAnswer, stateMark, subscriptionLink, targetOf, waitingOf } from './subscription-marks.ts'
+import { behindOf, lastAnswer, stateMark, subscriptionLink, targetOf } from './subscription-marks.ts'
 
 interface EventsQuery {
   readonly type: string
@@ -32,7 +32,7 @@ const figure = (name: string, member: 'parked' | 'lost', value: number): Part =>
 const columnsOf = (view: View): readonly Column<SubscriptionJson>[] => [
   { heading: 'Subscription', isTitle: true, cell: ({ name }) => html`<a href="${subscriptionLink(view, name)}">${name}</a>` },
   { heading: 'State', cell: stateMark },
-  { heading: 'Waiting', kind: 'number', cell: (one) => waitingOf(view, one) },
+  { heading: 'Behind', kind: 'number', cell: (one) => behindOf(view, one) },
   { heading: 'Parked', kind: 'number', cell: ({ name, parked }) => figure(name, 'parked', parked) },
   { heading: 'Lost', kind: 'number', cell: ({ name, lost }) => figure(name, 'lost', lost) },
   { heading: 'Last answer', kind: 'code', cell: (one) => lastAnswer(view, one) },
@@ -56,12 +56,12 @@ function subjectOf(view: View, data: Members): Part {
   return destination === null ? null : html`<a href="${destinationLink(view, destination)}">${destination}</a>`
 }
 
-/** Members that describe an event best, in order. */
-const DETAILS = ['operation', 'by', 'notice', 'reply', 'text'] as const
+/** Members that describe an event best, in order. Of several, the first with a text: an attempt without a reply has a reason. */
+const DETAILS = [['operation'], ['by'], ['notice'], ['reply', 'reason'], ['text']] as const
 
-function detailOf(type: string, data: Members): string {
+export function detailOf(type: string, data: Members): string {
   if (type === 'events.lost') return `${String(data['count'])} events`
-  const found = DETAILS.flatMap((name) => textIn(data, name) ?? [])
+  const found = DETAILS.flatMap((names) => names.flatMap((name) => textIn(data, name) ?? []).slice(0, 1))
   return found.length > 0 ? found.join(' · ') : (textIn(data, 'sender') ?? '')
 }
 

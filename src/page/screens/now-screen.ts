@@ -110,7 +110,7 @@ function attentionList(view: View, { troubles, attention, subscriptions, as_of: 
 }
 
 /** The reply for which a destination is closed, or the first cause of its last attempts with the number of further causes. */
-function lastWord({ last_reply: reply, last_causes: causes, hint }: StatusDestinationJson): Part {
+function lastReply({ last_reply: reply, last_causes: causes, hint }: StatusDestinationJson): Part {
   const [first] = causes ?? []
   const text = reply ?? first?.cause
   if (text === undefined) return null
@@ -146,7 +146,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
   },
   { heading: 'Next', cell: (one) => nextPart(view, one, '') },
   { heading: 'Last outcomes', cell: (one) => outcomeStrip(one.last_outcomes ?? [], 20) },
-  { heading: 'Last word', kind: 'reply', cell: lastWord },
+  { heading: 'Last reply', kind: 'reply', cell: lastReply },
 ]
 
 const emptyQueue = (view: View): Html =>

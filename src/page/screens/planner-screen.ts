@@ -32,14 +32,17 @@ interface PlannerFacts {
 
 const duration = (seconds: number | null): string => (seconds === null ? '–' : span(seconds * 1_000))
 
+/** A parameter, which can be broken after each underscore. */
+const parameter = (name: string): Html => html`${name.split('_').map((part, i) => (i === 0 ? part : html`_<wbr />${part}`))}`
+
 const plannerForm = (view: View, query: PlannerQuery): Html =>
   html`<form class="filter" action="${linkTo(view, 'planner')}" method="get">
     ${field({ name: 'policy', label: 'Policy (retry_backoff)', value: query.policy, example: 'doubling' })}
     ${field({ name: 'other', label: 'Compare with', value: query.other, example: 'thain(T=5m,F=2,M=4h)' })}
-    ${field({ name: 'minimal', label: 'minimal_backoff_time', value: query.minimal, example: '5m' })}
-    ${field({ name: 'maximal', label: 'maximal_backoff_time', value: query.maximal, example: '4000s' })}
-    ${field({ name: 'lifetime', label: 'maximal_queue_lifetime', value: query.lifetime, example: '2d' })}
-    ${field({ name: 'attempts', label: 'maximal_delivery_attempts', value: query.attempts, example: '0' })}
+    ${field({ name: 'minimal', label: parameter('minimal_backoff_time'), value: query.minimal, example: '5m' })}
+    ${field({ name: 'maximal', label: parameter('maximal_backoff_time'), value: query.maximal, example: '4000s' })}
+    ${field({ name: 'lifetime', label: parameter('maximal_queue_lifetime'), value: query.lifetime, example: '2d' })}
+    ${field({ name: 'attempts', label: parameter('maximal_delivery_attempts'), value: query.attempts, example: '0' })}
     <button type="submit">Plan</button>
   </form>`
 

@@ -23,8 +23,8 @@ export const stateMark = (one: SubscriptionJson): Html => {
 export const targetOf = ({ to }: Pick<SubscriptionJson, 'to'>): Part =>
   to === '' ? 'read by programs' : html`<span class="reply">${to}</span>`
 
-/** Number of waiting events, and the age of the oldest. */
-export const waitingOf = (view: View, { name, to, behind, oldest_time: oldest }: SubscriptionJson): Part =>
+/** Number of events after the position, of any type, and the age of the oldest. */
+export const behindOf = (view: View, { name, to, behind, oldest_time: oldest }: SubscriptionJson): Part =>
   to === ''
     ? '–'
     : html`<span data-live="subscriptions/${encodeURIComponent(name)}/behind" data-form="count">${count(behind)}</span
@@ -54,14 +54,14 @@ export function conditionOf({ state, parked, tries }: Pick<SubscriptionJson, 'st
 /** Reason why a subscription needs an operator; null for other subscriptions. */
 export function trouble(view: View, one: SubscriptionJson): Html | null {
   const { name, behind, parked } = one
-  const waits = `${plural(behind, 'event')} ${behind === 1 ? 'waits' : 'wait'}`
+  const lag = `it is ${plural(behind, 'event')} behind`
   switch (conditionOf(one)) {
     case 'disabled':
-      return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${waits}`
+      return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${lag}`
     case 'parked':
       return html`The target of ${name} refused ${plural(parked, 'event')}`
     case 'failing':
-      return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${waits}, ${triesOf(view, one)}`
+      return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${lag}, ${triesOf(view, one)}`
     case null:
       return null
   }

@@ -15,7 +15,7 @@ import { shapeOf } from '../markup/marks.ts'
 import { age, count, due, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { eventColumns } from './events-screen.ts'
-import { lastAnswer, stateMark, stateOf, subscriptionPlace, targetOf, triesOf, waitingOf } from './subscription-marks.ts'
+import { behindOf, lastAnswer, stateMark, stateOf, subscriptionPlace, targetOf, triesOf } from './subscription-marks.ts'
 
 interface SubscriptionFacts {
   readonly subscription: SubscriptionJson
@@ -81,7 +81,7 @@ export function subscriptionScreen(view: View, { subscription, parked, after, re
       ['sent to', targetOf(subscription), 'wide'],
       ['last answer', lastAnswer(view, subscription), 'wide'],
       ['why', why],
-      ['waiting', waitingOf(view, subscription)],
+      ['behind', behindOf(view, subscription)],
       ['oldest event', to === '' || oldest === null ? null : html`${age(view, oldest)}`],
       ['tries', triesOf(view, subscription)],
       ['lost', lost === 0 ? null : `${plural(lost, 'event')}, of which it is told first`],
@@ -117,16 +117,28 @@ const ABOUT: Readonly<Record<Replayed['kind'], string>> = {
   since: 'They are sent again in their order, with the ids that they had, then those behind them. The program gets events that it has had.',
 }
 
-function titleOf({ subscription: { name, state }, events, count: number }: ReplayFacts): string {
-  const figures = plural(number, 'event')
-  if (events.kind === 'parked') return `Send ${figures} that ${name} refused?`
+/** The filter of a subscription; null without one. */
+function selectionOf({ types, destinations, senders }: SubscriptionJson): string | null {
+  const parts = [
+    ...(allTypes(types) ? [] : [`the types ${types.join(', ')}`]),
+    ...(destinations.length === 0 ? [] : [`the destinations ${destinations.join(', ')}`]),
+    ...(senders.length === 0 ? [] : [`the senders ${senders.join(', ')}`]),
+  ]
+  return parts.length === 0 ? null : `those of ${parts.join(', and of ')}`
+}
+
+function titleOf({ subscription, events, count: number }: ReplayFacts): string {
+  const { name, state } = subscription
+  const all = plural(number, 'event')
+  if (events.kind === 'parked') return `Send ${all} that ${name} refused?`
+  const figures = selectionOf(subscription) === null ? all : `what it selects of ${all}`
   if (events.kind === 'since') return `Send ${figures} to ${name} again?`
   return state === 'disabled' ? `Enable ${name}, and send ${figures}?` : `Send ${figures} to ${name} now?`
 }
 
 export function replayScreen(view: View, replay: ReplayFacts): Screen {
   const { subscription, events, count: number } = replay
-  const { name, to, state, types } = subscription
+  const { name, to, state } = subscription
   const path = `${subscriptionPlace(name)}/replay`
   const since = events.kind === 'since' ? formatDuration(events.ago) : null
   return {
@@ -137,7 +149,7 @@ export function replayScreen(view: View, replay: ReplayFacts): Screen {
       <p>${ABOUT[events.kind]}</p>
       ${facts([
         ['events', html`<strong>${count(number)}</strong>`],
-        ['selected', allTypes(types) ? null : `those of the types ${types.join(', ')}`, 'wide'],
+        ['selected', selectionOf(subscription), 'wide'],
         ['sent to', to, 'wide'],
         ['state', state === 'disabled' ? 'disabled: it is enabled by this' : null],
         ['of the last', since],
