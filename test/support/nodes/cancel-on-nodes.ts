@@ -142,7 +142,7 @@ export async function raceOnNodes({
 }) {
   const cluster = await NodeCluster.open({
     // Long where no daemon is killed, so that a busy machine removes none.
-    node_lease: kills > 0 ? '2s' : '60s',
+    node_lease: kills > 0 ? '2s' : '10s',
     smtpd_future_release_limit: '1d',
     minimal_backoff_time: '1s',
     maximal_backoff_time: '2s',
@@ -155,6 +155,8 @@ export async function raceOnNodes({
     const races = new Races(cluster, (await cluster.says('token', 'add', 'app', '--role', 'sender')).trim(), seed)
     let [isKilling, isWatched] = [kills > 0, true]
     const removals = removalsWhile(cluster, () => isWatched)
+    // Reported where it is awaited, unless the races fail before.
+    removals.catch(() => undefined)
     const killing = races.kill(kills)
     void killing.finally(() => (isKilling = false)).catch(() => undefined)
     await races.run(() => !isKilling && races.races >= atLeast)
