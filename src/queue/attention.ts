@@ -83,11 +83,18 @@ function tokenItem(tokens: readonly TokenState[]): readonly AttentionItem[] {
 /** Part of a limit from which it needs attention. */
 const NEARLY_FULL = 0.8
 
-/** The entry of the full and nearly full limits, as a list: empty for none. It has the fullest, those that refuse mail first. */
-function limitItem(limits: readonly LimitState[]): readonly AttentionItem[] {
+/** The limits that refuse mail, then those that are nearly full, the fullest first. */
+export function nearlyFull(limits: readonly LimitState[]): readonly LimitState[] {
   const isFull = ({ refusedSince }: LimitState): boolean => refusedSince !== null
-  const found = limits.filter((one) => isFull(one) || one.used >= one.limit * NEARLY_FULL)
-  const [first] = found.toSorted((a, b) => Number(isFull(b)) - Number(isFull(a)) || b.used / b.limit - a.used / a.limit)
+  return limits
+    .filter((one) => isFull(one) || one.used >= one.limit * NEARLY_FULL)
+    .toSorted((a, b) => Number(isFull(b)) - Number(isFull(a)) || b.used / b.limit - a.used / a.limit)
+}
+
+/** The entry of the full and nearly full limits, as a list: empty for none. */
+function limitItem(limits: readonly LimitState[]): readonly AttentionItem[] {
+  const found = nearlyFull(limits)
+  const [first] = found
   return first === undefined ? [] : [{ kind: 'limits', count: found.length, why: limitText(first), since: first.refusedSince }]
 }
 

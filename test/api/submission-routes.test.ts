@@ -287,10 +287,11 @@ test('mail above a limit of the queue is refused with 503, and above that of a s
   expect((await send('them.example')).status).toBe(202)
   const ofQueue = '452 4.3.1 Error: queue is full, try again later'
   expect(await send('others.example')).toEqual({ ...full, status: 503, type: '/problems/queue-full', detail: ofQueue })
+  const since = one.queue.clock.now() / 1_000
   expect(JSON.parse((await one.api.get('/now')).text)).toMatchObject({
     limits: [
-      { share: null, measure: 'messages', used: 3, limit: 3 },
-      { share: 'us.example', used: 2, limit: 2 },
+      { share: null, measure: 'messages', used: 3, limit: 3, refused_since: since },
+      { share: 'us.example', used: 2, limit: 2, refused_since: since },
       { share: 'them.example', used: 1, limit: 2, refused_since: null },
     ],
   })

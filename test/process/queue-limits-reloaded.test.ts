@@ -93,7 +93,7 @@ test(
     const [limit] = await limitsOf(site)
     expect(limit).toMatchObject({ share: null, measure: 'messages', used: 4, limit: 4, refused_since: expect.any(Number) as number })
     const checked = await site.says('check')
-    expect(checked.out).toContain('4 messages of at most 4 (queue_message_limit): at the limit mail is refused')
+    expect(checked.out).toMatch(/^warning limits +4 of 4 messages in the queue: mail is refused; see deferd queue causes$/m)
 
     const wrong = await site.reload('queue_message_limit = 9', 'queue_share_message_limit = 10', 'queue_limit_resume = "100%"')
     expect(wrong).toMatchObject({ code: 78 })

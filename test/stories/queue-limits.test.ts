@@ -83,6 +83,23 @@ test('a bounce is queued at a full queue', async () => {
   expect(await replyTo(world, fromUs)).toBe(FULL)
 })
 
+test('scheduled mail counts before and after its time, until it has left', async () => {
+  await using world = await createWorld({ config: { queue_message_limit: 2, smtpd_future_release_limit: '7d' } })
+  await world.submit({ from: 'app@us.example', to: 'ann@far.example', notBefore: '1h' })
+  const id = await world.submit({ from: 'app@us.example', to: 'ben@far.example', notBefore: '1d' })
+  expect(await replyTo(world, fromUs)).toBe(FULL)
+  await world.advance('59m')
+  expect(await replyTo(world, fromUs)).toBe(FULL)
+  await world.advance('2m')
+  expect(world.attempts('ann@far.example')).toHaveLength(1)
+  expect(await replyTo(world, fromUs)).toBe(OK)
+  expect(await world.cancel(id)).toMatchObject({ cancelled: ['ben@far.example'] })
+  expect(await changes(world)).toMatchObject([
+    { type: 'queue.limit_reached', used: 2 },
+    { type: 'queue.limit_cleared', used: 1 },
+  ])
+})
+
 test('networks and users of queue_limit_exceptions are not refused, and their mail counts', async () => {
   await using world = await worldOf({ queue_message_limit: 1, queue_limit_exceptions: '127.0.0.0/8' })
   await fill(world, 2)

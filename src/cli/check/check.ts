@@ -13,6 +13,10 @@ import type { Config } from '../../config/options.ts'
 import { listenAt, openPort } from '../../config/values/endpoints.ts'
 import { problemLine } from '../../config/values/problem.ts'
 import { DAY, type WallTime } from '../../system/clock.ts'
+import { queueLimitTerms } from '../../config/values/limit-terms.ts'
+import { nearlyFull } from '../../queue/attention.ts'
+import { limitText } from '../../queue/intake/queue-limits.ts'
+import type { LiveStatus } from '../../queue/queue-status.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { refusedFolder } from '../../queue/intake/maildrop-reader.ts'
 import { NoSuchQueue } from '../../store/errors.ts'
@@ -34,7 +38,7 @@ import { Account } from '../../daemon/account.ts'
 import { PARTS, prepareAs, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/queue-folder.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
-import { grouped, jsonLine, maskControls, plural, span } from '../../presentation/text.ts'
+import { jsonLine, maskControls, plural, span } from '../../presentation/text.ts'
 
 type Depth = 'quick' | 'full' | 'repair'
 
@@ -125,7 +129,7 @@ const queue: Check = async (shell, { config }, depth) => {
   try {
     const defects = depth === 'full' ? opened.damages() : opened.defects()
     if (defects.length > 0) return error('queue', `${defects.join('; ')}; ${REMEDY}`)
-    return queueFinding(await opened.reader.counts(), config)
+    return queueFinding(await opened.reader.counts())
   } finally {
     await opened.close()
   }
@@ -147,7 +151,7 @@ async function sharedQueue(shell: Shell, config: Config, depth: Depth): Promise<
   const nodes = (await directory?.list()) ?? []
   await directory?.close()
   return withReader(shell, config, async ({ reader }) => {
-    const { verdict, text } = queueFinding(await reader.counts(), config)
+    const { verdict, text } = queueFinding(await reader.counts())
     return { what: 'queue', verdict, text: `${text} in PostgreSQL, ${plural(nodes.length, 'node')}` }
   })
 }
@@ -160,18 +164,26 @@ async function repairFinding(directory: string): Promise<Finding> {
   return repair === null ? ok('queue', 'no damage was found') : warning('queue', repairLines(repair).join('; '))
 }
 
-/** Part of queue_message_limit from which there is a warning. */
-const NEARLY_FULL = 0.8
-
-function queueFinding(mail: readonly QueueCount[], { queue_message_limit: limit }: Pick<Config, 'queue_message_limit'>): Finding {
+function queueFinding(mail: readonly QueueCount[]): Finding {
   const corrupt = mail.find((one) => one.queue === 'corrupt')?.messages ?? 0
-  const total = mail.reduce((sum, one) => sum + one.messages, 0)
   if (corrupt > 0) return warning('queue', `${plural(corrupt, 'message')} cannot be read; see deferd queue list --queue corrupt`)
-  if (limit === 0) return ok('queue', plural(total, 'message'))
-  const text = `${plural(total, 'message')} of at most ${grouped(limit)} (queue_message_limit)`
-  return total < limit * NEARLY_FULL
-    ? ok('queue', text)
-    : warning('queue', `${text}: at the limit mail is refused; see deferd queue causes`)
+  const total = mail.reduce((sum, one) => sum + one.messages, 0)
+  return ok('queue', plural(total, 'message'))
+}
+
+/** The use of the limits of the queue, as the running daemon counts it. */
+const limits: Check = async (shell, { config }) => {
+  if (queueLimitTerms(config) === null) return null
+  let live: LiveStatus | null
+  try {
+    live = await shell.liveStatus(config)
+  } catch (cause) {
+    return warning('limits', `the use of the limits is not known: ${errorMessage(cause)}`)
+  }
+  const states = live?.limits ?? []
+  const found = nearlyFull(states)
+  if (found.length > 0) return warning('limits', `${found.map(limitText).join('; ')}; see deferd queue causes`)
+  return states.length === 0 ? null : ok('limits', states.map(limitText).join('; '))
 }
 
 const MOST_NAMED = 3
@@ -221,6 +233,7 @@ const adminPort: Check = async (shell, { config }) => {
 
 const CHECKS: readonly (readonly [string, Check])[] = [
   ['queue', queue],
+  ['limits', limits],
   ['maildrop', maildrop],
   ['names', names],
 ]
