@@ -58,7 +58,7 @@ const shownAt = async ({ page }: PageNode, name: string) => (await page.json(des
 /** Carries out an operation on the messages of a filter, and returns the screen of its result. */
 async function carryOut({ page }: PageNode, operation: string, filter: Readonly<Record<string, string>> = {}): Promise<PageScreen> {
   const plan = await page.open(`operations/new?${new URLSearchParams({ operation, scope: 'filter', ...filter }).toString()}`)
-  return page.press(plan, 'Do it')
+  return page.press(plan, /<h1>(.*?)\?<\/h1>/.exec(plan.markup)?.[1] ?? '')
 }
 
 /** Waits until the screen of an operation shows its result. */
@@ -135,7 +135,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       ] as const
       for (const [actor, name] of others) {
         const form = await actor.page.open(`${destinationPlace(name)}/suspend`)
-        await actor.page.press(form, 'Do it', { reason: 'maintenance', for: '2h' })
+        await actor.page.press(form, 'Suspend', { reason: 'maintenance', for: '2h' })
         await until('suspended', 30_000, async () => textOf(await actor.page.open(destinationPlace(name))).includes('Suspended by'))
       }
       const suspended = (await shownAt(first, ofFirst)).waiting + (await shownAt(first, ofSecond)).waiting
@@ -148,7 +148,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
         await until('shown', 30_000, async () => textOf(await page.open('messages')).includes(`Messages ${suspended} messages`))
 
       for (const [actor, name] of others) {
-        await actor.page.press(await actor.page.open(`${destinationPlace(name)}/resume`), 'Do it')
+        await actor.page.press(await actor.page.open(`${destinationPlace(name)}/resume`), 'Resume')
       }
       await until('delivered', 30_000, () => cluster.delivered().size === all)
 

@@ -78,11 +78,12 @@ export class PageDeletion {
     const text = textOf(plan)
     expect(text).toContain(`Delete ${grouped(this.#messages)} messages?`)
     expect(text).toContain('get no notice')
-    const refused = await page.press(plan, 'Do it', { typed: '12' })
+    const button = `Delete ${grouped(this.#messages)} messages`
+    const refused = await page.press(plan, button, { typed: '12' })
     expect(textOf(refused)).toContain('The number was not the number of messages. Nothing was changed.')
     const last = (await this.#operations(page))[0]?.id ?? 0
     // The answer comes when the operation has ended, after two seconds at most.
-    const begun = page.press(refused, 'Do it', { typed: String(this.#messages), reason: 'compromised' })
+    const begun = page.press(refused, button, { typed: String(this.#messages), reason: 'compromised' })
     begun.catch(() => undefined)
     const progress: number[] = []
     for (const deadline = performance.now() + PATIENCE; performance.now() < deadline;) {

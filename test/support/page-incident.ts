@@ -86,7 +86,7 @@ export class Incident {
     await this.#click(page.locator('table.where').getByRole('link', { name: this.destination }))
     await page.getByText('421 4.7.0 Too many messages').first().waitFor()
     await this.#click(page.getByRole('link', { name: 'Suspend…' }))
-    await this.#click(page.getByRole('button', { name: 'Do it' }))
+    await this.#click(page.getByRole('button', { name: 'Suspend' }))
     await page.getByText('Suspended by page:alice').waitFor()
 
     // Deleted, and undone.
@@ -102,10 +102,10 @@ export class Incident {
     this.#remote.refusal = null
     await this.#click(page.getByRole('link', { name: 'Back' }))
     await this.#click(page.getByRole('link', { name: 'Resume…' }))
-    await this.#click(page.getByRole('button', { name: 'Do it' }))
+    await this.#click(page.getByRole('button', { name: 'Resume' }))
     await this.#click(page.getByRole('link', { name: 'Flush…' }))
     await page.getByRole('heading', { name: /^Flush \d+ messages?\?$/ }).waitFor()
-    await this.#click(page.getByRole('button', { name: 'Do it' }))
+    await this.#click(page.getByRole('button', { name: /^Flush [\d,]+ messages?$/ }))
     await page.getByText(/made due\.$/).waitFor()
     await until('delivered', this.#patience, () => this.#remote.delivered.size === this.#messages - ofCause)
 
@@ -135,7 +135,7 @@ export class Incident {
       await page.getByLabel(`Type ${messages} to confirm`).fill(String(messages))
       this.#clicks++
     }
-    await this.#click(page.getByRole('button', { name: 'Do it' }))
+    await this.#click(page.getByRole('button', { name: new RegExp(`^\\w+ ${grouped(messages)} messages?$`) }))
   }
 
   async #click(target: Locator): Promise<void> {

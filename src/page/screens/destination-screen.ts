@@ -232,7 +232,7 @@ export const suspendScreen = (view: View, { destination, waiting }: SuspensionFa
         ><span>Ends by itself after (optional)</span><input name="for" placeholder="2h" autocomplete="off" maxlength="20"
       /></label>
       <p class="buttons">
-        <button type="submit" class="primary">Do it</button>
+        <button type="submit" class="primary">Suspend</button>
         <a class="button" href="${destinationLink(view, destination)}" data-close>Cancel</a>
       </p>
     </form>
@@ -251,7 +251,7 @@ export const resumeScreen = (view: View, { destination, waiting }: SuspensionFac
     </p>
     <form method="post" action="${destinationLink(view, destination)}/resume">
       <p class="buttons">
-        <button type="submit" class="primary">Do it</button>
+        <button type="submit" class="primary">Resume</button>
         <a class="button" href="${destinationLink(view, destination)}" data-close>Cancel</a>
       </p>
     </form>

@@ -147,6 +147,10 @@ const examplesOf = (view: View, { examples, matched }: OperationPlanJson): Html 
         </ul>
       </details>`
 
+/** `Delete 1,482 messages` */
+const actionText = ({ operation, matched }: Pick<PlanFacts['plan'], 'operation' | 'matched'>): string =>
+  `${textsOf(operation).name} ${messages(matched)}`
+
 function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
   const mustType = plan.matched > TYPED_FROM
   return html`<form method="post" action="${linkTo(view, 'operations')}">
@@ -154,7 +158,9 @@ function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
     <label class="field"><span>Reason (optional, for the audit log)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
     ${mustType ? html`<label class="field"><span>Type ${count(plan.matched)} to confirm</span><input name="typed" inputmode="numeric" required pattern="${typedPattern(plan.matched)}" title="The number of messages: ${count(plan.matched)}" autocomplete="off" /></label>` : null}
     <p class="buttons">
-      <button type="submit" class="${plan.operation === 'delete' || plan.operation === 'expire' ? 'danger' : 'primary'}">Do it</button>
+      <button type="submit" class="${plan.operation === 'delete' || plan.operation === 'expire' ? 'danger' : 'primary'}">
+        ${actionText(plan)}
+      </button>
       <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
     </p>
   </form>`
@@ -165,7 +171,7 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
   const { plan, words, call, back, problem } = planned
   const selection = selectionText(planned)
   const { name, about } = textsOf(plan.operation)
-  const title = plan.matched === 0 ? `${name}: no message` : `${name} ${messages(plan.matched)}?`
+  const title = plan.matched === 0 ? `${name}: no message` : `${actionText(plan)}?`
   return {
     title,
     place: 'operations',

@@ -158,7 +158,7 @@ export function replayScreen(view: View, replay: ReplayFacts): Screen {
       <form method="post" action="${linkTo(view, path)}">
         ${hidden({ events: events.kind, since })}
         <p class="buttons">
-          <button type="submit" class="primary">Do it</button>
+          <button type="submit" class="primary">${state === 'disabled' ? 'Enable and send' : 'Send'} ${plural(number, 'event')}</button>
           <a class="button" href="${linkTo(view, subscriptionPlace(name))}" data-close>Cancel</a>
         </p>
       </form>
