@@ -167,7 +167,7 @@ const orderLinks = (view: View, { filter, order }: MessagesFacts): Html =>
         html`<a
           href="${linkTo(view, 'messages', { ...conditionsOf(filter), order: inQuery(one) })}"
           ${one === order ? html` aria-current="true"` : null}
-          >${one} first</a
+          >queue id, ${one} first</a
         >`,
     )}
   </nav>`

@@ -60,10 +60,8 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':
-      return [
-        html`${atLeast(one, html`${plural(figure, 'recipient')}`)} expire within an hour`,
-        linkTo(view, 'messages', { queue: 'deferred' }),
-      ]
+      // No condition of the listing selects mail by its expiry.
+      return [html`${atLeast(one, html`${plural(figure, 'recipient')}`)} expire within an hour`, null]
     case 'notices-due':
       return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, null]
     case 'warnings':
