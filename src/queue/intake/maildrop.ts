@@ -15,6 +15,7 @@ import { errorCode, errorMessage } from '../../system/caught-error.ts'
 import { sleep, type Clock, type Duration } from '../../system/clock.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Acceptor } from './acceptor.ts'
+import { WRITE_ERROR } from './intake.ts'
 import {
   entryNames,
   isMaildropKey,
@@ -41,8 +42,6 @@ const BATCH = 500
 const PAUSE: Duration = 50
 /** Maximum number of entries read concurrently. They share commits. */
 const AT_ONCE = 8
-/** Reply code for mail that the store cannot commit (message-receiver.ts). */
-const STORE_UNAVAILABLE = 451
 /** Maximum number of characters of a file name in the log. */
 const SHOWN_NAME = 100
 
@@ -247,8 +246,8 @@ export class Maildrop {
   }
 
   /** Leaves a file. The pass ends when no other one can be taken either, so that their order stays. */
-  #putOff({ code, limit, text }: SmtpReply, pass: Pass): false {
-    if (code === STORE_UNAVAILABLE || limit === 'queue') pass.stopped = text
+  #putOff(reply: SmtpReply, pass: Pass): false {
+    if (reply === WRITE_ERROR || reply.limit === 'queue') pass.stopped = reply.text
     return false
   }
 

@@ -362,3 +362,13 @@ test('at a full queue the files stay, and are taken in later in order', async ()
   expect(await maildrop().takeIn()).toBe(2)
   expect(inDrop()).toEqual(['5'])
 })
+
+test('mail that a check of its content refuses for now holds up no other mail', async () => {
+  await world.store.close()
+  await open({ config: { header_checks: 'pcre:{{/^Subject: later/ REJECT 4.7.1 come back later}}' } })
+  const later = Array.from({ length: 20 }, (_, n) => `a${10 + n}`)
+  for (const name of later) await submit(name, { content: 'Subject: later\r\n\r\nhi\r\n' })
+  await submit('b')
+  expect(await maildrop().takeIn()).toBe(1)
+  expect(inDrop()).toEqual(later)
+})
