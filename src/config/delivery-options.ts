@@ -1,6 +1,7 @@
 /** Parameters of routing and delivery. */
 import { tables } from './values/lookup-tables.ts'
 import { option, perDestination } from './values/option.ts'
+import { TLS_LEVELS } from './values/tls-levels.ts'
 import * as is from './values/values.ts'
 
 export const DELIVERY_OPTIONS = {
@@ -99,7 +100,7 @@ export const DELIVERY_OPTIONS = {
   smtp_rset_timeout: perDestination(is.duration, '20s', 'Time limit for the reply to RSET.'),
   smtp_quit_timeout: perDestination(is.duration, '300s', 'Time limit of a connection after QUIT.'),
   smtp_tls_security_level: perDestination(
-    is.oneOf('none', 'may', 'encrypt', 'dane', 'dane-only', 'verify', 'secure'),
+    is.oneOf(...TLS_LEVELS),
     'may',
     'TLS to next hops: none, may (when offered), encrypt (required), dane (by TLSA records, otherwise may), dane-only (by TLSA records), verify and secure (required, with a matching certificate); docs/tls.md.',
   ),

@@ -4,8 +4,7 @@
  * whether it offers TLS, so that no delivery would succeed (postconf(5), smtp_tls_wrappermode). Pure.
  */
 import type { Config, DestinationSettings } from './options.ts'
-
-export type TlsLevel = Config['smtp_tls_security_level']
+import { TLS_LEVELS, type TlsLevel } from './values/tls-levels.ts'
 
 export interface TlsPolicy {
   readonly level: TlsLevel
@@ -14,8 +13,6 @@ export interface TlsPolicy {
 
 /** True when mail must not be sent without TLS; at level dane, TLSA records decide. */
 export const isMandatory = (level: TlsLevel): boolean => level !== 'none' && level !== 'may' && level !== 'dane'
-
-const LEVELS: readonly TlsLevel[] = ['none', 'may', 'encrypt', 'dane', 'dane-only', 'verify', 'secure']
 
 /** The names that a certificate may have (smtp_tls_verify_cert_match, smtp_tls_secure_cert_match). */
 export const DEFAULT_MATCH: Record<TlsLevel, readonly string[]> = {
@@ -31,11 +28,11 @@ export const DEFAULT_MATCH: Record<TlsLevel, readonly string[]> = {
 /** Parses an entry. Throws an Error that quotes a malformed entry. */
 export function parseTlsPolicy(text: string): readonly [key: string, policy: TlsPolicy] {
   const [key, name, ...attributes] = text.trim().split(/\s+/)
-  const level = LEVELS.find((known) => known === name)
+  const level = TLS_LEVELS.find((known) => known === name)
   const match = attributes.flatMap((attribute) => (attribute.startsWith('match=') ? attribute.slice('match='.length).split(':') : []))
   if (key === undefined || level === undefined || attributes.some((attribute) => !attribute.startsWith('match='))) {
     throw new Error(
-      `smtp_tls_policy_maps: ${JSON.stringify(text)} is not "NEXTHOP LEVEL [match=NAME:NAME]"; levels are ${LEVELS.join(', ')}`,
+      `smtp_tls_policy_maps: ${JSON.stringify(text)} is not "NEXTHOP LEVEL [match=NAME:NAME]"; levels are ${TLS_LEVELS.join(', ')}`,
     )
   }
   return [key.toLowerCase(), { level, match: match.length > 0 ? match : DEFAULT_MATCH[level] }]

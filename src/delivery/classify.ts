@@ -3,7 +3,7 @@
  * tried, and the feedback for the destination (RFC 5321 §4.2.1, RFC 3463, Postfix smtp_trouble.c and smtp_proto.c). Pure.
  */
 import { loginRefusal } from '../mail/login-refusal.ts'
-import { requestForLess } from '../mail/less-mail.ts'
+import { BEFORE_RCPT, OF_SESSION, requestForLess } from '../mail/less-mail.ts'
 import { maskControls, statusOf, type DeliveryStatus, type Stage } from '../mail/smtp-reply.ts'
 import type { RecipientId } from '../mail/message.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
@@ -239,10 +239,6 @@ function isSiteLevel(failure: SessionFailure, policy: Policy): boolean {
       return true
   }
 }
-
-const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 'mail'])
-/** Stages before MAIL whose 4.7.0 is about TLS or the login, and does not ask for less mail. */
-const OF_SESSION: ReadonlySet<Stage> = new Set(['starttls', 'auth'])
 
 /** True when a reply asks for fewer deliveries at once. */
 export const isCongestion = (stage: Stage, reply: ServerReply | undefined): boolean =>

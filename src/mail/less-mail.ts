@@ -16,7 +16,9 @@ interface Request extends Readonly<Record<Decision, When>> {
   readonly rule: string
 }
 
-const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 'mail'])
+export const BEFORE_RCPT: ReadonlySet<Stage> = new Set(['connect', 'greeting', 'ehlo', 'mail'])
+/** Stages whose 4.7.0 is about TLS or the login, and does not ask for less mail. */
+export const OF_SESSION: ReadonlySet<Stage> = new Set(['starttls', 'auth'])
 
 const REQUESTS: Readonly<Record<string, Request>> = {
   '4.3.2': { window: 'always', rate: 'always', class: 'always', rule: 'x.3.2' },

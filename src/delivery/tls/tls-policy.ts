@@ -16,7 +16,8 @@ import { verifyByTlsa, type DaneVerification } from '../dane/dane-verification.t
 import { tlsaText } from '../dane/tlsa.ts'
 import { dnsNamesOf, namesNone } from './certificate-names.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
-import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsLevel, type TlsPolicy } from '../../config/tls-policy-map.ts'
+import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsPolicy } from '../../config/tls-policy-map.ts'
+import type { TlsLevel } from '../../config/values/tls-levels.ts'
 
 /** TLS requirements of one session. */
 export interface TlsTerms {

@@ -4,14 +4,14 @@
  * per minute. Passive: the scheduler reports deliveries and reads the rate.
  */
 import type { RecipientOutcome } from '../../../delivery/delivery-agent.ts'
-import { requestForLess } from '../../../mail/less-mail.ts'
+import { OF_SESSION, requestForLess } from '../../../mail/less-mail.ts'
 import type { DeliveryStatus } from '../../../mail/smtp-reply.ts'
 import { HOUR, MINUTE, type Duration } from '../../../system/clock.ts'
 import { afterAccepted, afterRefused, busier, isOver, noticed, type Busy, paceOf, type RateSample, type RateSearch } from './rate-search.ts'
 
 /** True when the reply asks for less mail, at any stage except STARTTLS and AUTH, where its codes concern TLS and logins. */
 export const asksForLowerRate = (status: DeliveryStatus): boolean =>
-  status.reply !== undefined && status.stage !== 'starttls' && status.stage !== 'auth' && requestForLess('rate', status) !== null
+  status.reply !== undefined && !OF_SESSION.has(status.stage) && requestForLess('rate', status) !== null
 
 /** Facts about the delivery that has just ended. Times are of the monotonic clock. */
 export interface RateFacts extends RateSample {
