@@ -87,6 +87,7 @@ test('a disabled subscription is enabled in three steps, with a record', async (
   expect(wordsIn(await textOf('events/gone'))).toContain('Enable…')
   const plan = await textOf('events/gone/replay?events=waiting')
   expect(wordsIn(plan)).toMatch(/Enable gone, and send what it selects of \d+ events?\?/)
+  expect(wordsIn(plan)).toMatch(/Enable and send what it selects of \d+ events?/)
   expect(wordsIn(plan)).toContain('those of the types message.accepted')
   expect(wordsIn(plan)).toContain('deferd webhook replay gone')
   expect(plan).toContain('action="../../events/gone/replay"')

@@ -127,12 +127,18 @@ function selectionOf({ types, destinations, senders }: SubscriptionJson): string
   return parts.length === 0 ? null : `those of ${parts.join(', and of ')}`
 }
 
-function titleOf({ subscription, events, count: number }: ReplayFacts): string {
-  const { name, state } = subscription
+/** Parked events have passed the filter. Of others, those that it leaves out are counted too. */
+function figuresOf({ subscription, events, count: number }: ReplayFacts): string {
   const all = plural(number, 'event')
-  if (events.kind === 'parked') return `Send ${all} that ${name} refused?`
-  const figures = selectionOf(subscription) === null ? all : `what it selects of ${all}`
-  if (events.kind === 'since') return `Send ${figures} to ${name} again?`
+  return events.kind === 'parked' || selectionOf(subscription) === null ? all : `what it selects of ${all}`
+}
+
+function titleOf(replay: ReplayFacts): string {
+  const { name, state } = replay.subscription
+  const { kind } = replay.events
+  const figures = figuresOf(replay)
+  if (kind === 'parked') return `Send ${figures} that ${name} refused?`
+  if (kind === 'since') return `Send ${figures} to ${name} again?`
   return state === 'disabled' ? `Enable ${name}, and send ${figures}?` : `Send ${figures} to ${name} now?`
 }
 
@@ -158,7 +164,7 @@ export function replayScreen(view: View, replay: ReplayFacts): Screen {
       <form method="post" action="${linkTo(view, path)}">
         ${hidden({ events: events.kind, since })}
         <p class="buttons">
-          <button type="submit" class="primary">${state === 'disabled' ? 'Enable and send' : 'Send'} ${plural(number, 'event')}</button>
+          <button type="submit" class="primary">${state === 'disabled' ? 'Enable and send' : 'Send'} ${figuresOf(replay)}</button>
           <a class="button" href="${linkTo(view, subscriptionPlace(name))}" data-close>Cancel</a>
         </p>
       </form>
