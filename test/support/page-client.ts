@@ -88,7 +88,7 @@ export class PageClient {
   async press(screen: PageScreen, button: string, entered: Readonly<Record<string, string>> = {}): Promise<PageScreen> {
     const forms = [...screen.markup.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)]
     const [, tag = '', form = ''] =
-      forms.find(([, , content = '']) => content.replaceAll(/\s*>\s*/g, '>').includes(`>${button}</button>`)) ?? []
+      forms.find(([, , content = '']) => content.replaceAll(/\s*([<>])\s*/g, '$1').includes(`>${button}</button>`)) ?? []
     const action = /\saction="([^"]*)"/.exec(tag)?.[1]
     if (action === undefined) throw new Error(`${screen.place} has no form with the button ${button}: ${textOf(screen)}`)
     const values = fieldsOf(form)
