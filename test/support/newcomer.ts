@@ -38,6 +38,8 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
     'needs a Postfix; test/packages/replaced-postfix.test.ts types the commands of this page',
   ],
   [/^deferd queue hold --all --yes$/, 'holds the mail of a restored database; test/long/cluster-page.long.ts'],
+  [/^deferd record /, 'needs a relay of others; test/process/record.test.ts runs it'],
+  [/^npm ci && npm run package:single$/, 'needs packages of the registry; test/packages/single-x64.test.ts builds and runs it'],
   [/^deferd retry /, 'needs hosts and files of others; test/process/retry.test.ts runs it'],
   [/^npx deferd lab$/, 'port 2570 may be in use; test/process/lab.test.ts runs it'],
   [/^deferd node /, 'test/process/nodes.test.ts runs it'],
