@@ -22,7 +22,7 @@ const plain = (markup: string): string =>
 export const textOf = ({ markup }: PageScreen): string =>
   plain(
     markup
-      .replace(/<(head|svg)\b.*?<\/\1>/gs, '')
+      .replace(/<(head|svg)\b.*?<\/\1\s*>/gs, '')
       .replace(/<[^>]*>/g, ' ')
       .replace(/\s+/g, ' '),
   )
