@@ -56,6 +56,9 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a queue in PostgreSQL${WITHOUT_POSTGRES.
     expect([salvaged.code, salvaged.err]).toEqual([64, expect.stringContaining('pg_dump')])
     expect((await run('queue', 'upgrade', '--finish')).out).toMatch(/^the tables have version \d+; no upgrade waits for its end\n$/)
     const [{ version = 0 } = {}] = await server().query('select version from queue')
+    // The state before the end of the upgrade 0006: the former index beside the new one.
+    await server().query('alter index recipient_due rename to recipient_due_by_band')
+    await server().query('create index recipient_due on recipient (id)')
     await server().query(`update queue set oldest_known = 0`)
     expect((await run('queue', 'upgrade')).out).toContain('deferd queue upgrade --finish ends the upgrade')
     await server().query(`insert into node (id, name, program, settings, knows) values (9, 'mx2', '0.9.0', 'x', 0)`)
