@@ -8,6 +8,8 @@ import type { LiveDestination } from '../store/destination-status.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 
+type Queue = MessageDetails['queue']
+
 /** Recorded states of dead and suspended destinations, by name. */
 export type DestinationRecords = ReadonlyMap<DestinationName, DestinationRecord>
 
@@ -18,7 +20,7 @@ export const recordsByName = (records: readonly DestinationRecord[]): Destinatio
 export type WaitsFor = 'due-time' | 'schedule' | 'slot' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
 
 /** The event for which a recipient waits, as far as the store knows it. */
-function waitsFor(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): WaitsFor {
+function waitsFor(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): WaitsFor {
   if (recipient.state === 'leased') return 'delivery'
   if (recipient.state !== 'waiting' && recipient.state !== 'parked') return 'nothing'
   if (queue === 'hold') return 'release'
@@ -47,7 +49,7 @@ export function waitsNow(
 }
 
 /** Time of the next attempt; null when an operator must act first, and when there is none. */
-export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails['queue'], records: DestinationRecords): QueueTime | null {
+export function nextAttemptAt(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): QueueTime | null {
   const waiting = waitsFor(recipient, queue, records)
   if (waiting === 'due-time' || waiting === 'schedule' || waiting === 'delivery') return recipient.dueAt
   const resumedAt = waiting === 'resume' ? (records.get(recipient.destination)?.suspension?.until ?? null) : null
@@ -58,33 +60,33 @@ export function nextAttemptAt(recipient: ListedRecipient, queue: MessageDetails[
 
 /**
  * Short reason of a recipient, which begins at the code of a reply. Null during a delivery and before the first attempt at an
- * open destination. Mail for a suspended destination has the text of `delayReason`. Mail for a dead destination has the reply or
- * the reason for which the destination is dead.
+ * open destination. Mail that waits for a suspended destination has the text of `delayReason`. Mail that waits for a dead destination
+ * has the reply or the reason for which the destination is dead.
  */
-export function shortReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
-  if (recipient.state === 'leased') return null
+export function shortReason(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): string | null {
+  const waits = waitsFor(recipient, queue, records)
+  if (waits === 'delivery') return null
+  if (waits === 'resume') return delayReason(recipient, queue, records)
   const own = recipient.last === null ? null : (recipient.last.reply ?? recipient.last.reason)
-  const record = records.get(recipient.destination)
-  if (record === undefined || recipient.state !== 'waiting') return own
-  if (record.suspension !== null) return delayReason(recipient, records)
-  if (record.deadUntil === null || record.siteStatus === null) return own
-  return record.siteStatus.reply ?? record.siteStatus.reason
+  const site = waits === 'probe' ? (records.get(recipient.destination)?.siteStatus ?? null) : null
+  return site === null ? own : (site.reply ?? site.reason)
 }
 
 /**
  * Reason of a recipient in listings. Null during a delivery, as in Postfix, and before the first attempt at an open destination.
  * Mail that waits for a suspended destination has the operator and the reason of the suspension. Mail that waits for a dead
- * destination has the destination's site status as its reason, unless its own last attempt had that result.
+ * destination has the destination's site status as its reason, unless its own last attempt had that result. The destination of
+ * scheduled mail does not matter before its time.
  */
-export function delayReason(recipient: ListedRecipient, records: DestinationRecords): string | null {
-  if (recipient.state === 'leased') return null
-  const record = records.get(recipient.destination)
-  const own = recipient.last?.reason ?? null
-  if (record === undefined || recipient.state !== 'waiting') return own
-  if (record.suspension !== null) {
-    const { by, reason: given } = record.suspension
+export function delayReason(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): string | null {
+  const waits = waitsFor(recipient, queue, records)
+  if (waits === 'delivery') return null
+  const suspension = waits === 'resume' ? (records.get(recipient.destination)?.suspension ?? null) : null
+  if (suspension !== null) {
+    const { by, reason: given } = suspension
     return `delivery temporarily suspended: by ${by}${given === null ? '' : `: ${given}`}`
   }
-  const reason = record.deadUntil === null ? null : (record.siteStatus?.reason ?? 'the destination does not answer')
+  const own = recipient.last?.reason ?? null
+  const reason = waits === 'probe' ? (records.get(recipient.destination)?.siteStatus?.reason ?? 'the destination does not answer') : null
   return reason === null || reason === own ? own : `delivery temporarily suspended: ${reason}`
 }

@@ -57,10 +57,10 @@ export interface MessageJson extends Json<typeof messageShape> {
 /** Absent members are undefined instead of omitted, because long listings are faster with objects of one shape. */
 function recipientJson(
   recipient: ListedRecipient,
-  { nextTime, isScheduled }: { readonly nextTime: number | null; readonly isScheduled: boolean },
+  { nextTime, queue }: { readonly nextTime: number | null; readonly queue: Queue },
   records: DestinationRecords,
 ): RecipientJson {
-  const reason = delayReason(recipient, records) ?? undefined
+  const reason = delayReason(recipient, queue, records) ?? undefined
   const isBounced = recipient.state === 'bounced'
   return {
     orig_address: differingOrcpt(recipient) ?? undefined,
@@ -68,7 +68,7 @@ function recipientJson(
     bounce_reason: isBounced ? reason : undefined,
     delay_reason: isBounced ? undefined : reason,
     destination: recipient.destination,
-    state: isScheduled && recipient.state === 'waiting' ? 'scheduled' : recipient.state,
+    state: queue === 'scheduled' && recipient.state === 'waiting' ? 'scheduled' : recipient.state,
     attempts: recipient.attempts,
     next_attempt_time: nextTime,
     last_status: recipient.last?.status ?? null,
@@ -89,7 +89,7 @@ export function messageJson(
   let earliest: QueueTime | null = null
   for (const recipient of listed.recipients) {
     const at = nextAttemptAt(recipient, queue, records)
-    recipients.push(recipientJson(recipient, { nextTime: wall.secondsOrNull(at), isScheduled: queue === 'scheduled' }, records))
+    recipients.push(recipientJson(recipient, { nextTime: wall.secondsOrNull(at), queue }, records))
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
     if (at !== null) earliest = Math.min(earliest ?? at, at)

@@ -41,8 +41,8 @@ export function messageRowJson(
     const at = nextAttemptAt(recipient, queue, records)
     if (at !== null && (next === null || at < next)) next = at
     if (reason !== null) continue
-    reason = delayReason(recipient, records)
-    short = shortReason(recipient, records)
+    reason = delayReason(recipient, queue, records)
+    short = shortReason(recipient, queue, records)
   }
   return {
     queue_id: queueIdOf(message),

@@ -34,12 +34,12 @@ const recipientLine = (address: string): string => `${' '.repeat(RECIPIENT_COLUM
 
 /** Formats one message. Recipients with a reason are printed first; a reason that successive recipients share is printed once. */
 export function showqMessage(listed: ListedMessage, records: DestinationRecords, clock: Clock): string {
-  const { message, recipients } = listed
+  const { message, recipients, queue } = listed
   const id = `${queueIdOf(message)}${mark(listed)}`.padEnd(17)
   const lines = [
     `${id} ${String(message.size).padStart(8)} ${ctime(clock.wall.of(message.arrivedAt), clock)} ${maskControls(shownSender(message.sender))}`,
   ]
-  const entries = recipients.map(({ address }, i) => ({ address, reason: reasonOf(recipients[i], records) }))
+  const entries = recipients.map(({ address }, i) => ({ address, reason: reasonOf(recipients[i], queue, records) }))
   let previous = ''
   for (const { address, reason } of [...entries.filter((one) => one.reason !== null), ...entries.filter((one) => one.reason === null)]) {
     const shown = reason ?? (previous === '' ? '' : 'reason unavailable')
@@ -50,8 +50,12 @@ export function showqMessage(listed: ListedMessage, records: DestinationRecords,
   return lines.map((line) => `${line}\n`).join('')
 }
 
-function reasonOf(recipient: ListedMessage['recipients'][number] | undefined, records: DestinationRecords): string | null {
-  const reason = recipient === undefined ? null : delayReason(recipient, records)
+function reasonOf(
+  recipient: ListedMessage['recipients'][number] | undefined,
+  queue: ListedMessage['queue'],
+  records: DestinationRecords,
+): string | null {
+  const reason = recipient === undefined ? null : delayReason(recipient, queue, records)
   return reason === null ? null : maskControls(reason)
 }
 

@@ -1,0 +1,42 @@
+/** Reasons of recipients in listings, by the event for which they wait. */
+import { expect, test } from 'vitest'
+import { delayReason, recordsByName, shortReason } from '../../src/presentation/recipient-status.ts'
+import type { ListedRecipient, MessageDetails } from '../../src/store/queue-reader.ts'
+import type { DestinationRecord } from '../../src/store/queue-store.ts'
+
+const recordOf = (name: string, differs: Partial<DestinationRecord>): DestinationRecord =>
+  ({ name, deadUntil: null, probeInterval: null, suspension: null, siteStatus: null, ...differs }) as DestinationRecord
+
+const RECORDS = recordsByName([
+  recordOf('dead.example', {
+    deadUntil: 1000,
+    siteStatus: { status: '4.4.1', reason: 'host dead.example said: 421 away', stage: 'greeting', reply: '421 away' },
+  }),
+  recordOf('suspended.example', { suspension: { by: 'ann', at: 0, until: null, reason: 'repair' } as DestinationRecord['suspension'] }),
+])
+
+const reasonsOf = (destination: string, queue: MessageDetails['queue'], differs: Partial<ListedRecipient> = {}) => {
+  const recipient = { state: 'waiting', destination, last: null, ...differs } as ListedRecipient
+  return [delayReason(recipient, queue, RECORDS), shortReason(recipient, queue, RECORDS)]
+}
+
+const refused = { status: '4.2.2', reason: 'host x said: 452 full', stage: 'rcpt', reply: '452 full' } as const
+
+test('mail of a dead or suspended destination has the reason of the destination', () => {
+  expect(reasonsOf('dead.example', 'deferred')).toEqual(['delivery temporarily suspended: host dead.example said: 421 away', '421 away'])
+  const suspended = 'delivery temporarily suspended: by ann: repair'
+  expect(reasonsOf('suspended.example', 'deferred')).toEqual([suspended, suspended])
+})
+
+test('scheduled mail waits for its time, whatever the state of its destination', () => {
+  for (const destination of ['dead.example', 'suspended.example', 'open.example']) {
+    expect(reasonsOf(destination, 'scheduled')).toEqual([null, null])
+    expect(reasonsOf(destination, 'scheduled', { last: refused })).toEqual(['host x said: 452 full', '452 full'])
+  }
+})
+
+test('mail on hold, and mail of an open destination, has the reason of its last attempt', () => {
+  expect(reasonsOf('dead.example', 'hold', { state: 'parked', last: refused })).toEqual(['host x said: 452 full', '452 full'])
+  expect(reasonsOf('open.example', 'deferred', { last: refused })).toEqual(['host x said: 452 full', '452 full'])
+  expect(reasonsOf('open.example', 'active', { state: 'leased', last: refused })).toEqual([null, null])
+})
