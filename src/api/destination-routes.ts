@@ -4,6 +4,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
+import { ANY_QUEUE } from '../queue/operation-request.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { NDJSON } from '../http/command-protocol.ts'
 import {
@@ -138,8 +139,8 @@ async function probe(view: QueueView, request: ApiRequest<unknown, unknown>): Pr
   await detailsOf(view, request)
   const who = auditName(request.requester)
   const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination: nameOf(request) }, limit: 1 } as const
-  const whole = { queues: null, purge: false, release: null, reason: null, plan: null, request: null }
-  const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, ...whole })
+  const terms = { ...ANY_QUEUE, reason: null, plan: null, request: null }
+  const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, ...terms })
   await ended
   return json(await detailsOf(view, request))
 }

@@ -8,6 +8,7 @@ import type { MessageId } from '../mail/message.ts'
 import type { Config } from '../config/options.ts'
 import { obstacleTo, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
+import { ANY_QUEUE } from '../queue/operation-request.ts'
 import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { Operations } from '../queue/operations.ts'
 import { sharedScheduler, storedScheduler } from '../queue/stored-scheduler.ts'
@@ -365,7 +366,7 @@ function flushDomain(
   if (operations === null) return false
   const filter = { ...ANY_MESSAGE, recipient: `*@${domain}` }
   const selection = { kind: 'filter', filter, limit: null } as const
-  const request = { operation: 'flush', selection, queues: null, purge: false, release: null, dryRun: false, who } as const
+  const request = { operation: 'flush', selection, ...ANY_QUEUE, dryRun: false, who } as const
   operations.perform(request).catch((error: unknown) => {
     events.emit({ kind: 'note', level: 'error', text: `cannot flush ${domain} for ${who}: ${errorMessage(error)}` })
   })

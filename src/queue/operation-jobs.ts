@@ -9,7 +9,14 @@ import { queueIdOf, type MessageId } from '../mail/message.ts'
 import type { AuditEntry, AuditId, OperationEnd, PlacedPage } from '../store/audit-log.ts'
 import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
-import type { Cancellation, OperationRequest, OperationSummary, Progress, UndoRequest } from './operation-request.ts'
+import {
+  ANY_QUEUE,
+  type Cancellation,
+  type OperationRequest,
+  type OperationSummary,
+  type Progress,
+  type UndoRequest,
+} from './operation-request.ts'
 import { carryOut, endsAttempts, type RoundDeps } from './operation-rounds.ts'
 import { orderedTime } from './rescheduling.ts'
 import { operationText } from './operation-words.ts'
@@ -83,8 +90,8 @@ export class OperationJobs {
     if (entry === undefined) throw new NotUndoable(`there is no operation ${request.operation}`)
     const operation = undoingOf(entry, clock.now())
     const selection = { kind: 'placed', by: entry.id } as const
-    const whole = { queues: null, purge: false, release: null, plan: null }
-    return this.#begin({ ...request, ...whole, operation, selection, expected: entry.changed, undoes: entry.id }, progress)
+    const terms = { ...ANY_QUEUE, plan: null, expected: entry.changed, undoes: entry.id }
+    return this.#begin({ ...request, ...terms, operation, selection }, progress)
   }
 
   /**

@@ -29,6 +29,9 @@ export interface BulkOperation {
   readonly who: string
 }
 
+/** Terms of an operation on mail of any queue, which needs no terms of its own. */
+export const ANY_QUEUE = { queues: null, purge: false, release: null } as const satisfies Partial<BulkOperation>
+
 /** The plan that an operator was shown before the operation. */
 export interface ShownPlan {
   /** Highest message id that existed then. Messages with higher ids are not changed. */

@@ -4,6 +4,7 @@ import type { ScheduledAction } from '../config/values/schedule-table.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { patternMatcher } from '../patterns/filter-pattern.ts'
 import { plural } from '../presentation/text.ts'
+import { ANY_QUEUE } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
@@ -126,15 +127,7 @@ async function flush({ who }: BegunRun, patterns: readonly string[], { operation
   let changed = 0
   for (const destination of patterns) {
     const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination }, limit: null } as const
-    const summary = await operations().perform({
-      operation: 'flush',
-      selection,
-      queues: null,
-      purge: false,
-      release: null,
-      dryRun: false,
-      who,
-    })
+    const summary = await operations().perform({ operation: 'flush', selection, ...ANY_QUEUE, dryRun: false, who })
     changed += summary.changed
   }
   return done(`${plural(changed, 'message')} flushed`, changed)

@@ -22,7 +22,7 @@ import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import type { Consignment } from '../subscriptions/target.ts'
 import { seededRandom } from '../system/random.ts'
 import type { Cancelled } from '../queue/cancellation.ts'
-import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
+import { ANY_QUEUE, type OperationName, type OperationSummary } from '../queue/operation-request.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
@@ -504,9 +504,7 @@ export class World implements AsyncDisposable {
       throw new TypeError('operate: reschedule, and no other operation, needs notBefore')
     this.#did(operation)
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
-    return this.#driven(
-      this.#lives.operations().perform({ operation, selection, queues: null, purge: false, release, dryRun: false, who: 'operator' }),
-    )
+    return this.#driven(this.#lives.operations().perform({ operation, selection, ...ANY_QUEUE, release, dryRun: false, who: 'operator' }))
   }
 
   /** Suspends deliveries to a destination. */

@@ -3,6 +3,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import type { ListedMessage, QueueReader } from '../../store/queue-reader.ts'
+import { ANY_QUEUE } from '../../queue/operation-request.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { loadShellConfig } from '../shell/config-options.ts'
 import { getopt } from './getopt.ts'
@@ -74,15 +75,7 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
 async function flush(shell: Shell, { config }: LoadedConfig, selection: GivenSelection): Promise<void> {
   const client = await shell.openQueueClient(config)
   try {
-    const { scheduled } = await client.perform({
-      operation: 'flush',
-      selection,
-      queues: null,
-      purge: false,
-      release: null,
-      dryRun: false,
-      who: shell.user,
-    })
+    const { scheduled } = await client.perform({ operation: 'flush', selection, ...ANY_QUEUE, dryRun: false, who: shell.user })
     for (const text of passedOverTexts({ scheduled })) await shell.stderr.write(`postqueue: ${text}\n`)
   } finally {
     await client.close()

@@ -2,7 +2,7 @@
  * `postsuper` with Postfix's options and output (postsuper(1)). Actions run in the given order. They select messages by id, by
  * ids from standard input (`-`), or all messages (ALL).
  */
-import type { OperationName } from '../../queue/operation-request.ts'
+import { ANY_QUEUE, type OperationName } from '../../queue/operation-request.ts'
 import { getopt } from './getopt.ts'
 import type { CommandedOperation, GivenSelection, QueueClient } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -109,7 +109,7 @@ async function act(
 ): Promise<number> {
   if (what.queues?.length === 0) return 0
   let written = Promise.resolve()
-  const operation = { ...what, operation: action.operation, purge: false, release: null, dryRun: false, who: shell.user }
+  const operation = { ...ANY_QUEUE, ...what, operation: action.operation, dryRun: false, who: shell.user }
   const { changed } = await client.perform(operation, ({ ids }) => {
     const text = ids.map((id) => `postsuper: ${id}: ${action.logText}\n`).join('')
     written = written.then(() => shell.stderr.write(text))

@@ -67,7 +67,7 @@ test('pipelined commands have their own replies, and those out of sequence are n
   ])
 })
 
-test('the content has any bytes, in pieces, and commands in it are none', () => {
+test('lines of the content that look like commands are content, in whichever pieces the content comes', () => {
   const { tap, passed, observations, client, relay } = openTap()
   relay('220 mx ESMTP\r\n')
   client('HELO us.example\r\n')
