@@ -42,7 +42,7 @@ import { MemoryEvents } from './memory-events.ts'
 import { joinProvider, type ProviderRecord } from '../records/provider-state.ts'
 import { recordCall, recordsOver, type SentRecordCall } from '../records/records.ts'
 import type { QueueReader } from '../queue-reader.ts'
-import type { ShareChanges, ShareCount } from '../share-counts.ts'
+import { countsAs, type ShareChanges, type ShareCount } from '../share-counts.ts'
 import { shareCountsOf } from './share-sums.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
@@ -403,7 +403,7 @@ class MemoryStore implements QueueStore {
   async scheduledMail(now: QueueTime) {
     const counts = new Map<string, ScheduledMail>()
     for (const { message, placement } of this.#queue.messages.values()) {
-      if (message.scheduled !== true || (message.notBefore ?? 0) <= now || (placement !== 'queued' && placement !== 'hold')) continue
+      if (message.scheduled !== true || (message.notBefore ?? 0) <= now || !countsAs(placement)) continue
       const { sender, saslUsername = null, client = null } = message
       const key = JSON.stringify([sender, saslUsername, client])
       counts.set(key, { sender, saslUsername, client, messages: (counts.get(key)?.messages ?? 0) + 1 })

@@ -3,8 +3,8 @@
  * one row per share before its commit. The triggers exist only while the counts do, so that other queues pay nothing.
  */
 import type { Database } from 'better-sqlite3'
-import type { MessageId } from '../../../mail/message.ts'
-import { NO_SHARE, type ShareChanges, type ShareCount } from '../../share-counts.ts'
+import type { MessageId, Placement } from '../../../mail/message.ts'
+import { countsAs, NO_SHARE, type ShareChanges, type ShareCount } from '../../share-counts.ts'
 
 /** Number of messages that are counted in one transaction. */
 const SLICE = 5_000
@@ -41,7 +41,7 @@ interface SliceRow {
   readonly id: MessageId
   readonly share: string | null
   readonly size: number
-  readonly placement: string
+  readonly placement: Placement
 }
 
 interface Sum {
@@ -102,7 +102,7 @@ export class ShareRows {
     if (this.#cursor === null) this.#begin()
     if (this.#cursor === COUNTED) return true
     const rows = this.#slice.all(this.#cursor ?? 0, SLICE)
-    for (const { share, size, placement } of rows) if (placement === 'queued' || placement === 'hold') this.#note(share, 1, size)
+    for (const { share, size, placement } of rows) if (countsAs(placement)) this.#note(share, 1, size)
     this.#cursor = rows.length < SLICE ? COUNTED : (rows.at(-1)?.id ?? COUNTED)
     this.#saveCursor.run(this.#cursor)
     return this.#cursor === COUNTED
