@@ -76,8 +76,8 @@ const MUTATIONS: readonly Mutation[] = [
   clockMixed(
     'a time of the wall clock in a filter',
     'queries/departed-mail.ts',
-    'filterOf(query, clock.now())',
-    'filterOf(query, clock.wall.now())',
+    'filterOf(query, { now: clock.now(), wall: clock.wall })',
+    'filterOf(query, { now: clock.wall.now(), wall: clock.wall })',
     WALL_FOR_QUEUE,
   ),
   clockMixed(
