@@ -4,8 +4,14 @@ import { delayReason, recordsByName, shortReason } from '../../src/presentation/
 import type { ListedRecipient, MessageDetails } from '../../src/store/queue-reader.ts'
 import type { DestinationRecord } from '../../src/store/queue-store.ts'
 
-const recordOf = (name: string, differs: Partial<DestinationRecord>): DestinationRecord =>
-  ({ name, deadUntil: null, probeInterval: null, suspension: null, siteStatus: null, ...differs }) as DestinationRecord
+const recordOf = (name: string, differs: Partial<DestinationRecord>): DestinationRecord => ({
+  name,
+  deadUntil: null,
+  probeInterval: null,
+  suspension: null,
+  siteStatus: null,
+  ...differs,
+})
 
 const RECORDS = recordsByName([
   recordOf('dead.example', {
