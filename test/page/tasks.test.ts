@@ -90,6 +90,15 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     expect(user.actions + TYPED).toBeLessThanOrEqual(4)
   })
 
+  test('the biggest cause over all destinations is put on hold: at most 4', async () => {
+    const user = await opened()
+    await user.click(user.link('Causes').first())
+    await user.click(user.page.getByRole('row').filter({ hasText: 'Connection refused' }).first().getByRole('link', { name: 'Hold…' }))
+    await user.click(user.page.getByRole('button', { name: /^Hold \d+ messages?$/ }))
+    await user.page.getByText(/messages? w(?:as|ere) put on hold/).waitFor()
+    expect(user.actions + TYPED).toBeLessThanOrEqual(4)
+  })
+
   test('a destination is suspended: at most 3', async () => {
     const user = await opened()
     await user.click(user.page.locator('table.where').getByRole('link', { name: DESTINATION }))

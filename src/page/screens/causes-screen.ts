@@ -55,6 +55,7 @@ const sumColumns = (view: View, most: number): readonly Column<SummedCauseJson>[
   { heading: 'Cause', isTitle: true, kind: 'reply', cell: causeCell },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
   { heading: 'Destinations', cell: (one) => place(view, one) },
+  { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
   { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : distance(view, last)) },
   {
     heading: 'Example',
