@@ -388,6 +388,33 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       await page.getByText(/1 message: to customer0@far\.example/).waitFor()
     })
 
+  for (const javaScriptEnabled of [true, false])
+    test(`all screens open from the head, at all widths ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {
+      const page = await loggedIn({ javaScriptEnabled })
+      const links = page.locator('header nav a')
+      for (const width of [320, 375, 640, 641, 768, 1024, 1088, 1089, 1440, 1920]) {
+        await page.setViewportSize({ width, height: 640 })
+        const shown = new Set<string>()
+        for (const [opener, screen] of [
+          [/^Menu/, 'messages'],
+          [/^System/, 'planner'],
+        ] as const) {
+          await page.goto(daemon.url + screen)
+          expect(await page.locator('body > header').evaluate((head) => head.clientHeight), String(width)).toBeLessThan(110)
+          const button = page.getByRole('button', { name: opener })
+          if (await button.isVisible()) await button.click()
+          for (const link of await links.all())
+            if (await link.isVisible()) {
+              const box = await link.boundingBox()
+              expect([width, (box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= width]).toEqual([width, true])
+              shown.add((await link.getAttribute('href')) ?? '')
+            }
+          expect(await page.locator('nav [aria-current=page]').getAttribute('href'), String(width)).toBe(`./${screen}`)
+        }
+        expect(shown.size, String(width)).toBe(await links.count())
+      }
+    })
+
   test('the key / leads to the search', async () => {
     const page = await loggedIn()
     await page.keyboard.press('/')

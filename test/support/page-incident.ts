@@ -110,6 +110,7 @@ export class Incident {
     await until('delivered', this.#patience, () => this.#remote.delivered.size === this.#messages - ofCause)
 
     // Released.
+    await this.#click(page.getByRole('button', { name: /^System/ }))
     await this.#click(page.getByRole('link', { name: 'Audit', exact: true }))
     await this.#click(page.getByRole('row').filter({ hasText: 'hold' }).getByRole('button', { name: 'Undo' }))
     await page.getByText(`${guilty} messages were released.`).waitFor()

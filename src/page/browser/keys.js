@@ -4,17 +4,8 @@
 const isTyping = (target) =>
   target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'SELECT', 'TEXTAREA'].includes(target.tagName))
 
-/** Places of `g` and a letter, below the root. */
-const PLACES = /** @type {Readonly<Record<string, readonly [path: string, name: string]>>} */ ({
-  n: ['', 'Now'],
-  d: ['destinations', 'Destinations'],
-  c: ['causes', 'Causes'],
-  m: ['messages', 'Messages'],
-  h: ['history', 'History'],
-  p: ['planner', 'Planner'],
-  a: ['audit', 'Audit'],
-  e: ['events', 'Events'],
-})
+/** The links of the navigation, to which `g` and a letter lead. */
+const places = () => [.../** @type {NodeListOf<HTMLAnchorElement>} */ (document.querySelectorAll('nav a[data-key]'))]
 
 /** Time within which the letter follows `g`, in ms. */
 const SEQUENCE = 1_500
@@ -59,7 +50,7 @@ function help() {
     ['j, k', 'next and previous row'],
     ['x', 'check the row'],
     ['Enter', 'open the row'],
-    ...Object.entries(PLACES).map(([letter, [, name]]) => [`g ${letter}`, name]),
+    ...places().map((link) => [`g ${link.dataset['key']}`, link.textContent]),
     ['?', 'this list'],
   ]
   for (const [key = '', about = ''] of all) {
@@ -98,11 +89,11 @@ export function startKeys() {
     const { key, ctrlKey, metaKey, altKey, target } = event
     const isCheck = target instanceof HTMLInputElement && target.type === 'checkbox'
     if (ctrlKey || metaKey || altKey || (isTyping(target) && !isCheck) || document.querySelector('dialog[open]') !== null) return
-    const place = performance.now() - pressedAt < SEQUENCE ? PLACES[key] : undefined
+    const place = performance.now() - pressedAt < SEQUENCE ? places().find((link) => link.dataset['key'] === key) : undefined
     pressedAt = -SEQUENCE
     if (place === undefined && ACTIONS[key] === undefined) return
     event.preventDefault()
     if (place === undefined) ACTIONS[key]?.()
-    else location.assign((document.body.dataset['root'] ?? './') + place[0])
+    else place.click()
   })
 }

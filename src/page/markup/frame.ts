@@ -4,21 +4,9 @@ import { zoneText } from '../../presentation/text.ts'
 import { clockTime } from './times.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
+import { navigation, type Place } from './navigation.ts'
 import { timeBar } from './time-bar.ts'
 import type { View } from './view.ts'
-
-const PLACES = [
-  ['', 'Now'],
-  ['destinations', 'Destinations'],
-  ['messages', 'Messages'],
-  ['history', 'History'],
-  ['planner', 'Planner'],
-  ['audit', 'Audit'],
-  ['events', 'Events'],
-] as const
-
-/** First segment of a screen's path. */
-export type Place = (typeof PLACES)[number][0] | 'operations'
 
 /** JSON whose members replace the texts of elements with `data-live`. */
 interface LiveSource {
@@ -66,17 +54,6 @@ const lightOf = ({ light }: View): Html | null =>
     : html`<p class="light ${light.state}" data-light>
         ${LIGHTS.map(([state, mark]) => html`<span class="when-${state}">${shapeOf(mark)}</span>`)} <span class="text">${light.text}</span>
       </p>`
-
-/** On a phone the screens open from a button, which needs no script. */
-const navigation = (view: View, place: Place | null): Html =>
-  html`<button type="button" class="menu" popovertarget="screens">Menu</button>
-    <nav aria-label="Screens" id="screens" popover>
-      <ul>
-        ${PLACES.map(
-          ([path, name]) => html`<li><a href="${linkTo(view, path)}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
-        )}
-      </ul>
-    </nav>`
 
 const searchForm = (view: View, text: string): Html =>
   html`<form class="search" role="search" action="${view.root}search" method="get">

@@ -1,5 +1,6 @@
 /** Parts of a screen while much of the queue is counted. The screen is loaded again when the counts are known. */
-import { heading, type Place, type Screen } from '../markup/frame.ts'
+import { heading, type Screen } from '../markup/frame.ts'
+import type { Place } from '../markup/navigation.ts'
 import { html, type Html } from '../../presentation/html.ts'
 
 /** Makes a screen load itself again. The request for the JSON at `path` is answered when the counts are known. */

@@ -1,0 +1,51 @@
+/** The navigation: the screens in two groups. Neither group needs scripts. */
+import { html, type Html } from '../../presentation/html.ts'
+import { linkTo } from './links.ts'
+import type { View } from './view.ts'
+
+/** Path below the root, name, and the key that leads there after `g`. */
+type Entry<Path extends string = string> = readonly [path: Path, name: string, key: string]
+
+/** What waits, why, and what has left. */
+export const QUEUE_PLACES = [
+  ['', 'Now', 'n'],
+  ['destinations', 'Destinations', 'd'],
+  ['causes', 'Causes', 'c'],
+  ['messages', 'Messages', 'm'],
+  ['history', 'History', 'h'],
+] as const satisfies readonly Entry[]
+
+/** The relay and those who change it. */
+export const SYSTEM_PLACES = [
+  ['planner', 'Planner', 'p'],
+  ['events', 'Events', 'e'],
+  ['audit', 'Audit', 'a'],
+] as const satisfies readonly Entry[]
+
+/** First segment of a screen's path. */
+export type Place = (typeof QUEUE_PLACES | typeof SYSTEM_PLACES)[number][0] | 'operations'
+
+const linksOf = (view: View, places: readonly Entry[], place: Place | null): readonly Html[] =>
+  places.map(
+    ([path, name, key]) =>
+      html`<li><a href="${linkTo(view, path)}" data-key="${key}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
+  )
+
+/** On a phone both groups open from one button, otherwise the second one from a button of its own. */
+export function navigation(view: View, place: Place | null): Html {
+  const current = SYSTEM_PLACES.find(([path]) => path === place)
+  return html`<button type="button" class="menu" popovertarget="screens">Menu</button>
+    <nav aria-label="Screens" id="screens" popover>
+      <p id="queue-screens" class="group">Queue</p>
+      <ul aria-labelledby="queue-screens">
+        ${linksOf(view, QUEUE_PLACES, place)}
+      </ul>
+      <p id="system-group" class="group">System</p>
+      <button type="button" ${current === undefined ? null : html` class="current"`} popovertarget="system-screens">
+        System${current === undefined ? null : `: ${current[1]}`} ▾
+      </button>
+      <ul aria-labelledby="system-group" id="system-screens" popover>
+        ${linksOf(view, SYSTEM_PLACES, place)}
+      </ul>
+    </nav>`
+}
