@@ -28,9 +28,7 @@ function keepsNothing(): QueueStore {
   return {
     nextId: () => ++lastId,
     nextIds: async (count) => Array.from({ length: count }, () => ++lastId),
-    countShares: async () => true,
-    sharesElsewhere: async () => [],
-    onShares: () => undefined,
+    shares: { countShares: async () => true, sharesElsewhere: async () => [], onShares: () => undefined },
     leaseTerms: () => ({ owner: 1, until: Infinity }),
     // Small records are kept in memory.
     records: recordsOver(async (...call) => recordCall(call).held(rows, ...call[2])),
@@ -59,7 +57,6 @@ function keepsNothing(): QueueStore {
     nextDeadlines: async () => ({ expiresAt: null, warnAt: null }),
     destinations: async () => [],
     saveDestination: nothing,
-    saveClock: nothing,
     operate: async () => [],
     tally: async () => EMPTY_TALLY,
     outbox: {
@@ -79,10 +76,13 @@ function keepsNothing(): QueueStore {
       pruneEvents: async () => ({ more: false }),
     },
     auditLog: { audit: async () => 0, beginOperation: async () => 0, endOperation: async () => true },
-    prune: async () => ({ more: false }),
-    verify: async () => null,
-    ping: nothing,
-    freeSpace: async () => Infinity,
+    upkeep: {
+      saveClock: nothing,
+      prune: async () => ({ more: false }),
+      verify: async () => null,
+      ping: nothing,
+      freeSpace: async () => Infinity,
+    },
     move: async () => [],
     close: nothing,
   }

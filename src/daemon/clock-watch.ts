@@ -6,12 +6,13 @@ import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { largestUnits } from '../system/duration.ts'
 import { every } from '../system/periodic-task.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
-import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import type { StoreUpkeep } from '../store/store-upkeep.ts'
 import type { Events } from '../telemetry/events.ts'
 
 interface ClockWatchDeps {
   readonly clock: QueueClock
-  readonly store: Pick<QueueStore, 'saveClock'>
+  readonly store: Pick<StoreUpkeep, 'saveClock'>
   readonly events: Events
   /** Called after each step. */
   readonly stepped: () => void

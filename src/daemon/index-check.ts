@@ -5,13 +5,14 @@
 import type { RecipientId } from '../mail/message.ts'
 import { DAY, sleep, type Clock, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
-import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import type { StoreUpkeep } from '../store/store-upkeep.ts'
 
 /** A million recipients take 20 minutes, and half a hundredth of a processor. */
 const BETWEEN_SLICES: Duration = 250
 
 /** A failed check runs again after a day. StoreHealth reports the store that caused the failure. */
-export function checkIndexes(clock: Clock, store: Pick<QueueStore, 'verify'>): PeriodicTask {
+export function checkIndexes(clock: Clock, store: Pick<StoreUpkeep, 'verify'>): PeriodicTask {
   const verifyAll = async (stopping: AbortSignal): Promise<void> => {
     for (let after: RecipientId | null = 0; after !== null && !stopping.aborted;) {
       after = await store.verify(after)

@@ -6,13 +6,14 @@ import type { Config } from '../config/options.ts'
 import { HOUR, MINUTE, type Clock, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Scheduler } from '../queue/scheduler/scheduler.ts'
-import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import type { StoreUpkeep } from '../store/store-upkeep.ts'
 import type { Events } from '../telemetry/events.ts'
 
 interface MaintenanceDeps {
   readonly config: () => Config
   readonly clock: Clock
-  readonly store: Pick<QueueStore, 'prune'>
+  readonly store: Pick<StoreUpkeep, 'prune'>
   readonly scheduler: Pick<Scheduler, 'scan'>
   readonly events: Events
 }

@@ -83,7 +83,7 @@ export class Monitoring {
     // A scrape does not measure this, because a commit costs a sync of the disk, and every client of the port may scrape.
     const check = async (): Promise<void> => {
       const startedAt = clock.monotonic()
-      await parts().store.ping()
+      await parts().store.upkeep.ping()
       metrics.committed(clock.monotonic() - startedAt)
     }
     // The parts that use the store report its failures.

@@ -64,7 +64,7 @@ async function openDirectory(to: string, deps: TargetDeps): Promise<OpenedTarget
   const { store, reader, close } = await opened(name, deps)
   const clock = new QueueClock(deps.machine)
   let record = await reader.clockRecord()
-  if (record === null) await store.saveClock((record = deps.clock.record()))
+  if (record === null) await store.upkeep.saveClock((record = deps.clock.record()))
   clock.resume(record, deps.config.maximal_backoff_time)
   return { name, store, moves: store, clock, close }
 }

@@ -203,7 +203,7 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
   const { store, reader, membership, node } = queue
   const { clock, net, config, events, closers } = use
   const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
-  closers.addPart(watchClock({ clock, store, events, stepped: use.stepped }, step))
+  closers.addPart(watchClock({ clock, store: store.upkeep, events, stepped: use.stepped }, step))
   const accessEntries = new AccessEntries({ store, reader, clock })
   await accessEntries.load()
   const relay = new Relay({
@@ -383,8 +383,8 @@ async function openMaintenance({ relay, store }: OpenParts, { clock, config, que
   const pickup = new PickupSocket({ queueDirectory, wake: () => maildrop.wake(), outcomes, clock, events })
   pickup.start()
   closers.addPart(pickup)
-  closers.addPart(maintain({ config, clock, store, scheduler: relay.scheduler, events }))
-  closers.addPart(checkIndexes(clock, store))
+  closers.addPart(maintain({ config, clock, store: store.upkeep, scheduler: relay.scheduler, events }))
+  closers.addPart(checkIndexes(clock, store.upkeep))
 }
 
 /** Resolves when the system has taken the text. */

@@ -27,7 +27,7 @@ export function relayLight({ clock, parts }: RelayLightDeps): () => Promise<Ligh
     if (open === null) return { state: 'failing', text: 'the queue is not open' }
     const startedAt = clock.monotonic()
     try {
-      await open.store.ping()
+      await open.store.upkeep.ping()
       const took = clock.monotonic() - startedAt
       await open.relay.intake.assertSpace()
       await open.relay.scheduler.alive()

@@ -168,7 +168,7 @@ export class Relay {
   #watchStore({ store, clock, events }: RelayDeps): StoreHealth {
     const troubles = new StoreTroubles(store.outbox, this.recorder, () => clock.now())
     const storeHealth = new StoreHealth({
-      store,
+      store: store.upkeep,
       clock,
       holds: () => this.#membership.holds(),
       failed: (why) => {

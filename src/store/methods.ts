@@ -7,12 +7,14 @@ import type { AuditLog } from './audit-log.ts'
 import type { MovableStore, MoveStore } from './move-store.ts'
 import type { OutboxStore } from './outbox/outbox-store.ts'
 import type { NewMessage, QueueStore } from './queue-store.ts'
+import type { ShareCounting } from './share-counts.ts'
+import type { StoreUpkeep } from './store-upkeep.ts'
 import { performed, recordCall, recordsOver, type SentRecordCall } from './records/records.ts'
 
 /** The ports within a store whose methods have rows of their own. */
-type Port = 'outbox' | 'auditLog'
+type Port = 'outbox' | 'auditLog' | 'shares' | 'upkeep'
 
-type OfPorts = OutboxStore & AuditLog
+type OfPorts = OutboxStore & AuditLog & Omit<ShareCounting, 'onShares'> & StoreUpkeep
 
 /** The methods of a store behind a transport, with those of its ports. All calls of records are one. */
 interface Transported extends Omit<MovableStore, 'records' | Port>, OfPorts {
@@ -20,7 +22,7 @@ interface Transported extends Omit<MovableStore, 'records' | Port>, OfPorts {
 }
 
 /** Methods that run in a transaction. The excluded methods need no transaction. */
-export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'onShares' | 'close'>
+export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'close'>
 
 /** Methods of QueueStore alone. */
 export type QueueMethod = Exclude<Method, keyof MoveStore>
@@ -40,7 +42,7 @@ export type Outcome<M extends Method = Method> =
 export type Handlers = { readonly [M in Method]: (...args: Arguments[M]) => Answers[M] }
 
 /** The methods of a store that is reached through a transport. */
-type Remote = Omit<MovableStore, 'nextId' | 'leaseTerms' | 'onShares' | 'close'>
+type Remote = Omit<MovableStore, 'nextId' | 'leaseTerms' | 'shares' | 'close'> & { readonly shares: Omit<ShareCounting, 'onShares'> }
 
 /**
  * Treatment of a method on a full disk:
@@ -119,6 +121,22 @@ const AUDIT_LOG = {
   endOperation: { room: 'reserve', sending: 'batched', changes: nothing },
 } as const satisfies Rows<keyof AuditLog>
 
+const SHARES = {
+  // The counts of a full queue let its mail be refused in time.
+  countShares: { room: 'reserve', sending: 'read', changes: nothing },
+  sharesElsewhere: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies Rows<Exclude<keyof ShareCounting, 'onShares'>>
+
+const UPKEEP = {
+  saveClock: { room: 'neither', sending: 'read', changes: nothing },
+  // The pruning reports each purged message itself (Housekeeping).
+  prune: { room: 'reserve', sending: 'alone', changes: nothing },
+  verify: { room: 'neither', sending: 'read', changes: nothing },
+  // A successful ping means that deliveries can continue.
+  ping: { room: 'lease', sending: 'batched', changes: nothing },
+  freeSpace: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies Rows<keyof StoreUpkeep>
+
 const OF_THE_STORE = {
   nextIds: { room: 'neither', sending: 'batched', changes: nothing },
   stage: {
@@ -183,18 +201,8 @@ const OF_THE_STORE = {
   },
   move: { room: 'neither', sending: 'alone', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
   tally: { room: 'neither', sending: 'read', changes: nothing },
-  // The counts of a full queue let its mail be refused in time.
-  countShares: { room: 'reserve', sending: 'read', changes: nothing },
-  sharesElsewhere: { room: 'neither', sending: 'read', changes: nothing },
   // Each call of records has its own room.
   record: { room: 'neither', sending: (call) => [recordCall(call).key(...call[2])], changes: nothing },
-  saveClock: { room: 'neither', sending: 'read', changes: nothing },
-  // The pruning reports each purged message itself (Housekeeping).
-  prune: { room: 'reserve', sending: 'alone', changes: nothing },
-  verify: { room: 'neither', sending: 'read', changes: nothing },
-  // A successful ping means that deliveries can continue.
-  ping: { room: 'lease', sending: 'batched', changes: nothing },
-  freeSpace: { room: 'neither', sending: 'read', changes: nothing },
   moveState: { room: 'neither', sending: 'read', changes: nothing },
   claimMoves: { room: 'neither', sending: 'alone', changes: nothing },
   // A move away makes room, also on a full disk.
@@ -224,9 +232,9 @@ const OF_THE_STORE = {
   recordsTaken: { room: 'neither', sending: 'read', changes: nothing },
 } as const satisfies Rows<Exclude<Method, keyof OfPorts>>
 
-const PORTS: Readonly<Record<Port, object>> = { outbox: OUTBOX, auditLog: AUDIT_LOG }
+const PORTS: Readonly<Record<Port, object>> = { outbox: OUTBOX, auditLog: AUDIT_LOG, shares: SHARES, upkeep: UPKEEP }
 
-const ROWS = { ...OF_THE_STORE, ...OUTBOX, ...AUDIT_LOG }
+const ROWS = { ...OF_THE_STORE, ...OUTBOX, ...AUDIT_LOG, ...SHARES, ...UPKEEP }
 
 export const METHODS: Rows<Method> = ROWS
 
@@ -270,7 +278,7 @@ export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promi
   const callers = (rows: object) => Object.fromEntries((Object.keys(rows) as Method[]).map((method) => [method, caller(method)]))
   const { record, ...methods } = callers(OF_THE_STORE) as unknown as Omit<Transported, keyof OfPorts>
   const ports: object = Object.fromEntries(Object.entries(PORTS).map(([port, rows]) => [port, callers(rows)]))
-  return { ...methods, ...(ports as Pick<MovableStore, Port>), records: recordsOver(record) }
+  return { ...methods, ...(ports as Pick<Remote, Port>), records: recordsOver(record) }
 }
 
 /** Treatment of a call on a full disk. */

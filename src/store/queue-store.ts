@@ -8,9 +8,9 @@
  */
 import type { RecipientTimes } from './former-times.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
-import type { ClockRecord } from '../system/queue-clock.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
 import type { ShareCounting } from './share-counts.ts'
+import type { StoreUpkeep } from './store-upkeep.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { Records } from './records/records.ts'
 import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
@@ -362,13 +362,17 @@ export interface ScheduledMail {
  * caller's shards: recipients by their destination, messages by the destination of their first recipient at the entry. A change
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
-export interface QueueStore extends ShareCounting {
+export interface QueueStore {
   /** Actions and operations of operators. */
   readonly auditLog: AuditLog
   /** Events for subscriptions. */
   readonly outbox: OutboxStore
   /** Small records that are not mail. */
   readonly records: Records
+  /** Counts of the live mail of each share. */
+  readonly shares: ShareCounting
+  /** Care of the queue's file or database. */
+  readonly upkeep: StoreUpkeep
   /**
    * Returns a message id that is unique, also across restarts. Ids ascend in the order of the calls until the store is closed.
    * Throws StoreUnavailable when no reserved id is left.
@@ -477,33 +481,5 @@ export interface QueueStore extends ShareCounting {
    * messages a slice at a time, so that mail does not wait. Null means that more slices remain: the caller must call again.
    */
   tally(largest: number): Promise<QueueTally | null>
-
-  /** Saves the state of the queue's clock, from which the next owner continues (QueueReader.clockRecord). */
-  saveClock(record: ClockRecord): Promise<void>
-
-  /**
-   * Deletes a slice of the history and of the trash: rows older than a limit, and history rows in excess of `historyCount`. Also forgets
-   * which messages operations before `historyBefore` have changed, and requests before `requestsBefore`. `more` is true while work may be
-   * left; the caller then calls again.
-   */
-  prune(limits: {
-    readonly historyBefore: QueueTime
-    readonly historyCount: number
-    readonly trashBefore: QueueTime
-    readonly requestsBefore: QueueTime
-  }): Promise<{ readonly more: boolean }>
-  /**
-   * Compares the recipients after an id with the indexes by which deliveries, expiries and notices find them, a slice at a time, so that
-   * mail does not wait. Returns the last id of the slice; null after the last slice. A recipient without its entries is damage: a queue
-   * in a file is then repaired, like after any other damage.
-   */
-  verify(after: RecipientId): Promise<RecipientId | null>
-  /** Resolves when the store can commit. Writes and syncs a heartbeat row. */
-  ping(): Promise<void>
-  /**
-   * Bytes that new mail can use: free bytes of the file system and free pages of the queue file. 0 while space is left for
-   * outcomes only; Infinity for a queue in memory.
-   */
-  freeSpace(): Promise<number>
   close(): Promise<void>
 }

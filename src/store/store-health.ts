@@ -5,7 +5,8 @@
  */
 import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
-import { rethrowUnlessUnavailable, type QueueStore } from './queue-store.ts'
+import { rethrowUnlessUnavailable } from './queue-store.ts'
+import type { StoreUpkeep } from './store-upkeep.ts'
 
 /** Pause between two tries of a call. */
 const PAUSE: Duration = SECOND
@@ -39,7 +40,7 @@ export type SideName = keyof StoreSides
 export const ANSWERS_AT_ONCE: StoreSide = { answered: 0, isWaiting: false, abandon: async () => true }
 
 interface StoreHealthDeps {
-  readonly store: Pick<QueueStore, 'ping'>
+  readonly store: Pick<StoreUpkeep, 'ping'>
   readonly clock: Clock
   /** True while the node may use its leases; see Membership.holds. Always true when absent. */
   readonly holds?: (() => boolean) | undefined

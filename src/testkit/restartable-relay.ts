@@ -244,7 +244,7 @@ export class RestartableRelay {
   async #saveClock(): Promise<void> {
     const { clock, store } = this.#life
     try {
-      await store.saveClock(clock.record())
+      await store.upkeep.saveClock(clock.record())
     } catch (error) {
       // The next start continues the clock from an older record.
       if (!(error instanceof StoreUnavailable)) throw error

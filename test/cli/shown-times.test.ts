@@ -46,7 +46,7 @@ beforeEach(async () => {
       at: NOW - HOUR,
       by: 'root',
     })
-    await store.saveClock({ time: NOW, offset: 0, uptime: clock.uptime(), boot: clock.boot })
+    await store.upkeep.saveClock({ time: NOW, offset: 0, uptime: clock.uptime(), boot: clock.boot })
     return idOf(waits)
   })
 })

@@ -192,7 +192,7 @@ export function auditing(subject: () => Subject): void {
     const id = await store.auditLog.beginOperation(begin('hold', { request }))
     await round(id, [message], { kind: 'hold' })
     const prune = async (historyBefore: number, requestsBefore: number) => {
-      while ((await store.prune({ historyBefore, requestsBefore, historyCount: 1_000, trashBefore: 0 })).more);
+      while ((await store.upkeep.prune({ historyBefore, requestsBefore, historyCount: 1_000, trashBefore: 0 })).more);
     }
     await prune(T0, T0)
     expect(await placed(id)).toEqual([message])

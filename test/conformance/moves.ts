@@ -279,7 +279,7 @@ export function movable(subject: () => Subject): void {
     ]
     expect(await moves().originsOf('a', known)).toEqual([queueIds[0]?.[0], null])
     expect(await moves().originsOf('b', known)).toEqual([null, null])
-    await store.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0, requestsBefore: 0 })
+    await store.upkeep.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0, requestsBefore: 0 })
     expect(await moves().originsOf('a', known)).toEqual([null, null])
   })
 
@@ -340,7 +340,7 @@ export function movable(subject: () => Subject): void {
       const [one = 0, other = 0, ...more] = (await moves().historyAfter(0, 10)).map(({ seq }) => seq)
       expect([one > last, other > one, more]).toEqual([true, true, []])
       last = other
-      await store.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0, requestsBefore: 0 })
+      await store.upkeep.prune({ historyBefore: T0 + 1, historyCount: 10, trashBefore: 0, requestsBefore: 0 })
     }
   })
 

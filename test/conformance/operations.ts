@@ -114,7 +114,7 @@ export function operators(subject: () => Subject): void {
     await operate(store, fresh, { kind: 'delete', now: T0 + MIN, purge: false })
     await operate(store, busy, { kind: 'delete', now: T0, purge: false })
     const prune = async () => {
-      while ((await store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN, requestsBefore: 0 })).more);
+      while ((await store.upkeep.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN, requestsBefore: 0 })).more);
     }
     await prune()
     expect((await Promise.all([old, fresh, busy].map(stateOf))).map((state) => state?.queue)).toEqual(['gone', 'trash', 'trash'])
@@ -278,8 +278,8 @@ export function operators(subject: () => Subject): void {
 
   test('the store answers a ping and reports its free space', async () => {
     const { store } = subject()
-    await store.ping()
-    await store.ping()
-    expect(await store.freeSpace()).toBeGreaterThan(0)
+    await store.upkeep.ping()
+    await store.upkeep.ping()
+    expect(await store.upkeep.freeSpace()).toBeGreaterThan(0)
   })
 }

@@ -56,7 +56,7 @@ export function restarts(subject: () => Subject, replace: (next: Subject) => voi
   unshared('the record of the clock survives a crash', async () => {
     const { store, reader } = subject()
     expect(await reader.clockRecord()).toBeNull()
-    for (const time of [T0, T0 + MIN]) await store.saveClock({ time, offset: -MIN, uptime: 5, boot: 2 ** 47 })
+    for (const time of [T0, T0 + MIN]) await store.upkeep.saveClock({ time, offset: -MIN, uptime: 5, boot: 2 ** 47 })
     expect(await (await crash()).reader.clockRecord()).toEqual({ time: T0 + MIN, offset: -MIN, uptime: 5, boot: 2 ** 47 })
   })
 

@@ -140,7 +140,7 @@ export function outcomes(subject: () => Subject): void {
     const known = async () =>
       (await Promise.all(ids.map((id) => reader.details(formatQueueId(T0, id))))).map((details) => details !== undefined)
     const prune = async (historyBefore: number, historyCount: number) => {
-      while ((await store.prune({ historyBefore, historyCount, trashBefore: 0, requestsBefore: 0 })).more);
+      while ((await store.upkeep.prune({ historyBefore, historyCount, trashBefore: 0, requestsBefore: 0 })).more);
     }
     await prune(T0, 6)
     expect(await known()).toEqual([true, true, true, true, true, true])

@@ -12,11 +12,11 @@ import { claim, deferred, delivered, first, LIFETIME, mail, MIN, ownerOf, settle
 /** The counts of an owner, as they are told. */
 export function watchShares(store: QueueStore): () => Promise<readonly ShareCount[]> {
   const own = new Map<string, ShareCount>()
-  store.onShares(({ all, counts }) => {
+  store.shares.onShares(({ all, counts }) => {
     if (all) own.clear()
     for (const one of counts) own.set(one.share, one)
   })
-  return async () => sorted(sumsOf([...own.values(), ...(await store.sharesElsewhere())]).values())
+  return async () => sorted(sumsOf([...own.values(), ...(await store.shares.sharesElsewhere())]).values())
 }
 
 const sorted = (counts: Iterable<ShareCount>): readonly ShareCount[] =>
@@ -33,7 +33,7 @@ export async function scanShares(reader: QueueReader): Promise<readonly ShareCou
 }
 
 export async function countAll(store: QueueStore): Promise<void> {
-  while (!(await store.countShares(true))) await pause(5)
+  while (!(await store.shares.countShares(true))) await pause(5)
 }
 
 export function shareCounting(subject: () => Subject): void {
@@ -90,7 +90,7 @@ export function shareCounting(subject: () => Subject): void {
       await moves.undoMove([moved])
       await equal(4)
     }
-    await store.countShares(false)
+    await store.shares.countShares(false)
     await enter('a')
     expect(await told()).toEqual([])
     await countAll(store)

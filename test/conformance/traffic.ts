@@ -68,7 +68,7 @@ export function traffic(subject: () => Subject): void {
     await operate(store, trashed, { kind: 'delete', now: T0, purge: false })
     expect(await reader.trashCount()).toEqual({ messages: 1, recipients: 1 })
     expect((await reader.traffic(0)).total.deleted).toBe(0)
-    await store.prune({ ...NEVER, trashBefore: T0 + 1 })
+    await store.upkeep.prune({ ...NEVER, trashBefore: T0 + 1 })
     expect(await reader.trashCount()).toEqual({ messages: 0, recipients: 0 })
     expect((await reader.traffic(0)).total.deleted).toBe(1)
   })
@@ -80,12 +80,12 @@ export function traffic(subject: () => Subject): void {
     const attempts = Array.from({ length: all }, (_, n) => attempt(first(id), T0 + n * MIN))
     await store.settle({ owner: ownerOf(store), message: id, recipients: [deferred(first(id), T0)], attempts })
     for (let n = 0; n < 2; n++) {
-      await store.prune(NEVER)
+      await store.upkeep.prune(NEVER)
       const { total, minutes } = await reader.traffic(0)
       expect([total.accepted, total.deferred, minutes.length, minutes[0]?.at]).toEqual([1, all, TRAFFIC_MINUTES, T0 + 3 * MIN])
     }
     await queue(store, { at: T0 + all * MIN })
-    await store.prune(NEVER)
+    await store.upkeep.prune(NEVER)
     const { total, minutes } = await reader.traffic(0)
     expect([total.accepted, total.deferred, minutes[0]?.at]).toEqual([2, all, T0 + 4 * MIN])
   })

@@ -11,7 +11,7 @@ async function lightAfter(commit: number) {
   const clock = new VirtualClock()
   const driver = new TimeDriver(clock, {})
   const parts = {
-    store: { ping: () => sleep(clock, commit) },
+    store: { upkeep: { ping: () => sleep(clock, commit) } },
     relay: { intake: { assertSpace: async () => undefined }, scheduler: { alive: async () => undefined } },
   } as unknown as Parts
   const light = relayLight({ clock, parts: () => parts })()

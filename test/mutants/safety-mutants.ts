@@ -220,7 +220,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'a removed queue file is not noticed',
-    'store/file-guard.ts',
+    'store/sqlite/file/file-guard.ts',
     'if (found === identity) continue',
     'if (found === identity || found === null) continue',
     'process/removed-queue',

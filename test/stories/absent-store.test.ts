@@ -5,6 +5,7 @@
 import { createTransport } from 'nodemailer'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import { intercepted, type QueueMethod } from '../../src/store/methods.ts'
 import { ReadFailed, StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
 import { createObservedWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldConfig } from '../../src/testkit/world-options.ts'
@@ -30,25 +31,19 @@ afterEach(async () => {
 })
 
 /** Calls that the trouble concerns, among them all that a delivery makes after its claim. */
-const CALLS: ReadonlySet<string> = new Set<keyof QueueStore>(['readChunk', 'ping', 'settle', 'giveBack', 'claimDue', 'enqueue', 'stage'])
+const CALLS: ReadonlySet<string> = new Set<QueueMethod>(['readChunk', 'ping', 'settle', 'giveBack', 'claimDue', 'enqueue', 'stage'])
 
 /** A store without trouble until a chunk is read, and the number of these reads. */
 function troubled(store: QueueStore, now: () => number, { chunk = 0, what = 'all' }: Trouble) {
   const state = { reads: 0, backAt: 0 }
-  const failing = new Proxy(store, {
-    get(target, name: keyof QueueStore) {
-      const method: unknown = target[name]
-      if (typeof method !== 'function') return method
-      if (!CALLS.has(name)) return method.bind(target) as unknown
-      return (...args: readonly unknown[]): unknown => {
-        const isRead = name === 'readChunk' && args[1] === chunk
-        if (isRead && ++state.reads === 1 && what !== 'damage') state.backAt = now() + MINUTE
-        if (isRead && what === 'damage') return Promise.reject(new ReadFailed('I/O error'))
-        if (now() < state.backAt && (what === 'all' || name === 'readChunk'))
-          return Promise.reject(new StoreUnavailable('the database cannot be reached'))
-        return Reflect.apply(method, target, args)
-      }
-    },
+  const failing = intercepted(store, (method, args, perform) => {
+    if (!CALLS.has(method)) return perform()
+    const isRead = method === 'readChunk' && args[1] === chunk
+    if (isRead && ++state.reads === 1 && what !== 'damage') state.backAt = now() + MINUTE
+    if (isRead && what === 'damage') return Promise.reject(new ReadFailed('I/O error'))
+    if (now() < state.backAt && (what === 'all' || method === 'readChunk'))
+      return Promise.reject(new StoreUnavailable('the database cannot be reached'))
+    return perform()
   })
   return { failing, state }
 }

@@ -130,7 +130,7 @@ test('the counts of an earlier life end at a start without limits', async () => 
   const counts = async () => {
     const opened = await openInlineStore(store)
     let found: readonly ShareCount[] = []
-    opened.store.onShares(({ counts: told }) => (found = told))
+    opened.store.shares.onShares(({ counts: told }) => (found = told))
     await opened.store.nextIds(1)
     await opened.store.close()
     return found.map(({ messages }) => messages)

@@ -70,7 +70,7 @@ export async function filledQueue(messages: number): Promise<Model> {
     if (n === Math.floor(messages * 0.7)) checkpoint(live)
   }
   // The daemon commits a heartbeat every few seconds.
-  await store.ping()
+  await store.upkeep.ping()
   const left = join(directory, 'left')
   copyQueue(live, left)
   await close()

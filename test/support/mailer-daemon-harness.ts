@@ -12,6 +12,7 @@ import { DAY, type Duration, type QueueTime } from '../../src/system/clock.ts'
 import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
 import { inChunks } from '../../src/store/chunks.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
+import { intercepted } from '../../src/store/methods.ts'
 import { queueIdOf, recipientId, type NoticeDue, type Message, type MessageId } from '../../src/mail/message.ts'
 import { StoreUnavailable, type NewMessage, type QueueStore, type Report, type Settled } from '../../src/store/queue-store.ts'
 import { StoreHealth } from '../../src/store/store-health.ts'
@@ -74,7 +75,11 @@ export class MailerDaemonHarness implements NoticeEntry {
     const { clock, settings } = this
     const life = ++this.#life
     const store = this.#unreliable(life)
-    const storeHealth = new StoreHealth({ store, clock, failed: (why) => this.events.emit({ kind: 'store-unavailable', why }) })
+    const storeHealth = new StoreHealth({
+      store: store.upkeep,
+      clock,
+      failed: (why) => this.events.emit({ kind: 'store-unavailable', why }),
+    })
     this.#storeHealth = storeHealth
     return new MailerDaemon({
       recorder: idleRecorder,
@@ -111,13 +116,9 @@ export class MailerDaemonHarness implements NoticeEntry {
       this.restart()
       return dead
     }
-    return new Proxy(this.store, {
-      get: (store, name) => {
-        if (name === 'report') return report
-        if (name === 'ping' && this.fails) return () => Promise.reject(new StoreUnavailable('disk full'))
-        const member: unknown = Reflect.get(store, name)
-        return typeof member === 'function' ? member.bind(store) : member
-      },
+    return intercepted(this.store, (method, args, perform) => {
+      if (method === 'report') return report(args[0] as Report)
+      return method === 'ping' && this.fails ? Promise.reject(new StoreUnavailable('disk full')) : perform()
     })
   }
 

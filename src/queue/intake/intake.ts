@@ -114,7 +114,7 @@ export class Intake {
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
-    this.#space = new SpaceAccount(deps.store, deps.clock)
+    this.#space = new SpaceAccount(deps.store.upkeep, deps.clock)
   }
 
   /** Refuses all mail with a reply, also messages that are being received; null ends that. */

@@ -12,7 +12,7 @@ import type { Events } from '../../telemetry/events.ts'
 import { QueueLimits, type LimitChange } from './queue-limits.ts'
 
 interface LimitUpkeepDeps {
-  readonly store: Pick<QueueStore, 'countShares' | 'sharesElsewhere' | 'onShares' | 'outbox'>
+  readonly store: Pick<QueueStore, 'shares' | 'outbox'>
   readonly clock: Clock
   readonly events: Events
   readonly recorder: EventRecorder
@@ -36,7 +36,7 @@ export class LimitUpkeep {
   constructor(deps: LimitUpkeepDeps) {
     this.#deps = deps
     this.limits = new QueueLimits({ now: () => deps.clock.now(), changed: (change) => this.#tell(change) })
-    deps.store.onShares(this.limits.ownChanged)
+    deps.store.shares.onShares(this.limits.ownChanged)
   }
 
   /** Applies the configuration, at the start and at each reload. Resolves when the first slice is counted. */
@@ -49,10 +49,10 @@ export class LimitUpkeep {
     if (!limits.isActive) {
       await this.stop()
       limits.counted(false)
-      await store.countShares(false).catch(rethrowUnlessUnavailable)
+      await store.shares.countShares(false).catch(rethrowUnlessUnavailable)
       return
     }
-    const first = await store.countShares(true).catch(rethrowUnlessUnavailable)
+    const first = await store.shares.countShares(true).catch(rethrowUnlessUnavailable)
     if (first === true && !isShared) limits.counted(true)
     // A repaired queue begins its counts anew.
     const counting = every(clock, MINUTE, (stopping) => this.#count(stopping), TASK)
@@ -70,7 +70,7 @@ export class LimitUpkeep {
   async #count(stopping: AbortSignal): Promise<void> {
     const { limits } = this
     const { store } = this.#deps
-    while (!stopping.aborted && !(await store.countShares(true))) {
+    while (!stopping.aborted && !(await store.shares.countShares(true))) {
       limits.counted(false)
       await sleep(this.#deps.clock, BETWEEN_SLICES)
     }
@@ -88,6 +88,6 @@ export class LimitUpkeep {
   }
 
   async #readElsewhere(): Promise<void> {
-    this.limits.elsewhere(await this.#deps.store.sharesElsewhere())
+    this.limits.elsewhere(await this.#deps.store.shares.sharesElsewhere())
   }
 }

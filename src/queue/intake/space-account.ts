@@ -4,7 +4,7 @@
  * arrive together do not fill the disk and fail together.
  */
 import type { ContentId } from '../../mail/message.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
+import type { StoreUpkeep } from '../../store/store-upkeep.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
 /** Number of bytes on the disk per byte of content: chunks of 64 kB in pages of 8 kB, with their index. */
@@ -16,7 +16,7 @@ const SAMPLE_AGE: Duration = SECOND
 const REFUSAL_AGE: Duration = 20
 
 export class SpaceAccount {
-  readonly #store: Pick<QueueStore, 'freeSpace'>
+  readonly #store: Pick<StoreUpkeep, 'freeSpace'>
   readonly #clock: Clock
   /** Free bytes as of a time on the monotonic clock. */
   #sample: { readonly at: Duration; readonly free: number } = { at: -Infinity, free: 0 }
@@ -28,7 +28,7 @@ export class SpaceAccount {
   readonly #promised = new Map<ContentId, number>()
   #promisedInAll = 0
 
-  constructor(store: Pick<QueueStore, 'freeSpace'>, clock: Clock) {
+  constructor(store: Pick<StoreUpkeep, 'freeSpace'>, clock: Clock) {
     this.#store = store
     this.#clock = clock
   }

@@ -121,7 +121,7 @@ async function unreadRecipients(
   const [chunk] = unread.map(({ id }) => outcomes.get(id)?.unreadChunk)
   if (chunk === undefined) return []
   for (let failures = 0; failures < READS;) {
-    await storeHealth.retryUntilCommitted(() => store.ping())
+    await storeHealth.retryUntilCommitted(() => store.upkeep.ping())
     try {
       await store.readChunk(message.contentId, chunk)
       return unread

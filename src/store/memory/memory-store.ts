@@ -9,7 +9,6 @@ import {
   isKept,
   newMessage,
   noteTraffic,
-  pruneTraffic,
   snapshot,
   type HeldMessage,
   type HeldRecipient,
@@ -17,9 +16,8 @@ import {
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
-import { auditLogOf, keepRequest, noteOperated, pruneOperations } from './held-operations.ts'
+import { auditLogOf, keepRequest, noteOperated } from './held-operations.ts'
 import type { AuditLog, OperationRound } from '../audit-log.ts'
-import type { ClockRecord } from '../../system/queue-clock.ts'
 import { intercepted } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
 import { enter, lease, settleOne } from './recipient-states.ts'
@@ -42,8 +40,10 @@ import { MemoryEvents } from './memory-events.ts'
 import { joinProvider, type ProviderRecord } from '../records/provider-state.ts'
 import { recordCall, recordsOver, type SentRecordCall } from '../records/records.ts'
 import type { QueueReader } from '../queue-reader.ts'
-import { countsAs, type ShareChanges, type ShareCount } from '../share-counts.ts'
-import { shareCountsOf } from './share-sums.ts'
+import { countsAs } from '../share-counts.ts'
+import type { StoreUpkeep } from '../store-upkeep.ts'
+import { MemoryShares } from './memory-shares.ts'
+import { upkeepOf } from './memory-upkeep.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
 import {
@@ -87,14 +87,15 @@ export const openShared = (
 ): { readonly store: QueueStore; readonly reader: QueueReader } => openFor(queue, new QueueOwner(queue, node, 'shared', joined))
 
 function openFor(queue: MemoryQueue, owner: QueueOwner): { readonly store: QueueStore; readonly reader: QueueReader } {
-  return { store: fenced(new MemoryStore(queue, owner), owner), reader: directReader(new MemoryReader(queue)) }
+  return { store: fenced(queue, owner), reader: directReader(new MemoryReader(queue)) }
 }
 
 /** The store, whose transactions reject once the queue was taken from its owner. */
-function fenced(store: MemoryStore, owner: QueueOwner): QueueStore {
+function fenced(queue: MemoryQueue, owner: QueueOwner): QueueStore {
+  const store = new MemoryStore(queue, owner)
   return intercepted<QueueStore>(store, (_method, _args, perform) => {
     if (owner.isFenced) return Promise.reject(new Fenced(`node ${owner.id} was taken over`))
-    return store.countsShares ? perform().finally(() => store.tellShares()) : perform()
+    return queue.countsShares ? perform().finally(() => store.shares.tell()) : perform()
   })
 }
 
@@ -102,9 +103,10 @@ class MemoryStore implements QueueStore {
   readonly #queue: MemoryQueue
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
-  #sharesListener: ((changes: ShareChanges) => void) | null = null
   readonly outbox: OutboxStore
   readonly auditLog: AuditLog
+  readonly shares: MemoryShares
+  readonly upkeep: StoreUpkeep
   readonly records = recordsOver(async (...call) => this.#record(call))
 
   constructor(queue: MemoryQueue, owner: QueueOwner) {
@@ -112,31 +114,9 @@ class MemoryStore implements QueueStore {
     this.#owner = owner
     this.outbox = new MemoryEvents(queue, owner)
     this.auditLog = auditLogOf(queue, owner.id)
+    this.shares = new MemoryShares(queue)
+    this.upkeep = upkeepOf(queue)
     this.#terms = { owner: owner.id, until: Infinity }
-  }
-
-  async countShares(counts: boolean): Promise<boolean> {
-    this.#queue.countsShares = counts
-    this.tellShares()
-    return true
-  }
-
-  /** Each owner has the counts of the whole queue. */
-  async sharesElsewhere(): Promise<readonly ShareCount[]> {
-    return []
-  }
-
-  onShares(listener: (changes: ShareChanges) => void): void {
-    this.#sharesListener = listener
-    this.tellShares()
-  }
-
-  get countsShares(): boolean {
-    return this.#queue.countsShares
-  }
-
-  tellShares(): void {
-    this.#sharesListener?.({ all: true, counts: this.countsShares ? shareCountsOf(this.#queue) : [] })
   }
 
   nextId(): MessageId {
@@ -152,10 +132,6 @@ class MemoryStore implements QueueStore {
   }
 
   // --- records
-
-  async saveClock(record: ClockRecord): Promise<void> {
-    this.#queue.clock = record
-  }
 
   async joinProvider(destination: DestinationName, provider: string | null): Promise<void> {
     joinProvider.held(this.#queue.records, destination, provider)
@@ -463,37 +439,6 @@ class MemoryStore implements QueueStore {
 
   async tally(largest: number): Promise<QueueTally> {
     return tallyOf(this.#queue, largest)
-  }
-
-  async prune({ historyBefore, historyCount, trashBefore, requestsBefore }: Parameters<QueueStore['prune']>[0]) {
-    pruneTraffic(this.#queue)
-    pruneOperations(this.#queue, { historyBefore, requestsBefore })
-    for (const [key, { admittedAt }] of this.#queue.origins) if ((admittedAt ?? Infinity) < historyBefore) this.#queue.origins.delete(key)
-    for (const held of this.#queue.messages.values()) {
-      if (held.deletedAt === null || held.deletedAt >= trashBefore) continue
-      applyOperation(this.#queue, { message: held.message.id, operation: { kind: 'delete', now: held.deletedAt, purge: true } })
-    }
-    for (const [
-      id,
-      {
-        details: { leftAt = 0 },
-      },
-    ] of this.#queue.history) {
-      if (leftAt >= historyBefore && this.#queue.history.size <= historyCount) break
-      this.#queue.history.delete(id)
-    }
-    return { more: false }
-  }
-
-  /** A queue in memory has no indexes in a file. */
-  async verify() {
-    return null
-  }
-
-  async ping(): Promise<void> {}
-
-  async freeSpace(): Promise<number> {
-    return Infinity
   }
 
   async close(): Promise<void> {}

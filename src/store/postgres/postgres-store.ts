@@ -100,12 +100,13 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
     const call = recordCall(sent)
     return call.kind === 'read' ? runRecord(deps.reading, call, ...sent[2]) : write({ method: 'record', args: sent })
   })
-  const store = {
-    ...remoteMethods(submit),
+  const methods = remoteMethods(submit)
+  const store: MovableStore = {
+    ...methods,
     records,
     nextId: () => ids.next(),
     leaseTerms: () => terms,
-    onShares: (listener: Parameters<MovableStore['onShares']>[0]) => deps.keys.shares.feed.listen(listener),
+    shares: { ...methods.shares, onShares: (listener) => deps.keys.shares.feed.listen(listener) },
     close: () => writer.close(),
   }
   return { store, side: writer, destroy: () => writer.destroy() }

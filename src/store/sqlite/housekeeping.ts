@@ -7,7 +7,8 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
-import type { DestinationDue, DestinationRecord, QueueStore, ScheduledMail } from '../queue-store.ts'
+import type { DestinationDue, DestinationRecord, ScheduledMail } from '../queue-store.ts'
+import type { PruneLimits } from '../store-upkeep.ts'
 import type { AuditRows } from './records/audit-rows.ts'
 import type { RequestRows } from './records/request-rows.ts'
 import { forgetOrigins } from './move-queries.ts'
@@ -18,8 +19,6 @@ import { fromStatus } from '../stored-values.ts'
 import type { MessageRow } from './rows.ts'
 import { destinations, toDestination, type DestinationRow } from '../sql/stored-rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
-
-type Limits = Parameters<QueueStore['prune']>[0]
 
 /** Maximum number of history rows per slice. A slice takes a few milliseconds. */
 const HISTORY_SLICE = 250
@@ -153,7 +152,7 @@ export class Housekeeping {
     this.#beat.run()
   }
 
-  prune({ historyBefore, historyCount, trashBefore, requestsBefore }: Limits): { readonly more: boolean } {
+  prune({ historyBefore, historyCount, trashBefore, requestsBefore }: PruneLimits): { readonly more: boolean } {
     this.#traffic.prune()
     const trash = this.emptyTrash(trashBefore)
     const history = this.#pruneHistory(historyBefore, historyCount)

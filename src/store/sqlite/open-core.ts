@@ -3,7 +3,7 @@
  */
 import type { LeaseTerms } from '../../mail/message.ts'
 import { onDisk } from '../disk-failure.ts'
-import { FileGuard } from '../file-guard.ts'
+import { FileGuard } from './file/file-guard.ts'
 import type { Call, Outcome } from '../methods.ts'
 import { StoreFailed } from '../queue-store.ts'
 import { Batches } from './batches.ts'

@@ -2,14 +2,14 @@
 import type { LeaseTerms } from '../../mail/message.ts'
 import type { IdBuffer } from '../id-buffer.ts'
 import { remoteMethods, type Answers, type Call, type Method } from '../methods.ts'
-import type { QueueStore } from '../queue-store.ts'
 import type { MovableStore } from '../move-store.ts'
+import type { ShareCounting } from '../share-counts.ts'
 
 /** Carries calls to the store's core. */
 export interface CallTransport {
   /** Submits a call. Calls are answered in order, each after the commit of its transaction. */
   submit<M extends Method>(call: Call<M>): Promise<Answers[M]>
-  readonly onShares: QueueStore['onShares']
+  readonly onShares: ShareCounting['onShares']
   close(): Promise<void>
   readonly ids: IdBuffer
   readonly terms: LeaseTerms
@@ -17,11 +17,12 @@ export interface CallTransport {
 
 export function createStoreClient(transport: CallTransport): MovableStore {
   const { ids, terms } = transport
+  const methods = remoteMethods((call) => transport.submit(call))
   return {
-    ...remoteMethods((call) => transport.submit(call)),
+    ...methods,
     nextId: () => ids.next(),
     leaseTerms: () => terms,
-    onShares: (listener) => transport.onShares(listener),
+    shares: { ...methods.shares, onShares: (listener) => transport.onShares(listener) },
     close: () => transport.close(),
   }
 }

@@ -106,10 +106,10 @@ test('a receiver stages what exceeds 256 kB at once, and the following chunks to
 const ORIGIN = { sender: 'app@example.com', user: undefined, address: null }
 
 test('mail is refused before its content as long as an outcome cannot be committed', async () => {
-  const { relay, rest } = await relayWith(() => ({
+  const { relay, rest } = await relayWith(({ upkeep }) => ({
     settle: () => Promise.reject(new StoreUnavailable('the disk is full')),
     claimDue: () => Promise.reject(new StoreUnavailable('the disk is full')),
-    ping: () => Promise.reject(new StoreUnavailable('the disk is full')),
+    upkeep: { ...upkeep, ping: () => Promise.reject(new StoreUnavailable('the disk is full')) },
   }))
   await relay.start()
   expect(await relay.intake.refusal(1, ORIGIN, false)).toBeUndefined()
@@ -123,14 +123,16 @@ test('a refusal for a full queue makes no call of the store', async () => {
   await world.relay.start()
   await world.accept(['ann@far.example'])
   const calls: string[] = []
-  for (const name of Object.keys(METHODS)) {
-    const method: unknown = Reflect.get(world.store, name)
-    if (typeof method === 'function')
-      Reflect.set(world.store, name, (...args: readonly unknown[]): unknown => {
-        calls.push(name)
-        return Reflect.apply(method, world.store, args)
-      })
-  }
+  const { store } = world
+  for (const port of [store, store.upkeep, store.shares])
+    for (const name of Object.keys(METHODS)) {
+      const method: unknown = Reflect.get(port, name)
+      if (typeof method === 'function')
+        Reflect.set(port, name, (...args: readonly unknown[]): unknown => {
+          calls.push(name)
+          return Reflect.apply(method, port, args)
+        })
+    }
   expect(world.relay.intake.refusal(0, ORIGIN, false)).toEqual({
     code: 452,
     status: '4.3.1',
@@ -138,7 +140,7 @@ test('a refusal for a full queue makes no call of the store', async () => {
     limit: 'queue',
   })
   expect(calls).toEqual([])
-  await world.store.ping()
+  await store.upkeep.ping()
   expect(calls).toEqual(['ping'])
   await world.close()
 })

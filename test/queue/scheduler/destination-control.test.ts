@@ -36,7 +36,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
     clock,
     events: new Events(() => clock.now()),
     membership,
-    storeHealth: new StoreHealth({ store: slow, clock, failed: () => undefined }),
+    storeHealth: new StoreHealth({ store: slow.upkeep, clock, failed: () => undefined }),
     agent: { deliver: () => new Promise(() => undefined) },
     active,
     table: new DestinationTable(active, limits, () => policies),

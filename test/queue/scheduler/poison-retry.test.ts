@@ -29,7 +29,7 @@ function retryOf(...ids: readonly number[]) {
   const started: number[] = []
   const ends: (() => void)[] = []
   const failures: string[] = []
-  const storeHealth = new StoreHealth({ store, clock, failed: (why) => failures.push(why) })
+  const storeHealth = new StoreHealth({ store: store.upkeep, clock, failed: (why) => failures.push(why) })
   const tasks = new TaskSet((error) => {
     throw error
   })

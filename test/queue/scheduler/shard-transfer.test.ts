@@ -67,7 +67,7 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
   const seen: QueueEvent[] = []
   const events = new Events(() => clock.now())
   events.listen((event) => seen.push(event))
-  const storeHealth = new StoreHealth({ store: own.store, clock, holds: () => membership.holds, failed })
+  const storeHealth = new StoreHealth({ store: own.store.upkeep, clock, holds: () => membership.holds, failed })
   const active = new ActiveQueue(limits)
   const scheduler = new Scheduler({
     recorder: idleRecorder,

@@ -172,7 +172,7 @@ test('a node that was taken over learns of it, and ends', async () => {
   expect(kinds(b).at(-1)).toBe('fenced')
   expect(b.member.holds()).toBe(false)
   expect(b.member.owns('far.example')).toBe(false)
-  await expect(b.store.ping()).rejects.toThrow(Fenced)
+  await expect(b.store.upkeep.ping()).rejects.toThrow(Fenced)
 })
 
 test('an outage of the database takes no node over, and all resume after it', async () => {

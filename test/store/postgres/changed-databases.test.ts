@@ -87,9 +87,9 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`changed databases${WITHOUT_POSTGRES.why}
     await administrate(change)
     // A trigger fails for rows only, and a right to delete is used later.
     if (!change.includes('delete')) await expect(queue(store)).rejects.toBeInstanceOf(StoreUnavailable)
-    if (!change.includes('trigger')) await expect(store.ping()).rejects.toBeInstanceOf(StoreUnavailable)
+    if (!change.includes('trigger')) await expect(store.upkeep.ping()).rejects.toBeInstanceOf(StoreUnavailable)
     await administrate(undo)
-    await expect.poll(() => store.ping().then(() => 'pong', String), { timeout: 30_000 }).toBe('pong')
+    await expect.poll(() => store.upkeep.ping().then(() => 'pong', String), { timeout: 30_000 }).toBe('pong')
     await queue(store)
     expect(await reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).toHaveLength(2)
     await close()

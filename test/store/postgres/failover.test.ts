@@ -68,11 +68,11 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`failover${WITHOUT_POSTGRES.why}`, () => 
     await before.destroy()
     // The next block of ids is reserved on the primary only.
     for (let n = 0; n < ID_BLOCK - 100; n++) store.nextId()
-    await store.ping()
+    await store.upkeep.ping()
 
     await failOver(primary, standby)
     const works = () =>
-      store.ping().then(
+      store.upkeep.ping().then(
         () => true,
         () => false,
       )

@@ -120,7 +120,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     proxy.deliver()
     // The server ends the former session when it has run its statements.
     await expect.poll(() => count(`pg_stat_activity where application_name = 'deferd ${node} w'`)).toBeGreaterThan(0)
-    await store.ping()
+    await store.upkeep.ping()
     expect(await store.destinations()).toEqual([dead(T0 + MIN)])
   })
 
@@ -239,7 +239,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     expect(await takeOverNode(direct, node, 0)).toMatchObject({ leases: 1 })
     proxy.cut()
     await refused
-    await expect(store.ping()).rejects.toThrow(Fenced)
+    await expect(store.upkeep.ping()).rejects.toThrow(Fenced)
     proxy.deliver()
     expect(fenced).toBe(1)
     expect(await direct.query('select state from recipient')).toEqual([{ state: 'waiting' }])
@@ -261,13 +261,13 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     const id = await queue(store, { leased: true })
     await direct.end()
     await server().stop('immediate')
-    await expect(store.ping()).rejects.toThrow(StoreUnavailable)
+    await expect(store.upkeep.ping()).rejects.toThrow(StoreUnavailable)
     await expect(store.enqueue(mail(store))).rejects.toThrow(StoreUnavailable)
     await server().start()
     direct = await connectTo(url)
     await expect
       .poll(() =>
-        store.ping().then(
+        store.upkeep.ping().then(
           () => 'back',
           () => 'away',
         ),
@@ -302,7 +302,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
     direct = await connectTo(url)
     await expect
       .poll(() =>
-        store.ping().then(
+        store.upkeep.ping().then(
           () => 'back',
           () => 'away',
         ),
@@ -337,7 +337,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
 
   test('a message is acknowledged only when the standby has it', async () => {
     const { store, node } = await open()
-    await store.ping()
+    await store.upkeep.ping()
     await direct.command(`alter system set synchronous_standby_names = 'absent'`)
     await direct.command('select pg_reload_conf()')
     await standbyIsAwaited()

@@ -43,7 +43,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`vacuum${WITHOUT_POSTGRES.why}`, () => {
     const many = `select 1 from pg_stat_user_tables where relname = 'recipient' and n_dead_tup >= 100`
     // A session reports its dead rows once a second, at the end of a transaction.
     const counted = async () => {
-      await opened.store.ping()
+      await opened.store.upkeep.ping()
       return (await direct.query(many)).length
     }
     await expect.poll(counted).toBe(1)

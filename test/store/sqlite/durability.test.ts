@@ -100,7 +100,7 @@ test('closing completes pending calls and rejects later ones', async () => {
   const { store } = await openWorkerStore({ directory })
   const last = queue(store)
   const closing = store.close()
-  await expect(store.ping()).rejects.toThrow('the store is closed')
+  await expect(store.upkeep.ping()).rejects.toThrow('the store is closed')
   await Promise.all([last, closing, store.close()])
   const next = await openWorkerStore({ directory })
   expect((await claim(next.store, T0)).requests).toHaveLength(1)

@@ -120,7 +120,7 @@ test('a recipient that an index has lost is found by verify, and the repaired qu
   const found = messagesIn((await claim(store, T0)).requests)
   expect(found).toHaveLength(39)
   const verified = []
-  for (let after: number | null = 0; after !== null;) verified.push((after = await store.verify(after)))
+  for (let after: number | null = 0; after !== null;) verified.push((after = await store.upkeep.verify(after)))
   expect(verified).toEqual([first(ids.at(-1) ?? 0), null])
   expect(repairs).toMatchObject([{ why: expect.stringContaining('recipients without an entry in an index: 1') as string, corrupt: [] }])
   expect([...found, ...messagesIn((await claim(store, T0)).requests)].toSorted((a, b) => a - b)).toEqual(ids)

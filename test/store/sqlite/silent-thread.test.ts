@@ -40,7 +40,7 @@ test('a writer that does not answer is ended: its calls reject, and what it has 
   await store.enqueue(mail(store))
   expect([sides.writer.isWaiting, sides.writer.answered > 0]).toEqual([false, true])
   stall('worker-main')
-  const calls = await silent(() => store.ping())
+  const calls = await silent(() => store.upkeep.ping())
   const before = sides.writer.answered
   const closed = close()
   expect([sides.writer.isWaiting, sides.writer.answered]).toEqual([true, before])
@@ -48,7 +48,7 @@ test('a writer that does not answer is ended: its calls reject, and what it has 
   expect(await calls.at(-1)).toMatchObject({ name: 'OutcomeUnknown' })
   await closed
   expect(sides.writer.isWaiting).toBe(false)
-  await expect(store.ping()).rejects.toMatchObject({ name: 'OutcomeUnknown' })
+  await expect(store.upkeep.ping()).rejects.toMatchObject({ name: 'OutcomeUnknown' })
 
   const again = await openStore(directory, options)
   expect(await again.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).toHaveLength(1)
@@ -61,7 +61,7 @@ test('a reader that does not answer is ended: its calls reject, and the store go
   stall('reader-worker')
   const calls = await silent(() => reader.lastId())
   expect([sides.reader.isWaiting, sides.writer.isWaiting]).toEqual([true, false])
-  await store.ping()
+  await store.upkeep.ping()
   const closed = close()
   expect(await sides.reader.abandon()).toBe(true)
   expect(await calls.at(-1)).toMatchObject({ name: 'StoreUnavailable', message: 'the reader of the store did not answer, and was ended' })

@@ -18,7 +18,7 @@ test('calls of busy turns are answered together, in order', async () => {
   const pings: Promise<void>[] = []
   for (; turn < 4; turn++) {
     const call = turn
-    pings.push(store.ping().then(() => void answered.push([call, turn])))
+    pings.push(store.upkeep.ping().then(() => void answered.push([call, turn])))
     await busyTurn()
   }
   for (; answered.length < 4; turn++) await eventLoopTurn()
@@ -30,12 +30,12 @@ test('calls of busy turns are answered together, in order', async () => {
 
 test('a call that still waits for others is made before the store closes', async () => {
   const { store } = await openWorkerStore({ directory: folder() })
-  await store.ping()
-  const call = store.ping()
+  await store.upkeep.ping()
+  const call = store.upkeep.ping()
   const closed = store.close()
   await call
   await closed
-  await expect(store.ping()).rejects.toThrow('the store is closed')
+  await expect(store.upkeep.ping()).rejects.toThrow('the store is closed')
 })
 
 test('content beyond the limit in flight waits, and is stored', async () => {

@@ -31,7 +31,7 @@ export async function cutStory(
   const opened = await openPostgresStore({ url: through, durability: 'primary', labels, clock: realClock, tallyKeptFor: 0 })
   try {
     await direct.query(takeShards, [opened.node, SHARDS])
-    await opened.store.ping()
+    await opened.store.upkeep.ping()
     cutter.arm(cuts)
     const answers = await tell(opened.store)
     return { answers, rows: await holds(direct), statements: cutter.statements, breaks: cutter.breaks }

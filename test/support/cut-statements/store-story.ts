@@ -138,7 +138,11 @@ export async function tell(store: QueueStore): Promise<readonly (readonly [name:
     Promise.all([store.enqueue(one), store.enqueue(other), store.saveDestination(dead('near.example')), claim(store, T0)]),
   )
   await told('several more', () =>
-    Promise.all([settleOne(store, one.message.id, delivered(first(one.message.id), T0)), store.enqueue(entry('last')), store.ping()]),
+    Promise.all([
+      settleOne(store, one.message.id, delivered(first(one.message.id), T0)),
+      store.enqueue(entry('last')),
+      store.upkeep.ping(),
+    ]),
   )
 
   // Operators.
@@ -164,7 +168,7 @@ export async function tell(store: QueueStore): Promise<readonly (readonly [name:
   await told('remove a token', () => store.records.tokens.remove('ci'))
   await told('add access', () => store.records.access.set(ENTRY))
   await told('remove access', () => store.records.access.remove('sender', 'spam.example'))
-  await told('prune', () => store.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN, requestsBefore: 0 }))
+  await told('prune', () => store.upkeep.prune({ historyBefore: 0, historyCount: 100, trashBefore: T0 + MIN, requestsBefore: 0 }))
   return answers
 }
 

@@ -2,7 +2,8 @@
 import type { DestinationName, LeaseTerms, MessageId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { DestinationDue, DestinationRecord, QueueStore, ScheduledMail } from '../../queue-store.ts'
+import type { DestinationDue, DestinationRecord, ScheduledMail } from '../../queue-store.ts'
+import type { PruneLimits } from '../../store-upkeep.ts'
 import { fromStatus } from '../../stored-values.ts'
 import { storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -13,8 +14,6 @@ import * as intake from './queries.ts'
 import { toDestination, type DestinationRow } from '../../sql/stored-rows.ts'
 import { foldMinutes } from './traffic-counts.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
-
-type Limits = Parameters<QueueStore['prune']>[0]
 
 /** Maximum number of history rows per slice. A slice takes some milliseconds. */
 const HISTORY_SLICE = 1_000
@@ -104,7 +103,7 @@ export class Housekeeping {
     )
   }
 
-  async #prune(tx: Transaction, limits: Limits): Promise<{ readonly more: boolean }> {
+  async #prune(tx: Transaction, limits: PruneLimits): Promise<{ readonly more: boolean }> {
     const { historyBefore, historyCount, trashBefore } = limits
     const [trash, history, more] = await Promise.all([
       tx.query<{ id: MessageId }>(sql.oldestTrash, [trashBefore, TRASH_SLICE]),

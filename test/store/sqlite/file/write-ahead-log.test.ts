@@ -14,8 +14,8 @@ const FRAME = PAGE + 24
 const log = (): Promise<Buffer> =>
   logOf(async (store) => {
     await queue(store)
-    await store.ping()
-    await store.ping()
+    await store.upkeep.ping()
+    await store.upkeep.ping()
   })
 
 async function logOf(work: (store: QueueStore) => Promise<void>): Promise<Buffer> {
@@ -51,7 +51,7 @@ test('damage of a commit that another commit follows is damage, not an incomplet
 test('an incomplete last commit is left out, with its pages and its page count', async () => {
   const bytes = await logOf(async (store) => {
     await queue(store)
-    await store.ping()
+    await store.upkeep.ping()
     await queue(store)
   })
   const isCommit = (fromEnd: number) => bytes.readUInt32BE(bytes.length - fromEnd * FRAME + 4) > 0

@@ -3,8 +3,8 @@
  * would write to files that no other process can open.
  */
 import { statSync } from 'node:fs'
-import { errorCode } from '../system/caught-error.ts'
-import { StoreUnavailable } from './queue-store.ts'
+import { errorCode } from '../../../system/caught-error.ts'
+import { StoreUnavailable } from '../../queue-store.ts'
 
 export class FileGuard {
   /** Paths with the device and inode they had when the queue was opened. */
