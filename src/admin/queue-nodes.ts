@@ -2,7 +2,7 @@
 import type { ListedNode, NodeDirectory } from '../store/membership/node-directory.ts'
 import { sleep, type Clock, type Duration } from '../system/clock.ts'
 
-export type NodesPort = Pick<NodeDirectory, 'list' | 'setDraining' | 'takeOver' | 'forgetTables' | 'audit'>
+export type NodesPort = Pick<NodeDirectory, 'list' | 'lost' | 'setDraining' | 'takeOver' | 'forget' | 'audit'>
 
 /** There is no node of the name or number (EX_DATAERR). */
 class UnknownNode extends Error {
@@ -56,7 +56,7 @@ export async function setDraining(
 
 /**
  * Removes nodes that do not beat for a whole lease, with the subscriptions that only their configuration has. Empty when the node was gone
- * already, and had left its `[events]` tables.
+ * already, and was listed as lost or had left its `[events]` tables.
  */
 export async function forgetNode(
   deps: NodeChangesDeps,
@@ -65,7 +65,7 @@ export async function forgetNode(
   const { nodes, clock, lease } = deps
   const audit = (name: string, changed: number): Promise<void> =>
     nodes.audit({ at: clock.now(), who, action: 'forget', arguments: name, changed }, name)
-  if (!(await nodes.list()).some((node) => isNamed(node, asked)) && (await nodes.forgetTables(asked)) > 0) {
+  if (!(await nodes.list()).some((node) => isNamed(node, asked)) && (await nodes.forget(asked))) {
     await audit(asked, 0)
     return []
   }
@@ -75,7 +75,7 @@ export async function forgetNode(
   for (const { id, name, beat } of before) {
     const takeover = await nodes.takeOver(id, beat)
     if (takeover === null) continue
-    await nodes.forgetTables(name)
+    await nodes.forget(name)
     await audit(name, takeover.leases)
     forgotten.push({ name, node: id, shards: takeover.shards, recipients: takeover.leases })
   }

@@ -4,7 +4,7 @@ import { clientRoutes, type ClientRoutesDeps } from './client-routes.ts'
 import { destinationOperations, destinationRoutes } from './destination-routes.ts'
 import { auditRoute, historyRoute } from './history-routes.ts'
 import { eventRoutes } from './event-routes.ts'
-import { nodeRoutes, type NodeRoutesDeps } from './node-routes.ts'
+import { nodeRoutes } from './node-routes.ts'
 import { openApiRoute } from './openapi.ts'
 import { Causes } from '../queries/causes.ts'
 import { Senders } from '../queries/senders.ts'
@@ -23,8 +23,6 @@ import { webhookRoutes, type WebhookChanges } from './webhook-routes.ts'
 export interface ApiDeps extends ClientRoutesDeps {
   readonly records: () => RecordChanges
   readonly webhooks: () => WebhookChanges
-  /** Null for a queue in a folder. */
-  readonly nodes: NodeRoutesDeps['nodes']
 }
 
 export class Api {
@@ -51,7 +49,7 @@ export class Api {
       ...ownMessageRoutes(view),
       ...destinationRoutes(view, this.causes),
       historyRoute(view),
-      ...nodeRoutes({ nodes: this.#deps.nodes, wall: () => view.clock.wall }),
+      ...nodeRoutes(view),
       ...settingsRoutes(view),
       ...eventRoutes(view),
       ...subscriptionRoutes(view),

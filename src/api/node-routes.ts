@@ -1,37 +1,19 @@
 /** Routes of the API for the nodes that share a queue. */
 import { z } from 'zod'
-import { forgetNode, setDraining, type NodeChangesDeps } from '../admin/queue-nodes.ts'
-import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import { forgetNode, setDraining } from '../admin/queue-nodes.ts'
+import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { auditName } from '../http/requester.ts'
-import { forgottenNodesShape, nodesJson, nodesShape } from '../resources/node-json.ts'
-import type { WallView } from '../system/wall-view.ts'
+import { nodeList, NO_NODES, sharedNodes } from '../queries/nodes.ts'
+import type { QueueView } from '../queries/queue-view.ts'
+import { forgottenNodesShape, nodesShape } from '../resources/node-json.ts'
 import { apiRoute, assertUnlimited, json, type ApiRequest, type ApiRoute } from './api-route.ts'
 
-/** Changes the nodes of the open queue. */
-export interface NodeRoutesDeps {
-  /** Null for a queue in a folder, which has one daemon. */
-  readonly nodes: () => NodeChangesDeps | null
-  readonly wall: () => WallView
-}
-
-const NO_NODES: ProblemKind = {
-  slug: 'no-nodes',
-  status: 409,
-  title: 'No nodes',
-  about: 'The queue is in a folder and has one daemon: only a queue in PostgreSQL (`queue_database`) has nodes.',
-}
-
-export function nodeRoutes({ nodes, wall }: NodeRoutesDeps): readonly ApiRoute[] {
+export function nodeRoutes(view: QueueView): readonly ApiRoute[] {
   const changed = z.object({ name: z.string() })
-  const shared = (): NodeChangesDeps => {
-    const found = nodes()
-    if (found === null) throw new Problem(NO_NODES, 'the queue is in a folder and has one daemon')
-    return found
-  }
   const mark = async (request: ApiRequest<unknown, unknown>, draining: boolean) => {
     assertUnlimited(request)
     const asked = request.parameters['name'] ?? ''
-    await setDraining(shared(), { asked, draining, who: auditName(request.requester) })
+    await setDraining(sharedNodes(view), { asked, draining, who: auditName(request.requester) })
     return json({ name: asked })
   }
   return [
@@ -44,8 +26,7 @@ export function nodeRoutes({ nodes, wall }: NodeRoutesDeps): readonly ApiRoute[]
       answers: { 200: { about: 'the nodes', shape: nodesShape } },
       handler: async (request) => {
         assertUnlimited(request)
-        const found = nodes()
-        return json({ nodes: found === null ? null : nodesJson(await found.nodes.list(), found.lease, wall()) })
+        return json(await nodeList(view))
       },
     }),
     apiRoute({
@@ -72,11 +53,12 @@ export function nodeRoutes({ nodes, wall }: NodeRoutesDeps): readonly ApiRoute[]
       path: '/nodes/:name',
       role: 'admin',
       summary: 'Remove a node that has failed',
-      about: 'As `deferd node forget`: the answer comes after `node_lease`, and is 503 while the node beats.',
+      about:
+        'As `deferd node forget`: a lost node is removed at once; for another one the answer comes after `node_lease`, and is 503 while the node beats.',
       answers: { 200: { about: 'removed; empty for a node that was gone already', shape: forgottenNodesShape } },
       problems: [HTTP_PROBLEMS.unknown, NO_NODES],
       handler: async ({ parameters: { name = '' }, requester }) =>
-        json({ forgotten: await forgetNode(shared(), { asked: name, who: auditName(requester) }) }),
+        json({ forgotten: await forgetNode(sharedNodes(view), { asked: name, who: auditName(requester) }) }),
     }),
   ]
 }

@@ -1,10 +1,11 @@
 /** State in the memory of the nodes of a queue, for the API: of this process alone, or of all nodes of a shared queue. */
-import type { KnownInMemory, LiveQueue } from '../queries/queue-view.ts'
-import type { DestinationName } from '../mail/message.ts'
+import type { KnownInMemory, LiveQueue, SharedNodes } from '../queries/queue-view.ts'
+import type { DestinationName, OwnerId } from '../mail/message.ts'
+import { isSilent } from '../resources/node-json.ts'
 import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
-import type { ListedNode } from '../store/membership/node-directory.ts'
-import type { Duration } from '../system/clock.ts'
+import type { DeliverySlots, LiveDestination } from '../store/destination-status.ts'
+import type { Clock } from '../system/clock.ts'
+import type { SharingNode } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
 import type { Relay } from '../relay/relay.ts'
 
@@ -14,6 +15,7 @@ export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: stri
   memory: () => relay.scheduler.destinations.all(),
   destination: (name) => known(relay, name),
   transfers: () => relay.scheduler.transfers,
+  slots: () => relay.scheduler.destinations.slots,
 })
 
 function known(relay: Relay, name: DestinationName): KnownInMemory {
@@ -26,12 +28,8 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
   destinations: async () => relay.scheduler.destinations.all(),
   named: async (names) => names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
   destination: async (name) => known(relay, name),
-  silentNodes: async () => [],
   owners: async () => () => null,
 })
-
-export const silentAmong = (nodes: readonly Pick<ListedNode, 'name' | 'beatAge'>[], lease: Duration): readonly string[] =>
-  nodes.filter(({ beatAge }) => beatAge > lease).map(({ name }) => name)
 
 /** The memory of all nodes. A node that does not answer contributes nothing. */
 export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
@@ -48,7 +46,19 @@ export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
       const answers = (await peers.ask(`destination ${name}`)) as KnownInMemory[]
       return answers.find(({ live }) => live !== undefined) ?? answers.find(({ recent }) => recent.outcomes.length > 0) ?? answers[0]
     },
-    silentNodes: async () => silentAmong(await peers.nodes.list(), relay.config.node_lease),
     owners: () => peers.owners(),
+  }
+}
+
+/** The nodes of a shared queue. Commands, which have no settings, are none of them. */
+export const sharedNodes = (relay: Relay, { me, peers, view }: SharingNode, clock: Clock): SharedNodes => {
+  const lease = relay.config.node_lease
+  return {
+    me,
+    lease,
+    clock,
+    nodes: peers.nodes,
+    silent: () => (view()?.nodes ?? []).filter((one) => one.settings !== '' && isSilent(one, lease)).map(({ name }) => name),
+    slots: async () => (await peers.askEach('slots')) as ReadonlyMap<OwnerId, DeliverySlots>,
   }
 }

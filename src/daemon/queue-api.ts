@@ -17,7 +17,7 @@ import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
-import { ownQueue, sharedQueue } from './live-queue.ts'
+import { ownQueue, sharedNodes, sharedQueue } from './live-queue.ts'
 import { relayLight } from './relay-light.ts'
 import type { OpenParts } from './opening.ts'
 
@@ -51,6 +51,7 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): Omit<QueueVie
     loaded,
     reader,
     live: node === null ? ownQueue(relay) : sharedQueue(relay, node.peers),
+    nodes: () => (node === null ? null : sharedNodes(relay, node, clock)),
     operations,
     subscriptions: () => {
       if (parts.subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
@@ -134,6 +135,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     get live() {
       return open().live
     },
+    nodes: () => open().nodes(),
     operations: () => open().operations(),
     subscriptions: () => open().subscriptions(),
     plan: (asked) => open().plan(asked),
@@ -148,15 +150,10 @@ export function queueApi(deps: QueueApiDeps): Api {
     onEvents: (listener) => open().onEvents(listener),
   }
   const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
-  const nodes = () => {
-    const { node, relay } = parts()
-    return node === null ? null : { nodes: node.peers.nodes, clock: deps.clock, lease: relay.config.node_lease }
-  }
   return new Api(view, {
     tokens,
     records: () => recordChanges(parts(), deps.clock),
     webhooks: () => webhookChanges(parts()),
-    nodes,
     random: systemRandom,
   })
 }

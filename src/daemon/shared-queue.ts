@@ -104,6 +104,7 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
     await membership.giveAway()
   }
   const node = {
+    me: joined.node,
     view: () => member.view,
     isDraining: () => member.isDraining,
     questions: nodes,

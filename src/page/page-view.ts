@@ -59,6 +59,7 @@ export function viewOf(
     virtualTime: virtualTime?.(),
     requester: {
       name: requester === null ? '' : auditName(requester),
+      mayAdminister: requester !== null && grants(requester.role, 'admin'),
       mayOperate: requester !== null && grants(requester.role, 'operator'),
       mayReadContent: requester?.content ?? false,
     },
@@ -74,7 +75,11 @@ export interface ShownRequest extends RouteRequest<undefined> {
 
 export const screenRoute = (
   deps: PageDeps,
-  { path, role = 'viewer', slots }: { readonly path: string; readonly role?: 'viewer' | 'operator'; readonly slots?: Route['slots'] },
+  {
+    path,
+    role = 'viewer',
+    slots,
+  }: { readonly path: string; readonly role?: 'viewer' | 'operator' | 'admin'; readonly slots?: Route['slots'] },
   make: (request: ShownRequest, view: View) => Promise<Answer>,
 ): Route =>
   route({

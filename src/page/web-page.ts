@@ -5,6 +5,7 @@ import type { RefusalPage } from '../http/web-refusal.ts'
 import { failureScreen } from './screens/failure-screen.ts'
 import { loginScreen } from './screens/login-screen.ts'
 import { actionRoutes } from './action-routes.ts'
+import { nodePages } from './node-pages.ts'
 import { screenAnswer, viewOf, type ScreenDeps } from './page-view.ts'
 import { screenRoutes } from './screen-routes.ts'
 import { FILES_FOLDER, fileRoutes } from './static-files.ts'
@@ -23,6 +24,7 @@ export class Page {
       ...screenRoutes(this.#deps),
       ...actionRoutes(this.#deps),
       ...subscriptionPages(this.#deps),
+      ...nodePages(this.#deps),
       ...zoneRoutes(this.#deps),
       ...fileRoutes,
     ]

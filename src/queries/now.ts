@@ -4,7 +4,7 @@
  */
 import type { ListedMessage } from '../store/queue-reader.ts'
 import { wholeTime } from '../resources/members.ts'
-import { attentionJson, silentNodesJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
+import { attentionJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { queueIdOf } from '../mail/message.ts'
 import {
@@ -22,6 +22,7 @@ import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { maySee } from './message-query.ts'
+import { absentNodes } from './nodes.ts'
 import { MessageAges } from './message-ages.ts'
 import { asOf, type QueueView, type Visible } from './queue-view.ts'
 
@@ -64,7 +65,7 @@ async function read(view: QueueView): Promise<Stored> {
     ...stored,
     at,
     as_of,
-    attention: [...silentNodesJson(await view.live.silentNodes()), ...attentionJson(await view.attention(), view.clock.wall)],
+    attention: attentionJson(await view.attention(), view.clock.wall),
     oldest:
       oldest === undefined
         ? null
@@ -89,7 +90,8 @@ async function figures(view: QueueView, stored: Stored, counted: MessageAges): P
   const live = await liveStatus(view, stored)
   const { tally } = live
   const { config } = view.loaded()
-  const { oldest, attention, as_of } = stored
+  const { oldest, as_of } = stored
+  const attention = [...(await absentNodes(view)), ...stored.attention]
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
   const status = statusOf({ tally, live, stored, now: view.clock.now() })
   return {

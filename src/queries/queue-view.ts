@@ -2,7 +2,8 @@
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { DestinationName } from '../mail/message.ts'
+import type { NodeChangesDeps } from '../admin/queue-nodes.ts'
+import type { DestinationName, OwnerId } from '../mail/message.ts'
 import type { Origin } from '../queue/intake/share-key.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { AttentionItem } from '../queue/attention.ts'
@@ -14,7 +15,7 @@ import type { BulkOperation } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { OrderedRun } from '../schedules/schedule-runner.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import type { DeliverySlots, LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
@@ -45,10 +46,18 @@ export interface LiveQueue {
   named(names: readonly DestinationName[]): Promise<readonly LiveDestination[]>
   /** One destination as its owner holds it; undefined when no owner answers. */
   destination(name: DestinationName): Promise<KnownInMemory | undefined>
-  /** Names of the nodes that have been silent for longer than node_lease. */
-  silentNodes(): Promise<readonly string[]>
   /** Names the node that schedules a destination; null for a queue with one owner, and while no node does. */
   owners(): Promise<(destination: DestinationName) => string | null>
+}
+
+/** The nodes that share the queue, as one of them sees and changes them. */
+export interface SharedNodes extends NodeChangesDeps {
+  /** The number of the node that answers. */
+  readonly me: OwnerId
+  /** Names of the nodes without a beat for longer than node_lease, as of the last beat of this one. */
+  readonly silent: () => readonly string[]
+  /** Delivery slots of the nodes that answer within a second. */
+  readonly slots: () => Promise<ReadonlyMap<OwnerId, DeliverySlots>>
 }
 
 /** Entry of new mail. */
@@ -70,6 +79,8 @@ export interface QueueView {
   readonly reader: QueueReader
   readonly clock: Clock
   readonly live: LiveQueue
+  /** Null for a queue in a folder, which has one daemon. */
+  readonly nodes: () => SharedNodes | null
   /** Operations on messages and destinations. Throws while the queue is being opened. */
   readonly operations: () => Operations
   /** Changes of subscriptions to events. Throws while the queue is being opened. */

@@ -1,6 +1,8 @@
 /** Nodes that share a queue, in JSON. */
 import { z } from 'zod'
-import type { ListedNode } from '../store/membership/node-directory.ts'
+import type { OwnerId } from '../mail/message.ts'
+import type { DeliverySlots } from '../store/destination-status.ts'
+import type { ListedNode, LostNode } from '../store/membership/node-directory.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, time, type Json } from './members.ts'
@@ -8,10 +10,21 @@ import { count, time, type Json } from './members.ts'
 const nodeShape = z.object({
   node: z.int().describe('number of the process'),
   name: z.string(),
-  state: z.enum(['active', 'draining', 'silent']).describe('silent: without a beat for node_lease, so that other nodes take it over'),
-  shards: count,
+  state: z
+    .enum(['active', 'draining', 'silent', 'lost'])
+    .describe('silent: without a beat for node_lease; lost: taken over by another node, until a node of the name joins or is forgotten'),
+  answers: z.boolean().describe('true for the node that answers this request'),
+  shards: count.describe('of the 256 shards of destinations'),
   leased: count.describe('recipients in the active queue'),
-  beat_age: z.number().describe('seconds'),
+  deliveries: z
+    .object({ in_flight: count, limit: count.describe('default_process_limit') })
+    .nullable()
+    .describe('delivery slots; null for a node that does not answer within a second'),
+  beat_age: z.number().describe('seconds since the last sign of life'),
+  lost: z
+    .object({ time, taken_over_by: z.string(), shards: count, recipients: count.describe('that it had in its active queue') })
+    .nullable()
+    .describe('null unless the state is lost'),
   settings_differ: z.boolean().describe('settings of delivery differ from those of most nodes'),
   differing_settings: z.array(z.string()).describe('names of the settings that differ from those of most nodes'),
   version: z.string(),
@@ -20,7 +33,12 @@ const nodeShape = z.object({
 
 export type NodeJson = Json<typeof nodeShape>
 
-export const nodesShape = z.object({ nodes: z.array(nodeShape).nullable() }).meta({ id: 'Nodes' })
+export const nodesShape = z
+  .object({
+    nodes: z.array(nodeShape).nullable(),
+    lease: z.number().nullable().describe('node_lease of the node that answers, in seconds'),
+  })
+  .meta({ id: 'Nodes' })
 export type NodesJson = Json<typeof nodesShape>
 
 export const forgottenNodesShape = z
@@ -49,19 +67,57 @@ function differing(settings: string, usual: string): readonly string[] {
   return [...new Set([...own.keys(), ...others.keys()])].filter((name) => own.get(name) !== others.get(name)).toSorted()
 }
 
-/** `lease` is the parameter node_lease. */
-export function nodesJson(nodes: readonly ListedNode[], lease: Duration, wall: WallView): readonly NodeJson[] {
-  const usual = usualSettings(nodes)
-  return nodes.map(({ id, name, beatAge, draining, shards, leased, program, joinedAt, settings }) => ({
-    node: id,
-    name,
-    state: beatAge > lease ? 'silent' : draining ? 'draining' : 'active',
-    shards,
-    leased,
-    beat_age: beatAge / SECOND,
-    settings_differ: settings !== usual,
-    differing_settings: differing(settings, usual),
-    version: program,
-    joined: wall.seconds(joinedAt),
-  }))
+/** Nodes as the queue and their processes have them. */
+export interface NodeFacts {
+  readonly nodes: readonly ListedNode[]
+  readonly lost: readonly LostNode[]
+  /** The parameter node_lease. */
+  readonly lease: Duration
+  /** The node that answers; null for a command, which asks the database. */
+  readonly me: OwnerId | null
+  /** Delivery slots of the nodes that answer in time. */
+  readonly slots: ReadonlyMap<OwnerId, DeliverySlots>
 }
+
+export const isSilent = ({ beatAge }: Pick<ListedNode, 'beatAge'>, lease: Duration): boolean => beatAge > lease
+
+/** The nodes by name. A lost node has no settings that could differ. */
+export function nodesJson({ nodes, lost, lease, me, slots }: NodeFacts, wall: WallView): readonly NodeJson[] {
+  const usual = usualSettings(nodes)
+  const running = nodes.map((one): NodeJson => {
+    const { id, name, beatAge, draining, shards, leased, program, joinedAt, settings } = one
+    const used = slots.get(id)
+    return {
+      node: id,
+      name,
+      state: isSilent(one, lease) ? 'silent' : draining ? 'draining' : 'active',
+      answers: id === me,
+      shards,
+      leased,
+      deliveries: used === undefined ? null : { in_flight: used.inFlight, limit: used.limit },
+      beat_age: beatAge / SECOND,
+      lost: null,
+      settings_differ: settings !== usual,
+      differing_settings: differing(settings, usual),
+      version: program,
+      joined: wall.seconds(joinedAt),
+    }
+  })
+  return [...running, ...lost.map((one) => lostJson(one, wall))].toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)))
+}
+
+const lostJson = ({ id, name, beatAge, program, joinedAt, lostAt, taker, shards, recipients }: LostNode, wall: WallView): NodeJson => ({
+  node: id,
+  name,
+  state: 'lost',
+  answers: false,
+  shards: 0,
+  leased: 0,
+  deliveries: null,
+  beat_age: beatAge / SECOND,
+  lost: { time: wall.seconds(lostAt), taken_over_by: taker, shards, recipients },
+  settings_differ: false,
+  differing_settings: [],
+  version: program,
+  joined: wall.seconds(joinedAt),
+})

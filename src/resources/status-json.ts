@@ -6,6 +6,7 @@ import { hostOf } from '../mail/smtp-reply.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
 import { limitText } from '../queue/intake/queue-limits.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
+import type { LostNode } from '../store/membership/node-directory.ts'
 import { BALANCE_TERMS, type Balance } from '../store/queue-balance.ts'
 import { TRAFFIC_KINDS, type TrafficKind } from '../store/traffic.ts'
 import { SECOND } from '../system/clock.ts'
@@ -22,6 +23,7 @@ const attentionShape = z.object({
   kind: z.enum([
     'store-unavailable',
     'nodes-silent',
+    'nodes-lost',
     'oauth-failed',
     'schedule-failed',
     'limits',
@@ -206,9 +208,21 @@ export const troublesJson = ({ at, ...troubled }: Pick<QueueStatus, 'at'> & Trou
     hint: troubleHint(one),
   }))
 
-/** Nodes of a shared queue that are silent, as a list: empty for none. */
-export const silentNodesJson = (names: readonly string[]): readonly AttentionJson[] =>
-  names.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-silent', count: names.length, text: names.join(', ') }]
+/** Nodes of a shared queue that have failed: names of those without a beat for node_lease, and those that were taken over. */
+interface AbsentNodes {
+  readonly silent: readonly string[]
+  readonly lost: readonly Pick<LostNode, 'name' | 'taker' | 'lostAt'>[]
+}
+
+/** The entries of absent nodes: none without one. */
+export function absentNodesJson({ silent, lost }: AbsentNodes, wall: WallView): readonly AttentionJson[] {
+  const since = wall.secondsOrNull(lost.length === 0 ? null : Math.min(...lost.map(({ lostAt }) => lostAt)))
+  const names = lost.map(({ name, taker }) => `${name}, taken over by ${taker}`).join('; ')
+  return [
+    ...(silent.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-silent' as const, count: silent.length, text: silent.join(', ') }]),
+    ...(lost.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-lost' as const, count: lost.length, text: names, since }]),
+  ]
+}
 
 const EMPTY = { count: null, at_least: false, within: null, text: null, since: null } as const
 

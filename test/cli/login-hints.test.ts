@@ -87,7 +87,7 @@ test('the page shows it beside the last reply and the cause', () => {
     version: '1',
     files: 'static/x',
     light: null,
-    requester: { name: 'root', mayOperate: true, mayReadContent: true },
+    requester: { name: 'root', mayOperate: true, mayAdminister: true, mayReadContent: true },
   }
   const facts = {
     destination: destinationDetailsJson({ row, node: null, recent: undefined, settings: { table: null, values: {} }, asOf: 1 }, clock.wall),

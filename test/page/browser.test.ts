@@ -66,6 +66,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     'planner?policy=doubling&other=table(90s,7m,11m,1h,2h,3h,4h)',
     'audit',
     'events',
+    'nodes',
     'zone',
     'causes',
     'operations/new?operation=hold',

@@ -21,7 +21,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
 
     const { view } = world.api.api
     const [causes, client] = [new Causes(view), { visible: null, signal: new AbortController().signal }]
-    const requester = { name: 'ann', mayOperate: true, mayReadContent: false }
+    const requester = { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false }
     const shown: View = {
       root: './',
       here: '',

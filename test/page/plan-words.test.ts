@@ -88,7 +88,7 @@ const VIEW: View = {
   version: '0',
   files: 's',
   light: null,
-  requester: { name: 'ann', mayOperate: true, mayReadContent: false },
+  requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
 }
 
 test('the audit log has the reason of a suspension, and its length as it was asked for', async () => {

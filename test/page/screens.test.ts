@@ -56,6 +56,7 @@ const SCREENS = [
   'planner',
   'audit',
   'events',
+  'nodes',
   'zone?back=messages',
   'operations/new?operation=hold',
   'destinations/x.example/suspend',

@@ -13,7 +13,7 @@ const VIEW: View = {
   version: '0',
   files: 'static/0',
   light: null,
-  requester: { name: 'ann', mayOperate: true, mayReadContent: false },
+  requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
 }
 
 const sendersOf = (...senders: readonly string[]) => ({

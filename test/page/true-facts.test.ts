@@ -1,6 +1,5 @@
 /** Facts of the screens: a lost node, a Message-ID that is not searched, the time of a print, the file of a download. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { silentAmong } from '../../src/daemon/live-queue.ts'
 import { Now } from '../../src/queries/now.ts'
 import { detailOf } from '../../src/page/screens/events-screen.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
@@ -19,17 +18,16 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a node that is silent for longer than its lease needs attention', async () => {
-  const nodes = [
-    { name: 'n1', beatAge: 6 * SECOND },
-    { name: 'n2', beatAge: SECOND },
-  ]
-  expect(silentAmong(nodes, 5 * SECOND)).toEqual(['n1'])
+test('nodes without a beat for a lease, and those that were taken over, need attention', async () => {
   const { view } = world.api.api
-  const live = { ...view.live, silentNodes: async () => ['n1'] }
-  const shared: QueueView = Object.create(view, { live: { value: live } }) as QueueView
+  const lost = { name: 'n3', taker: 'n2', lostAt: view.clock.now() - SECOND }
+  const nodes = () => ({ silent: () => ['n1'], nodes: { lost: async () => [lost] } })
+  const shared: QueueView = Object.create(view, { nodes: { value: nodes } }) as QueueView
   const now = new Now(shared)
-  expect((await now.value(null)).attention).toContainEqual(expect.objectContaining({ kind: 'nodes-silent', count: 1, text: 'n1' }))
+  expect((await now.value(null)).attention).toMatchObject([
+    { kind: 'nodes-silent', count: 1, text: 'n1' },
+    { kind: 'nodes-lost', count: 1, text: 'n3, taken over by n2', since: view.clock.wall.seconds(lost.lostAt) },
+  ])
   now.close()
 })
 

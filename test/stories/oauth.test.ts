@@ -73,7 +73,7 @@ class Site {
 
   async screen(): Promise<string> {
     const status = statusJson(await this.status(), this.world.clock.wall)
-    return statusScreen(status, { name: 'relay', clock: this.world.clock, display: PLAIN, rows: null }).replaceAll(/\s+/g, ' ')
+    return statusScreen(status, { name: 'relay', clock: this.world.clock, display: PLAIN, rows: null, nodes: [] }).replaceAll(/\s+/g, ' ')
   }
 
   async oauth() {

@@ -52,13 +52,13 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
   const view: QueueView = {
     ...shared,
     runSchedule: absent('run of a schedule'),
+    nodes: () => null,
     loaded: () => loaded,
     live: {
       glance: absent('glance'),
       destinations: async () => scheduler.snapshot(),
       named: async (names) => names.flatMap((name) => found(name) ?? []),
       destination: async (name) => ({ live: found(name), recent: { outcomes: [], causes: [], windows: [] } }),
-      silentNodes: async () => [],
       owners: async () => () => null,
     },
     operations: () => operations,
@@ -76,7 +76,6 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
   const api = new Api(view, {
     tokens: () => shared,
     webhooks: () => Object.assign(subscriptions, { test: absent('test event') }),
-    nodes: () => null,
     records: () => ({
       ...shared,
       access: new AccessEntries(shared),

@@ -5,13 +5,14 @@ import type { Config } from '../../config/options.ts'
 import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import { MINUTE, SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { forgetNode, setDraining, unknownNode, type ForgottenNode } from '../../admin/queue-nodes.ts'
-import { nodesJson, type ForgottenNodesJson, type NodeJson, type NodesJson } from '../../resources/node-json.ts'
+import type { ForgottenNodesJson, NodeJson, NodesJson } from '../../resources/node-json.ts'
 import { nodeScreen, nodeTable } from '../render/node-list.ts'
 import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { segment } from '../queue-client/api-connection.ts'
+import { listedNodes } from '../queue-client/listed-nodes.ts'
 import { type RelayApi, type Shell } from '../shell/shell.ts'
 
 interface JsonOption {
@@ -32,7 +33,7 @@ const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease }: 
   const clock = clockOf(null, shell.clock)
   const deps = { nodes, clock, lease }
   return {
-    list: async () => nodesJson(await nodes.list(), lease, clock.wall),
+    list: () => listedNodes(nodes, lease, clock.wall),
     setDraining: (asked, draining) => setDraining(deps, { asked, draining, who: shell.user }),
     forget: (asked) => forgetNode(deps, { asked, who: shell.user }),
   }
@@ -120,8 +121,9 @@ export function addNode(program: Command, shell: Shell): void {
     .addHelpText(
       'after',
       `
-A node is active, draining, or silent: without a beat for node_lease. SHARDS is its part of the 256 shards of destinations, LEASED the
-recipients in its active queue, BEAT the time since its last sign of life, NUMBER identifies this run of its daemon.`,
+A node is active, draining, silent (without a beat for node_lease) or lost: another node has taken it over, and no node of its name has joined
+since; deferd node forget removes it. SHARDS is its part of the 256 shards of destinations, LEASED the recipients in its active queue,
+SLOTS the deliveries that run and their limit, BEAT the time since its last sign of life, NUMBER identifies this run of its daemon.`,
     )
     .action((options: JsonOption, command: Command) => withNodes(shell, command, (nodes) => list(shell, options, nodes)))
   subcommand(parent, 'show <name>', 'show one node')
@@ -141,7 +143,7 @@ recipients in its active queue, BEAT the time since its last sign of life, NUMBE
   subcommand(parent, 'forget <name>', 'remove a node that has failed, when no other node runs that would do it')
     .addHelpText(
       'after',
-      '\nWatches the node for node_lease first, and refuses while it beats (exit code 75). Its [events] tables count no more,\nunless a node of that name runs: a subscription that no other node has in its configuration is removed.',
+      '\nA lost node is removed at once. Another one is watched for node_lease first, and is refused while it beats (exit code 75). Its [events] tables count no more,\nunless a node of that name runs: a subscription that no other node has in its configuration is removed.',
     )
     .action((name: string, _options: unknown, command: Command) => withNodes(shell, command, (nodes) => forget(shell, name, nodes)))
 }

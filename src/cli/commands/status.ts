@@ -6,7 +6,8 @@ import type { Config } from '../../config/options.ts'
 import { SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { jsonLine, localTime } from '../../presentation/text.ts'
 import { statusJson, type NowJson, type StatusJson } from '../../resources/status-json.ts'
-import { nodesJson, type NodeJson, type NodesJson } from '../../resources/node-json.ts'
+import type { NodeJson, NodesJson } from '../../resources/node-json.ts'
+import { listedNodes } from '../queue-client/listed-nodes.ts'
 import { nodeTable } from '../render/node-list.ts'
 import { statusScreen } from '../render/status-screen.ts'
 import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
@@ -46,14 +47,14 @@ function textOf(shell: Shell, { name, status, nodes }: Shown, { json, rows }: Fo
   const display = { ...narrow, width: Math.max(LEAST_WIDTH, narrow.width) }
   const below = nodes === null ? '' : `\n${nodeTable(nodes, clockOf(null, shell.clock), display)}`
   const left = rows === null ? null : rows - (below.split('\n').length - 1)
-  return `${statusScreen(status, { name, clock: shell.clock, display, rows: left })}${below}`
+  return `${statusScreen(status, { name, clock: shell.clock, display, rows: left, nodes: nodes ?? [] })}${below}`
 }
 
 async function nodesOf(shell: Shell, config: Config): Promise<readonly NodeJson[] | null> {
   const directory = await shell.openNodes(config)
   if (directory === null) return null
   try {
-    return nodesJson(await directory.list(), config.node_lease, clockOf(null, shell.clock).wall)
+    return await listedNodes(directory, config.node_lease, clockOf(null, shell.clock).wall)
   } finally {
     await directory.close()
   }

@@ -1,6 +1,8 @@
 /** The status of a queue as one screen. */
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
+import { nodeTrouble } from '../../resources/node-trouble.ts'
+import type { NodeJson } from '../../resources/node-json.ts'
 import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusJson } from '../../resources/status-json.ts'
 import type { SubscriptionJson } from '../../resources/subscription-json.ts'
@@ -157,7 +159,23 @@ function tokenLines({ oauth: name, user, left, problem }: TokenJson, { width }: 
   return [first, ...rest.map((line) => `  ${line}`)]
 }
 
-function listsOf(status: StatusJson, display: Display, isShort: boolean): readonly ScreenList[] {
+/** The nodes that have failed. */
+const nodeEntries = (nodes: readonly NodeJson[], display: Display): readonly (readonly string[])[] =>
+  nodes.flatMap((one) => {
+    const trouble = nodeTrouble(one)
+    if (trouble === null) return []
+    const { width } = display
+    const lines = hanging('', maskControls(trouble.text), { width, indent: INDENT })
+    const advice = hanging(' '.repeat(INDENT), `to do: ${maskControls(trouble.hint)}`, { width, indent: INDENT })
+    return [[...lines.map((line) => painted(line, 'bad', display)), ...advice]]
+  })
+
+interface Shape extends Pick<ScreenFacts, 'display' | 'nodes'> {
+  /** True for a screen with few lines. */
+  readonly isShort: boolean
+}
+
+function listsOf(status: StatusJson, { nodes, display, isShort }: Shape): readonly ScreenList[] {
   const {
     closed_destinations: closed,
     refusing_destinations: refusing,
@@ -179,7 +197,7 @@ function listsOf(status: StatusJson, display: Display, isShort: boolean): readon
   })
   const events = subscriptions.map((one) => subscriptionLines(one, at, display))
   return [
-    listOf('NEEDS ATTENTION', 'deferd destination list', troubleEntries(status, display, isShort)),
+    listOf('NEEDS ATTENTION', 'deferd destination list', [...nodeEntries(nodes, display), ...troubleEntries(status, display, isShort)]),
     listOf('LIMITS', 'deferd status --json', limitEntries(status, display)),
     listOf(titleOf(troubled.size === 0 ? 'DESTINATIONS' : 'OTHER DESTINATIONS'), 'deferd destination list', others),
     listOf(titleOf('EVENTS'), 'deferd webhook list', events),
@@ -245,10 +263,12 @@ export interface ScreenFacts {
   readonly display: Display
   /** Lines of the screen; null for any number. */
   readonly rows: number | null
+  /** Nodes that share the queue. */
+  readonly nodes: readonly NodeJson[]
 }
 
 /** The screen, of at most the width of the display, and of at most `rows` lines but for its first tables. */
-export function statusScreen(status: StatusJson, { name, clock, display, rows }: ScreenFacts): string {
+export function statusScreen(status: StatusJson, { name, clock, display, rows, nodes }: ScreenFacts): string {
   const { version } = status
   const state = version === null ? 'no daemon runs' : `deferd ${version} is running`
   const { width } = display
@@ -262,7 +282,7 @@ export function statusScreen(status: StatusJson, { name, clock, display, rows }:
     ...space,
     ...headed(queueTable(status), display),
   ]
-  const lists = listsOf(status, display, isShort)
+  const lists = listsOf(status, { nodes, display, isShort })
   const foot = [...(status.largest_destinations.length === 0 ? [] : ['', ...wrapped(HINT, width)]), ...balanceLines(status, width)]
   if (rows === null) return textOf([...head, ...lists.flatMap((list) => ['', ...listLines(list, Infinity, display)]), ...foot])
   const shown = [...head, ...fitted(lists, rows - head.length, display)]

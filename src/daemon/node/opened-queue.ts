@@ -1,5 +1,6 @@
 /** A queue that this process has opened: its store, its place among the nodes, and how it is moved. */
 import type { ProviderDirectory } from '../../config/provider-directory.ts'
+import type { OwnerId } from '../../mail/message.ts'
 import type { DatabaseState } from '../../store/membership/database-state.ts'
 import type { Membership } from '../../store/membership/membership.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
@@ -11,7 +12,9 @@ import type { StoreSides } from '../../store/store-health.ts'
 import type { Peers } from './peers.ts'
 
 /** This process as one of the nodes that share the queue. */
-interface SharingNode {
+export interface SharingNode {
+  /** The number of this node. */
+  readonly me: OwnerId
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null
   /** True after `deferd node drain`: the node gives its shards away and refuses mail. */

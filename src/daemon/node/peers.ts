@@ -1,7 +1,7 @@
 /** Asks the running nodes of a shared queue, this one included, over one session, which is opened again after a loss. */
 import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { NodesPort } from '../../admin/queue-nodes.ts'
-import type { DestinationName } from '../../mail/message.ts'
+import type { DestinationName, OwnerId } from '../../mail/message.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
 interface PeersDeps {
@@ -25,8 +25,13 @@ export class Peers {
 
   /** Answers that arrive in time. */
   async ask(what: string): Promise<readonly unknown[]> {
+    return [...(await this.askEach(what)).values()]
+  }
+
+  /** The same, by node. */
+  async askEach(what: string): Promise<ReadonlyMap<OwnerId, unknown>> {
     const { answers } = await this.#with<Answers>((directory) => directory.ask(what, ANSWER_LIMIT))
-    return answers.map(({ answer }) => answer).filter((answer) => answer !== null)
+    return new Map(answers.filter(({ answer }) => answer !== null).map(({ node, answer }) => [node.id, answer]))
   }
 
   /** Names the node that schedules a destination; null while no node does. */
@@ -43,9 +48,10 @@ export class Peers {
   get nodes(): NodesPort {
     return {
       list: () => this.#with((directory) => directory.list()),
+      lost: () => this.#with((directory) => directory.lost()),
       setDraining: (...change) => this.#with((directory) => directory.setDraining(...change)),
       takeOver: (...seen) => this.#with((directory) => directory.takeOver(...seen)),
-      forgetTables: (name) => this.#with((directory) => directory.forgetTables(name)),
+      forget: (name) => this.#with((directory) => directory.forget(name)),
       audit: (...entry) => this.#with((directory) => directory.audit(...entry)),
     }
   }

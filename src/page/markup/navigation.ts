@@ -20,6 +20,7 @@ export const SYSTEM_PLACES = [
   ['planner', 'Planner', 'p'],
   ['events', 'Events', 'e'],
   ['audit', 'Audit', 'a'],
+  ['nodes', 'Nodes', 'o'],
 ] as const satisfies readonly Entry[]
 
 /** First segment of a screen's path. */

@@ -27,7 +27,12 @@ export interface View {
   readonly light: Light | null
   /** Absent for a relay in real time. */
   readonly virtualTime?: VirtualTime | undefined
-  readonly requester: { readonly name: string; readonly mayOperate: boolean; readonly mayReadContent: boolean }
+  readonly requester: {
+    readonly name: string
+    readonly mayOperate: boolean
+    readonly mayAdminister: boolean
+    readonly mayReadContent: boolean
+  }
 }
 
 /** The path of a request for a route such as `/messages/:id`, below the root and with its query. */

@@ -12,7 +12,7 @@ import { nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { age, clockTime, count, messages, plural } from '../markup/times.ts'
+import { age, clockTime, count, distance, messages, plural } from '../markup/times.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
 import type { View } from '../markup/view.ts'
@@ -47,7 +47,12 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
     case 'store-unavailable':
       return [html`Mail is neither accepted nor delivered: ${one.text}`, null]
     case 'nodes-silent':
-      return [html`${plural(figure, 'node')} silent: ${one.text}. Other nodes take the mail over.`, null]
+      return [html`${plural(figure, 'node')} silent: ${one.text}. Other nodes take the mail over.`, linkTo(view, 'nodes')]
+    case 'nodes-lost':
+      return [
+        html`${plural(figure, 'node')} lost: ${one.text}${one.since === null ? null : html`, ${distance(view, one.since)}`}`,
+        linkTo(view, 'nodes'),
+      ]
     case 'oauth-failed':
       return [
         html`${plural(figure, 'login')} at next hops without an access token: ${one.text}`,

@@ -20,6 +20,16 @@ export interface ListedNode {
   readonly leased: number
 }
 
+/** A node that another one has taken over, and that has not joined again. */
+export interface LostNode extends Pick<ListedNode, 'id' | 'name' | 'program' | 'joinedAt' | 'beatAge'> {
+  readonly lostAt: QueueTime
+  /** Name of the node that has taken it over. */
+  readonly taker: string
+  /** Its shards, and the recipients that it had leased. */
+  readonly shards: number
+  readonly recipients: number
+}
+
 /** Answers of nodes, and the names of those that did not answer in time. */
 export interface Answers {
   readonly answers: readonly { readonly node: ListedNode; readonly answer: unknown }[]
@@ -46,6 +56,8 @@ export type Finish = { readonly older: readonly OlderNode[] } | { readonly versi
 export interface NodeDirectory {
   /** Nodes that deliver, by name. */
   list(): Promise<readonly ListedNode[]>
+  /** Nodes that were taken over, by name, until one of the name joins or `forget` removes them. */
+  lost(): Promise<readonly LostNode[]>
   /** Returns a function that names the node of a destination; null for a destination that no node schedules now. */
   owners(): Promise<(destination: DestinationName) => string | null>
   /** Sets whether a node gives its shards away and refuses mail. False when it is gone. */
@@ -53,10 +65,10 @@ export interface NodeDirectory {
   /** Takes over a node that has not beaten since `seenBeat`. Null, without a change, when it has beaten or is gone. */
   takeOver(node: OwnerId, seenBeat: number): Promise<Takeover | null>
   /**
-   * Forgets the `[events]` tables of a node that is gone, with the subscriptions that no other node has. Returns their number; 0, without a
-   * change, while the list has a node of that name, as after a restart.
+   * Forgets a node that is gone: that it was lost, and its `[events]` tables, with the subscriptions that no other node has. Returns whether
+   * anything was forgotten; false, without a change, while the list has a node of that name, as after a restart.
    */
-  forgetTables(name: string): Promise<number>
+  forget(name: string): Promise<boolean>
   audit(record: AuditRecord, node: string): Promise<void>
   /** Asks all nodes, and waits up to `patience` for their answers. */
   ask(what: string, patience: Duration): Promise<Answers>

@@ -87,6 +87,12 @@ export const listedNodes = `
     (select count(*) from recipient where leased_by = n.id)::int as leased
   from node n left join pulse p on p.node = n.id where n.settings <> '' order by n.name, n.id`
 
+export const lostNodes = `
+  select name, node as id, program, taker, shards, recipients,
+    (extract(epoch from joined_at) * 1000)::bigint as "joinedAt", (extract(epoch from lost_at) * 1000)::bigint as "lostAt",
+    (extract(epoch from clock_timestamp() - seen_at) * 1000)::bigint as "beatAge"
+  from lost_node order by name`
+
 export const addAudit = `
   insert into audit (node, at, last_at, who, action, arguments, changed, matched, state) values ($1, $2, $2, $3, $4, $5, $6, $6, 'done')`
 

@@ -10,8 +10,9 @@ import { int8s } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
 import { finishUpgrade, schemaOf } from './migrations.ts'
-import type { Answers, Finish, ListedNode, NodeDirectory, Schema } from '../membership/node-directory.ts'
+import type { Answers, Finish, ListedNode, LostNode, NodeDirectory, Schema } from '../membership/node-directory.ts'
 import { takeOverNode } from './node.ts'
+import { removeLost } from './session/node-queries.ts'
 import { releaseTables } from './writing/subscription-writer.ts'
 import { QUESTIONS_CHANNEL, setDraining } from './postgres-node-table.ts'
 
@@ -47,9 +48,15 @@ export class PostgresNodeDirectory implements NodeDirectory {
     return takeOverNode(this.#connection, node, seenBeat)
   }
 
-  async forgetTables(name: string): Promise<number> {
-    const isListed = (await this.list()).some((node) => node.name === name)
-    return isListed ? 0 : releaseTables(this.#connection, name)
+  lost(): Promise<readonly LostNode[]> {
+    return this.#connection.query<LostNode>(sql.lostNodes)
+  }
+
+  async forget(name: string): Promise<boolean> {
+    if ((await this.list()).some((node) => node.name === name)) return false
+    const tables = await releaseTables(this.#connection, name)
+    const lost = await this.#connection.query(removeLost, [name])
+    return tables + lost.length > 0
   }
 
   async audit({ at, who, action, arguments: words, changed }: AuditRecord, node: string): Promise<void> {

@@ -39,32 +39,60 @@ export async function joinNode(connection: Connection, labels: NodeLabels, knows
   const [next] = await connection.query<{ id: OwnerId }>(sql.nextNode)
   const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining, knows, next?.id ?? 0])
   if (node === undefined) throw new QueueTooNew('in PostgreSQL', knows + 1, knows)
+  if (settings !== '') await connection.query(sql.removeLost, [name])
   return node.id
 }
 
 /** A takeover, with the number of deleted contents that belonged to no message. */
 type Inheritance = Takeover & { readonly swept: number }
 
+/** The labels of a removed node, and times as PostgreSQL writes them. */
+interface Removed extends Pick<NodeLabels, 'name' | 'program' | 'settings'> {
+  readonly joinedAt: string
+  readonly seenAt: string
+}
+
 /**
  * Removes a node that has not beaten since `seenBeat`, in one transaction: ends its leases and operations, frees its shards and deletes its staged
- * contents. Returns null, without a change, when the node has beaten or is gone. Rejects with Fenced when `taker`, the node that acts,
- * is gone itself, and with 55P03 when an open transaction of the node lasts longer than lock_timeout.
+ * contents. Returns null, without a change, when the node has beaten or is gone. `taker` is the node that acts, and records that the other
+ * one is lost; absent for an operator. Rejects with Fenced when `taker` is gone itself, and with 55P03 when an open transaction of the node
+ * lasts longer than lock_timeout.
  */
 export const takeOverNode = (connection: Connection, node: OwnerId, seenBeat: number, taker?: OwnerId): Promise<Inheritance | null> =>
-  remove(connection, node, async () => {
-    const isFenced = taker !== undefined && (await connection.query(sql.shareNode, [taker])).length === 0
-    if (isFenced) throw new Fenced(`node ${taker} was taken over`)
-    return connection.query(sql.removeNode, [node, seenBeat])
-  })
+  remove(
+    connection,
+    node,
+    async () => {
+      const isFenced = taker !== undefined && (await connection.query(sql.shareNode, [taker])).length === 0
+      if (isFenced) throw new Fenced(`node ${taker} was taken over`)
+      return connection.query<Removed>(sql.removeNode, [node, seenBeat])
+    },
+    async ({ name, program, settings, joinedAt, seenAt }, { shards, leases }) => {
+      if (taker === undefined || settings === '') return
+      await connection.query(sql.addLost, [node, name, program, joinedAt, seenAt, shards, leases, taker])
+    },
+  )
 
 /** Removes the node that acts, in the same way. Returns null when it is gone. */
 export const leaveNode = (connection: Connection, node: OwnerId): Promise<Inheritance | null> =>
-  remove(connection, node, () => connection.query(sql.removeOwnNode, [node]))
+  remove(
+    connection,
+    node,
+    () => connection.query(sql.removeOwnNode, [node]),
+    async () => undefined,
+  )
 
-async function remove(connection: Connection, node: OwnerId, deleteRow: () => Promise<readonly object[]>): Promise<Inheritance | null> {
+async function remove<Row extends object>(
+  connection: Connection,
+  node: OwnerId,
+  deleteRow: () => Promise<readonly Row[]>,
+  removed: (row: Row, takeover: Takeover) => Promise<void>,
+): Promise<Inheritance | null> {
   await connection.command('begin')
   try {
-    const takeover = (await deleteRow()).length === 0 ? null : await inherit(connection, node)
+    const [row] = await deleteRow()
+    const takeover = row === undefined ? null : await inherit(connection, node)
+    if (row !== undefined && takeover !== null) await removed(row, takeover)
     await connection.command('commit')
     return takeover
   } catch (error) {

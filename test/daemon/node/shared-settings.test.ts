@@ -18,7 +18,9 @@ const differing = (...configurations: readonly Parameters<typeof configFrom>[0][
     joinedAt: 0,
     settings: sharedSettings(configFrom({ myhostname: `n${n + 1}.example`, ...values })),
   }))
-  return nodesJson(nodes, 5_000, new WallView(() => 0)).map((one) => one.differing_settings)
+  return nodesJson({ nodes, lost: [], lease: 5_000, me: null, slots: new Map() }, new WallView(() => 0)).map(
+    (one) => one.differing_settings,
+  )
 }
 
 test('a name of each node, and files of each machine, are no difference', () => {

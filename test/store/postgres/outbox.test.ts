@@ -132,7 +132,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     await b.store.outbox.configureSubscriptions([table('both')], T0)
     const directory = new PostgresNodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
-    expect([await directory.forgetTables('mx3'), await directory.forgetTables('mx1')]).toEqual([0, 2])
+    expect([await directory.forget('mx3'), await directory.forget('mx1')]).toEqual([false, true])
     expect((await b.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['both'])
   })
 
@@ -144,10 +144,10 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.w
     const directory = new PostgresNodeDirectory(await connectTo(url), realClock)
     closing.push(() => directory.close())
     expect(await directory.takeOver(former.node, 0)).not.toBeNull()
-    expect(await directory.forgetTables('mx1')).toBe(0)
+    expect(await directory.forget('mx1')).toBe(false)
     expect((await running.reader.allSubscriptions()).map(({ name }) => name)).toEqual(['own'])
     expect(await directory.takeOver(running.node, 0)).not.toBeNull()
-    expect(await directory.forgetTables('mx1')).toBe(1)
+    expect(await directory.forget('mx1')).toBe(true)
   })
 
   test('a node learns of a subscription that another one has added', async () => {

@@ -35,10 +35,23 @@ export const lockNode = 'select 1 from node where id = $1 for update'
 /** Locks the row of the node that takes another one over: it may be taken over itself. */
 export const shareNode = 'select id from node where id = $1 for share'
 
+/** The last beat is read before `pulse` forgets it. */
 export const removeNode = `
-  delete from node where id = $1 and coalesce((select beat from pulse where pulse.node = $1), 0) = $2 returning id`
+  delete from node where id = $1 and coalesce((select beat from pulse where pulse.node = $1), 0) = $2
+  returning name, program, settings, joined_at::text as "joinedAt",
+    coalesce((select at from pulse where pulse.node = $1), joined_at)::text as "seenAt"`
 
 export const removeOwnNode = 'delete from node where id = $1 returning id'
+
+/** Records that the node $8 has taken another one over. */
+export const addLost = `
+  insert into lost_node (name, node, program, joined_at, seen_at, lost_at, taker, shards, recipients)
+  select $2, $1, $3, $4::timestamptz, $5::timestamptz, clock_timestamp(), name, $6, $7 from node where id = $8
+  on conflict (name) do update set node = excluded.node, program = excluded.program, joined_at = excluded.joined_at,
+    seen_at = excluded.seen_at, lost_at = excluded.lost_at, taker = excluded.taker, shards = excluded.shards, recipients = excluded.recipients`
+
+/** Forgets that a node of the name was lost, because it runs again or is removed. */
+export const removeLost = 'delete from lost_node where name = $1 returning name'
 
 export const takeShards = `
   update shard set owner = $1, epoch = epoch + 1

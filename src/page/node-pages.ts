@@ -1,0 +1,44 @@
+/** Routes of the screen of nodes, and of their drain, its end, and their removal. */
+import { forgetNode, setDraining } from '../admin/queue-nodes.ts'
+import { assertUnlimited } from '../api/api-route.ts'
+import { auditName } from '../http/requester.ts'
+import { route, type Route } from '../http/route-table.ts'
+import { nodeList, sharedNodes } from '../queries/nodes.ts'
+import { requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { nodeQuestion, nodesScreen, type NodeVerb } from './screens/nodes-screen.ts'
+
+const ROLES = { drain: 'operator', undrain: 'operator', forget: 'admin' } as const satisfies Readonly<Record<NodeVerb, string>>
+
+async function carriedOut(deps: PageDeps, verb: NodeVerb, change: { readonly asked: string; readonly who: string }): Promise<void> {
+  const shared = sharedNodes(deps.view)
+  if (verb === 'forget') await forgetNode(shared, change)
+  else await setDraining(shared, { ...change, draining: verb === 'drain' })
+}
+
+const changeRoutes = (deps: PageDeps, verb: NodeVerb): readonly Route[] => [
+  screenRoute(deps, { path: `/nodes/:name/${verb}`, role: ROLES[verb] }, async (request, view) => {
+    assertUnlimited(request)
+    return screenAnswer(view, nodeQuestion(view, request.parameters['name'] ?? '', verb))
+  }),
+  route({
+    method: 'POST',
+    path: `/nodes/:name/${verb}`,
+    role: ROLES[verb],
+    handler: async (request) => {
+      const requester = requesterOf(request)
+      assertUnlimited({ requester })
+      await carriedOut(deps, verb, { asked: request.parameters['name'] ?? '', who: auditName(requester) })
+      return { kind: 'redirect', location: '../../nodes' }
+    },
+  }),
+]
+
+export const nodePages = (deps: PageDeps): readonly Route[] => [
+  screenRoute(deps, { path: '/nodes' }, async (request, view) => {
+    assertUnlimited(request)
+    return screenAnswer(view, nodesScreen(view, await nodeList(deps.view)))
+  }),
+  ...changeRoutes(deps, 'drain'),
+  ...changeRoutes(deps, 'undrain'),
+  ...changeRoutes(deps, 'forget'),
+]

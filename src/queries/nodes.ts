@@ -1,0 +1,38 @@
+/** The nodes that share a queue, and which of them need attention. */
+import { Problem, type ProblemKind } from '../http/problem-details.ts'
+import { nodesJson, type NodeFacts, type NodesJson } from '../resources/node-json.ts'
+import { absentNodesJson, type AttentionJson } from '../resources/status-json.ts'
+import { SECOND } from '../system/clock.ts'
+import type { QueueView, SharedNodes } from './queue-view.ts'
+
+export const NO_NODES: ProblemKind = {
+  slug: 'no-nodes',
+  status: 409,
+  title: 'No nodes',
+  about: 'The queue is in a folder and has one daemon: only a queue in PostgreSQL (`queue_database`) has nodes.',
+}
+
+/** The nodes of a shared queue. Throws Problem for a queue in a folder. */
+export function sharedNodes(view: Pick<QueueView, 'nodes'>): SharedNodes {
+  const found = view.nodes()
+  if (found === null) throw new Problem(NO_NODES, 'the queue is in a folder and has one daemon')
+  return found
+}
+
+async function factsOf({ nodes, slots, ...shared }: SharedNodes): Promise<NodeFacts> {
+  const [listed, lost, used] = await Promise.all([nodes.list(), nodes.lost(), slots()])
+  return { ...shared, nodes: listed, lost, slots: used }
+}
+
+/** The nodes by name; null for a queue in a folder. */
+export async function nodeList({ nodes, clock }: QueueView): Promise<NodesJson> {
+  const shared = nodes()
+  if (shared === null) return { nodes: null, lease: null }
+  return { nodes: nodesJson(await factsOf(shared), clock.wall), lease: shared.lease / SECOND }
+}
+
+/** The nodes that have failed, from memory and one small table. */
+export async function absentNodes({ nodes, clock }: QueueView): Promise<readonly AttentionJson[]> {
+  const shared = nodes()
+  return shared === null ? [] : absentNodesJson({ silent: shared.silent(), lost: await shared.nodes.lost() }, clock.wall)
+}

@@ -1,0 +1,98 @@
+/** Two nodes on PostgreSQL, of which one is killed and then stopped: the page and the status of the other one name both. */
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
+import { PageClient, textOf } from '../support/page-client.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
+import { reasonWithoutPostgres } from '../support/postgres-server.ts'
+
+const reason = reasonWithoutPostgres()
+
+/** The promise is 10 s with the default lease of 5 s; a loaded machine gets more. */
+const LIMIT = 100_000
+
+interface Nodes {
+  readonly nodes: readonly {
+    readonly name: string
+    readonly state: string
+    readonly answers: boolean
+    readonly shards: number
+    readonly deliveries: object | null
+    readonly lost: { readonly taken_over_by: string; readonly shards: number } | null
+  }[]
+}
+
+interface Attention {
+  readonly attention: readonly { readonly kind: string; readonly text: string }[]
+}
+
+async function startWithPage(cluster: NodeCluster, name: string): Promise<{ readonly node: ClusterNode; readonly page: PageClient }> {
+  const port = await portBelowEphemeral()
+  const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}` })
+  return { node, page: await PageClient.logIn(`http://127.0.0.1:${port}/`, join(node.folder.path, 'queue')) }
+}
+
+/** Waits until page, API and status of a node say that the other one is lost. */
+async function reported(cluster: NodeCluster, page: PageClient): Promise<void> {
+  await until('on the page', LIMIT, async () => textOf(await page.open('')).includes('1 node lost: n1, taken over by n2'))
+  const { attention } = (await page.json('now')) as Attention
+  expect(attention).toContainEqual(expect.objectContaining({ kind: 'nodes-lost', text: 'n1, taken over by n2' }))
+  const status = (await cluster.says('status')).replaceAll(/\s+/g, ' ')
+  expect(status).toMatch(/node n1 is lost: no sign of life for \S+(?: \S+)?; n2 has taken its \d+ shards and 0 recipients over/)
+  expect(status).toContain('deferd node forget n1')
+  const { nodes } = (await page.json('nodes')) as Nodes
+  expect(nodes).toMatchObject([
+    { name: 'n1', state: 'lost', answers: false, shards: 0, deliveries: null, lost: { taken_over_by: 'n2' } },
+    { name: 'n2', state: 'active', answers: true, deliveries: { in_flight: 0 }, lost: null },
+  ])
+  const screen = textOf(await page.open('nodes'))
+  expect(screen).toContain('1 node of 2 is alive; n1 failed.')
+  expect(screen).toContain('This page comes from n2.')
+}
+
+/** Waits until the page of a node shows that both are alive. */
+const joined = (page: PageClient): Promise<void> =>
+  until('both alive', LIMIT, async () => {
+    const [screen, now] = [textOf(await page.open('nodes')), textOf(await page.open(''))]
+    return screen.includes('2 nodes share the queue, and all of them are alive') && !now.includes('node lost')
+  })
+
+describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
+  test(
+    'needs attention on the page and in the status of the other node, until it joins again or is forgotten',
+    { timeout: 400_000 },
+    async () => {
+      const cluster = await NodeCluster.open({ node_lease: '5s' })
+      try {
+        const [{ node: lost }, { page }] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
+        await cluster.shared('n1', 'n2')
+        await joined(page)
+
+        lost.process.child.kill('SIGKILL')
+        await reported(cluster, page)
+        await cluster.restart(lost)
+        await joined(page)
+
+        const again = cluster.nodes.get('n1')
+        again?.process.child.kill('SIGSTOP')
+        await reported(cluster, page)
+        again?.process.child.kill('SIGCONT')
+        await joined(page)
+
+        // Draining from the page, and the end of it.
+        await page.press(await page.open('nodes/n1/drain'), 'Drain n1')
+        await until('drained', LIMIT, async () => textOf(await page.open('nodes')).includes('n1 draining'))
+        await page.press(await page.open('nodes/n1/undrain'), 'Undrain n1')
+        await until('undrained', LIMIT, async () => textOf(await page.open('nodes')).includes('n1 active'))
+
+        again?.process.child.kill('SIGKILL')
+        await reported(cluster, page)
+        const forgotten = textOf(await page.press(await page.open('nodes/n1/forget'), 'Forget n1'))
+        expect(forgotten).toContain('1 node has the queue')
+        expect(await cluster.says('node', 'list')).not.toContain('n1')
+      } finally {
+        await cluster.close()
+      }
+    },
+  )
+})
