@@ -13,6 +13,7 @@ const LAYERS = [
   'system/calendar',
   'system/files',
   'mail',
+  'mail/mime',
   'backoff',
   'planner',
   'calendar',

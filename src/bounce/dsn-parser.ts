@@ -4,7 +4,7 @@
  */
 import type { WallTime } from '../system/clock.ts'
 import { parseMailDate } from '../mail/mail-date.ts'
-import { asText, decodeBody, readFields, readPart, splitMultipart, trimmed, type Fields, type MimePart } from './mime-reader.ts'
+import { asText, decodeBody, readFields, readPart, splitMultipart, trimmed, type Fields, type MimePart } from '../mail/mime/mime-reader.ts'
 
 /** Action field (RFC 3464 §2.3.3). */
 export type NoticeAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'

@@ -3,6 +3,7 @@ import type { Config } from '../config/options.ts'
 import type { Clock, QueueTime } from '../system/clock.ts'
 import { isInternational } from '../mail/address.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
+import { NOT_SHOWN, shownFieldsIn } from '../mail/mime/shown-fields.ts'
 import type { Message, MessageId } from '../mail/message.ts'
 import { inChunks } from '../store/chunks.ts'
 import type { NewMessage, QueueStore } from '../store/queue-store.ts'
@@ -42,6 +43,8 @@ export interface NoticeSettings {
   readonly threaded: boolean
   /** header_size_limit: maximum header returned by a notice, in bytes. */
   readonly headerLimit: number
+  /** Whether Subject and From are kept (queue_index_headers). */
+  readonly keepsTexts: boolean
   /** Ages in ms at which delay warnings are sent (delay_warning_time), ascending. */
   readonly warningAges: readonly number[]
 }
@@ -52,6 +55,7 @@ export const noticeSettings = (config: Config, templates: Templates): NoticeSett
   templates,
   threaded: config.enable_threaded_bounces,
   headerLimit: config.header_size_limit,
+  keepsTexts: config.queue_index_headers,
   warningAges: warningAges(config),
 })
 
@@ -122,7 +126,7 @@ export class NoticeWriter {
   }
 
   async #compose(notice: Notice, message: Message, original: ReturnedOriginal): Promise<ComposedNotice> {
-    const { templates, reportingMta, threaded } = this.#settings()
+    const { templates, reportingMta, threaded, keepsTexts } = this.#settings()
     const { id, queueId, arrivedAt } = this.#entry.begin()
     const dsn = writeDsn({
       notice,
@@ -136,7 +140,8 @@ export class NoticeWriter {
       clock: this.#clock,
     })
     const content = inChunks(dsn.content)
-    return { notice, content, signed: await this.#entry.signed(envelopeOf(notice, dsn, { id, arrivedAt }), content) }
+    const texts = keepsTexts ? shownFieldsIn(dsn.content) : NOT_SHOWN
+    return { notice, content, signed: await this.#entry.signed({ ...envelopeOf(notice, dsn, { id, arrivedAt }), ...texts }, content) }
   }
 }
 

@@ -170,6 +170,11 @@ export const QUEUE_LIMIT_OPTIONS = {
     'Size of all messages of one share in the queue, in bytes, above which its mail is refused with 452; or a part of queue_size_limit, such as "20%"; 0 for no limit.',
   ),
   queue_limit_resume: option(is.percentage, '95%', 'Part of a limit of the queue at which it is open again after it has refused mail.'),
+  queue_index_headers: option(
+    is.flag,
+    'yes',
+    'Keep Subject and From of new mail, at most 200 characters of each, for searches and for users with the right content.',
+  ),
   queue_limit_exceptions: option(
     is.list,
     '',

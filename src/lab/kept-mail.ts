@@ -8,7 +8,7 @@ import type { ReceivedMail } from '../testkit/remote/remote-events.ts'
 import { inSeconds } from '../testkit/time.ts'
 import type { World } from '../testkit/world.ts'
 import { codesIn, linksIn, textOfHtml } from './mail/codes-and-links.ts'
-import { parseMail } from './mail/parsed-mail.ts'
+import { parseMail } from '../mail/mime/parsed-mail.ts'
 
 const mailMembers = {
   id: z.int().describe('number in the order of arrival'),

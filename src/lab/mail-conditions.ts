@@ -6,7 +6,7 @@ import { patternMatcher } from '../patterns/filter-pattern.ts'
 import { plural } from '../presentation/text.ts'
 import type { World } from '../testkit/world.ts'
 import { mailsOf, type NumberedMail } from './kept-mail.ts'
-import { parseMail, type ParsedMail } from './mail/parsed-mail.ts'
+import { parseMail, type ParsedMail } from '../mail/mime/parsed-mail.ts'
 
 const pattern = z.string().min(1).max(1_000)
 

@@ -9,7 +9,7 @@ import { LAB_PROBLEMS } from './lab-problems.ts'
 import { LARGEST_BODY, advanceTime, milliseconds, within, worldRoute } from './lab-route.ts'
 import type { LabWorld } from './lab-world.ts'
 import { listedMail, mailShape, mailsOf, wholeMail, wholeMailShape } from './kept-mail.ts'
-import { partContent } from './mail/parsed-mail.ts'
+import { partContent } from '../mail/mime/parsed-mail.ts'
 import { mailConditions, matcherOf, missingMail } from './mail-conditions.ts'
 import { SECOND } from '../system/clock.ts'
 

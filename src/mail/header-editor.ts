@@ -19,6 +19,8 @@ export interface HeaderRules {
   readonly fieldLimit: number
   /** Completes addresses; null to leave them. */
   readonly completion: Completion | null
+  /** Whether Subject and From are read. */
+  readonly readsTexts: boolean
 }
 
 /** The body, which begins after the header. */
@@ -35,6 +37,9 @@ export class HeaderEditor {
   hops = 0
   /** Unfolded value of the first Message-ID field. */
   messageId: string | undefined
+  /** Unfolded values of the first Subject and From fields, as they are passed on; undefined unless they are read. */
+  subject: string | undefined
+  from: string | undefined
   readonly #rules: HeaderRules
   readonly #take: (piece: Buffer) => void
   #bytes: Buffer = NOTHING
@@ -164,6 +169,7 @@ export class HeaderEditor {
     const value = field.slice(this.#colon + 1)
     if (key === 'message-id') this.messageId ??= unfolded(value)
     const edited = this.#edited(name, value, roleOf(key))
+    if (this.#rules.readsTexts) this.#readText(key, edited.slice(name.length + 1))
     if (edited === field && this.#cutAt < 0) return
     this.#pass(this.#start, end)
     this.#take(Buffer.from(edited, 'latin1'))
@@ -175,7 +181,13 @@ export class HeaderEditor {
     const name = this.#name
     const hasBlanks = this.#colon !== name.length
     const isWhole = this.#cutAt < 0 && end - this.#start <= fieldLimit && this.#bytes[end - 1] === LF && this.#bytes[end - 2] === CR
-    return isWhole && !hasBlanks && !dropped.has(name) && name !== 'message-id' && roleOf(name) === undefined
+    const isRead = name === 'message-id' || (name === 'subject' && this.#rules.readsTexts)
+    return isWhole && !hasBlanks && !dropped.has(name) && !isRead && roleOf(name) === undefined
+  }
+
+  #readText(key: string, value: string): void {
+    if (key === 'subject') this.subject ??= unfolded(value)
+    else if (key === 'from') this.from ??= unfolded(value)
   }
 
   #edited(name: string, value: string, role: AddressRole | undefined): string {

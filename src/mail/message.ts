@@ -55,6 +55,10 @@ export interface Message extends MessageTimes {
   readonly bodyType?: '7bit' | '8bitmime' | undefined
   /** Value of the Message-ID field, for the log and for enable_threaded_bounces. */
   readonly messageId?: string | undefined
+  /** Subject for people (mail/mime/shown-fields); absent without one, and with `queue_index_headers = no`. */
+  readonly subject?: string | undefined
+  /** From of the header for people, likewise. */
+  readonly fromHeader?: string | undefined
   /** Client from which the message came: `mx.example[192.0.2.1]`; absent for mail of this machine. */
   readonly client?: string | undefined
   /** User name of the client's login, or name of the access token with which it was submitted: who may change or cancel the message. */
@@ -85,6 +89,8 @@ export type MessageSummary = Omit<
   | 'envid'
   | 'smtputf8'
   | 'bodyType'
+  | 'subject'
+  | 'fromHeader'
   | 'client'
   | 'saslUsername'
   | 'deliverBy'

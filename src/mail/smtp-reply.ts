@@ -86,7 +86,7 @@ export const formatReply = ({ code, status = '', text }: SmtpReply): string =>
  * Control characters, and characters that change or hide what is displayed: format characters (bidirectional controls, joiners,
  * tags), line and paragraph separators, and the Hangul fillers, which are blank letters.
  */
-const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
+export const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
 
 /** Matches most text in SMTP, which has none of CONTROLS, in a fraction of the time. */
 const PRINTABLE_ASCII = /^[ -~]*$/

@@ -2,6 +2,7 @@
 import type { NoticeEntry } from '../bounce/notice-writer.ts'
 import { isInternational } from '../mail/address.ts'
 import { mailDate } from '../mail/mail-date.ts'
+import { NOT_SHOWN, shownFieldsIn } from '../mail/mime/shown-fields.ts'
 import type { Message } from '../mail/message.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import { inChunks } from '../store/chunks.ts'
@@ -19,7 +20,7 @@ interface OperatorMailDeps {
   readonly intake: Pick<Intake, 'take'>
   readonly entry: Pick<NoticeEntry, 'begin' | 'signed'>
   readonly clock: Pick<Clock, 'wall' | 'zone'>
-  readonly config: Pick<Config, 'myorigin' | 'mail_name'>
+  readonly config: Pick<Config, 'myorigin' | 'mail_name' | 'queue_index_headers'>
 }
 
 /** Resolves when the mail is in the queue. Rejects with StoreUnavailable, and when a DKIM key cannot sign. */
@@ -53,6 +54,7 @@ export async function queueOperatorMail({ subject, text, recipients }: OperatorM
     smtputf8: recipients.some(isInternational),
     bodyType: isAscii ? '7bit' : '8bitmime',
     messageId,
+    ...(config.queue_index_headers ? shownFieldsIn(content) : NOT_SHOWN),
   }
   const chunks = inChunks(content)
   const signed = await entry.signed(message, chunks)

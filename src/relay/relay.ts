@@ -327,7 +327,13 @@ export class Relay {
   }
 
   #reportSender({ net, clock, store, random, events }: RelayDeps): ReportSender {
-    const entry = { intake: this.intake, clock, sender: () => this.config.smtp_tlsrpt_sender, signing: () => this.#rules.signing }
+    const entry = {
+      intake: this.intake,
+      clock,
+      sender: () => this.config.smtp_tlsrpt_sender,
+      signing: () => this.#rules.signing,
+      keepsTexts: () => this.config.queue_index_headers,
+    }
     return new ReportSender({
       net,
       clock,

@@ -3,6 +3,7 @@ import type { MessageSigning } from '../dkim/message-signing.ts'
 import { withPrepended } from '../dkim/stored-signature.ts'
 import { domainOf } from '../mail/address.ts'
 import { mailDate } from '../mail/mail-date.ts'
+import { NOT_SHOWN, shownFieldsIn } from '../mail/mime/shown-fields.ts'
 import type { Message } from '../mail/message.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import type { Clock } from '../system/clock.ts'
@@ -16,11 +17,13 @@ interface ReportEntryDeps {
   readonly clock: Pick<Clock, 'wall' | 'zone'>
   readonly sender: () => string
   readonly signing: () => MessageSigning | null
+  /** Whether Subject and From are kept (queue_index_headers). */
+  readonly keepsTexts: () => boolean
 }
 
 /** Resolves with the reason of a failure; undefined when the mail is queued. */
 export async function queueReport(report: ReportFacts, recipient: string, deps: ReportEntryDeps): Promise<string | undefined> {
-  const { intake, clock, sender, signing } = deps
+  const { intake, clock, sender, signing, keepsTexts } = deps
   const from = sender()
   try {
     const { id, queueId, arrivedAt } = intake.begin()
@@ -36,6 +39,7 @@ export async function queueReport(report: ReportFacts, recipient: string, deps: 
       smtputf8: false,
       bodyType: '7bit',
       messageId: `<${report.id}>`,
+      ...(keepsTexts() ? shownFieldsIn(content) : NOT_SHOWN),
     }
     const signed = await signing()?.signed(queueId, message, chunks)
     const signatures = signed?.prependedHeaders ?? ''

@@ -86,6 +86,8 @@ const storyMembers = {
   waits_for: waitsForShape,
   recipients: z.array(storyRecipientShape),
   message_id: textOrNull.describe('Message-ID of the header'),
+  subject: textOrNull.optional().describe('Subject, decoded, at most 200 characters; absent without the right `content`'),
+  from_header: textOrNull.optional().describe('From of the header, likewise'),
   envid: textOrNull.describe('ENVID (RFC 3461 §4.4)'),
   ret: textOrNull.describe('RET (RFC 3461 §4.3)'),
   received_time: time.describe('`arrival_time` with its fraction'),
@@ -123,6 +125,8 @@ export interface StoryFacts {
   readonly live: LiveDestinations
   readonly policies: DestinationPolicies
   readonly wall: WallView
+  /** Whether the reader has the right `content`. */
+  readonly content: boolean
 }
 
 /** The live recipient with the earliest next attempt. */
@@ -153,7 +157,7 @@ export function storyJson(facts: StoryFacts): StoryJson {
   const addresses = new Map(story.recipients.map(({ id, address }) => [id, address]))
   const first = firstToBeTried(facts)
   const { recipients, ...message } = messageJson(story, records, wall)
-  const { messageId, envid, ret, arrivedAt, createdAt, deliverBy, byMode } = story.message
+  const { messageId, subject, fromHeader, envid, ret, arrivedAt, createdAt, deliverBy, byMode } = story.message
   const shown = story.recipients.map((recipient) => recipientWaits(recipient, facts))
   const { rule = null, waits_for = 'nothing' } =
     (first === undefined ? shown.find((one) => one.rule !== null) : shown[story.recipients.indexOf(first)]) ?? {}
@@ -167,6 +171,8 @@ export function storyJson(facts: StoryFacts): StoryJson {
     rule,
     waits_for,
     message_id: messageId ?? null,
+    subject: facts.content ? (subject ?? null) : undefined,
+    from_header: facts.content ? (fromHeader ?? null) : undefined,
     envid: envid ?? null,
     ret: ret ?? null,
     received_time: wall.seconds(arrivedAt),

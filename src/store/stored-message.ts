@@ -17,6 +17,8 @@ export const MESSAGE_COLUMNS = {
   smtputf8: ['smtputf8', 'flag'],
   bodyType: ['body_type', 'text'],
   messageId: ['message_id', 'text'],
+  subject: ['subject', 'text'],
+  fromHeader: ['from_header', 'text'],
   client: ['client', 'text'],
   saslUsername: ['sasl_username', 'text'],
   notBefore: ['not_before', 'integer'],

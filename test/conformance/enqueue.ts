@@ -24,10 +24,11 @@ import { operate } from '../support/operate.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 export function comingIn(subject: () => Subject): void {
-  test('the client, its login and its limit of attempts are kept with the message, also after a requeue and in the history', async () => {
+  test('the client, its login, its limit of attempts and the texts of the header are kept with the message, also after a requeue and in the history', async () => {
     const { store, reader } = subject()
     const entry = mail(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
-    const origin = { client: 'mx.example[192.0.2.1]', saslUsername: 'app', share: 'app', maxAttempts: 3 }
+    const texts = { subject: 'Déjà vu 日本', fromHeader: 'Ann <ann@us.example>' }
+    const origin = { client: 'mx.example[192.0.2.1]', saslUsername: 'app', share: 'app', maxAttempts: 3, ...texts }
     await store.enqueue({ ...entry, message: { ...entry.message, ...origin } })
     const { id } = entry.message
     await settleOne(store, id, delivered(first(id), T0))

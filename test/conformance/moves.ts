@@ -72,6 +72,8 @@ async function eventful(): Promise<MovedMessage> {
     ret: 'hdrs' as const,
     bodyType: '8bitmime' as const,
     messageId: '<1@us.example>',
+    subject: 'Invoice',
+    fromHeader: 'Ann <ann@us.example>',
   }
   await store.enqueue({ ...entry, message })
   const [ann, bob, eve] = [0, 1, 2].map((n) => recipientId(message.id, n)) as [number, number, number]

@@ -6,6 +6,7 @@ import { segmentations } from '../support/segments.ts'
 const RULES: HeaderRules = {
   dropped: new Set(['bcc']),
   fieldLimit: 102_400,
+  readsTexts: true,
   completion: { origin: 'us.example', parent: null },
 }
 

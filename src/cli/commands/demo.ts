@@ -50,7 +50,14 @@ async function queueShow(world: World, queueId: string, display: Display): Promi
       return [row.name, destinationJson(row, null, clock.wall)]
     }),
   )
-  const shown = storyJson({ story, records, live: liveByName(world.destinations()), policies: world.relay.policies, wall: clock.wall })
+  const shown = storyJson({
+    story,
+    records,
+    live: liveByName(world.destinations()),
+    policies: world.relay.policies,
+    wall: clock.wall,
+    content: true,
+  })
   return storyText(shown, { destinations, isRunning: true, clock }, display)
 }
 

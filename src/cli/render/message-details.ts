@@ -69,6 +69,8 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   const screen = new Screen(display)
   screen.line(`${id}  ${queue}${story.forced_expire ? ', forced to expire' : ''}`, roleOfQueue[queue])
   screen.fact('from', sender === shownSender('') ? '<> (a notice or another message without return path)' : sender)
+  screen.fact('from header', story.from_header)
+  screen.fact('subject', story.subject)
   screen.fact('size', byteSize(story.message_size))
   screen.fact('message-id', story.message_id)
   screen.fact('envid', story.envid)

@@ -161,6 +161,8 @@ export type RelayParameters = {
   readonly queue_share_size_limit?: ParameterValue
   /** Part of a limit of the queue at which it is open again after it has refused mail. Default: `95%`. */
   readonly queue_limit_resume?: ParameterValue
+  /** Keep Subject and From of new mail, at most 200 characters of each, for searches and for users with the right content. Default: `yes`. */
+  readonly queue_index_headers?: ParameterValue
   /** Clients whose mail the limits of the queue do not refuse, although it counts: networks, users of AUTH, and token:NAME for a token of the API. */
   readonly queue_limit_exceptions?: ParameterValue
   /** Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client. Default: `login, token, sender_domain, client`. */

@@ -83,7 +83,7 @@ function stepped(
   if (generic === null && headerChecks === null && sign === null) return content
   const completion = generic === null ? null : completionOf(generic)
   return new SteppedContent(content, sign, (last, refuse): ContentEntry => {
-    const edited = new EditedHeader({ dropped: new Set(), fieldLimit: Infinity, completion }, last)
+    const edited = new EditedHeader({ dropped: new Set(), fieldLimit: Infinity, readsTexts: false, completion }, last)
     return headerChecks === null ? edited : new CheckedContent(headerChecks.rules, { ...headerChecks.report(queueId), refuse }, edited)
   })
 }

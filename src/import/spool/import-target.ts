@@ -121,6 +121,7 @@ function rulesOf({ config, routingTables }: RelaySettings, tables: Tables, rando
   const rewriting = tables.has('alias_maps') ? Rewriting.of(config, tables) : null
   return {
     myorigin: config.myorigin,
+    keepsTexts: config.queue_index_headers,
     longestWait: config.maximal_backoff_time,
     destinationOf: (address, sender) => router.route(address, sender).destination,
     policies: new DestinationPolicies(config),

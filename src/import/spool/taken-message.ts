@@ -7,6 +7,7 @@ import { isInternational, quoteLocalPart } from '../../mail/address.ts'
 import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import { fieldsOf } from '../../mail/headers.ts'
 import { EXPANDED, LOOPING, RECIPIENTS_PER_MESSAGE, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
+import { NOT_SHOWN, shownFieldsIn } from '../../mail/mime/shown-fields.ts'
 import { maskControls, type DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { lifetimeOf } from '../../queue/intake/intake.ts'
 import { inChunks } from '../../store/chunks.ts'
@@ -19,6 +20,8 @@ import { UnusableQueueFile } from './queue-records.ts'
 
 export interface TakeOverRules {
   readonly myorigin: string
+  /** Whether Subject and From are kept (queue_index_headers). */
+  readonly keepsTexts: boolean
   /** maximal_backoff_time in ms: the longest time until the next attempt. */
   readonly longestWait: Duration
   readonly destinationOf: (address: string, sender: string) => DestinationName
@@ -83,6 +86,7 @@ export function takenMessage(id: MessageId, candidate: Candidate, clock: QueueTi
     smtputf8: given.smtputf8 || [sender, ...recipients.map(({ address }) => address)].some(isInternational),
     bodyType: isAscii(given.content) ? undefined : '8bitmime',
     messageId: messageIdOf(given.content),
+    ...(rules.keepsTexts ? shownFieldsIn(given.content) : NOT_SHOWN),
   }
   const outcomes = new Map(envelope.map(({ address }, i) => [address, candidate.deferLog?.outcomes.get(remaining[i]?.offset ?? -1)]))
   const schedule = new Schedule(candidate, message, clock, rules)

@@ -230,6 +230,8 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
     ${facts([
       ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
       ['size', byteSize(message.message_size)],
+      ['From', message.from_header ?? null],
+      ['Subject', message.subject ?? null],
       ['Message-ID', message.message_id === null ? null : html`<code>${message.message_id}</code>`],
       [
         'not before',

@@ -69,6 +69,7 @@ type AcceptSettings = Pick<
   | 'append_at_myorigin'
   | 'append_dot_mydomain'
   | 'smtpd_future_release_limit'
+  | 'queue_index_headers'
 >
 
 const HELD_TOO_LONG: SmtpReply = { code: 501, status: '5.5.4', text: 'Error: the message is held longer than smtpd_future_release_limit' }
@@ -108,6 +109,7 @@ export class Acceptor implements MessageTaker {
         headerField: config.header_size_limit,
         hops: config.hopcount_limit,
         dropped: new Set(config.message_drop_headers.map((name) => name.toLowerCase())),
+        keepsTexts: config.queue_index_headers,
       },
       discarded: ({ identity: { queueId }, envelope: { sender }, submitter: { client, uid } }, messageId) =>
         events.emit({ kind: 'discarded', queueId, sender, messageId, client, uid }),

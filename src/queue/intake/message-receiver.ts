@@ -5,6 +5,7 @@
 import { isAscii } from 'node:buffer'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
+import { NOT_SHOWN, shownFields, type ShownFields } from '../../mail/mime/shown-fields.ts'
 import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
 import type { ContentEntry, ContentStep } from '../../mail/content-step.ts'
 import { EditedHeader, type ReadFields } from '../../mail/edited-header.ts'
@@ -37,6 +38,8 @@ interface ReceiverLimits {
   readonly hops: number
   /** Lower-case names of the header fields to remove. */
   readonly dropped: ReadonlySet<string>
+  /** Whether Subject and From are kept (queue_index_headers). */
+  readonly keepsTexts: boolean
 }
 
 /** Treatment of a message that access restrictions of its session ask for (Postfix access(5)). */
@@ -114,6 +117,7 @@ export class MessageReceiver {
   /** The first step of the content. */
   readonly #entry: ContentEntry
   #messageId: string | undefined
+  #texts: ShownFields = NOT_SHOWN
   #received = 0
   /** A byte above 127 was received. */
   #eightBit = false
@@ -123,7 +127,7 @@ export class MessageReceiver {
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
     this.#deps = deps
-    const { dropped, headerField: fieldLimit } = deps.limits
+    const { dropped, headerField: fieldLimit, keepsTexts: readsTexts } = deps.limits
     this.#content = new StagedContent({
       intake: deps.intake,
       id: facts.identity.id,
@@ -133,7 +137,9 @@ export class MessageReceiver {
     })
     const last = signed(facts.signing, this.#queuedContent())
     for (const field of facts.handling?.prepended ?? []) last.header(Buffer.from(`${field}\r\n`))
-    this.#header = new EditedHeader({ dropped, fieldLimit, completion: facts.completion }, last, (fields) => this.#endHeader(fields))
+    this.#header = new EditedHeader({ dropped, fieldLimit, readsTexts, completion: facts.completion }, last, (fields) =>
+      this.#endHeader(fields),
+    )
     this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#report(facts.checks), this.#header)
     this.#entry = this.#checked ?? this.#header
     const keepTrace = (bytes: Buffer): void => this.#content.add(bytes)
@@ -256,11 +262,12 @@ export class MessageReceiver {
   }
 
   /** Returns the fields that the header lacks. */
-  #endHeader({ names, messageId }: ReadFields): string {
+  #endHeader({ names, messageId, subject, from }: ReadFields): string {
     this.#requireFewHops()
     const { additions } = this.#facts
     const missing = additions === null ? null : missingFields(additions, names)
     this.#messageId = missing?.messageId ?? (messageId === undefined ? undefined : maskControls(messageId).slice(0, MESSAGE_ID_LIMIT))
+    if (this.#deps.limits.keepsTexts) this.#texts = shownFields({ subject, from: from ?? missing?.from })
     return missing?.text ?? ''
   }
 
@@ -305,6 +312,8 @@ export class MessageReceiver {
       // By the content: clients declare BODY=7BIT for 8-bit content, and the reverse (RFC 6152 §3).
       bodyType: this.#eightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
       messageId: this.#messageId,
+      subject: this.#texts.subject,
+      fromHeader: this.#texts.fromHeader,
       client: client === null ? undefined : `${client.name}[${client.address}]`,
       saslUsername,
       maxAttempts: envelope.maxAttempts,

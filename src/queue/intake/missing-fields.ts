@@ -7,21 +7,23 @@ export interface Additions {
   readonly From: string
 }
 
-/** The fields that a header lacks, with their line ends, and the value of Message-Id when it is one of them. */
+/** The fields that a header lacks, with their line ends, and the values of Message-Id and From when they are among them. */
 export function missingFields(
   additions: Additions,
   names: ReadonlySet<string>,
-): { readonly text: string; readonly messageId: string | undefined } {
+): { readonly text: string; readonly messageId: string | undefined; readonly from: string | undefined } {
   let prefix = ''
   for (const name of names) if (name.startsWith('resent-')) prefix = 'Resent-'
   let text = ''
   let messageId: string | undefined
+  let from: string | undefined
   for (const name of FIELDS) {
     if (names.has((prefix + name).toLowerCase())) continue
     text += `${prefix}${name}: ${additions[name]}\r\n`
     if (name === 'Message-Id' && prefix === '') messageId = additions[name]
+    if (name === 'From' && prefix === '') from = additions[name]
   }
-  return { text, messageId }
+  return { text, messageId, from }
 }
 
 const FIELDS = ['Message-Id', 'Date', 'From'] as const satisfies readonly (keyof Additions)[]

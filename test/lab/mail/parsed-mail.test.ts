@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { codesIn, linksIn, textOfHtml } from '../../../src/lab/mail/codes-and-links.ts'
-import { decodedField } from '../../../src/lab/mail/encoded-text.ts'
-import { parseMail, partContent } from '../../../src/lab/mail/parsed-mail.ts'
+import { decodedField } from '../../../src/mail/mime/encoded-text.ts'
+import { parseMail, partContent } from '../../../src/mail/mime/parsed-mail.ts'
 
 const PICTURE = Buffer.from([137, 80, 78, 71])
 

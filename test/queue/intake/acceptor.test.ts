@@ -47,6 +47,26 @@ test('mail that gets no id is refused for now, and nothing of it is stored', asy
   expect(intake.taken).toEqual([])
 })
 
+const TEXTS =
+  'From: =?utf-8?q?J=C3=B6rg?= <j@us.example>\r\nSubject: =?utf-8?b?R3LDvMOfZQ==?=\r\n  aus Berlin\r\nSubject: two\r\n\r\nhello\r\n'
+
+test('Subject and From are kept as people read them, in any packets, unless queue_index_headers is off', async () => {
+  const { intake, acceptor } = acceptorWith()
+  for (const { packets } of segmentations(Buffer.from(TEXTS)))
+    await acceptor.accept({ envelope: ENVELOPE, client: CLIENT, content: packets })
+  const texts = { subject: 'Grüße aus Berlin', fromHeader: 'Jörg <j@us.example>' }
+  for (const { message } of intake.taken) expect(message).toMatchObject(texts)
+  const off = acceptorWith({ queue_index_headers: false })
+  await off.accept(TEXTS)
+  expect(off.intake.taken[0]?.message).toMatchObject({ subject: undefined, fromHeader: undefined })
+})
+
+test('the From field that local mail gets is kept as its From', async () => {
+  const { intake, accept } = acceptorWith()
+  await accept('\r\nhello\r\n')
+  expect(intake.taken[0]?.message).toMatchObject({ subject: undefined, fromHeader: 'ann@us.example' })
+})
+
 describe('a submission with maps', () => {
   const maps = { canonical_maps: { 'ann@us.example': 'ann@new.example', 'bad@us.example': ',' }, alias_maps: { root: 'ops@far.example' } }
   const header = 'From: ann@us.example\r\nTo: root\r\n\r\nhello\r\n'

@@ -51,7 +51,18 @@ describe('a queue of another version', () => {
     for (const index of ['message_scheduled', 'message_envid', 'recipient_due', 'recipient_turn']) db.exec(`drop index ${index}`)
     db.exec(`create index recipient_due on recipient (destination, due_at) where state = 'waiting' and suspect = 0`)
     for (const column of ['band', 'turn']) db.exec(`alter table recipient drop column ${column}`)
-    for (const column of ['not_before', 'scheduled', 'hold_request', 'expires', 'deliver_by', 'by_mode', 'share', 'max_attempts'])
+    for (const column of [
+      'not_before',
+      'scheduled',
+      'hold_request',
+      'expires',
+      'deliver_by',
+      'by_mode',
+      'share',
+      'max_attempts',
+      'subject',
+      'from_header',
+    ])
       db.exec(`alter table message drop column ${column}`)
     db.exec('alter table operated drop column former')
     const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')

@@ -6,8 +6,8 @@
 import { crc32 } from '../../../system/crc32.ts'
 import type { StoredMessage } from '../../stored-message.ts'
 
-/** The columns of a message that its checksum covers: all but the mark of the index message_scheduled, on which no delivery depends. */
-export type MessageEnvelope = Omit<StoredMessage<number>, 'scheduled'>
+/** The columns of a message that its checksum covers: all but those on which no delivery depends, the mark of the index message_scheduled and texts of the header. */
+export type MessageEnvelope = Omit<StoredMessage<number>, 'scheduled' | 'subject' | 'from_header'>
 
 export interface RecipientEnvelope {
   readonly id: number

@@ -1,5 +1,5 @@
 /** Text of mail in any charset: bodies, and encoded words of header fields (RFC 2047). Strings of octets have one character per octet. */
-import { asText } from '../../bounce/mime-reader.ts'
+import { asText } from './mime-reader.ts'
 
 /** Decodes octets in a charset. Octets of an unknown charset are read as UTF-8, or as ISO 8859-1 when they are no UTF-8. */
 export function decoded(octets: string, charset = ''): string {

@@ -1,7 +1,7 @@
 /** Parses mail for tests: header fields, text, HTML and attachments. The input is not trusted: parts and nesting are limited. */
 import { createHash } from 'node:crypto'
-import { asText, decodeBody, readPart, splitMultipart, type MimePart } from '../../bounce/mime-reader.ts'
-import { fieldsOf } from '../../mail/headers.ts'
+import { asText, decodeBody, readPart, splitMultipart, type MimePart } from './mime-reader.ts'
+import { fieldsOf } from '../headers.ts'
 import { decoded, decodedField } from './encoded-text.ts'
 
 const MOST_PARTS = 1_000
