@@ -1,6 +1,6 @@
 /** Everyday configurations of Postfix, imported: replies and deliveries are equal, and the import states each difference. */
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { greeted } from '../../scripts/bench/child.ts'
@@ -83,11 +83,13 @@ async function writePostfix(
   await writeInstance(folder, { listen: port, nextHop: sink }, COMMON)
   const etc = join(folder, 'etc')
   const filled = (text: string) => text.replaceAll('CONFIG', etc).replaceAll('SINK', `[127.0.0.1]:${sink}`)
-  if (main.includes('MYNETWORKS_UNSET')) {
-    const text = readFileSync(join(etc, 'main.cf'), 'utf8')
-    writeFileSync(join(etc, 'main.cf'), text.replace(/^mynetworks = .*\n/m, ''))
-  }
-  appendFileSync(join(etc, 'main.cf'), filled(main).replace(/^MYNETWORKS_UNSET.*\n/m, ''))
+  // A second entry of a parameter is a warning, which postlogd sends to its own socket while it reads main.cf: when the queue of that
+  // socket is full (net.unix.max_dgram_qlen), postlogd waits for itself, and every process of Postfix for postlogd.
+  const own = main.replace(/^MYNETWORKS_UNSET.*\n/m, '')
+  const named = new Set([...main.matchAll(/^(\w+) *=/gm)].map(([, name]) => (name === 'MYNETWORKS_UNSET' ? 'mynetworks' : name)))
+  const common = readFileSync(join(etc, 'main.cf'), 'utf8').split(/(?<=\n)/)
+  const others = common.filter((line) => !named.has(line.split(' =', 1)[0]))
+  writeFileSync(join(etc, 'main.cf'), others.join('') + filled(own))
   const services = readFileSync(join(etc, 'master.cf'), 'utf8').replace(/(?<= smtpd)$/m, ` ${server}`)
   writeFileSync(join(etc, 'master.cf'), services + filled(master))
   for (const [name, text] of Object.entries({ ...tables, 'cert.pem': CERTIFICATE, 'key.pem': KEY })) {
@@ -181,7 +183,9 @@ async function send(port: number, { client, sender, recipients, content, isCompa
   const lines: string[] = []
   const say = async (text: string): Promise<string> => {
     smtp.send(`${text}\r\n`)
-    return (await smtp.reply()).replace(/queued as \S+/, 'queued').replaceAll('\n', ' / ')
+    const reply = await smtp.reply()
+    if (reply.startsWith('(no reply)')) throw new Error(`${about}: no reply to ${text.slice(0, 80)} in 20 s`)
+    return reply.replace(/queued as \S+/, 'queued').replaceAll('\n', ' / ')
   }
   try {
     await smtp.reply()
