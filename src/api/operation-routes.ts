@@ -4,6 +4,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
+import { momentOf } from '../mail/message-times.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { seconds, type Duration } from '../system/clock.ts'
 import { every } from '../system/periodic-task.ts'
@@ -84,7 +85,7 @@ async function carryOut(view: QueueView, request: ApiRequest<unknown, DirectRequ
   const key = idempotent(keyOf(headers, requester), 'POST /operations', body)
   const carried = { requester, reason, request: key, acceptsGrowth }
   if (isPlanned(body)) return begunAnswer(await beginOperation(view, planOfToken(body.plan), carried))
-  const asked = askedBy(body, view.clock.now())
+  const asked = askedBy(body, momentOf(view.clock))
   if (wantsLines(request)) return changeLines(view, { ...request, body }, asked)
   if (body.dry_run === true) return json({ operation: body.operation, dry_run: true, plan: await operationPlan(view, asked, requester) })
   return begunAnswer(await beginOperation(view, asked, carried))

@@ -72,11 +72,14 @@ export function parseInstant(text: string): WallTime | undefined {
 /** Formats an instant in UTC as RFC 3339, without a fraction that is 0. */
 export const formatInstant = (at: WallTime): string => isoInstant(at).replace('.000Z', 'Z')
 
+/** 9999-12-31T23:59:59.999Z. RFC 3339 has no later instant. */
+const LATEST: WallTime = 253_402_300_799_999
+
 /** Parses a time of the API: seconds since 1970, RFC 3339, or a span with its unit. Undefined for another value. */
 export function parseNamedTime(given: string | number): NamedTime | undefined {
   if (typeof given === 'number' || /^\d+(\.\d+)?$/.test(given)) {
     const at = Math.round(Number(given) * SECOND)
-    return Number.isSafeInteger(at) && at >= 0 ? { kind: 'instant', at } : undefined
+    return at >= 0 && at <= LATEST ? { kind: 'instant', at } : undefined
   }
   const at = parseInstant(given)
   if (at !== undefined) return { kind: 'instant', at }
@@ -97,6 +100,8 @@ export interface Moment {
   readonly now: QueueTime
   readonly wall: WallView
 }
+
+export const momentOf = (clock: { now: () => QueueTime; readonly wall: WallView }): Moment => ({ now: clock.now(), wall: clock.wall })
 
 /** The time on the clock of the queue. */
 export const queueTimeOf = (time: NamedTime, { now, wall }: Moment): QueueTime =>

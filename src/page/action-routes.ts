@@ -2,7 +2,6 @@
  * Routes of the actions: the dry run of an operation, its start, progress, cancel and undo; the suspension of destinations; and the
  * audit log. Forms send the same requests as programs do, and lead to a screen with 303 (See Other).
  */
-import type { QueueTime } from '../system/clock.ts'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { assertUnlimited } from '../api/api-route.ts'
@@ -25,7 +24,7 @@ import { Problem } from '../http/problem-details.ts'
 import { formBody, shaped } from '../http/request-body.ts'
 import { auditName } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
-import { parseNamedTime, type NamedTime } from '../mail/message-times.ts'
+import { momentOf, parseNamedTime, type Moment, type NamedTime } from '../mail/message-times.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'
 import { namedTimeText } from '../queue/operation-words.ts'
 import { queryText } from './markup/links.ts'
@@ -101,9 +100,9 @@ function askedForTime(view: View, query: URLSearchParams): Answer | null {
 }
 
 /** Null when no message is checked. */
-function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
+function actionOf(query: URLSearchParams, view: View, moment: Moment): AskedAction | null {
   const operation = operationOf(query)
-  const filter = filterTextOf(query)
+  const filter = filterTextOf(query, view)
   shaped(conditionShape, unknownIn(query, BESIDES))
   const ids = query.getAll('id')
   const release = releaseIn(query)
@@ -112,7 +111,7 @@ function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
     if (ids.length === 0) return null
     const selection = { kind: 'ids', ids } as const
     const request: DirectRequest = { operation, selection, not_before: release }
-    const asked = askedBy(request, now)
+    const asked = askedBy(request, moment)
     const body = { operation, selection, ...timeIn(query) }
     return { asked, words: ['queue', operation, ...time, ...ids], selection: '', causeFilter: null, body }
   }
@@ -126,9 +125,9 @@ function actionOf(query: URLSearchParams, now: QueueTime): AskedAction | null {
     ...(all ? { all } : {}),
   }
   return {
-    asked: askedBy(request, now),
+    asked: askedBy(request, moment),
     words: ['queue', operation, ...time, ...(all ? ['--all'] : optionsOf(filter))],
-    selection: all ? 'all mail in the queue' : describedFilter(filter),
+    selection: all ? 'all mail in the queue' : describedFilter(filter, view),
     causeFilter: causeFilterOf(written),
     body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...timeIn(query), ...(all ? { all } : {}) },
   }
@@ -145,7 +144,7 @@ async function planAnswer(deps: ScreenDeps, request: ShownRequest, view: View): 
   const question = askedForTime(view, query)
   if (question !== null) return question
   const back = placeOf(query.get('back'))
-  const action = actionOf(query, deps.view.clock.now())
+  const action = actionOf(query, view, momentOf(deps.view.clock))
   if (action === null) return screenAnswer(view, nothingSelected(view, back))
   const { asked, words, selection, causeFilter, body } = action
   const plan = await operationPlan(deps.view, asked, request.requester)

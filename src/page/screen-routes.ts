@@ -108,7 +108,7 @@ const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, is
 const NOTHING = { messages: [], next: null } as const
 
 async function messagesAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
-  const filter: FilterText = filterTextOf(query)
+  const filter: FilterText = filterTextOf(query, view)
   const after = text(query, 'after')
   const order = chosen(query, 'order', MESSAGE_ORDERS)
   const checked = checkValue(conditionShape, { ...conditionsOf(filter), ...unknownIn(query, ['after', 'order']) })

@@ -20,6 +20,8 @@ const VALUES: Readonly<Record<ConditionKind, z.ZodType>> = {
   destination: text,
   queue: queueShape.or(z.literal('trash')),
   age: z.number(),
+  rest: z.number(),
+  instant: z.number(),
   count: z.int(),
   status: text,
   text,

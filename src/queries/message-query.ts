@@ -13,9 +13,10 @@ import {
   type GivenValues,
   type QueueFilter,
 } from '../store/message-conditions.ts'
-import type { QueueTime } from '../system/clock.ts'
+import type { Moment } from '../mail/message-times.ts'
 import { parseDuration } from '../system/duration.ts'
 import { wholeNumber } from './cursor.ts'
+import { instantText, namedInstant } from './named-time.ts'
 
 /** A time with its unit, in milliseconds. */
 export const durationText = z
@@ -33,6 +34,8 @@ const VALUES: { readonly [Kind in ConditionKind]: z.ZodType<GivenValues[Kind]> }
   destination: text,
   queue: z.enum([...QUEUE_NAMES, 'trash']),
   age: durationText,
+  rest: durationText,
+  instant: instantText,
   count: wholeNumber(0, 1_000_000_000),
   status: text.regex(STATUS_PATTERN, 'expected a code such as 4.7.0, or a pattern such as 4.7.*'),
   text,
@@ -61,8 +64,8 @@ const isOfQueries = (key: ConditionKey): key is QueryKey => key !== 'queueId'
 export const conditionShape = shapeOf(CONDITION_KEYS.filter(isOfQueries), VALUES)
 export type MessageQuery = z.output<typeof conditionShape>
 
-/** In a body, numbers are JSON numbers. */
-export const bodyConditionShape = shapeOf(CONDITION_KEYS, { ...VALUES, count: z.int().min(0) })
+/** In a body, numbers are JSON numbers, and instants may be. */
+export const bodyConditionShape = shapeOf(CONDITION_KEYS, { ...VALUES, count: z.int().min(0), instant: namedInstant })
 
 /** True for a destination that a client may see. `pattern` is null for all. */
 export const maySee = (pattern: string | null, destination: string): boolean => pattern === null || matchesPattern(pattern, destination)
@@ -71,8 +74,8 @@ export const maySee = (pattern: string | null, destination: string): boolean => 
  * The filter of a query, limited to the destinations that the client may see. Throws Problem for a destination that a limited client may
  * not see, and for a pattern of destinations in its query.
  */
-export function visibleFilter(query: MessageQuery, visible: string | null, now: QueueTime): QueueFilter {
-  const filter = filterOf(query, now)
+export function visibleFilter(query: MessageQuery, visible: string | null, moment: Moment): QueueFilter {
+  const filter = filterOf(query, moment)
   if (visible === null) return filter
   if (filter.destination === null || filter.destination === visible) return { ...filter, destination: visible }
   const exact = exactDestination(filter)

@@ -12,6 +12,7 @@ import { listingLines } from '../presentation/message-lines.ts'
 import type { DestinationRecords } from '../presentation/recipient-status.ts'
 import { jsonLines } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import { momentOf } from '../mail/message-times.ts'
 import { parseQueueId } from '../mail/queue-id.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
 import { pages } from '../queue/list-pages.ts'
@@ -79,7 +80,7 @@ export async function messagePage(
   const bounds = { after: from ?? 0, through: through ?? undefined, limit, newestFirst }
   // A client with limited destinations sees some of the recipients only, so all are read.
   const recipients = visible === null ? RECIPIENTS_SHOWN : undefined
-  const listed = await view.reader.list(visibleFilter(query, visible, now), { ...bounds, recipients })
+  const listed = await view.reader.list(visibleFilter(query, visible, { now, wall }), { ...bounds, recipients })
   const records = await recordsOf(view)
   const messages: PageEntryJson[] = []
   for (const [n, one] of listed.entries()) {
@@ -102,7 +103,7 @@ export async function* messageLines(
 ): AsyncGenerator<Uint8Array> {
   const { limit = Infinity, form = 'messages', ...conditions } = query
   const { wall } = view.clock
-  const filter = visibleFilter(conditions, visible, view.clock.now())
+  const filter = visibleFilter(conditions, visible, momentOf(view.clock))
   let left = limit
   if (filter.queue === null && visible === null) {
     for await (const batch of submissions(view.loaded().config.queue_directory, filter, wall)) {
@@ -131,7 +132,7 @@ export async function messageCount(
   { visible, within = COUNT_WITHIN }: { readonly visible: Visible; readonly within?: Duration },
 ): Promise<MessageCountJson> {
   const limits = { most: COUNT_MOST, within }
-  const { count, isAtLeast } = await countMatching(view, visibleFilter(query, visible, view.clock.now()), limits)
+  const { count, isAtLeast } = await countMatching(view, visibleFilter(query, visible, momentOf(view.clock)), limits)
   return { count, at_least: isAtLeast }
 }
 

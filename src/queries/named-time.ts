@@ -15,6 +15,9 @@ export const instantText = z
     return z.NEVER
   })
 
+/** An instant in a body. */
+export const namedInstant = z.union([z.string(), z.number()]).transform(String).pipe(instantText)
+
 export const namedTime = z.union([z.string().max(50), z.number()]).transform((given, context) => {
   const time = parseNamedTime(given)
   if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { invalidPart } from '../http/problem-details.ts'
 import { filterOf, isFiltered } from '../store/message-conditions.ts'
 import { OPERATIONS, type BulkOperation, type Selection } from '../queue/operation-request.ts'
-import type { QueueTime } from '../system/clock.ts'
+import type { Moment } from '../mail/message-times.ts'
 import { NAMED_TIME, namedTime } from './named-time.ts'
 import { bodyConditionShape } from './message-query.ts'
 
@@ -47,14 +47,14 @@ export const operationRequestShape = z.union([directShape, plannedShape])
 export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
-export function askedBy(request: DirectRequest, now: QueueTime): Asked {
+export function askedBy(request: DirectRequest, moment: Moment): Asked {
   const { operation, selection, queues = null, purge = false, not_before: release = null, all = false } = request
   if (purge && operation !== 'delete') throw invalidPart('/purge', 'purge is for the operation delete')
   if ((operation === 'reschedule') !== (release !== null))
     throw invalidPart('/not_before', 'the operation reschedule, and no other, needs the time before which no delivery begins')
   const rest = { operation, queues, purge, release }
   if (selection.kind === 'ids') return { ...rest, selection }
-  const filter = filterOf(selection.filter, now)
+  const filter = filterOf(selection.filter, moment)
   if (!isFiltered(filter) && !all && selection.all !== true)
     throw invalidPart('/selection/filter', 'an empty filter selects all mail: add a condition, or "all": true')
   const chosen: Selection = { kind: 'filter', filter, limit: selection.limit ?? null }

@@ -1,6 +1,7 @@
 /** The senders of queued mail with the number of their messages, exact. A count reads all mail of its filter. */
 import { shownSender } from '../mail/envelope.ts'
 import type { MessageId } from '../mail/message.ts'
+import { momentOf } from '../mail/message-times.ts'
 import type { SendersJson } from '../resources/senders-json.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
@@ -74,7 +75,7 @@ export class Senders {
 
   #answer({ waits = false, ...query }: SenderQuery, { visible, signal }: Viewer, wait: Duration | null) {
     const { reader, clock } = this.#view
-    const filter = visibleFilter(query, visible, clock.now())
+    const filter = visibleFilter(query, visible, momentOf(clock))
     return this.#counts.answer(JSON.stringify([query, waits, visible]), (end) => counted(reader, filter, waits, end), { wait, signal })
   }
 }

@@ -124,14 +124,15 @@ export class OperationJobs {
     const { store, clock, retention } = this.#deps
     const { operation: action, selection, who, reason, expected, undoes, request } = job
     const at = clock.now()
+    const moment = { now: at, wall: clock.wall }
     const record = {
       at,
       who,
       action,
-      arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, at),
+      arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, moment),
       reason,
       expected,
-      undoUntil: undoUntil(job, retention(), { now: at, wall: clock.wall }),
+      undoUntil: undoUntil(job, retention(), moment),
       undoes,
       request,
     }

@@ -3,16 +3,16 @@
  * whoever asked for the operation, and selects the same mail when it is pasted.
  */
 import type { QueueName } from '../mail/message.ts'
-import { formatInstant, type NamedTime } from '../mail/message-times.ts'
+import { formatInstant, type Moment, type NamedTime } from '../mail/message-times.ts'
 import {
   CONDITION_KEYS,
   MESSAGE_CONDITIONS,
   isFiltered,
   type ConditionKind,
-  type GivenValues,
+  type FilterValue,
   type QueueFilter,
 } from '../store/message-conditions.ts'
-import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
+import { SECOND, type Duration } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import type { OperationName, OperationRequest } from './operation-request.ts'
@@ -41,27 +41,29 @@ export const recordedDuration = (duration: Duration): string =>
   formatDuration(duration < SECOND ? Math.round(duration) : Math.round(duration / SECOND) * SECOND)
 
 /** The value of a condition in a filter, as its option takes it. */
-const PRINTED: { readonly [Kind in ConditionKind]: (value: GivenValues[Kind], now: QueueTime) => string } = {
+const PRINTED: { readonly [Kind in ConditionKind]: (value: FilterValue<Kind>, moment: Moment) => string } = {
   id: (id) => id,
   sender: (address) => (address === '' ? '<>' : address),
   address: (address) => address,
   destination: (name) => name,
   queue: (name) => name,
-  age: (arrival, now) => recordedDuration(Math.max(0, now - arrival)),
+  age: (arrival, { now }) => recordedDuration(Math.max(0, now - arrival)),
+  rest: (end, { now }) => recordedDuration(Math.max(0, end - now)),
+  instant: (at, { wall }) => formatInstant(wall.of(at)),
   count: String,
   status: (code) => code,
   text: (text) => text,
 }
 
-function printed<Kind extends ConditionKind>(kind: Kind, value: GivenValues[Kind] | null, now: QueueTime): string | null {
-  return value === null ? null : PRINTED[kind](value, now)
+function printed<Kind extends ConditionKind>(kind: Kind, value: FilterValue<Kind> | null, moment: Moment): string | null {
+  return value === null ? null : PRINTED[kind](value, moment)
 }
 
 /** The conditions but those of queue and id, which have words of their own. */
-const conditionWords = (filter: QueueFilter, now: QueueTime): readonly string[] =>
+const conditionWords = (filter: QueueFilter, moment: Moment): readonly string[] =>
   CONDITION_KEYS.filter((key) => key !== 'queueId' && key !== 'queue').flatMap((key) => {
     const { kind, name } = MESSAGE_CONDITIONS[key]
-    const text = printed(kind, filter[key], now)
+    const text = printed(kind, filter[key], moment)
     return text === null ? [] : [`--${name.replaceAll('_', '-')}=${text}`]
   })
 
@@ -81,8 +83,8 @@ export const namedTimeText = (time: NamedTime): string => (time.kind === 'span' 
 
 const timeWord = (release: NamedTime): string => `--${release.kind === 'span' ? 'in' : 'at'}=${namedTimeText(release)}`
 
-/** Unquoted words. Ages are counted to `now`. */
-export function operationWords(operation: WordedOperation, now: QueueTime): readonly string[] {
+/** Unquoted words. Ages are counted to `moment.now`. */
+export function operationWords(operation: WordedOperation, moment: Moment): readonly string[] {
   const { selection, purge, release } = operation
   const queue = queueWords(operation)
   const purging = [...(purge ? ['--now'] : []), ...(release === null ? [] : [timeWord(release)])]
@@ -90,7 +92,7 @@ export function operationWords(operation: WordedOperation, now: QueueTime): read
   const { filter, limit } = selection
   const isAll = !isFiltered(queue.length === 0 ? { ...filter, queue: null } : filter)
   return [
-    ...(isAll ? ['--all'] : conditionWords(filter, now)),
+    ...(isAll ? ['--all'] : conditionWords(filter, moment)),
     ...(limit === null ? [] : [`--limit=${limit}`]),
     ...queue,
     ...purging,
@@ -102,10 +104,10 @@ export function operationWords(operation: WordedOperation, now: QueueTime): read
 const operands = (ids: readonly string[]): readonly string[] => (ids.some((id) => id.startsWith('-')) ? ['--', ...ids] : ids)
 
 /** The words as a text for a shell, with at most 20 ids. */
-export function operationText(operation: WordedOperation, now: QueueTime): string {
+export function operationText(operation: WordedOperation, moment: Moment): string {
   const { selection } = operation
   const ids = selection.kind === 'ids' ? selection.ids : []
   const named = ids.length > NAMED ? { ...operation, selection: { kind: 'ids' as const, ids: ids.slice(0, NAMED) } } : operation
   const more = ids.length > NAMED ? ` # and ${ids.length - NAMED} more` : ''
-  return `${operationWords(named, now).map(shellWord).join(' ')}${more}`
+  return `${operationWords(named, moment).map(shellWord).join(' ')}${more}`
 }

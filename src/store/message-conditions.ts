@@ -4,9 +4,10 @@
  * listing of the maildrop.
  */
 import type { DestinationName, QueueName } from '../mail/message.ts'
+import { NAMED_INSTANT, type Moment } from '../mail/message-times.ts'
 import { parseReply, type DeliveryStatus } from '../mail/smtp-reply.ts'
 import { addressPattern, partPattern, patternMatcher } from '../patterns/filter-pattern.ts'
-import type { Duration, QueueTime } from '../system/clock.ts'
+import type { Duration, QueueTime, WallTime } from '../system/clock.ts'
 
 /** A kind of condition, with the type of the value that an operator gives. */
 export interface GivenValues {
@@ -17,14 +18,17 @@ export interface GivenValues {
   readonly queue: QueueName | 'trash'
   /** The time since the arrival. */
   readonly age: Duration
+  /** The time that is left. */
+  readonly rest: Duration
+  readonly instant: WallTime
   readonly count: number
   readonly status: string
   readonly text: string
 }
 export type ConditionKind = keyof GivenValues
 
-/** The type of the value in a filter: that of the given one, but for an age, which becomes the instant of the arrival on the queue's clock. */
-type FilterValue<Kind extends ConditionKind> = Kind extends 'age' ? QueueTime : GivenValues[Kind]
+/** The type of the value in a filter: that of the given one, but for times, which become instants on the queue's clock. */
+export type FilterValue<Kind extends ConditionKind> = Kind extends 'age' | 'rest' | 'instant' ? QueueTime : GivenValues[Kind]
 
 interface Condition {
   readonly kind: ConditionKind
@@ -90,7 +94,25 @@ export const MESSAGE_CONDITIONS = {
     words: 'queue',
     example: 'deferred',
   },
+  arrivedAfter: {
+    kind: 'instant',
+    name: 'arrived_after',
+    argument: 'time',
+    about: `arrived at this time or later: ${NAMED_INSTANT}`,
+    label: 'Arrived from',
+    words: 'arrived from',
+    example: '2026-11-24T08:00:00Z',
+  },
   arrivedBefore: {
+    kind: 'instant',
+    name: 'arrived_before',
+    argument: 'time',
+    about: `arrived before this time: ${NAMED_INSTANT}`,
+    label: 'Arrived to',
+    words: 'arrived before',
+    example: '2026-11-24T09:00:00Z',
+  },
+  olderThan: {
     kind: 'age',
     name: 'older_than',
     argument: 'time',
@@ -99,7 +121,7 @@ export const MESSAGE_CONDITIONS = {
     words: 'older than',
     example: '2h',
   },
-  arrivedAfter: {
+  youngerThan: {
     kind: 'age',
     name: 'younger_than',
     argument: 'time',
@@ -107,6 +129,15 @@ export const MESSAGE_CONDITIONS = {
     label: 'Younger than',
     words: 'younger than',
     example: '1d',
+  },
+  expiresWithin: {
+    kind: 'rest',
+    name: 'expires_within',
+    argument: 'time',
+    about: 'the lifetime of a waiting recipient ends within this time: 30m, 2h, 1d',
+    label: 'Expires within',
+    words: 'expires within',
+    example: '1h',
   },
   attemptsOver: {
     kind: 'count',
@@ -167,27 +198,29 @@ const nullSender = (address: string): string => (address === '<>' || address.toL
 /** Pattern of an envelope sender that an operator names. */
 export const senderPattern = (address: string): string => addressPattern(nullSender(address))
 
-const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], now: QueueTime) => FilterValue<Kind> } = {
+const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], moment: Moment) => FilterValue<Kind> } = {
   id: (id) => id,
   sender: senderPattern,
   address: addressPattern,
   destination: (name) => name.toLowerCase(),
   queue: (name) => name,
-  age: (age, now) => now - age,
+  age: (age, { now }) => now - age,
+  rest: (rest, { now }) => now + rest,
+  instant: (at, { wall }) => wall.queueTime(at),
   count: (count) => count,
   status: (code) => code,
   text: (text) => text,
 }
 
-function valueOf<Kind extends ConditionKind>(kind: Kind, given: GivenValues[Kind] | undefined, now: QueueTime): FilterValue<Kind> | null {
-  return given === undefined ? null : VALUES[kind](given, now)
+function valueOf<Kind extends ConditionKind>(kind: Kind, given: GivenValues[Kind] | undefined, moment: Moment): FilterValue<Kind> | null {
+  return given === undefined ? null : VALUES[kind](given, moment)
 }
 
-/** The filter of conditions. `now` is the time from which ages are counted. */
-export const filterOf = (given: GivenConditions, now: QueueTime): QueueFilter =>
+/** The filter of conditions. Ages and spans are counted from `moment.now`. */
+export const filterOf = (given: GivenConditions, moment: Moment): QueueFilter =>
   filterBy((key) => {
     const { kind, name } = MESSAGE_CONDITIONS[key]
-    return valueOf(kind, given[name], now)
+    return valueOf(kind, given[name], moment)
   })
 
 const isKey = (key: string): key is ConditionKey => key in MESSAGE_CONDITIONS

@@ -151,7 +151,7 @@ test('a plan that a client made up is recorded as what it does', async () => {
   expect(await inQueue(one, 'deferred')).toBe(2)
   const purged = await post(one, '/operations', { plan: madeUp(purging([id])) })
   expect(purged.json).toMatchObject({ changed: 1, arguments: `--now ${id}` })
-  const filter = { ...ANY_MESSAGE, sender: 'app@us.example', reply: "it's; $(x)", arrivedBefore: 1_767_225_600_000 - 7_200_000 }
+  const filter = { ...ANY_MESSAGE, sender: 'app@us.example', reply: "it's; $(x)", olderThan: 1_767_225_600_000 - 7_200_000 }
   const selection = { kind: 'filter', filter, limit: null }
   const planned = await post(one, '/operations', { plan: madeUp({ ...purging([]), selection, purge: false }) })
   expect(planned.json).toMatchObject({ changed: 0, arguments: `--sender=app@us.example --older-than=2h --reply='it'\\''s; $(x)'` })

@@ -7,7 +7,7 @@ import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-condition
 import type { QueueName } from '../../src/mail/message.ts'
 import { passedOver } from '../../src/queue/selected-messages.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
-import { claim, contentOf, deferred, delivered, first, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
+import { claim, contentOf, deferred, delivered, first, LIFETIME, MIN, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 
 export function looking(subject: () => Subject): void {
@@ -164,8 +164,13 @@ export function looking(subject: () => Subject): void {
 
   test('filters by age, attempts, last reply and id must all match', async () => {
     expect(await found({ arrivedBefore: T0 + 2 })).toEqual([ids.fresh, ids.active])
-    expect(await found({ arrivedAfter: T0 + 1 })).toEqual([ids.deferred, ids.held, ids.corrupt])
-    expect(await found({ arrivedAfter: T0, arrivedBefore: T0 + 2 })).toEqual([ids.active])
+    expect(await found({ arrivedAfter: T0 + 2 })).toEqual([ids.deferred, ids.held, ids.corrupt])
+    expect(await found({ arrivedAfter: T0 + 1, arrivedBefore: T0 + 2 })).toEqual([ids.active])
+    expect(await found({ olderThan: T0 + 2 })).toEqual([ids.fresh, ids.active])
+    expect(await found({ youngerThan: T0 + 1 })).toEqual([ids.deferred, ids.held, ids.corrupt])
+    expect(await found({ expiresWithin: T0 + LIFETIME })).toEqual([])
+    expect(await found({ expiresWithin: T0 + LIFETIME + 1 })).toEqual([ids.fresh])
+    expect(await found({ expiresWithin: T0 + LIFETIME + MIN })).toEqual([ids.fresh, ids.deferred])
     expect(await found({ status: '4.2.1' })).toEqual([ids.deferred])
     expect(await found({ status: '4.2.*' })).toEqual([ids.deferred])
     expect(await found({ status: '4.2' })).toEqual([])

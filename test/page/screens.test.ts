@@ -187,6 +187,22 @@ test('the time zone is chosen once, kept by a cookie, and named on every screen'
   expect(title).toBe(`${new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')} UTC+9`)
 })
 
+test('a range of times is read and shown in the zone of the page; links have the instants', async () => {
+  const cookie = `${cookies.get('admin') ?? ''}; deferd-zone=Asia/Tokyo`
+  const page = await (
+    await ask('messages?arrived_after=2026-11-28T14:00&arrived_before=2026-11-28T05:30:07Z', 'admin', { headers: { cookie } })
+  ).text()
+  expect(page).toContain('No message matches: arrived from 2026-11-28 14:00:00 UTC+9, arrived before 2026-11-28 14:30:07 UTC+9.')
+  expect(page.replaceAll(/\s+/g, ' ')).toMatch(
+    /Arrived from \(UTC\+9\)<\/span ?><input name="arrived_after" type="datetime-local" value="2026-11-28T14:00"/,
+  )
+  expect(page.replaceAll(/\s+/g, ' ')).toMatch(/value="2026-11-28T14:30:07"[^>]* step="1"/)
+  expect(page).toContain('deferd queue list --arrived-after 2026-11-28T05:00:00Z --arrived-before 2026-11-28T05:30:07Z')
+  const plan = await (await ask('operations/new?operation=hold&arrived_before=2026-11-28T14:00', 'admin', { headers: { cookie } })).text()
+  expect(plan).toContain('arrived before 2026-11-28 14:00:00 UTC+9')
+  expect(await (await ask('messages?arrived_after=soon')).text()).toContain('arrived after: expected RFC 3339')
+})
+
 test('a zone that no list has is refused, one in a cookie is ignored, and that of the server removes the cookie', async () => {
   expect((await post('zone', 'zone=Mars%2FOlympus&back=')).status).toBe(422)
   const headers = { cookie: `${cookies.get('admin') ?? ''}; deferd-zone=asia/tokyo"><b>` }

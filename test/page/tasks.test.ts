@@ -127,6 +127,22 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     expect(user.actions).toBeLessThanOrEqual(3)
   })
 
+  test('a queued message of yesterday at 14:00 is found by that time: at most 3', async () => {
+    const yesterday = localTime(Date.now() - 24 * 3_600_000, systemClock).slice(0, 10)
+    const user = await opened({}, async (queueDirectory) => {
+      const { store, close } = await openStore(queueDirectory, { threads: false, create: true })
+      const midnight = (instantIn(`${yesterday}T14:00`, { clock: systemClock }) ?? 0) - 14 * 3_600_000
+      for (let hour = 0; hour < 24; hour++)
+        await queue(store, { at: midnight + hour * 3_600_000, to: [{ address: `hour${hour}@far.example` }] })
+      await close()
+    })
+    await user.click(user.link('Messages'))
+    await user.fill(user.page.getByLabel(/^Arrived from /), `${yesterday}T14:00`)
+    await user.click(user.page.locator('table.messages tbody tr').first().getByRole('link').first())
+    await user.page.getByText('hour14@far.example').first().waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
   test('all mail of a sender is deleted: at most 4', async () => {
     const user = await opened()
     await user.click(user.page.locator('table.where').getByRole('link', { name: DESTINATION }))

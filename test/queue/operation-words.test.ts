@@ -6,9 +6,12 @@ import { expect, test } from 'vitest'
 import { givenConditions, withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
 import { operationText, operationWords, type WordedOperation } from '../../src/queue/operation-words.ts'
 import { ANY_MESSAGE, filterOf, isFiltered, type QueueFilter } from '../../src/store/message-conditions.ts'
-import { DAY, HOUR, seconds } from '../../src/system/clock.ts'
+import { DAY, HOUR, MINUTE, seconds } from '../../src/system/clock.ts'
+import { WallView } from '../../src/system/wall-view.ts'
 
 const NOW = 1_767_225_600_000
+/** The wall clock is a minute behind that of the queue. */
+const MOMENT = { now: NOW, wall: new WallView(() => NOW, MINUTE) }
 
 const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
   operation: 'delete',
@@ -22,14 +25,18 @@ const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
 const filtered = (filter: Partial<QueueFilter>, limit: number | null = null) =>
   ({ kind: 'filter', filter: { ...ANY_MESSAGE, ...filter }, limit }) as const
 
-const text = (more: Partial<WordedOperation>): string => operationText(deleting(more), NOW)
+const text = (more: Partial<WordedOperation>): string => operationText(deleting(more), MOMENT)
 
 test.each<readonly [Partial<WordedOperation>, string]>([
   [{}, '--all'],
   [{ purge: true, selection: filtered({}, 3) }, '--all --limit=3 --now'],
   [{ selection: filtered({ sender: '', destination: '*.example' }) }, "--sender='<>' --destination='*.example'"],
-  [{ selection: filtered({ arrivedBefore: NOW - 2 * HOUR - 12, arrivedAfter: NOW - DAY }) }, '--older-than=2h --younger-than=1d'],
-  [{ selection: filtered({ arrivedBefore: NOW + seconds(5) }) }, '--older-than=0s'],
+  [{ selection: filtered({ olderThan: NOW - 2 * HOUR - 12, youngerThan: NOW - DAY }) }, '--older-than=2h --younger-than=1d'],
+  [{ selection: filtered({ olderThan: NOW + seconds(5) }) }, '--older-than=0s'],
+  [
+    { selection: filtered({ arrivedAfter: NOW - HOUR, arrivedBefore: NOW + 500, expiresWithin: NOW + HOUR + 3 }) },
+    '--arrived-after=2025-12-31T22:59:00Z --arrived-before=2025-12-31T23:59:00.500Z --expires-within=1h',
+  ],
   [{ selection: filtered({ reply: `it's $HOME; \`rm\`!`, attemptsOver: 0 }) }, `--attempts-over=0 --reply='it'\\''s $HOME; \`rm\`!'`],
   [{ selection: filtered({ reply: 'a\nb\u001b[2J\u202e' }) }, String.raw`--reply=$'a\u000ab\u001b[2J\u202e'`],
   [{ selection: filtered({ queueId: '4SVLCh0sf8z7Qhl' }), purge: true }, '--now 4SVLCh0sf8z7Qhl'],
@@ -49,7 +56,7 @@ test.each<readonly [Partial<WordedOperation>, string]>([
 test('a text has at most 20 ids, and the number of the others as a comment of the shell', () => {
   const ids = Array.from({ length: 1_000 }, (_, n) => `id${n}`)
   expect(text({ selection: { kind: 'ids', ids } })).toBe(`${ids.slice(0, 20).join(' ')} # and 980 more`)
-  expect(operationWords(deleting({ selection: { kind: 'ids', ids } }), NOW)).toEqual(ids)
+  expect(operationWords(deleting({ selection: { kind: 'ids', ids } }), MOMENT)).toEqual(ids)
 })
 
 /** The arguments that a shell passes on for each text. */
@@ -66,7 +73,7 @@ function filterIn(argv: readonly string[]): { readonly filter: QueueFilter; read
   command.parse(argv, { from: 'user' })
   const { limit = null, ...options } = command.opts<FilterOptions & { readonly all?: true; readonly now?: true }>()
   const [queueId = null] = command.args
-  return { filter: { ...filterOf(givenConditions(options), NOW), queueId }, limit }
+  return { filter: { ...filterOf(givenConditions(options), MOMENT), queueId }, limit }
 }
 
 test('bash and the command read the filter that was carried out', () => {
@@ -84,6 +91,9 @@ test('bash and the command read the filter that was carried out', () => {
       queue: fc.constantFrom('deferred', 'hold', 'corrupt' as const),
       older_than: fc.integer({ min: 1, max: 10_000_000 }).map(seconds),
       younger_than: fc.integer({ min: 0, max: 999 }),
+      arrived_after: fc.integer({ min: 0, max: NOW }),
+      arrived_before: fc.integer({ min: 0, max: 200_000_000_000 }).map(seconds),
+      expires_within: fc.integer({ min: 1, max: 10_000_000 }).map(seconds),
       attempts_over: fc.nat(1_000),
       status: fc.constantFrom('4.*', '4.7.0'),
       reply: hostile,
@@ -92,10 +102,10 @@ test('bash and the command read the filter that was carried out', () => {
   )
   const wanted = fc.sample(fc.tuple(given, fc.option(fc.integer({ min: 1, max: 1_000 }))), { numRuns: 300, seed: 1 })
   const operations = wanted.map(([conditions, limit]) => {
-    const filter = filterOf(conditions, NOW)
+    const filter = filterOf(conditions, MOMENT)
     return deleting({ selection: { kind: 'filter', filter, limit }, operation: 'delete' })
   })
-  const read = shellArguments(operations.map((operation) => operationText(operation, NOW)))
+  const read = shellArguments(operations.map((operation) => operationText(operation, MOMENT)))
   expect(read).toHaveLength(operations.length)
   for (const [n, { selection }] of operations.entries()) {
     expect(filterIn(read[n] ?? [])).toEqual({ ...selection, kind: undefined })

@@ -8,8 +8,8 @@ import type { PlaceOf, Spelling } from '../../src/store/sql/spelling.ts'
 /** Filters, on which the texts of listings depend. */
 const FILTERS: readonly QueueFilter[] = [
   ANY_MESSAGE,
-  { ...ANY_MESSAGE, sender: 'a', arrivedBefore: 1, arrivedAfter: 1 },
-  { ...ANY_MESSAGE, recipient: 'a', destination: 'b', attemptsOver: 1, status: '4.7.0', reply: 'c', queue: 'deferred' },
+  { ...ANY_MESSAGE, sender: 'a', arrivedBefore: 1, arrivedAfter: 1, olderThan: 1, youngerThan: 1 },
+  { ...ANY_MESSAGE, recipient: 'a', destination: 'b', attemptsOver: 1, expiresWithin: 1, status: '4.7.0', reply: 'c', queue: 'deferred' },
   { ...ANY_MESSAGE, recipient: 'a', queue: 'active' },
   ...(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const).map((queue) => ({ ...ANY_MESSAGE, queue })),
 ]

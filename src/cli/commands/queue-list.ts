@@ -120,7 +120,14 @@ async function printList(shell: Shell, command: Command, { queue, ...options }: 
   await withSource(shell, config, async (source) => {
     const now = source.clock.now()
     const given = givenConditions(queue === 'maildrop' ? options : { ...options, queue })
-    const order = { queue, filter: filterOf(given, now), now, sort: options.sort, limit: options.limit, form: formOf(shell, options) }
+    const order = {
+      queue,
+      filter: filterOf(given, { now, wall: source.clock.wall }),
+      now,
+      sort: options.sort,
+      limit: options.limit,
+      form: formOf(shell, options),
+    }
     if (source.api !== null) assertRemote(order)
     if (options.count === true) {
       const messages =

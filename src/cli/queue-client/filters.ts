@@ -8,9 +8,10 @@ import {
   type GivenConditions,
   type GivenValues,
 } from '../../store/message-conditions.ts'
+import { formatInstant } from '../../mail/message-times.ts'
 import { STATUS_PATTERN } from '../../patterns/filter-pattern.ts'
 import { formatDuration } from '../../system/duration.ts'
-import { countArgument, durationArgument } from '../shell/config-options.ts'
+import { countArgument, durationArgument, instantArgument } from '../shell/config-options.ts'
 
 export interface FilterOptions {
   readonly limit?: number
@@ -38,6 +39,8 @@ const PARSERS: { readonly [Kind in ConditionKind]: ((text: string) => GivenValue
   destination: textArgument,
   queue: null,
   age: durationArgument,
+  rest: durationArgument,
+  instant: instantArgument,
   count: countArgument,
   status: statusArgument,
   text: textArgument,
@@ -57,14 +60,19 @@ export function withFilters(command: Command, queues: readonly string[] = QUEUE_
   return command.option('--limit <n>', 'maximum number of messages, the oldest first', countArgument)
 }
 
+/** A value as a request has it. */
+function requested(kind: ConditionKind, value: string | number): string | number {
+  if (typeof value === 'string') return value
+  return kind === 'age' || kind === 'rest' ? formatDuration(value) : kind === 'instant' ? formatInstant(value) : value
+}
+
 /** The conditions as texts and numbers, as the API reads them. */
 export const conditionTexts = (given: GivenConditions): Readonly<Record<string, string | number>> =>
   Object.fromEntries(
     CONDITION_KEYS.flatMap((key) => {
       const { name, kind } = MESSAGE_CONDITIONS[key]
       const value = given[name]
-      if (value === undefined) return []
-      return [[name, kind === 'age' && typeof value === 'number' ? formatDuration(value) : value]]
+      return value === undefined ? [] : [[name, requested(kind, value)]]
     }),
   )
 

@@ -9,6 +9,7 @@ import { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Config } from '../../config/options.ts'
 import { removePolicy } from '../../delivery/sts/policy-removal.ts'
 import { EventRecorder } from '../../outbox/event-recorder.ts'
+import { momentOf, type Moment } from '../../mail/message-times.ts'
 import type { Selection } from '../../queue/operation-request.ts'
 import { Operations } from '../../queue/operations.ts'
 import { storedScheduler, type OtherNodes } from '../../queue/stored-scheduler.ts'
@@ -16,7 +17,7 @@ import { filterOf } from '../../store/message-conditions.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import { SubscriptionChanges } from '../../subscriptions/subscription-changes.ts'
-import type { Clock, QueueTime } from '../../system/clock.ts'
+import type { Clock } from '../../system/clock.ts'
 import { systemRandom } from '../../system/system-random.ts'
 import { Events } from '../../telemetry/events.ts'
 import { CommandError, EX } from '../shell/exit.ts'
@@ -31,9 +32,9 @@ interface OpenedQueue extends Pick<QueueClient, 'move' | 'close'> {
   readonly others?: OtherNodes
 }
 
-function selectionOf(selection: GivenSelection, now: QueueTime): Selection {
+function selectionOf(selection: GivenSelection, moment: Moment): Selection {
   if (selection.kind === 'ids') return selection
-  return { kind: 'filter', filter: filterOf(selection.given, now), limit: selection.limit }
+  return { kind: 'filter', filter: filterOf(selection.given, moment), limit: selection.limit }
 }
 
 /** Creates a client of an opened queue. `close` closes the queue. */
@@ -70,7 +71,7 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     changeSecret: (request) => subscriptions.changeSecret(request),
     replayEvents: (request) => subscriptions.replay(request),
     perform: ({ selection, ...order }, progress) =>
-      operations.perform({ ...order, selection: selectionOf(selection, clock.now()) }, progress),
+      operations.perform({ ...order, selection: selectionOf(selection, momentOf(clock)) }, progress),
     undo: (undo, progress) => operations.undo(undo, progress),
     cancel: (operation, who) => operations.jobs.cancel(operation, who),
     suspend: (name, request) => operations.suspend(name, request),

@@ -1,6 +1,6 @@
 /** Fields of forms, with visible labels. */
 import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
-import { zoneText } from '../../presentation/text.ts'
+import { localTime, zoneText } from '../../presentation/text.ts'
 import type { WallTime } from '../../system/clock.ts'
 import type { View } from './view.ts'
 
@@ -10,10 +10,12 @@ export interface Field {
   readonly value: string
   readonly example?: string
   readonly kind?: 'text' | 'search' | 'number' | 'datetime-local'
+  /** Of a time with seconds, 1; a browser refuses others. */
+  readonly step?: number | undefined
   readonly isRequired?: boolean
 }
 
-export const field = ({ name, label, value, example = '', kind = 'text', isRequired = false }: Field): Html =>
+export const field = ({ name, label, value, example = '', kind = 'text', step, isRequired = false }: Field): Html =>
   html`<label class="field"
     ><span>${label}</span
     ><input
@@ -24,18 +26,22 @@ export const field = ({ name, label, value, example = '', kind = 'text', isRequi
       autocomplete="off"
       autocapitalize="off"
       spellcheck="false"
+      ${step === undefined ? null : html` step="${step}"`}
       ${isRequired ? html` required` : ''}
   /></label>`
 
 interface RangeField extends Pick<Field, 'name' | 'value'> {
   readonly label: string
-  /** The instant of `value`; undefined for none. */
+  /** The instant of `value`; undefined for none, and for an invalid one. */
   readonly at: WallTime | undefined
 }
 
-/** An end of a range of times, with the zone of the page at that time in its label. */
-export const rangeField = ({ now, clock }: Pick<View, 'now' | 'clock'>, { name, label, value, at = now }: RangeField): Html =>
-  field({ name, label: `${label} (${zoneText(clock.zone(at).offset)})`, value, kind: 'datetime-local' })
+/** An end of a range of times in the zone of the page at that time, which its label names. */
+export function rangeField({ now, clock }: Pick<View, 'now' | 'clock'>, { name, label, value, at }: RangeField): Html {
+  const local = at === undefined ? value : localTime(at, clock).replace(' ', 'T').replace(/:00$/, '')
+  const step = local.length > 'YYYY-MM-DDThh:mm'.length ? 1 : undefined
+  return field({ name, label: `${label} (${zoneText(clock.zone(at ?? now).offset)})`, value: local, kind: 'datetime-local', step })
+}
 
 interface Choice {
   readonly value: string

@@ -5,7 +5,8 @@ import type { WallTime } from '../../system/clock.ts'
 import type { View } from './view.ts'
 
 /** `2026-11-20 10:02:07 UTC+1` */
-const zonedTime = ({ clock }: Pick<View, 'clock'>, at: WallTime): string => `${localTime(at, clock)} ${zoneText(clock.zone(at).offset)}`
+export const zonedTime = ({ clock }: Pick<View, 'clock'>, at: WallTime): string =>
+  `${localTime(at, clock)} ${zoneText(clock.zone(at).offset)}`
 
 const element = (view: View, seconds: number, text: string, form: string): Html => {
   const at = instantOf(seconds)

@@ -3,7 +3,11 @@
  * the forms of operations.
  */
 import { CONDITION_KEYS, MESSAGE_CONDITIONS, type ConditionKey } from '../../store/message-conditions.ts'
+import { formatInstant } from '../../mail/message-times.ts'
 import type { Query } from '../markup/links.ts'
+import { instantIn } from '../markup/time-range.ts'
+import { zonedTime } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
 
 /** The condition of one message has a screen instead of a field. */
 type FilterKey = Exclude<ConditionKey, 'queueId'>
@@ -16,11 +20,18 @@ export const FILTER_FIELDS = CONDITION_KEYS.filter(isFilterKey).map((key) => MES
 
 const FILTER_NAMES: readonly FilterName[] = FILTER_FIELDS.map(({ name }) => name)
 
-/** Conditions as the operator entered them; empty for none. */
+/** Conditions as the operator entered them, but for instants, which are those of the API; empty for none. */
 export type FilterText = Readonly<Record<FilterName, string>>
 
-export const filterTextOf = (query: URLSearchParams): FilterText =>
-  Object.fromEntries(FILTER_NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Record<FilterName, string>
+/** Local times of the form are in the zone that the page shows. */
+export const filterTextOf = (query: URLSearchParams, view: Pick<View, 'clock'>): FilterText =>
+  Object.fromEntries(
+    FILTER_FIELDS.map(({ name, kind }) => {
+      const given = query.get(name)?.trim() ?? ''
+      const at = kind === 'instant' ? instantIn(given, view) : undefined
+      return [name, at === undefined ? given : formatInstant(at)]
+    }),
+  ) as Record<FilterName, string>
 
 /** Parameters of a query that are neither conditions nor in `besides`. Ignoring them would select other mail than the operator meant. */
 export const unknownIn = (query: URLSearchParams, besides: readonly string[]): Readonly<Record<string, string>> =>
@@ -37,9 +48,12 @@ export const optionsOf = (filter: FilterText): readonly string[] =>
   FILTER_NAMES.flatMap((name) => (filter[name] === '' ? [] : [`--${name.replaceAll('_', '-')}`, filter[name]]))
 
 /** `from app@example.com, queue deferred`: the conditions for people. */
-export const describedFilter = (filter: FilterText): string =>
+export const describedFilter = (filter: FilterText, view: Pick<View, 'clock'>): string =>
   FILTER_FIELDS.filter(({ name }) => filter[name] !== '')
-    .map(({ name, words }) => `${words} ${filter[name]}`)
+    .map(({ name, words, kind }) => {
+      const at = kind === 'instant' ? instantIn(filter[name], view) : undefined
+      return `${words} ${at === undefined ? filter[name] : zonedTime(view, at)}`
+    })
     .join(', ')
 
 /** The conditions in a body of the API, where numbers are JSON numbers. */

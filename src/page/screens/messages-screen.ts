@@ -6,13 +6,14 @@ import type { MessageCountJson, MessagePageJson, PageEntryJson } from '../../res
 import { shownQueue } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
-import { choice, field, hidden } from '../markup/fields.ts'
+import { choice, field, hidden, rangeField } from '../markup/fields.ts'
 import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { age, byteSize, count, countUpTo, due } from '../markup/times.ts'
+import { instantIn } from '../markup/time-range.ts'
 import type { View } from '../markup/view.ts'
 import { conditionsOf, describedFilter, FILTER_FIELDS, isAny, optionsOf, type FilterName, type FilterText } from './filter-text.ts'
 import { senderList } from './senders-list.ts'
@@ -38,24 +39,34 @@ type MessageOrder = (typeof MESSAGE_ORDERS)[number]
 const inQuery = (order: MessageOrder): MessageOrder | null => (order === MESSAGE_ORDERS[0] ? null : order)
 
 /** Fields that are always visible. The others are behind “More conditions”. */
-const ALWAYS_VISIBLE: ReadonlySet<FilterName> = new Set(['sender', 'recipient', 'destination', 'queue', 'reply'])
+const ALWAYS_VISIBLE: ReadonlySet<FilterName> = new Set([
+  'sender',
+  'recipient',
+  'destination',
+  'queue',
+  'arrived_after',
+  'arrived_before',
+  'reply',
+])
 
-const filterField = (filter: FilterText, { name, kind, label, example }: (typeof FILTER_FIELDS)[number]): Html =>
-  kind === 'queue'
-    ? choice(label, name, filter[name], [
-        { value: '', text: 'any' },
-        ...[...QUEUE_NAMES, 'trash'].map((one) => ({ value: one, text: one })),
-      ])
-    : field({ name, label, value: filter[name], example })
+const filterField = (view: View, filter: FilterText, { name, kind, label, example }: (typeof FILTER_FIELDS)[number]): Html =>
+  kind === 'instant'
+    ? rangeField(view, { name, label, value: filter[name], at: instantIn(filter[name], view) })
+    : kind === 'queue'
+      ? choice(label, name, filter[name], [
+          { value: '', text: 'any' },
+          ...[...QUEUE_NAMES, 'trash'].map((one) => ({ value: one, text: one })),
+        ])
+      : field({ name, label, value: filter[name], example })
 
 const filterForm = (view: View, { filter }: MessagesFacts): Html => {
   const [shown, more] = [true, false].map((visible) => FILTER_FIELDS.filter(({ name }) => ALWAYS_VISIBLE.has(name) === visible))
   const isOpen = more?.some(({ name }) => filter[name] !== '')
   return html`<form class="filter" action="${linkTo(view, 'messages')}" method="get">
-${shown?.map((one) => filterField(filter, one))}
+${shown?.map((one) => filterField(view, filter, one))}
 <p class="buttons"><button type="submit">Show</button>${isAny(filter) ? null : html` <a href="${linkTo(view, 'messages')}">Clear</a>`}</p>
 <details${isOpen ? html` open` : null}><summary>More conditions</summary><div class="more">
-${more?.map((one) => filterField(filter, one))}
+${more?.map((one) => filterField(view, filter, one))}
 </div></details>
 </form>`
 }
@@ -145,7 +156,7 @@ function listing(view: View, facts: MessagesFacts): Html {
     kind: 'messages',
     empty: isAny(filter)
       ? html`<span class="calm">${shapeOf('done')} <span class="title">Mail queue is empty</span></span>`
-      : html`No message matches: ${describedFilter(filter)}.`,
+      : html`No message matches: ${describedFilter(filter, view)}.`,
   })
   if (!view.requester.mayOperate || page.messages.length === 0) return rows
   const back = `messages${queryText({ ...conditionsOf(filter), order: inQuery(order), after })}`
@@ -154,9 +165,9 @@ function listing(view: View, facts: MessagesFacts): Html {
   </form>`
 }
 
-function about({ filter, count: matching }: MessagesFacts): string {
+function about(view: View, { filter, count: matching }: MessagesFacts): string {
   const number = matching === null ? '' : `${countUpTo(matching.count, matching.at_least)} ${matching.count === 1 ? 'message' : 'messages'}`
-  return isAny(filter) ? number : `${number === '' ? 'Messages' : number}: ${describedFilter(filter)}`
+  return isAny(filter) ? number : `${number === '' ? 'Messages' : number}: ${describedFilter(filter, view)}`
 }
 
 /** Links to the listing from its other end. */
@@ -179,7 +190,7 @@ export function messagesScreen(view: View, facts: MessagesFacts): Screen {
     title: 'Messages',
     place: 'messages',
     ...(senders === 'counting' ? untilCounted(`api/v1/senders${queryText({ ...conditionsOf(filter), limit: 1 })}`) : {}),
-    main: html`${heading('Messages', about(facts))} ${filterForm(view, facts)}
+    main: html`${heading('Messages', about(view, facts))} ${filterForm(view, facts)}
     ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
     ${filter.sender !== '' || senders === null ? null : senderList(view, senders === 'counting' ? null : senders, conditionsOf(filter))}
     ${page.messages.length > 1 || after !== '' ? orderLinks(view, facts) : null} ${listing(view, facts)}

@@ -65,8 +65,10 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':
-      // No condition of the listing selects mail by its expiry.
-      return [html`${atLeast(one, html`${plural(figure, 'recipient')}`)} expire within an hour`, null]
+      return [
+        html`${atLeast(one, html`${plural(figure, 'recipient')}`)} expire within an hour`,
+        linkTo(view, 'messages', { expires_within: '1h' }),
+      ]
     case 'notices-due':
       return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, null]
     case 'warnings':
@@ -213,7 +215,10 @@ function oldestPart(view: View, { oldest, attention }: NowJson): Part {
   if (oldest === null) return null
   const expiring = attention.find(({ kind }) => kind === 'expiring-recipients')?.count ?? 0
   return html`oldest <a href="${messageLink(view, oldest.queue_id)}">${age(view, oldest.arrival_time)}</a>${
-      expiring === 0 ? null : ` · ${plural(expiring, 'recipient')} expire within an hour`
+      expiring === 0
+        ? null
+        : html` ·
+            <a href="${linkTo(view, 'messages', { expires_within: '1h' })}">${plural(expiring, 'recipient')} expire within an hour</a>`
     }`
 }
 

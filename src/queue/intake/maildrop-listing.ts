@@ -87,8 +87,11 @@ const CONDITIONS: Conditions = {
   // Mail in the maildrop has no destination and no attempt yet, so conditions on them do not match.
   destination: () => false,
   queue: () => false,
-  arrivedBefore: (limit, { arrivedAt }) => arrivedAt < limit,
-  arrivedAfter: (limit, { arrivedAt }) => arrivedAt > limit,
+  arrivedAfter: (begin, { arrivedAt }) => arrivedAt >= begin,
+  arrivedBefore: (end, { arrivedAt }) => arrivedAt < end,
+  olderThan: (limit, { arrivedAt }) => arrivedAt < limit,
+  youngerThan: (limit, { arrivedAt }) => arrivedAt > limit,
+  expiresWithin: () => false,
   attemptsOver: () => false,
   status: () => false,
   reply: (text, { reason }) => reason !== null && matchesReply(text, { reason }),

@@ -83,10 +83,13 @@ const hasReply = (pattern: string, spelling: Spelling, add: Add): string =>
 
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
   sender: { on: 'message', sql: (sender, spelling, add) => isAddress('message.sender', sender, spelling, add) },
+  arrivedAfter: { on: 'message', sql: (at, _, add) => `message.arrived_at >= ${add(at)}` },
   arrivedBefore: { on: 'message', sql: (at, _, add) => `message.arrived_at < ${add(at)}` },
-  arrivedAfter: { on: 'message', sql: (at, _, add) => `message.arrived_at > ${add(at)}` },
+  olderThan: { on: 'message', sql: (at, _, add) => `message.arrived_at < ${add(at)}` },
+  youngerThan: { on: 'message', sql: (at, _, add) => `message.arrived_at > ${add(at)}` },
   recipient: { on: 'recipient', sql: (address, spelling, add) => isAddress('r.address', address, spelling, add) },
   destination: { on: 'recipient', sql: (name, { matches, pattern }, add) => matches('r.destination', add(pattern(name))) },
+  expiresWithin: { on: 'recipient', sql: (at, _, add) => `r.state = 'waiting' and r.expires_at < ${add(at)}` },
   attemptsOver: { on: 'recipient', sql: (limit, _, add) => `r.attempts > ${add(limit)}` },
   status: { on: 'recipient', sql: hasStatus },
   reply: { on: 'recipient', sql: (reply, spelling, add) => hasReply(partPattern(reply), spelling, add) },

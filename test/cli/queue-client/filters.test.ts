@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { givenConditions, withFilters } from '../../../src/cli/queue-client/filters.ts'
+import { WallView } from '../../../src/system/wall-view.ts'
 import { ANY_MESSAGE, filterOf as filterBy, isFiltered } from '../../../src/store/message-conditions.ts'
 
 const NOW = 1_000_000_000
@@ -8,7 +9,7 @@ const NOW = 1_000_000_000
 function filterOf(...args: readonly string[]) {
   const command = withFilters(new Command('list').exitOverride().configureOutput({ writeErr: () => undefined }))
   command.parse(args, { from: 'user' })
-  return filterBy(givenConditions(command.opts()), NOW)
+  return filterBy(givenConditions(command.opts()), { now: NOW, wall: new WallView(() => NOW, 60_000) })
 }
 
 describe('filter options', () => {
@@ -24,8 +25,11 @@ describe('filter options', () => {
     [['--recipient', '*@FAR.example'], { recipient: '*@FAR.example' }],
     [['--destination', 'FAR.example'], { destination: 'far.example' }],
     [['--queue', 'hold'], { queue: 'hold' }],
-    [['--older-than', '1h'], { arrivedBefore: NOW - 3_600_000 }],
-    [['--younger-than', '1h'], { arrivedAfter: NOW - 3_600_000 }],
+    [['--older-than', '1h'], { olderThan: NOW - 3_600_000 }],
+    [['--younger-than', '1h'], { youngerThan: NOW - 3_600_000 }],
+    [['--arrived-after', '1970-01-12T13:46:40Z'], { arrivedAfter: NOW + 60_000 }],
+    [['--arrived-before', '1000000'], { arrivedBefore: NOW + 60_000 }],
+    [['--expires-within', '1h'], { expiresWithin: NOW + 3_600_000 }],
     [['--status', '4.7.*'], { status: '4.7.*' }],
     [['--attempts-over', '0'], { attemptsOver: 0 }],
     [['--reply', 'Busy'], { reply: 'Busy' }],
@@ -42,6 +46,8 @@ describe('filter options', () => {
     ['--queue', 'nowhere'],
     ['--older-than', 'soon'],
     ['--younger-than', 'late'],
+    ['--arrived-after', '2h'],
+    ['--expires-within', '2026-11-24T08:00:00Z'],
     ['--attempts-over', '-1'],
     ['--limit', 'all'],
     ['--reply', 'x'.repeat(1_001)],

@@ -45,6 +45,8 @@ test('an exact destination, found by its indexes, lists the same as a pattern, f
     { sender: 'app1@*', reply: 'busy' },
     { attemptsOver: 0 },
     { arrivedBefore: T0 + 200 },
+    { arrivedAfter: T0 + 100, arrivedBefore: T0 + 200 },
+    { expiresWithin: T0 + 200 },
     ...(['incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'] as const).map((name) => ({ queue: name })),
     { queueId: formatQueueId(T0 + 41, 42) },
   ]
