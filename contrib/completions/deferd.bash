@@ -57,7 +57,7 @@ _deferd() {
     'deferd backup') words='--config -o -h --help' ;;
     'deferd restore') words='--config -o -h --help' ;;
     'deferd salvage') words='--config -o --json -h --help' ;;
-    'deferd audit') words='--config -o --limit --before --tsv --json -h --help' ;;
+    'deferd audit') words='--config -o --limit --before --recorded-after --recorded-before --tsv --json -h --help' ;;
     'deferd operation') words='list cancel undo -h --help' ;;
     'deferd operation list') words='--config -o --limit --json -h --help' ;;
     'deferd operation cancel') words='--config -o --json -h --help' ;;
@@ -344,6 +344,8 @@ _deferd() {
     'deferd audit -o') words='' ;;
     'deferd audit --limit') words='' ;;
     'deferd audit --before') words='' ;;
+    'deferd audit --recorded-after') words='' ;;
+    'deferd audit --recorded-before') words='' ;;
     'deferd operation list --config') words='' ;;
     'deferd operation list -o') words='' ;;
     'deferd operation list --limit') words='' ;;

@@ -4,6 +4,7 @@ import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
+import { isRange, NAMED_INSTANT } from '../mail/message-times.ts'
 import { NDJSON } from '../http/command-protocol.ts'
 import {
   accepts,
@@ -20,6 +21,7 @@ import {
 import { eventLines, eventPage, eventStream } from '../queries/event-feed.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
+import { instantText } from '../queries/named-time.ts'
 import { eventPageShape, eventShape } from '../resources/event-json.ts'
 
 const SERVER_SENT = 'text/event-stream'
@@ -39,6 +41,16 @@ export const eventQuery = z.strictObject({
   limit: pageLimit,
 })
 
+const rangedQuery = eventQuery
+  .extend({
+    occurred_after: instantText.optional().describe(`at this time or later: ${NAMED_INSTANT}`),
+    occurred_before: instantText.optional().describe(`before this time: ${NAMED_INSTANT}`),
+  })
+  .refine(({ occurred_after: after, occurred_before: before }) => isRange(after, before), {
+    path: ['occurred_before'],
+    error: 'expected a time after occurred_after',
+  })
+
 /** The first media type of the route that the client accepts; JSON when the client accepts none of them. */
 const typeFor = (request: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined =>
   ([SERVER_SENT, NDJSON] as const).find((type) => accepts(request, type))
@@ -51,7 +63,7 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
     summary: 'Events, in the order in which they were committed',
     about:
       'Events are kept while an `[events.NAME]` table or a webhook wants their type; the order is that of their commits, and an event never follows one with a later position. `next` is the position after the page, also when nothing follows yet: ask again with `after` to get what is new. Deleted events (`event_retention`, `event_limit`) after the position are told first, by an event `events.lost` with their number. With `Accept: application/x-ndjson`, all events that are kept, one per line; with `Accept: text/event-stream`, these and then each new one, until the client disconnects; a client continues with `Last-Event-ID`.',
-    query: eventQuery,
+    query: rangedQuery,
     headers: {
       Accept: 'application/json, application/x-ndjson or text/event-stream',
       'Last-Event-ID': 'instead of `after`, as a browser sends it when it connects again',

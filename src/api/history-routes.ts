@@ -15,12 +15,12 @@ import {
   wantsLines,
   type ApiRoute,
 } from './api-route.ts'
-import { hasRange, historyLines, historyPage } from '../queries/departed-mail.ts'
+import { historyLines, historyPage } from '../queries/departed-mail.ts'
 import { auditPage } from '../queries/operations-view.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { durationText } from '../queries/message-query.ts'
-import { NAMED_INSTANT } from '../mail/message-times.ts'
+import { isRange, NAMED_INSTANT } from '../mail/message-times.ts'
 import { instantText } from '../queries/named-time.ts'
 import { departedMessageShape, historyPageShape } from '../resources/departed-message-json.ts'
 import { auditPageShape } from '../resources/operation-json.ts'
@@ -36,7 +36,10 @@ const historyQuery = z
     limit: pageLimit,
     before: pageCursor,
   })
-  .refine(hasRange, { path: ['left_before'], error: 'expected a time after left_after' })
+  .refine(({ left_after: after, left_before: before }) => isRange(after, before), {
+    path: ['left_before'],
+    error: 'expected a time after left_after',
+  })
 
 export const historyRoute = (view: QueueView): ApiRoute =>
   apiRoute({
@@ -62,6 +65,22 @@ export const historyRoute = (view: QueueView): ApiRoute =>
     },
   })
 
+const auditQuery = z
+  .strictObject({
+    who: nameOrPattern.optional().describe('name of the operator; * matches any text'),
+    action: nameOrPattern.optional().describe('such as hold or suspend; * matches any text'),
+    state: z.enum(OPERATION_STATES).optional(),
+    since: durationText.optional().describe('less long ago than this: 30m, 2h, 1d'),
+    recorded_after: instantText.optional().describe(`at this time or later: ${NAMED_INSTANT}`),
+    recorded_before: instantText.optional().describe(`before this time: ${NAMED_INSTANT}`),
+    limit: pageLimit,
+    before: pageCursor,
+  })
+  .refine(({ recorded_after: after, recorded_before: before }) => isRange(after, before), {
+    path: ['recorded_before'],
+    error: 'expected a time after recorded_after',
+  })
+
 export function auditRoute(view: QueueView): ApiRoute {
   return apiRoute({
     method: 'GET',
@@ -70,14 +89,7 @@ export function auditRoute(view: QueueView): ApiRoute {
     summary: 'Audit log, the last record first',
     about:
       'The members of `deferd audit --json`, with the state of operations. An operation has the id of its record, whose arguments are those of `deferd queue` that select the same messages, quoted for a shell.',
-    query: z.strictObject({
-      who: nameOrPattern.optional().describe('name of the operator; * matches any text'),
-      action: nameOrPattern.optional().describe('such as hold or suspend; * matches any text'),
-      state: z.enum(OPERATION_STATES).optional(),
-      since: durationText.optional().describe('less long ago than this: 30m, 2h, 1d'),
-      limit: pageLimit,
-      before: pageCursor,
-    }),
+    query: auditQuery,
     answers: { 200: { about: 'a page', shape: auditPageShape } },
     problems: [CURSOR_PROBLEM],
     handler: async (request) => {

@@ -95,6 +95,9 @@ export function parseNamedInstant(given: string): WallTime | undefined {
   return time?.kind === 'instant' ? time.at : undefined
 }
 
+/** False for a begin and an end between which there is no time. */
+export const isRange = (begin: WallTime = -Infinity, end: WallTime = Infinity): boolean => begin < end
+
 /** Moment at which a client names a time. */
 export interface Moment {
   readonly now: QueueTime

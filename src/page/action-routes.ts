@@ -28,6 +28,7 @@ import { momentOf, parseNamedTime, type Moment, type NamedTime } from '../mail/m
 import { OPERATIONS } from '../queue/operation-request.ts'
 import { namedTimeText } from '../queue/operation-words.ts'
 import { queryText } from './markup/links.ts'
+import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/audit-screen.ts'
 import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
@@ -283,11 +284,22 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
 const auditRoute = (deps: PageDeps): Route =>
   screenRoute(deps, { path: '/audit' }, async (request, view) => {
     assertUnlimited(request)
-    const query = { who: text(request.query, 'who'), action: text(request.query, 'action') }
+    const query = {
+      who: text(request.query, 'who'),
+      action: text(request.query, 'action'),
+      recorded_after: text(request.query, 'recorded_after'),
+      recorded_before: text(request.query, 'recorded_before'),
+    }
     const before = text(request.query, 'before')
+    const range = timeRangeIn({ after: query.recorded_after, before: query.recorded_before }, view)
+    if (typeof range === 'string') {
+      const facts = { page: { records: [], next: null }, query, range: ANY_TIME, before, problem: range }
+      return screenAnswer(view, auditScreen(view, facts), 422)
+    }
     const [who, action] = [orUndefined(query.who), orUndefined(query.action)]
-    const page = await auditPage(deps.view, { who, action, limit: RECORDS_PER_PAGE, before: orUndefined(before) })
-    return screenAnswer(view, auditScreen(view, { page, query, before }))
+    const asked = { who, action, recorded_after: range.after, recorded_before: range.before }
+    const page = await auditPage(deps.view, { ...asked, limit: RECORDS_PER_PAGE, before: orUndefined(before) })
+    return screenAnswer(view, auditScreen(view, { page, query, range, before, problem: null }))
   })
 
 export const actionRoutes = (deps: ScreenDeps): readonly Route[] => [...operationRoutes(deps), ...suspensionRoutes(deps), auditRoute(deps)]

@@ -7,6 +7,7 @@ import { selectedTypes } from '../events/event-filter.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { queryText } from './markup/links.ts'
+import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
 import { orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
 import { eventsScreen } from './screens/events-screen.ts'
@@ -36,13 +37,23 @@ const eventsRoute = (deps: PageDeps): Route =>
       type: selectedTypes([type]).length > 0 ? type : '',
       destination: text(query, 'destination'),
       sender: text(query, 'sender'),
+      occurred_after: text(query, 'occurred_after'),
+      occurred_before: text(query, 'occurred_before'),
     }
+    const given = timeRangeIn({ after: asked.occurred_after, before: asked.occurred_before }, view)
+    const [range, problem] = typeof given === 'string' ? [ANY_TIME, given] : [given, null]
     const filter = { types: patterns(asked.type), destinations: patterns(asked.destination), senders: patterns(asked.sender) }
     const [{ subscriptions, kept_types: keptTypes }, events] = await Promise.all([
       subscriptionList(deps.view, request.requester),
-      latestEvents(deps.view, filter, EVENTS_PER_PAGE),
+      problem === null
+        ? latestEvents(deps.view, { filter, limit: EVENTS_PER_PAGE, occurred_after: range.after, occurred_before: range.before })
+        : [],
     ])
-    return screenAnswer(view, eventsScreen(view, { subscriptions, keptTypes, events, query: asked }))
+    return screenAnswer(
+      view,
+      eventsScreen(view, { subscriptions, keptTypes, events, query: asked, range, problem }),
+      problem === null ? 200 : 422,
+    )
   })
 
 const nameOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): string => parameters['name'] ?? ''

@@ -25,9 +25,6 @@ export interface HistoryQuery {
   readonly left_before?: WallTime | undefined
 }
 
-/** False for a range of times that no message can be in. */
-export const hasRange = ({ left_after: after = -Infinity, left_before: before = Infinity }: HistoryQuery): boolean => after < before
-
 interface HistoryPageQuery extends HistoryQuery {
   readonly limit: number
   readonly before?: string | undefined

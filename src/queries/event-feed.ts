@@ -6,9 +6,9 @@ import { Problem } from '../http/problem-details.ts'
 import { eventJson, lostJson } from '../resources/event-json.ts'
 import { CURSOR_PROBLEM } from './cursor.ts'
 import { asOf, type QueueView, type Viewer } from './queue-view.ts'
-import { keptTypes } from './subscriptions.ts'
+import { inRange, keptTypes, lastBefore, type EventRange } from './subscriptions.ts'
 
-interface EventQuery {
+interface EventQuery extends EventRange {
   readonly after?: string | undefined
   readonly types: readonly string[]
   readonly destination?: string | undefined
@@ -28,17 +28,19 @@ interface Read {
   readonly isLast: boolean
 }
 
-const filterOf = ({ types, destination, sender }: Omit<EventQuery, 'after'>): EventFilter => ({
+const filterOf = ({ types, destination, sender }: Pick<EventQuery, 'types' | 'destination' | 'sender'>): EventFilter => ({
   types,
   destinations: destination === undefined ? [] : [destination],
   senders: sender === undefined ? [] : [sender],
 })
 
-/** Position of a cursor; null without a cursor. Throws Problem for the cursor of another queue. */
-async function positionOf({ reader }: QueueView, text: string | undefined): Promise<EventSeq | null> {
-  if (text === undefined) return null
+/** Position of a cursor, or that before a range of times; null without either. Throws Problem for the cursor of another queue. */
+async function positionOf(view: QueueView, { after: text, occurred_after: begin }: EventQuery): Promise<EventSeq | null> {
+  if (text === undefined && begin === undefined) return null
+  const bounds = await view.reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: filterOf({ types: [] }) })
+  if (text === undefined) return begin === undefined ? null : lastBefore(view, view.clock.wall.queueTime(begin), bounds)
+  const { epoch, last } = bounds
   const cursor = readCursor(text)
-  const { epoch, last } = await reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: filterOf({ types: [] }) })
   if (cursor !== undefined && (cursor.epoch === null || cursor.epoch === epoch) && cursor.seq <= last) return cursor.seq
   throw new Problem(CURSOR_PROBLEM, 'the cursor belongs to another queue, or to one that was restored since: begin without a cursor')
 }
@@ -52,7 +54,8 @@ async function read(
   const page = await view.reader.eventsAfter({ after: after ?? 0, limit, filter: filterOf(query) })
   const { epoch, first, last } = page
   const maySee = eventSelector({ types: [], senders: [], destinations: visible === null ? [] : [visible] })
-  const seen = page.events.filter(maySee).map((event) => eventJson(epoch, event, view.clock.wall))
+  const isWanted = inRange(query, view.clock.wall)
+  const seen = page.events.filter((event) => maySee(event) && isWanted(event)).map((event) => eventJson(epoch, event, view.clock.wall))
   const lost = after !== null && first > after + 1 ? { from: after + 1, to: first - 1, count: first - 1 - after } : null
   const events = lost === null ? seen : [lostJson(epoch, lost, view.clock.wall.now()), ...seen]
   const through = Math.max(page.through, first - 1)
@@ -65,13 +68,13 @@ export async function eventPage(
   { limit, ...query }: EventQuery & { readonly limit: number },
   viewer: Viewer,
 ): Promise<EventPage> {
-  const after = await positionOf(view, query.after)
+  const after = await positionOf(view, query)
   const { events, epoch, through } = await read(view, { ...query, after, limit }, viewer)
   return { events, next: cursorText(epoch, through), kept_types: keptTypes(await view.reader.allSubscriptions()), as_of: asOf(view) }
 }
 
 export async function* eventLines(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
-  let after = await positionOf(view, query.after)
+  let after = await positionOf(view, query)
   for (let isDone = false; !isDone && !viewer.signal.aborted;) {
     const { events, through, isLast } = await read(view, { ...query, after, limit: READ_AT_ONCE }, viewer)
     isDone = isLast
@@ -83,7 +86,7 @@ export async function* eventLines(view: QueueView, query: EventQuery, viewer: Vi
 /** Server-sent events: the kept events first, then each new event at once, until the client disconnects. */
 export async function* eventStream(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
   const { signal } = viewer
-  let after = await positionOf(view, query.after)
+  let after = await positionOf(view, query)
   const news = new News(view, signal)
   try {
     yield 'retry: 5000\n\n'

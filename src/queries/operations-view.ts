@@ -17,7 +17,7 @@ import { searchedBy } from '../queue/selected-messages.ts'
 import { RequestRepeated, type AuditEntry, type AuditFilter, type IdempotentRequest } from '../store/audit-log.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import { seconds, withTimeout, type Duration } from '../system/clock.ts'
+import { seconds, withTimeout, type Duration, type WallTime } from '../system/clock.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { assertSame } from './idempotency.ts'
 import { maySee } from './message-query.ts'
@@ -255,6 +255,10 @@ export async function cancelOperation(view: QueueView, id: number, requester: Re
 
 interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFilter[K] | undefined }, 'who' | 'action' | 'state'> {
   readonly since?: Duration | undefined
+  /** Records of this time or later. */
+  readonly recorded_after?: WallTime | undefined
+  /** Records before this time. */
+  readonly recorded_before?: WallTime | undefined
   readonly limit: number
   readonly before?: string | undefined
 }
@@ -262,15 +266,23 @@ interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFil
 /** One page of the audit log, the last record first. */
 export async function auditPage(view: QueueView, { limit, before, ...query }: AuditQuery): Promise<AuditPageJson> {
   const now = view.clock.now()
-  const { who = null, action = null, state = null, since } = query
-  const filter = { who, action, state, since: since === undefined ? null : now - since }
+  const { who = null, action = null, state = null, since, recorded_after: after, recorded_before: end } = query
+  const { wall } = view.clock
+  const begins = [...(since === undefined ? [] : [now - since]), ...(after === undefined ? [] : [wall.queueTime(after)])]
+  const filter = {
+    who,
+    action,
+    state,
+    since: begins.length === 0 ? null : Math.max(...begins),
+    until: end === undefined ? null : wall.queueTime(end),
+  }
   const conditions = ['audit', query]
   const position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
   const records = await view.reader.auditBefore(filter, { before: position, limit })
   const last = records.length < limit ? undefined : records.at(-1)
   return {
-    records: records.map((record) => auditEntryJson(record, view.clock.wall)),
+    records: records.map((record) => auditEntryJson(record, wall)),
     next: last === undefined ? null : cursorText([last.id], conditions),
-    as_of: view.clock.wall.seconds(now),
+    as_of: wall.seconds(now),
   }
 }

@@ -9,7 +9,8 @@ import { subscriptionJson, type ReplayJson, type SubscriptionJson, type Subscrip
 import { maskControls } from '../presentation/text.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import { replayArguments, type Replayed } from '../subscriptions/subscription-changes.ts'
-import type { QueueTime } from '../system/clock.ts'
+import type { QueueTime, WallTime } from '../system/clock.ts'
+import type { WallView } from '../system/wall-view.ts'
 import { asOf, type QueueView } from './queue-view.ts'
 
 export const UNKNOWN_SUBSCRIPTION: ProblemKind = {
@@ -63,22 +64,45 @@ export async function parkedPage(
   return { events, next: parked.length > limit ? String(events.at(-1)?.number ?? after) : null }
 }
 
+/** A range of times of events. */
+export interface EventRange {
+  /** At this time or later. */
+  readonly occurred_after?: WallTime | undefined
+  /** Before this time. */
+  readonly occurred_before?: WallTime | undefined
+}
+
+export function inRange({ occurred_after: after = -Infinity, occurred_before: end = Infinity }: EventRange, wall: WallView) {
+  return ({ at }: { readonly at: QueueTime }): boolean => wall.of(at) >= after && wall.of(at) < end
+}
+
 /** In events that the search for the newest ones compares with a filter. */
 const MOST_SEARCHED = 1_000
 
-/** The newest selected events, newest first, among the last MOST_SEARCHED. */
-export async function latestEvents(view: QueueView, filter: EventFilter, limit: number): Promise<readonly TimedEventJson[]> {
+/** The newest selected events of a range of times, newest first, among the last MOST_SEARCHED before its end. */
+export async function latestEvents(
+  view: QueueView,
+  { filter, limit, ...range }: EventRange & { readonly filter: EventFilter; readonly limit: number },
+): Promise<readonly TimedEventJson[]> {
   const { wall } = view.clock
-  const { last } = await bounds(view)
-  const { epoch, events } = await view.reader.eventsAfter({ after: Math.max(0, last - MOST_SEARCHED), limit: MOST_SEARCHED, filter })
+  const { first, last } = await bounds(view)
+  const { occurred_before: end } = range
+  const through = end === undefined ? last : await lastBefore(view, wall.queueTime(end), { first, last })
+  const page = { after: Math.max(0, through - MOST_SEARCHED), limit: MOST_SEARCHED, filter }
+  const { epoch, events } = await view.reader.eventsAfter(page)
   return events
+    .filter(inRange(range, wall))
     .slice(-limit)
     .toReversed()
     .map((event) => timedEventJson(epoch, event, wall))
 }
 
 /** Number of the last event before a time, by binary search, because times ascend almost with the numbers. */
-async function lastBefore({ reader }: QueueView, at: QueueTime, { first, last }: { readonly first: EventSeq; readonly last: EventSeq }) {
+export async function lastBefore(
+  { reader }: QueueView,
+  at: QueueTime,
+  { first, last }: { readonly first: EventSeq; readonly last: EventSeq },
+) {
   let [low, high] = [first - 1, last]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)

@@ -131,16 +131,19 @@ export interface AuditFilter {
   readonly state: OperationState | null
   /** Records of this time or later. */
   readonly since: QueueTime | null
+  /** Records before this time. */
+  readonly until: QueueTime | null
 }
 
-export const ANY_ENTRY: AuditFilter = { who: null, action: null, state: null, since: null }
+export const ANY_ENTRY: AuditFilter = { who: null, action: null, state: null, since: null, until: null }
 
 /** Whether a record meets a filter. */
-export const matchesEntry = ({ who, action, state, since }: AuditFilter, entry: AuditEntry): boolean =>
+export const matchesEntry = ({ who, action, state, since, until }: AuditFilter, entry: AuditEntry): boolean =>
   (who === null || matchesPattern(who, entry.who)) &&
   (action === null || matchesPattern(action, entry.action)) &&
   (state === null || entry.state === state) &&
-  (since === null || entry.at >= since)
+  (since === null || entry.at >= since) &&
+  (until === null || entry.at < until)
 
 /** Maximum number of operations that `operationsOn` returns. */
 export const OPERATIONS_PER_MESSAGE = 100

@@ -54,6 +54,18 @@ test('conditions select events', async () => {
   expect([status, json.errors.length]).toEqual([422, 1])
 })
 
+test('a range of times selects events, from the first of them on', async () => {
+  await world.fill(1, 'ok.example')
+  await world.queue.advance(60_000)
+  await world.fill(1, 'ok.example')
+  const [early, late] = [await ask('?occurred_before=2026-01-01T00:01:00Z'), await ask('?occurred_after=2026-01-01T00:01:00Z')]
+  expect(early.events.map(({ timestamp }) => timestamp)).toEqual(Array.from({ length: 3 }, () => '2026-01-01T00:00:00.000Z'))
+  expect(late.events.map(({ timestamp }) => timestamp)).toEqual(Array.from({ length: 3 }, () => '2026-01-01T00:01:00.000Z'))
+  expect((await ask(`?occurred_after=2026-01-01T00:01:00Z&after=${late.next}`)).events).toEqual([])
+  for (const query of ['occurred_after=2h', 'occurred_after=9&occurred_before=9'])
+    expect((await world.api.get(`/events?${query}`)).status).toBe(422)
+})
+
 test('a client that is limited to destinations reads their events only', async () => {
   await world.fill(1, 'ok.example')
   await world.fill(1, 'a.example.org')

@@ -49,6 +49,10 @@ test('an operation changes messages, is in the audit log, and is undone', async 
     { action: 'hold', undone_by: undone.json.id, arguments: `${ids.join(' ')} 4SVLCh0sf8z7Qhl` },
   ])
   expect((await one.api.get('/audit?action=hold&limit=1')).json.records).toHaveLength(1)
+  const at = (records as readonly { readonly time: number }[])[0]?.time ?? Number.NaN
+  expect((await one.api.get(`/audit?recorded_after=${at + 1}`)).json.records).toEqual([])
+  expect((await one.api.get(`/audit?recorded_after=${at}&recorded_before=${at + 1}`)).json.records).toEqual(records)
+  expect((await one.api.get(`/audit?recorded_after=${at}&recorded_before=${at}`)).status).toBe(422)
   expect((await post(one, `/operations/${held.json.id + 100}/undo`, undefined)).status).toBe(404)
   const flushed = await post(one, '/operations', { operation: 'flush', selection: { kind: 'ids', ids } })
   expect((await post(one, `/operations/${flushed.json.id}/undo`, undefined)).json.type).toMatch(/not-undoable$/)

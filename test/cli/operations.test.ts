@@ -234,6 +234,10 @@ describe('without a daemon', () => {
     expect(await ofAudit('--before', '3')).toEqual([2, 1])
     expect(await ofAudit('--before', '99999999999999999999')).toEqual([3, 2, 1])
     expect(await ofAudit('--limit', '0')).toEqual([])
+    const [at, later] = [NOW, NOW + 1].map((time) => new Date(time).toISOString())
+    expect(await ofAudit('--recorded-after', at ?? '', '--recorded-before', later ?? '')).toEqual([3, 2, 1])
+    expect(await ofAudit('--recorded-before', at ?? '')).toEqual([])
+    expect((await operator.run(['audit', '--recorded-after', later ?? '', '--recorded-before', at ?? ''])).code).toBe(64)
     expect((await operator.run(['audit', '--before', 'x'])).code).toBe(64)
   })
 

@@ -158,6 +158,7 @@ export function auditing(subject: () => Subject): void {
     expect(await found({}, running, 2)).toEqual(['page:eve', 'page:bob'])
     expect(await found({ who: 'PAGE:*' })).toEqual(['page:eve', 'page:bob'])
     expect(await found({ action: 'flush', since: T0 + 1 })).toEqual(['page:eve'])
+    expect(await found({ since: T0 + 1, until: T0 + 2 })).toEqual(['page:bob'])
     expect(await found({ state: 'running' })).toEqual(['root'])
     expect(await found({ who: '100%' })).toEqual([])
   })

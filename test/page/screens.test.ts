@@ -201,6 +201,15 @@ test('a range of times is read and shown in the zone of the page; links have the
   const plan = await (await ask('operations/new?operation=hold&arrived_before=2026-11-28T14:00', 'admin', { headers: { cookie } })).text()
   expect(plan).toContain('arrived before 2026-11-28 14:00:00 UTC+9')
   expect(await (await ask('messages?arrived_after=soon')).text()).toContain('arrived after: expected RFC 3339')
+  for (const [path, after] of [
+    ['audit', 'recorded_after'],
+    ['events', 'occurred_after'],
+  ] as const) {
+    const ranged = await (await ask(`${path}?${after}=2026-11-28T05:00:00Z`, 'admin', { headers: { cookie } })).text()
+    expect(ranged.replaceAll(/\s+/g, ' ')).toContain(`name="${after}" type="datetime-local" value="2026-11-28T14:00"`)
+    const refused = await ask(`${path}?${after}=soon`)
+    expect([refused.status, (await refused.text()).includes('From, to: expected a time')]).toEqual([422, true])
+  }
 })
 
 test('a zone that no list has is refused, one in a cookie is ignored, and that of the server removes the cookie', async () => {

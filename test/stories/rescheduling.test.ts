@@ -74,7 +74,10 @@ test('an undo gives the former times to mail that is still scheduled', async () 
   expect(await world.operate('reschedule', [id], { notBefore: '2h' })).toMatchObject({ changed: 1 })
   expect(await world.dueAt('ann@far.example')).toBe(7_210)
   expect((await world.reader.details(id))?.message.holdRequest).toBe('operator;for;7200')
-  const [entry] = await world.reader.auditBefore({ who: null, action: 'reschedule', state: null, since: null }, { before: null, limit: 1 })
+  const [entry] = await world.reader.auditBefore(
+    { who: null, action: 'reschedule', state: null, since: null, until: null },
+    { before: null, limit: 1 },
+  )
   expect(entry).toMatchObject({ arguments: `--in=2h ${id}`, undoUntil: clock.now() + 7_200_000 })
   const { policies, recorder, schedulerControl: scheduler } = relay
   const { store, reader } = world

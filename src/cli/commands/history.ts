@@ -1,12 +1,12 @@
 /** `deferd history list`: mail that has left the queue, the last one first. */
 import { Option, type Command } from 'commander'
 import { FINAL_STATES } from '../../mail/message.ts'
-import { departures, hasRange, type HistoryQuery } from '../../queries/departed-mail.ts'
+import { departures, type HistoryQuery } from '../../queries/departed-mail.ts'
 import { historyHeadings, historyLine, historyValues } from '../render/history-line.ts'
 import { jsonLine, plural } from '../../presentation/text.ts'
 import { configOf, countArgument, durationArgument, instantArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import { formatInstant, NAMED_INSTANT } from '../../mail/message-times.ts'
+import { formatInstant, isRange, NAMED_INSTANT } from '../../mail/message-times.ts'
 import type { WallTime } from '../../system/clock.ts'
 import { displayOf } from '../shell/display.ts'
 import { queryOf } from '../queue-client/api-connection.ts'
@@ -39,7 +39,7 @@ async function list(shell: Shell, options: Options, command: Command): Promise<v
   const { config } = await configOf(shell, command)
   const { json, tsv, limit, sender, recipient, outcome, since, leftAfter, leftBefore } = options
   const query = { sender, recipient, outcome, since, left_after: leftAfter, left_before: leftBefore }
-  if (!hasRange(query)) throw new CommandError(EX.usage, '--left-before is not after --left-after: no message left then')
+  if (!isRange(leftAfter, leftBefore)) throw new CommandError(EX.usage, '--left-before is not after --left-after: no message left then')
   const display = displayOf(shell)
   const isTable = json !== true && tsv !== true
   let count = 0

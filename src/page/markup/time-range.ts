@@ -1,5 +1,5 @@
 /** A range of times in a form of the page, in the zone that the page shows. */
-import { parseInstant, parseNamedInstant } from '../../mail/message-times.ts'
+import { formatInstant, isRange, parseInstant, parseNamedInstant } from '../../mail/message-times.ts'
 import { MINUTE, type WallTime } from '../../system/clock.ts'
 import type { View } from './view.ts'
 
@@ -16,6 +16,9 @@ export interface TimeRange {
 }
 
 export const ANY_TIME: TimeRange = { after: undefined, before: undefined }
+
+/** The text of an instant for a command; empty for none. */
+export const instantText = (at: WallTime | undefined): string => (at === undefined ? '' : formatInstant(at))
 
 const LOCAL = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?$/
 
@@ -38,6 +41,6 @@ export function timeRangeIn(texts: RangeText, view: Pick<View, 'clock'>): TimeRa
   const [after, before] = [texts.after, texts.before].map((text) => (text === '' ? undefined : instantIn(text, view)))
   if ((texts.after !== '' && after === undefined) || (texts.before !== '' && before === undefined))
     return 'From, to: expected a time such as 2026-11-28 14:00.'
-  if (after !== undefined && before !== undefined && after >= before) return 'From, to: expected a begin before the end.'
+  if (!isRange(after, before)) return 'From, to: expected a begin before the end.'
   return { after, before }
 }

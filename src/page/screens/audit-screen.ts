@@ -3,19 +3,23 @@ import { OPERATIONS } from '../../queue/operation-request.ts'
 import type { AuditEntryJson, AuditPageJson } from '../../resources/operation-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
-import { choice, field } from '../markup/fields.ts'
+import { choice, field, rangeField } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo, queryText } from '../markup/links.ts'
-import { marked } from '../markup/marks.ts'
+import { marked, shapeOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, count } from '../markup/times.ts'
+import { instantText, type TimeRange } from '../markup/time-range.ts'
 import type { View } from '../markup/view.ts'
 
 interface AuditFacts {
   readonly page: Pick<AuditPageJson, 'records' | 'next'>
-  readonly query: { readonly who: string; readonly action: string }
+  readonly query: { readonly who: string; readonly action: string; readonly recorded_after: string; readonly recorded_before: string }
+  /** The instants of `query`. */
+  readonly range: TimeRange
   readonly before: string
+  readonly problem: string | null
 }
 
 function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: AuditEntryJson): Part {
@@ -39,28 +43,37 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
 
 const ACTIONS = [...OPERATIONS, 'suspend', 'resume']
 
-const filterForm = (view: View, { who, action }: AuditFacts['query']): Html =>
+const filterForm = (view: View, { query: { who, action, ...query }, range }: AuditFacts): Html =>
   html`<form class="filter" action="${linkTo(view, 'audit')}" method="get">
     ${field({ name: 'who', label: 'Who', value: who, example: 'page:*' })}
     ${choice('Action', 'action', action, [{ value: '', text: 'any' }, ...ACTIONS.map((name) => ({ value: name, text: name }))])}
+    ${rangeField(view, { name: 'recorded_after', label: 'From', value: query.recorded_after, at: range.after })}
+    ${rangeField(view, { name: 'recorded_before', label: 'To', value: query.recorded_before, at: range.before })}
     <button type="submit">Show</button>
   </form>`
 
-export const auditScreen = (view: View, { page, query, before }: AuditFacts): Screen => ({
-  title: 'Audit',
-  place: 'audit',
-  live: before === '' ? { path: `api/v1/audit${queryText({ ...query, limit: 1 })}` } : null,
-  main: html`${heading('Audit', 'Who changed the queue, the last change first.')} ${filterForm(view, query)}
-    <p class="news" data-newest="${page.records[0]?.id ?? 0}" hidden>
-      There are newer actions. <a href="${linkTo(view, 'audit', query)}">Show them</a>
-    </p>
-    ${table({
-      caption: 'Audit log',
-      columns: columnsOf(view),
-      rows: page.records,
-      kind: 'audit',
-      empty: query.who + query.action === '' ? 'No operator has changed the queue yet.' : 'No record matches.',
-    })}
-    ${pager(view, 'audit', query, { next: page.next, isFirst: before === '', parameter: 'before' })}
-    ${asCommand(['audit'], { method: 'GET', path: 'api/v1/audit' })}`,
-})
+export function auditScreen(view: View, facts: AuditFacts): Screen {
+  const { page, query, range, before, problem } = facts
+  const recorded = { recorded_after: instantText(range.after), recorded_before: instantText(range.before) }
+  const asked = { who: query.who, action: query.action, ...recorded }
+  const options = Object.entries(recorded).flatMap(([name, value]) => (value === '' ? [] : [`--${name.replaceAll('_', '-')}`, value]))
+  return {
+    title: 'Audit',
+    place: 'audit',
+    live: before === '' && problem === null ? { path: `api/v1/audit${queryText({ ...asked, limit: 1 })}` } : null,
+    main: html`${heading('Audit', 'Who changed the queue, the last change first.')} ${filterForm(view, facts)}
+      ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+      <p class="news" data-newest="${page.records[0]?.id ?? 0}" hidden>
+        There are newer actions. <a href="${linkTo(view, 'audit', query)}">Show them</a>
+      </p>
+      ${table({
+        caption: 'Audit log',
+        columns: columnsOf(view),
+        rows: page.records,
+        kind: 'audit',
+        empty: Object.values(query).every((value) => value === '') ? 'No operator has changed the queue yet.' : 'No record matches.',
+      })}
+      ${pager(view, 'audit', query, { next: page.next, isFirst: before === '', parameter: 'before' })}
+      ${asCommand(['audit', ...options], { method: 'GET', path: `api/v1/audit${queryText(asked)}` })}`,
+  }
+}

@@ -3,13 +3,15 @@ import type { SubscriptionJson } from '../../resources/subscription-json.ts'
 import type { TimedEventJson } from '../../resources/event-json.ts'
 import { EVENT_TYPES } from '../../events/event-types.ts'
 import { asCommand } from '../markup/command-lines.ts'
-import { choice, field } from '../markup/fields.ts'
+import { choice, field, rangeField } from '../markup/fields.ts'
 import { heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
+import { shapeOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
 import { clockTime, count } from '../markup/times.ts'
+import type { TimeRange } from '../markup/time-range.ts'
 import type { View } from '../markup/view.ts'
 import { behindOf, lastAnswer, stateMark, subscriptionLink, targetOf } from './subscription-marks.ts'
 
@@ -17,6 +19,8 @@ interface EventsQuery {
   readonly type: string
   readonly destination: string
   readonly sender: string
+  readonly occurred_after: string
+  readonly occurred_before: string
 }
 
 interface EventsFacts {
@@ -24,6 +28,9 @@ interface EventsFacts {
   readonly keptTypes: readonly string[]
   readonly events: readonly TimedEventJson[]
   readonly query: EventsQuery
+  /** The instants of `query`. */
+  readonly range: TimeRange
+  readonly problem: string | null
 }
 
 const figure = (name: string, member: 'parked' | 'lost', value: number): Part =>
@@ -74,11 +81,13 @@ export const eventColumns = (view: View): readonly Column<TimedEventJson>[] => [
 
 const GROUPS = [...new Set(EVENT_TYPES.map((type) => `${type.split('.')[0] ?? ''}.*`))]
 
-const filterForm = (view: View, { type, destination, sender }: EventsQuery): Html =>
+const filterForm = (view: View, { query: { type, destination, sender, ...query }, range }: Pick<EventsFacts, 'query' | 'range'>): Html =>
   html`<form class="filter" action="${linkTo(view, 'events')}" method="get">
     ${choice('Type', 'type', type, [{ value: '', text: 'any' }, ...[...GROUPS, ...EVENT_TYPES].map((one) => ({ value: one, text: one }))])}
     ${field({ name: 'destination', label: 'Destination', value: destination, example: '*.example.com' })}
     ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
+    ${rangeField(view, { name: 'occurred_after', label: 'From', value: query.occurred_after, at: range.after })}
+    ${rangeField(view, { name: 'occurred_before', label: 'To', value: query.occurred_before, at: range.before })}
     <button type="submit">Show</button>
   </form>`
 
@@ -89,7 +98,7 @@ const kept = (types: readonly string[]): string =>
       ? 'Events of all types are kept.'
       : `Only events of these types are kept: ${types.join(', ')}.`
 
-export const eventsScreen = (view: View, { subscriptions, keptTypes, events, query }: EventsFacts): Screen => ({
+export const eventsScreen = (view: View, { subscriptions, keptTypes, events, query, range, problem }: EventsFacts): Screen => ({
   title: 'Events',
   place: 'events',
   live: { path: 'api/v1/subscriptions' },
@@ -106,13 +115,15 @@ export const eventsScreen = (view: View, { subscriptions, keptTypes, events, que
   )}
   ${section(
     'Newest events',
-    html`${filterForm(view, query)}${table({
-      caption: 'The newest events',
-      columns: eventColumns(view),
-      rows: events,
-      kind: 'events',
-      empty: query.type + query.destination + query.sender === '' ? 'There are no events.' : 'No recent event matches.',
-    })}`,
+    html`${filterForm(view, { query, range })}${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}${table(
+      {
+        caption: 'The newest events',
+        columns: eventColumns(view),
+        rows: events,
+        kind: 'events',
+        empty: Object.values(query).every((value) => value === '') ? 'There are no events.' : 'No recent event matches.',
+      },
+    )}`,
     { aside: kept(keptTypes) },
   )}
   ${asCommand(['webhook', 'list'], { method: 'GET', path: 'api/v1/subscriptions' })}`,

@@ -1,5 +1,4 @@
 /** Mail that has left the queue: whether a recipient got it, when, and the reply. */
-import { formatInstant } from '../../mail/message-times.ts'
 import { FINAL_STATES } from '../../mail/message.ts'
 import type { DepartedMessageJson, HistoryPageJson } from '../../resources/departed-message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -12,8 +11,7 @@ import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
-import type { WallTime } from '../../system/clock.ts'
-import type { TimeRange } from '../markup/time-range.ts'
+import { instantText, type TimeRange } from '../markup/time-range.ts'
 
 export interface HistoryQuery {
   readonly sender: string
@@ -78,9 +76,6 @@ const filterForm = (view: View, { sender, recipient, outcome, since, ...query }:
     ${rangeField(view, { name: 'left_before', label: 'To', value: query.left_before, at: range.before })}
     <button type="submit">Show</button>
   </form>`
-
-/** The text of an instant for a command; empty for none. */
-const instantText = (at: WallTime | undefined): string => (at === undefined ? '' : formatInstant(at))
 
 const given = (query: HistoryQuery): boolean => Object.values(query).some((value) => value !== '')
 

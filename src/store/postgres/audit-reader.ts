@@ -12,8 +12,9 @@ const patternOf = (text: string | null): string | null => (text === null ? null 
 
 export const auditReader = (reading: Statements): AuditReader => ({
   audit: ({ after, limit }) => reading.query<AuditEntry>(sql.auditAfter, [after, limit]),
-  auditBefore: ({ who, action, state, since }, { before, limit }) => {
-    const wanted = [before ?? Number.MAX_SAFE_INTEGER, since ?? 0, state, patternOf(who), patternOf(action), limit]
+  auditBefore: ({ who, action, state, since, until }, { before, limit }) => {
+    const [end, last] = [until ?? Number.MAX_SAFE_INTEGER, before ?? Number.MAX_SAFE_INTEGER]
+    const wanted = [last, since ?? 0, state, patternOf(who), patternOf(action), end, limit]
     return reading.query<AuditEntry>(sql.auditBefore, wanted)
   },
   operation: async (id) => (await reading.query<AuditEntry>(sql.operation, [id]))[0],

@@ -1,7 +1,9 @@
 /** `deferd audit`: prints the audit log, oldest first, or its last records with the newest first. */
-import type { Clock } from '../../../system/clock.ts'
+import type { Clock, WallTime } from '../../../system/clock.ts'
 import { Option, type Command } from 'commander'
-import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
+import { formatInstant, isRange, NAMED_INSTANT } from '../../../mail/message-times.ts'
+import { configOf, countArgument, instantArgument, subcommand } from '../../shell/config-options.ts'
+import { CommandError, EX } from '../../shell/exit.ts'
 import { queryOf } from '../../queue-client/api-connection.ts'
 import { type QueueSource, type RelayApi, type Shell, withSource } from '../../shell/shell.ts'
 import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
@@ -14,6 +16,8 @@ const PAGE = 500
 interface Options {
   readonly limit?: number
   readonly before?: number
+  readonly recordedAfter?: WallTime
+  readonly recordedBefore?: WallTime
   readonly tsv?: true
   readonly json?: true
 }
@@ -53,11 +57,20 @@ function auditLine(record: AuditEntryJson, { tsv, json }: Options, clock: Clock)
   return `${[isoTime(instantOf(time)), who, action, words, String(changed), ...(node === null ? [] : [node])].map(maskControls).join('\t')}\n`
 }
 
+/** An instant as a request has it. */
+const requested = (at: WallTime | undefined): string | undefined => (at === undefined ? undefined : formatInstant(at))
+
 /** The records of a relay, the last one first. */
-async function* recordsOf(api: RelayApi, { limit = Infinity, before: end = Infinity }: Options): AsyncGenerator<AuditEntryJson> {
+async function* recordsOf(
+  api: RelayApi,
+  { limit = Infinity, before: end = Infinity, recordedAfter, recordedBefore }: Options,
+): AsyncGenerator<AuditEntryJson> {
+  const range = { recorded_after: requested(recordedAfter), recorded_before: requested(recordedBefore) }
   let left = limit
   for (let before: string | null | undefined; left > 0 && before !== null;) {
-    const page: AuditPageJson = await api.get(`/audit${queryOf({ limit: end === Infinity ? Math.min(PAGE, left) : PAGE, before })}`)
+    const page: AuditPageJson = await api.get(
+      `/audit${queryOf({ ...range, limit: end === Infinity ? Math.min(PAGE, left) : PAGE, before })}`,
+    )
     const records = page.records.filter(({ id }) => id < end).slice(0, left)
     yield* records
     left -= records.length
@@ -74,11 +87,17 @@ async function* oldestFirst(reader: QueueReader): AsyncGenerator<readonly AuditE
   }
 }
 
-async function* newestFirst(reader: QueueReader, { limit = Infinity, before }: Options): AsyncGenerator<readonly AuditEntry[]> {
+async function* newestFirst(
+  { reader, clock: { wall } }: { readonly reader: QueueReader; readonly clock: Clock },
+  { limit = Infinity, before, recordedAfter, recordedBefore }: Options,
+): AsyncGenerator<readonly AuditEntry[]> {
+  const since = recordedAfter === undefined ? null : wall.queueTime(recordedAfter)
+  const until = recordedBefore === undefined ? null : wall.queueTime(recordedBefore)
+  const filter = { ...ANY_ENTRY, since, until }
   let left = limit
   for (let end: AuditId | null = before === undefined ? null : Math.min(before, Number.MAX_SAFE_INTEGER); left > 0;) {
     const size = Math.min(PAGE, left)
-    const page: readonly AuditEntry[] = await reader.auditBefore(ANY_ENTRY, { before: end, limit: size })
+    const page: readonly AuditEntry[] = await reader.auditBefore(filter, { before: end, limit: size })
     yield page
     if (page.length < size) return
     left -= page.length
@@ -92,12 +111,16 @@ export async function* lastRecords(
   options: Pick<Options, 'limit' | 'before'>,
 ): AsyncGenerator<AuditEntryJson> {
   if (source.api !== null) return yield* recordsOf(source.api, options)
-  for await (const page of newestFirst(source.reader, options)) yield* page.map((record) => auditEntryJson(record, clock.wall))
+  for await (const page of newestFirst({ reader: source.reader, clock }, options))
+    yield* page.map((record) => auditEntryJson(record, clock.wall))
 }
 
 async function print(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const isWhole = options.limit === undefined && options.before === undefined
+  const { limit, before, recordedAfter, recordedBefore } = options
+  if (!isRange(recordedAfter, recordedBefore))
+    throw new CommandError(EX.usage, '--recorded-before is not after --recorded-after: nothing was recorded then')
+  const isWhole = [limit, before, recordedAfter, recordedBefore].every((one) => one === undefined)
   await withSource(shell, config, async ({ clock, ...source }) => {
     const write = (records: readonly AuditEntryJson[]) =>
       shell.stdout.write(records.map((record) => auditLine(record, options, clock)).join(''))
@@ -106,7 +129,7 @@ async function print(shell: Shell, options: Options, command: Command): Promise<
       for await (const record of recordsOf(source.api, options)) records.push(record)
       return write(isWhole ? records.toReversed() : records)
     }
-    for await (const page of isWhole ? oldestFirst(source.reader) : newestFirst(source.reader, options))
+    for await (const page of isWhole ? oldestFirst(source.reader) : newestFirst({ reader: source.reader, clock }, options))
       await write(page.map((record) => auditEntryJson(record, clock.wall)))
   })
 }
@@ -115,18 +138,21 @@ export function addAudit(program: Command, shell: Shell): void {
   subcommand(program, 'audit', 'print who changed the queue, when and how')
     .option('--limit <n>', 'at most so many actions, the last one first', countArgument)
     .option('--before <id>', 'actions before the one with this id, the last one first', countArgument)
+    .option('--recorded-after <time>', `actions at this time or later, the last one first: ${NAMED_INSTANT}`, instantArgument)
+    .option('--recorded-before <time>', `actions before this time, the last one first: ${NAMED_INSTANT}`, instantArgument)
     .addOption(new Option('--tsv', 'exact tab-separated values, without headings').conflicts('json'))
     .option('--json', 'one JSON object per action')
     .addHelpText(
       'after',
       `
-Without --limit and --before, the first action comes first. Each action has an id, which the commands of
+Without --limit, --before and a range of times, the first action comes first. Each action has an id, which the commands of
 deferd operation take.
 --tsv has the columns time, user, action, arguments, changed messages; on a queue that several nodes share, the node too.
 
 Examples:
   deferd audit --limit 20
-  deferd audit --limit 20 --before 4711`,
+  deferd audit --limit 20 --before 4711
+  deferd audit --recorded-after 2026-11-28T00:00:00Z`,
     )
     .action((options: Options, command: Command) => print(shell, options, command))
 }

@@ -55,7 +55,7 @@ export const auditAfter = `${ENTRY} where id > $1 order by id limit $2`
 /** Null parameters are no conditions. */
 export const auditBefore = `
   ${ENTRY} where id < $1 and at >= $2 and ($3::text is null or state = $3) and ($4::text is null or ${matches('who', '$4')})
-    and ($5::text is null or ${matches('action', '$5')}) order by id desc limit $6`
+    and ($5::text is null or ${matches('action', '$5')}) and at < $6 order by id desc limit $7`
 export const operation = `${ENTRY} where id = $1`
 export const operationsOn = `
   ${ENTRY} where id = any (array(select operation from operated where message = $1)) order by id desc limit $2`

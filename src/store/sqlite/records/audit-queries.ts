@@ -43,7 +43,7 @@ const ENTRY = `select id, at, last_at as lastAt, who, action, arguments, changed
 
 export const auditAfter = `${ENTRY} where id > :after order by id limit :limit`
 export const auditBefore = `
-  ${ENTRY} where id < :before and at >= :since and (:state is null or state = :state)
+  ${ENTRY} where id < :before and at >= :since and at < :until and (:state is null or state = :state)
     and (:who is null or who like :who escape '\\') and (:action is null or action like :action escape '\\')
   order by id desc limit :limit`
 export const operation = `${ENTRY} where id = ?`

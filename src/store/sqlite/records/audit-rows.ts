@@ -121,9 +121,12 @@ export class AuditSearch {
     return this.#after.all(page)
   }
 
-  auditBefore({ who, action, state, since }: AuditFilter, { before, limit }: { readonly before: AuditId | null; readonly limit: number }) {
+  auditBefore(
+    { who, action, state, since, until }: AuditFilter,
+    { before, limit }: { readonly before: AuditId | null; readonly limit: number },
+  ) {
     const pattern = (text: string | null) => (text === null ? null : likePattern(text))
-    const wanted = { who: pattern(who), action: pattern(action), state, since: since ?? 0 }
+    const wanted = { who: pattern(who), action: pattern(action), state, since: since ?? 0, until: until ?? Number.MAX_SAFE_INTEGER }
     return this.#before.all({ ...wanted, before: before ?? Number.MAX_SAFE_INTEGER, limit })
   }
 
