@@ -5,7 +5,7 @@ import type { NodeJson } from './node-json.ts'
 
 export interface NodeTrouble {
   readonly text: string
-  /** What an operator can do. */
+  /** Commands or steps for the operator. */
   readonly hint: string
 }
 

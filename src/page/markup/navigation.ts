@@ -6,7 +6,7 @@ import type { View } from './view.ts'
 /** Path below the root, name, and the key that leads there after `g`. */
 type Entry<Path extends string = string> = readonly [path: Path, name: string, key: string]
 
-/** What waits, why, and what has left. */
+/** Screens about mail: waiting mail, its causes, and mail that has left. */
 export const QUEUE_PLACES = [
   ['', 'Now', 'n'],
   ['destinations', 'Destinations', 'd'],
