@@ -67,6 +67,7 @@ describe.skipIf(reason !== null)(
         await frozen.process.prints('was taken over by another one')
         await cluster.shared('n2', 'n3')
         expect((await cluster.list()).map(({ name, state }) => ({ name, state }))).toEqual([
+          { name: 'n1', state: 'lost' },
           { name: 'n2', state: 'active' },
           { name: 'n3', state: 'active' },
         ])
