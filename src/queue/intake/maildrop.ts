@@ -60,6 +60,20 @@ export interface MaildropDeps {
   readonly events: Events
 }
 
+/**
+ * Place of an entry among those that are read concurrently. Its content is read after that of earlier ones, so that a limit of the queue
+ * refuses the last ones.
+ */
+interface Turn {
+  readonly begun: Promise<unknown>
+  readonly end: () => void
+}
+
+interface ListedEntry {
+  readonly name: EntryName
+  readonly turn: Turn
+}
+
 /** One pass over the folder. */
 interface Pass {
   taken: number
@@ -174,20 +188,27 @@ export class Maildrop {
 
   async #takeBatch(names: readonly EntryName[], queued: Set<string>, pass: Pass): Promise<void> {
     const waiting = names.toSorted((a, b) => Buffer.compare(a, b)).values()
+    let earlier = Promise.resolve()
     const worker = async (): Promise<void> => {
       for (const name of waiting) {
         if (pass.stopped !== null || this.#passes.stopping.aborted) return
+        const { promise: isRead, resolve: end } = Promise.withResolvers<void>()
+        const turn = { begun: earlier, end }
+        earlier = Promise.all([earlier, isRead]).then(() => undefined)
         try {
-          await this.#takeEntry(name, queued, pass)
+          await this.#takeEntry({ name, turn }, queued, pass)
         } catch (error) {
           pass.stopped = errorMessage(error)
+        } finally {
+          turn.end()
         }
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
   }
 
-  async #takeEntry(name: EntryName, queued: Set<string>, pass: Pass): Promise<void> {
+  async #takeEntry(listed: ListedEntry, queued: Set<string>, pass: Pass): Promise<void> {
+    const { name } = listed
     const entry = await openEntry(this.#deps.files, this.#folder, name)
     switch (entry.kind) {
       case 'gone':
@@ -201,17 +222,21 @@ export class Maildrop {
         return this.#refuse(name, entry, pass)
       case 'message':
         try {
-          await this.#takeFile(name, entry.file, queued, pass)
+          await this.#takeFile(listed, { file: entry.file, queued, pass })
         } finally {
           await entry.file.close()
         }
     }
   }
 
-  async #takeFile(name: EntryName, file: MaildropFile, queued: Set<string>, pass: Pass): Promise<void> {
+  async #takeFile(
+    listed: ListedEntry,
+    { file, queued, pass }: { readonly file: MaildropFile; readonly queued: Set<string>; readonly pass: Pass },
+  ): Promise<void> {
+    const { name } = listed
     const { facts, key } = file
     try {
-      if (!queued.has(key) && !(await this.#takeMessage(name, file, pass))) return this.#leave(facts, pass)
+      if (!queued.has(key) && !(await this.#takeMessage(listed, file, pass))) return this.#leave(facts, pass)
       queued.add(key)
       await this.#remove(name, file)
     } catch (error) {
@@ -223,7 +248,7 @@ export class Maildrop {
   }
 
   /** Resolves with true when the message, or a notice that returns it to the sender, is queued. */
-  async #takeMessage(name: EntryName, file: MaildropFile, pass: Pass): Promise<boolean> {
+  async #takeMessage({ name, turn }: ListedEntry, file: MaildropFile, pass: Pass): Promise<boolean> {
     const { acceptor, refusal, sizeLimit } = this.#deps
     const limit = sizeLimit()
     if (limit > 0 && file.length > limit) return this.#return(name, file, TOO_BIG)
@@ -233,7 +258,7 @@ export class Maildrop {
     const accepted = await acceptor.accept({
       envelope,
       declaredSize: file.length,
-      content: file.content(),
+      content: inTurn(file.content(), turn),
       client: { uid: facts.uid, maildropFile: key },
     })
     if (accepted.kind === 'refused')
@@ -294,6 +319,13 @@ export class Maildrop {
     this.#note('warning', `${shown(name)} from uid ${facts.uid} refused: ${why}; kept as ${join(this.#refused, kept)}`)
     this.outcomes.settle(name.toString(), `refused: ${why}`)
   }
+}
+
+/** Content that is read in its turn, and ends it. */
+async function* inTurn(content: AsyncIterable<Uint8Array>, { begun, end }: Turn): AsyncGenerator<Uint8Array> {
+  await begun
+  yield* content
+  end()
 }
 
 /** File name for the log, shortened. */

@@ -14,6 +14,7 @@ import {
 import * as fs from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Maildrop, MaildropDeps } from '../../../src/queue/intake/maildrop.ts'
 import { submitToMaildrop } from '../../../src/queue/intake/maildrop-writer.ts'
@@ -354,7 +355,12 @@ test('at a full queue the files stay, and are taken in later in order', async ()
   await open({ remote: () => ({ kind: 'accepts', takes: HOUR }), config: { queue_message_limit: 2 } })
   await world.relay.start()
   for (const name of ['1', '2', '3', '4', '5']) await submit(name)
-  expect(await maildrop().takeIn()).toBe(2)
+  // The first files are opened last.
+  const slowOpen: Files['open'] = async (path, ...rest) => {
+    await setTimeout(/[12]$/.test(String(path)) ? 20 : 0)
+    return fs.open(path, ...rest)
+  }
+  expect(await maildrop({ open: slowOpen }).takeIn()).toBe(2)
   expect(inDrop()).toEqual(['3', '4', '5'])
   expect(notes()).toEqual(['maildrop: put off: Error: queue is full, try again later'])
   const ids = (await world.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).map(({ message }) => message.id)
