@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
-import { isRange, NAMED_INSTANT } from '../mail/message-times.ts'
+import { NAMED_INSTANT } from '../mail/message-times.ts'
 import { NDJSON } from '../http/command-protocol.ts'
 import {
   accepts,
@@ -21,7 +21,7 @@ import {
 import { eventLines, eventPage, eventStream } from '../queries/event-feed.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
-import { instantText } from '../queries/named-time.ts'
+import { instantText, ordered } from '../queries/named-time.ts'
 import { eventPageShape, eventShape } from '../resources/event-json.ts'
 
 const SERVER_SENT = 'text/event-stream'
@@ -46,10 +46,7 @@ const rangedQuery = eventQuery
     occurred_after: instantText.optional().describe(`at this time or later: ${NAMED_INSTANT}`),
     occurred_before: instantText.optional().describe(`before this time: ${NAMED_INSTANT}`),
   })
-  .refine(({ occurred_after: after, occurred_before: before }) => isRange(after, before), {
-    path: ['occurred_before'],
-    error: 'expected a time after occurred_after',
-  })
+  .refine(...ordered('occurred'))
 
 /** The first media type of the route that the client accepts; JSON when the client accepts none of them. */
 const typeFor = (request: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined =>

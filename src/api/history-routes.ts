@@ -20,8 +20,8 @@ import { auditPage } from '../queries/operations-view.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { durationText } from '../queries/message-query.ts'
-import { isRange, NAMED_INSTANT } from '../mail/message-times.ts'
-import { instantText } from '../queries/named-time.ts'
+import { NAMED_INSTANT } from '../mail/message-times.ts'
+import { instantText, ordered } from '../queries/named-time.ts'
 import { departedMessageShape, historyPageShape } from '../resources/departed-message-json.ts'
 import { auditPageShape } from '../resources/operation-json.ts'
 
@@ -36,10 +36,7 @@ const historyQuery = z
     limit: pageLimit,
     before: pageCursor,
   })
-  .refine(({ left_after: after, left_before: before }) => isRange(after, before), {
-    path: ['left_before'],
-    error: 'expected a time after left_after',
-  })
+  .refine(...ordered('left'))
 
 export const historyRoute = (view: QueueView): ApiRoute =>
   apiRoute({
@@ -76,10 +73,7 @@ const auditQuery = z
     limit: pageLimit,
     before: pageCursor,
   })
-  .refine(({ recorded_after: after, recorded_before: before }) => isRange(after, before), {
-    path: ['recorded_before'],
-    error: 'expected a time after recorded_after',
-  })
+  .refine(...ordered('recorded'))
 
 export function auditRoute(view: QueueView): ApiRoute {
   return apiRoute({

@@ -19,9 +19,6 @@ export interface HistoryRecord {
   readonly history: readonly AttemptRecord[]
 }
 
-/** Members of a message that are texts of its header. An erasure of its record removes them, besides addresses. */
-export const HEADER_TEXTS = ['messageId', 'subject', 'fromHeader'] as const satisfies readonly (keyof Message)[]
-
 type MessageRest = Omit<Message, 'id' | 'createdAt' | 'arrivedAt' | 'sender' | 'size' | 'contentId' | 'smtputf8'>
 type Wishes = Pick<EnvelopeRecipient, 'notify' | 'orcpt'>
 /** `reply` is 0 when the reply equals the reason, and null or absent when there was no reply. */
