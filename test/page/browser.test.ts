@@ -416,6 +416,19 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       }
     })
 
+  test('the time of a range is visible beside its date, at all widths', async () => {
+    const page = await loggedIn()
+    for (const width of [320, 375, 768, 1024, 1440, 1920]) {
+      await page.setViewportSize({ width, height: 640 })
+      for (const screen of ['messages', 'history', 'audit', 'events']) {
+        await page.goto(daemon.url + screen)
+        for (const field of await page.locator('.filter input[type=datetime-local]').all())
+          // The text and the button of Chromium take 200 px.
+          expect([screen, width, ((await field.boundingBox())?.width ?? 0) > 215]).toEqual([screen, width, true])
+      }
+    }
+  })
+
   test('the key / leads to the search', async () => {
     const page = await loggedIn()
     await page.keyboard.press('/')
