@@ -31,6 +31,15 @@ const range = (least: number, most: number): fc.Arbitrary<string> =>
     .tuple(fc.integer({ min: least, max: most }), fc.integer({ min: least, max: most }))
     .map(([a, b]) => `${Math.min(a, b)}-${Math.max(a, b)}`)
 
+const DAYS_OF_MONTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** False for days that none of the months has: node-cron refuses them, which test/config/schedule-tables.test.ts shows. */
+function hasDay({ day, month }: { readonly day: string; readonly month: string }): boolean {
+  const first = Math.min(...day.split(/[,-]/u).map(Number))
+  const longest = Math.max(...month.split(/[,-]/u).map((one) => DAYS_OF_MONTHS[Number(one) - 1] ?? 31))
+  return !(first > longest)
+}
+
 /** Expressions that restrict at most one of the two day fields: croner matches either of both. */
 export const anyExpression: fc.Arbitrary<string> = fc
   .record({
@@ -42,6 +51,7 @@ export const anyExpression: fc.Arbitrary<string> = fc
     weekday: fc.oneof(figures(0, 6, 3), fc.constantFrom('1-5', '0', 'sun', 'mon,fri', '5#1')),
     byWeekday: fc.boolean(),
   })
+  .filter((fields) => fields.byWeekday || hasDay(fields))
   .map(
     ({ second, minute, hour, day, month, weekday, byWeekday }) =>
       `${second}${minute} ${hour} ${byWeekday ? '*' : day} ${month} ${byWeekday ? weekday : '*'}`,
