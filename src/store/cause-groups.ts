@@ -57,8 +57,13 @@ export interface CauseSlice {
   readonly groups: readonly CauseGroup[]
 }
 
-/** Maximum number of groups. A remote server that writes a different text into each reply must not exhaust the memory. */
+/**
+ * Number of groups from which on a further cause of a destination is counted as rare. A remote server that writes a different text into
+ * each reply must not exhaust the memory.
+ */
 const MAX_GROUPS = 4_096
+/** Causes that each destination has beside that limit: with many destinations, the last of them are no rarer than the first. */
+const CAUSES_OF_EACH = 4
 
 const least = (a: QueueTime | null, b: QueueTime | null): QueueTime | null => (a === null ? b : b === null ? a : Math.min(a, b))
 
@@ -76,11 +81,16 @@ export function merged(one: CauseGroup, other: CauseGroup): CauseGroup {
 
 export class CauseGroups {
   readonly #groups = new Map<string, CauseGroup>()
+  /** Number of groups of each destination. */
+  readonly #causes = new Map<DestinationName, number>()
 
   add(group: CauseGroup): void {
-    const full = this.#groups.size >= MAX_GROUPS && !this.#groups.has(keyOf(group))
+    const { destination } = group
+    const full =
+      this.#groups.size >= MAX_GROUPS && (this.#causes.get(destination) ?? 0) >= CAUSES_OF_EACH && !this.#groups.has(keyOf(group))
     const counted = full ? rareOf(group) : group
     const known = this.#groups.get(keyOf(counted))
+    if (known === undefined) this.#causes.set(destination, (this.#causes.get(destination) ?? 0) + 1)
     this.#groups.set(keyOf(counted), known === undefined ? counted : merged(known, counted))
   }
 

@@ -2,6 +2,7 @@
 import type { DestinationName, MessageId } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { LiveProvider } from './records/provider-state.ts'
+import type { Suspension } from './records/suspension.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 
 /**
@@ -11,16 +12,6 @@ import type { Duration, QueueTime } from '../system/clock.ts'
  * - `suspended`: an operator has stopped deliveries.
  */
 export type DestinationState = 'open' | 'throttled' | 'dead' | 'suspended'
-
-/** Suspension of a destination by an operator. */
-export interface Suspension {
-  /** The operator. */
-  readonly by: string
-  /** Time when the suspension ends by itself; null when only an operator ends it. */
-  readonly until: QueueTime | null
-  /** Reason that the operator gave. */
-  readonly reason: string | null
-}
 
 /** An address (IP) with connections that have no greeting yet. */
 export interface ConnectingAddress {
@@ -80,7 +71,7 @@ export interface LiveDestination {
   readonly nextDueAt: QueueTime | null
   readonly deadUntil: QueueTime | null
   readonly probeInterval: Duration | null
-  /** Null when the destination is not suspended. */
+  /** Null when neither the destination nor its provider is suspended. That of the destination comes first. */
   readonly suspension: Suspension | null
   /** The failure of the site as a whole, until it answers again; null when there was none. */
   readonly siteStatus: DeliveryStatus | null

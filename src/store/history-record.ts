@@ -4,11 +4,10 @@
  * and no repeated values. The result has a third of the bytes of plain JSON.
  */
 import type { Duration } from '../system/clock.ts'
-import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { sameTls, type TlsFacts } from '../mail/tls-facts.ts'
 import { recipientId, type Message, type MessageId, type Recipient } from '../mail/message.ts'
-import type { AttemptRecord } from './queue-store.ts'
+import type { AttemptRecord } from './recorded-outcomes.ts'
 
 export interface HistoryRecord {
   readonly message: Message
@@ -20,7 +19,7 @@ export interface HistoryRecord {
 }
 
 type MessageRest = Omit<Message, 'id' | 'createdAt' | 'arrivedAt' | 'sender' | 'size' | 'contentId' | 'smtputf8'>
-type Wishes = Pick<EnvelopeRecipient, 'notify' | 'orcpt'>
+type Wishes = Pick<Recipient, 'notify' | 'orcpt' | 'resentAs'>
 /** `reply` is 0 when the reply equals the reason, and null or absent when there was no reply. */
 type StatusEntry = readonly [
   status: string,
@@ -59,6 +58,7 @@ type AttemptEntry = readonly [
   outcome: AttemptRecord['outcome'],
   status: StatusEntry,
   ...delays: AttemptRecord['delays'],
+  session?: string,
 ]
 type Entry = readonly [
   createdAt: number,
@@ -88,13 +88,14 @@ export function encodeHistory({ message, forcedExpire, warnings, recipients, his
     warnings,
     rest,
     recipients.map((one) => fromRecipient(one, createdAt, attempted.get(one.id))),
-    history.map(({ recipient, at, relay, outcome, status, delays }) => [
+    history.map(({ recipient, at, relay, outcome, status, delays, session }) => [
       recipient - recipientId(id, 0),
       at - createdAt,
       relay,
       outcome,
       fromStatus(status),
       ...delays,
+      ...named(session),
     ]),
   ]
   return JSON.stringify(entry)
@@ -104,13 +105,14 @@ export function decodeHistory(id: MessageId, json: string): HistoryRecord {
   const [createdAt, arrivedAt, sender, size, contentId, smtputf8, forcedExpire, warnings, rest, recipients, history] = JSON.parse(
     json,
   ) as Entry
-  const attempts = history.map(([position, at, relay, outcome, status, ...delays]) => ({
+  const attempts = history.map(([position, at, relay, outcome, status, before, queued, connecting, sending, session]): AttemptRecord => ({
     recipient: recipientId(id, position),
     at: createdAt + at,
     relay,
     outcome,
     status: toStatus(status),
-    delays,
+    delays: [before, queued, connecting, sending],
+    ...(session === undefined ? {} : { session }),
   }))
   const attempted = new Map(attempts.map((attempt) => [attempt.recipient, attempt.status]))
   return {
@@ -122,10 +124,12 @@ export function decodeHistory(id: MessageId, json: string): HistoryRecord {
   }
 }
 
+const named = (session: string | undefined): [string?] => (session === undefined ? [] : [session])
+
 function fromRecipient(one: Recipient, createdAt: number, attempted: DeliveryStatus | undefined): RecipientEntry {
-  const { address, destination, state, settledAt = createdAt, expiresAt, steps, attempts, last, notify, orcpt } = one
+  const { address, destination, state, settledAt = createdAt, expiresAt, steps, attempts, last, notify, orcpt, resentAs } = one
   const said = last === null ? null : attempted !== undefined && isSame(last, attempted) ? 0 : fromStatus(last)
-  const wishes: [Wishes?] = notify === undefined && orcpt === undefined ? [] : [{ notify, orcpt }]
+  const wishes: [Wishes?] = notify === undefined && orcpt === undefined && resentAs === undefined ? [] : [{ notify, orcpt, resentAs }]
   return [address, destination, state, settledAt - createdAt, expiresAt - createdAt, steps, attempts, said, ...wishes]
 }
 

@@ -16,6 +16,7 @@ export interface GivenValues {
   readonly address: string
   readonly destination: string
   readonly queue: QueueName | 'trash'
+  readonly name: string
   /** The time since the arrival. */
   readonly age: Duration
   /** The time that is left. */
@@ -93,6 +94,15 @@ export const MESSAGE_CONDITIONS = {
     label: 'Queue',
     words: 'queue',
     example: 'deferred',
+  },
+  class: {
+    kind: 'name',
+    name: 'class',
+    argument: 'name',
+    about: 'class of the message: the name of a [class.NAME] table',
+    label: 'Class',
+    words: 'class',
+    example: 'bulk',
   },
   arrivedAfter: {
     kind: 'instant',
@@ -204,6 +214,7 @@ const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], mom
   address: addressPattern,
   destination: (name) => name.toLowerCase(),
   queue: (name) => name,
+  name: (name) => name,
   age: (age, { now }) => now - age,
   rest: (rest, { now }) => now + rest,
   instant: (at, { wall }) => wall.queueTime(at),

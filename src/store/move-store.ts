@@ -5,15 +5,20 @@
  *
  * Every method is one transaction, as in QueueStore, and rejects like those. The suite test/conformance checks every implementation.
  */
+import { nothing, type MethodRows } from './method-traits.ts'
 import type { MovedSubscription } from './outbox/moved-subscription.ts'
 import { isLive, RECIPIENTS_PER_MESSAGE, type Message, type MessageId, type Placement, type Recipient } from '../mail/message.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { AccessEntry } from './records/access-entry.ts'
 import type { AccessToken } from './records/access-token.ts'
 import type { KeptGrant } from '../oauth/shared-grant.ts'
+import type { ProviderSuspension } from './records/provider-state.ts'
+import type { NewSuppression } from './records/suppression-entry.ts'
 import type { HistoryRecord } from './history-record.ts'
-import type { AuditEntry, AuditId } from './audit-log.ts'
-import type { AttemptRecord, DestinationDue, DestinationRecord, QueueStore } from './queue-store.ts'
+import type { AuditEntry, AuditId } from './records/audit-log.ts'
+import type { DestinationRecord, QueueStore } from './queue-store.ts'
+import type { DestinationDue } from './message-operation.ts'
+import type { AttemptRecord } from './recorded-outcomes.ts'
 
 /** Identity of a queue, given at its creation. Copies and backups of a queue have the same. */
 export type QueueIdentity = string
@@ -107,7 +112,23 @@ export interface MovedRecords {
   readonly access: readonly AccessEntry[]
   readonly tokens: readonly AccessToken[]
   readonly grants: readonly KeptGrant[]
+  /** Suspensions of providers by operators. */
+  readonly suspensions: readonly ProviderSuspension[]
+  /** Entries of the suppression list. */
+  readonly suppressions: readonly NewSuppression[]
   readonly subscriptions: readonly MovedSubscription[]
+}
+
+export const NO_RECORDS: MovedRecords = {
+  history: [],
+  audit: [],
+  destinations: [],
+  access: [],
+  tokens: [],
+  grants: [],
+  suspensions: [],
+  suppressions: [],
+  subscriptions: [],
 }
 
 /** The last rows that a target has from a source; 0 for none. */
@@ -168,7 +189,7 @@ export interface MoveStore {
   admitMoved(source: QueueIdentity, limit: number, now: QueueTime): Promise<Admitted>
   /**
    * Adds rows of history and audit of a source, the states of destinations that have none here, access entries whose subject and key, and
-   * tokens whose name and hash, are not in use here, grants as `isContinuedBy` decides, and subscriptions as `takenSubscription` decides.
+   * tokens whose name and hash, are not in use here, suspensions of providers that have none here, entries of the suppression list whose key is not in use here, grants as `isContinuedBy` decides, and subscriptions as `takenSubscription` decides.
    */
   takeRecords(source: QueueIdentity, records: MovedRecords): Promise<void>
   recordsTaken(source: QueueIdentity): Promise<RecordsTaken>
@@ -219,5 +240,39 @@ export function renumbered(moved: MovedMessage, message: Message): MovedMessage 
   }
 }
 
+/** The message without its class, which the queue that it enters does not have: it is mail of default_class there. */
+export const withoutClass = (moved: MovedMessage): MovedMessage =>
+  moved.message.class === undefined ? moved : { ...moved, message: { ...moved.message, class: undefined } }
+
 /** Number of live recipients, which are counted as accepted by the queue that has the message. */
 export const liveRecipients = ({ recipients }: MovedMessage): number => recipients.filter(isLive).length
+
+export const MOVE_METHODS = {
+  moveState: { room: 'neither', sending: 'read', changes: nothing },
+  claimMoves: { room: 'neither', sending: 'alone', changes: nothing },
+  // A move away makes room, also on a full disk.
+  beginMove: { room: 'reserve', sending: 'alone', changes: (_, { messages }) => messages.map(({ message }) => message.id) },
+  leaving: { room: 'neither', sending: 'alone', changes: nothing },
+  finishMove: { room: 'reserve', sending: 'alone', changes: nothing },
+  undoMove: { room: 'reserve', sending: 'alone', changes: ([messages]) => messages },
+  historyAfter: { room: 'neither', sending: 'alone', changes: nothing },
+  markMoved: { room: 'reserve', sending: 'alone', changes: nothing },
+  keepIds: { room: 'neither', sending: 'alone', changes: nothing },
+  takeMoved: {
+    room: 'needs',
+    sending: 'alone',
+    changes: nothing,
+    chunks: {
+      in: ([, arrivals]) => arrivals.flatMap(({ content }) => content),
+      map: ([source, arrivals, destinations], change) => [
+        source,
+        arrivals.map((arrival) => ({ ...arrival, content: arrival.content.map((chunk) => change(chunk, true)) })),
+        destinations,
+      ],
+    },
+  },
+  originsOf: { room: 'neither', sending: 'alone', changes: nothing },
+  admitMoved: { room: 'reserve', sending: 'alone', changes: (_, { messages }) => messages },
+  takeRecords: { room: 'needs', sending: 'alone', changes: nothing },
+  recordsTaken: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies MethodRows<MoveStore>

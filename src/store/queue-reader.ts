@@ -4,25 +4,30 @@
  */
 import type { QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
-import type { QueueFilter } from './message-conditions.ts'
+import { matchesStatus, type QueueFilter } from './message-conditions.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
 import type { RecordReader } from './records/records.ts'
-import type { AuditReader } from './audit-log.ts'
+import type { AuditId } from './records/audit-log.ts'
+import type { FormerTimes } from './former-times.ts'
 import { addressMatcher } from '../patterns/filter-pattern.ts'
-import type { OutboxReader } from './outbox/outbox-store.ts'
-import type { AttemptRecord, DestinationRecord } from './queue-store.ts'
+import type { OutboxReader } from './outbox-store.ts'
+import type { DestinationRecord } from './queue-store.ts'
+import type { AttemptRecord } from './recorded-outcomes.ts'
 import type { QueueCount, TrashCount } from './queue-tally.ts'
+import type { SearchTerm } from './search/search-terms.ts'
 import type { Traffic, TrafficMinute } from './traffic.ts'
 import type { DestinationName, Message, MessageId, MessageSummary, QueueName, Recipient, RecipientId, FinalState } from '../mail/message.ts'
 
 /** Returns the recipients of a departed message that match sender, recipient and outcome of a filter. The caller checks the times. */
 export function departedRecipients(
-  { sender, recipient, outcome }: HistoryFilter,
+  { sender, recipient, outcome, status, class: name }: HistoryFilter,
   { message, recipients }: MessageDetails,
 ): readonly Recipient[] {
   if (sender !== null && !addressMatcher(sender)(message.sender)) return []
+  if (name !== null && message.class !== name) return []
   const isWanted = recipient === null ? () => true : addressMatcher(recipient)
-  return recipients.filter(({ address, state }) => isWanted(address) && (outcome === null || state === outcome))
+  const hasStatus = ({ last }: Recipient): boolean => status === null || (last !== null && matchesStatus(status, last))
+  return recipients.filter((one) => isWanted(one.address) && (outcome === null || one.state === outcome) && hasStatus(one))
 }
 
 /** A recipient as a listing shows it. */
@@ -48,6 +53,8 @@ export interface MessageDetails {
   /** `gone` when only the history holds the message; `trash` when the message can be restored. */
   readonly queue: QueueName | 'trash' | 'gone'
   readonly forcedExpire: boolean
+  /** Why a message in `corrupt` is unreadable. */
+  readonly why?: string | undefined
   readonly leftAt?: QueueTime | undefined
   readonly warnings: number
   /** Recipients in all states. */
@@ -83,6 +90,10 @@ export interface HistoryFilter {
   /** Pattern of the recipient address, as in QueueFilter. */
   readonly recipient: string | null
   readonly outcome: FinalState | null
+  /** Name of the class. */
+  readonly class: string | null
+  /** Pattern of the status of the last attempt, as in QueueFilter. */
+  readonly status: string | null
   /** Messages that left at this time or later. */
   readonly since: QueueTime | null
   /** Messages that left before this time. */
@@ -95,6 +106,16 @@ export interface HistoryPage {
   /** Value of `before` for the next page; null when nothing is left. A page without messages may have a next page. */
   readonly next: number | null
 }
+
+/** One page of a search. */
+export interface FoundPage {
+  readonly messages: readonly MessageDetails[]
+  /** Value of `before` for the next page; null when nothing is left. */
+  readonly next: MessageId | null
+}
+
+/** Maximum number of messages without entries that a search examines. */
+export const UNINDEXED = 1_000
 
 /** Selects messages with ids above `after` and up to `through`, at most `limit` of them. */
 export interface ListPage {
@@ -139,12 +160,22 @@ export interface Survey {
   readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
 }
 
+export interface PlacedMessage extends Pick<Message, 'id' | 'createdAt'> {
+  /** Its times before; only after a reschedule. */
+  readonly former?: FormerTimes | undefined
+}
+
+export interface PlacedPage {
+  readonly messages: readonly PlacedMessage[]
+  readonly next: MessageId | null
+}
+
 /**
  * Each method reads a message with its recipients in one consistent state of the queue. Other entries of the same result, and the
  * next call, may show a later state. A listing without a filter reads the recipients of a shared queue after its messages: they may show
  * a later state than the columns of the message.
  */
-export interface QueueReader extends AuditReader, OutboxReader {
+export interface QueueReader extends OutboxReader {
   readonly records: RecordReader
   /** One page of messages, in the order of arrival unless `newestFirst` is set. */
   list(filter: QueueFilter, page: ListPage): Promise<readonly ListedMessage[]>
@@ -175,6 +206,8 @@ export interface QueueReader extends AuditReader, OutboxReader {
   details(queueId: string): Promise<MessageDetails | undefined>
   /** The n-th chunk of a message's content; undefined after the last one. */
   readChunk(message: Pick<Message, 'contentId'>, index: number): Promise<Uint8Array | undefined>
+  /** Names of destinations with waiting or leased mail, in their order. */
+  destinationNames(page: { readonly after: DestinationName; readonly limit: number }): Promise<readonly DestinationName[]>
   /** Destinations with waiting or leased mail, ordered by name. */
   destinationLoads(page: { readonly after: DestinationName; readonly limit: number }): Promise<readonly DestinationLoad[]>
   /** The load of one destination; all zero when it has no mail. */
@@ -183,6 +216,16 @@ export interface QueueReader extends AuditReader, OutboxReader {
   causes(page: CausePage): Promise<CauseSlice>
   /** Messages that have left the queue, the last one first. `before` is null for the first page. */
   departed(filter: HistoryFilter, page: { readonly before: number | null; readonly limit: number }): Promise<HistoryPage>
+  /**
+   * Messages in the queue and in the history with all terms, the highest id first, with ids below `before` (null for the first page). By the
+   * index, and for up to UNINDEXED messages that have no entries yet. Not mail that was queued with `queue_index_headers = no`.
+   */
+  search(terms: readonly SearchTerm[], page: { readonly before: MessageId | null; readonly limit: number }): Promise<FoundPage>
+  /**
+   * Messages with ids above `after` that the operation placed and that no later operation has placed elsewhere, in the order of ids; those
+   * that have left the queue are omitted. `next` is the value of `after` for the next page; null after the last one.
+   */
+  placedBy(operation: AuditId, page: { readonly after: MessageId; readonly limit: number }): Promise<PlacedPage>
   destinationRecords(): Promise<readonly DestinationRecord[]>
   /** Record of the queue's clock, as saved by the last owner; null when there is none. */
   clockRecord(): Promise<ClockRecord | null>

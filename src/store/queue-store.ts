@@ -6,31 +6,32 @@
  * A method rejects with StoreUnavailable when the store cannot commit (disk full, I/O error); the call then had no effect, except for
  * OutcomeUnknown. Any other rejection is a bug.
  */
-import type { RecipientTimes } from './former-times.ts'
+import type { Band } from '../config/values/mail-classes.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
-import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
+import type { NewEvent } from '../events/kept-event.ts'
+import {
+  messageOf,
+  type ContentId,
+  type DeliveryRequest,
+  type DestinationName,
+  type LeaseTerms,
+  type MessageId,
+  type OwnerId,
+  type RecipientId,
+} from '../mail/message.ts'
+import type { DeliveryStatus } from '../mail/smtp-reply.ts'
+import type { DestinationDue, MessageOperation, Move, OperationResult } from './message-operation.ts'
+import { leased, nothing, withContent, type MethodRows } from './method-traits.ts'
+import type { NewMessage } from './new-message.ts'
+import type { MessageWithNoticesDue, Report, Settlement, SettleResult } from './recorded-outcomes.ts'
+import type { OutboxStore } from './outbox-store.ts'
+import type { QueueTally } from './queue-tally.ts'
+import type { OperationRound } from './records/audit-log.ts'
+import type { Records } from './records/records.ts'
+import type { Suspension } from './records/suspension.ts'
+import type { DepartedMail } from './returned-mail.ts'
 import type { ShareCounting } from './share-counts.ts'
 import type { StoreUpkeep } from './store-upkeep.ts'
-import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { Records } from './records/records.ts'
-import type { AuditLog, IdempotentRequest, OperationRound } from './audit-log.ts'
-import type { Suspension } from './destination-status.ts'
-import type { OutboxStore } from './outbox/outbox-store.ts'
-import type { QueueTally } from './queue-tally.ts'
-import type {
-  ContentId,
-  NoticeDue,
-  Placement,
-  DeliveryRequest,
-  DestinationName,
-  FinalState,
-  LeaseTerms,
-  Message,
-  MessageId,
-  OwnerId,
-  Recipient,
-  RecipientId,
-} from '../mail/message.ts'
 
 /** The store cannot commit now; `cause` holds the reason. Until it can commit again, mail is refused and no delivery starts. */
 export class StoreUnavailable extends Error {
@@ -71,63 +72,21 @@ export class StoreFailed extends StoreUnavailable {
   override readonly exitCode = 74
 }
 
-/** A recipient of a new message. A recipient's position is its index in the list, counted from 0. */
-export interface NewRecipient {
-  readonly address: string
-  readonly notify?: Recipient['notify']
-  readonly orcpt?: string | undefined
-  readonly destination: DestinationName
-  readonly dueAt: QueueTime
-  readonly expiresAt: QueueTime
-  /** True when the recipient enters the active queue at once: it is queued with a lease, so that its delivery needs no claim. */
-  readonly leased: boolean
-  /** Attempts of another mail system that had the message before. Not for a recipient with a lease. */
-  readonly tried?: Tried | undefined
-}
-
-/** Attempts that were made before the message was queued here. */
-export interface Tried extends Pick<Recipient, 'steps' | 'attempts'> {
-  /** Outcome of the last one; null when it is unknown. */
-  readonly last: DeliveryStatus | null
-}
-
-/** A new message. Its content is the part that was staged under its content id, if any, followed by `content`. */
-export interface NewMessage {
-  readonly message: Message
-  readonly recipients: readonly NewRecipient[]
-  /** The content, or its remainder after the staged part, in chunks (see chunks.ts). Must not change before the answer. */
-  readonly content: readonly Uint8Array[]
-  /**
-   * True when the caller does not use `content` after the call: the store may then move the buffers to another thread instead of
-   * copying them.
-   */
-  readonly givesContent?: boolean | undefined
-  /** True to queue the message on hold. */
-  readonly hold?: boolean | undefined
-  /** Number of delay warnings that another mail system has sent. */
-  readonly warnings?: number | undefined
-  /**
-   * Key of the file that held the message: in the maildrop, or in the queue of another mail system. The store rejects a second
-   * message with the same key until the key is forgotten.
-   */
-  readonly maildropFile?: string | undefined
-  /**
-   * The request that queues the message, with the answer to it. The store keeps both with the message, and rejects a second message of the
-   * same request with RequestRepeated.
-   */
-  readonly request?: (IdempotentRequest & { readonly answer: string }) | undefined
-  /** Events of the message, kept with it. */
-  readonly events?: readonly NewEvent[] | undefined
-}
-
 /** Limits of a claim of due mail for one destination. */
 export interface Claim {
   readonly destination: DestinationName
   readonly now: QueueTime
-  /** Maximum number of recipients to lease. */
-  readonly limit: number
+  /** The bands whose mail is claimed, each at most once. */
+  readonly bands: readonly BandClaim[]
   /** Maximum number of recipients in one delivery request; 0 for no limit. */
   readonly recipientLimit: number
+}
+
+/** A claim of the mail of one band. */
+export interface BandClaim {
+  readonly band: Band
+  /** Maximum number of recipients to lease. */
+  readonly limit: number
   /**
    * The earliest due time that the caller was told of: by earlier claims, and by those who made recipients due since. A store may leave
    * recipients alone that are due earlier, so that it need not read past what earlier claims have taken. Absent: all.
@@ -137,101 +96,12 @@ export interface Claim {
 
 export interface Claimed {
   /**
-   * Leased requests, earliest due first. No other claim returns them until they are settled or given back, or until the lease
-   * ends.
+   * Leased requests, by band as asked and earliest due first. No other claim returns them until they are settled or given back, or until the
+   * lease ends.
    */
   readonly requests: readonly DeliveryRequest[]
-  /** The earliest due time of the recipients that still wait for the destination; null when none wait. */
-  readonly nextDueAt: QueueTime | null
-}
-
-/** One delivery attempt in the history. */
-export interface AttemptRecord {
-  readonly recipient: RecipientId
-  readonly at: QueueTime
-  /** `mx.example[192.0.2.1]:25`, or null when no server was reached. */
-  readonly relay: string | null
-  readonly outcome: 'delivered' | 'deferred' | 'bounced' | 'expired'
-  readonly status: DeliveryStatus
-  /**
-   * Time before the queue manager, in the queue manager, for connection setup, and for transmission: Postfix's delays=a/b/c/d, in
-   * ms.
-   */
-  readonly delays: readonly [Duration, Duration, Duration, Duration]
-}
-
-/** New state of one recipient. The store applies it only to a leased recipient and ignores it otherwise. */
-export type Settled =
-  | {
-      readonly recipient: RecipientId
-      readonly state: 'waiting'
-      readonly dueAt: QueueTime
-      readonly steps: number
-      readonly attempts: number
-      readonly last: DeliveryStatus | null
-      readonly noticeDue?: NoticeDue | undefined
-    }
-  | {
-      readonly recipient: RecipientId
-      readonly state: FinalState
-      readonly at: QueueTime
-      readonly attempts: number
-      readonly last: DeliveryStatus | null
-      readonly noticeDue?: NoticeDue | undefined
-    }
-
-/** The complete outcome of one delivery request. */
-export interface Settlement {
-  /** Owner of the leases. Recipients leased by another owner are not settled. */
-  readonly owner: OwnerId
-  readonly message: MessageId
-  readonly recipients: readonly Settled[]
-  readonly attempts: readonly AttemptRecord[]
-  /** Time of the next delay warning. Null means no further warning; absent leaves the time unchanged. */
-  readonly warnAt?: QueueTime | null | undefined
-  /** Events of the recipients, of which those of settled ones are kept. */
-  readonly events?: readonly RecipientEvent[] | undefined
-}
-
-export interface SettleResult {
-  /** True when the message has left the queue: its last recipient is final and no notice is due. */
-  readonly removed: boolean
-  /** True when a notice to the sender is due for a recipient of the message. */
-  readonly noticeDue: boolean
-}
-
-/** A message for which notices to its sender are due. */
-export interface MessageWithNoticesDue {
-  readonly message: Message
-  readonly warnings: number
-  /** Recipients with a notice due; the live recipients when the message was returned by claimWarnings. */
-  readonly recipients: readonly Recipient[]
-  /** State of live recipients at destinations of other owners; absent when there are none. */
-  readonly elsewhere?: RecipientsElsewhere | undefined
-}
-
-/** Live recipients of a message that other owners schedule. */
-export interface RecipientsElsewhere {
-  /** True while another owner leases one of them. */
-  readonly leased: boolean
-  /** Their dead and suspended destinations. */
-  readonly closed: readonly DestinationName[]
-}
-
-/** Notices for one message. The store queues the notices and clears the due marks in one transaction. */
-export interface Report {
-  readonly message: MessageId
-  /** Due marks to clear. */
-  readonly noticesSettled: readonly { readonly recipient: RecipientId; readonly noticeDue: NoticeDue }[]
-  /** Recipients that the notices list as delayed, whether or not a notice is due for them. */
-  readonly late: readonly RecipientId[]
-  readonly notices: readonly NewMessage[]
-  /** Number of ages of delay_warning_time that have had their warning, including one in `notices`. */
-  readonly warnings: number
-  /** Time when the next delay warning may be due; null for none. */
-  readonly warnAt: QueueTime | null
-  /** Events of the notices, kept with them. */
-  readonly events?: readonly NewEvent[] | undefined
+  /** The earliest due time of the recipients that still wait for the destination, of each band of the claim that has some. */
+  readonly next: readonly { readonly band: Band; readonly dueAt: QueueTime }[]
 }
 
 /** Saved state of a destination, apart from its mail. */
@@ -255,100 +125,6 @@ export const freshRecord = (name: DestinationName): DestinationRecord => ({
   siteStatus: null,
 })
 
-/** An operation on a whole message. */
-export type Operation =
-  /**
-   * Makes all recipients due now, unless the message is scheduled. The previous due time is kept, so that a failed attempt continues the previous
-   * schedule.
-   */
-  | { readonly kind: 'flush'; readonly now: QueueTime }
-  | { readonly kind: 'hold' }
-  | { readonly kind: 'release' }
-  /** Moves the undelivered recipients to a new message that has the same arrival time and a schedule that starts again, at its `notBefore` at the earliest. */
-  | { readonly kind: 'requeue'; readonly now: QueueTime; readonly newId: MessageId; readonly expiresAt: QueueTime }
-  /** Returns the message to the sender when it is next activated, without another delivery attempt. */
-  | { readonly kind: 'expire' }
-  /** Moves the message to the trash. With `purge`, deletes it permanently. */
-  | { readonly kind: 'delete'; readonly now: QueueTime; readonly purge: boolean }
-  /** Takes the message out of the trash. A message that was on hold when an operation deleted it is on hold again. */
-  | { readonly kind: 'restore' }
-  /** Gives a message other times. Has no effect while a recipient is leased. */
-  | Rescheduling
-  /** Removes the recipients that are not in delivery, because the submitter cancels the message. */
-  | { readonly kind: 'cancel'; readonly now: QueueTime; readonly by: string }
-
-export interface Rescheduling extends Pick<Message, 'notBefore' | 'scheduled' | 'expires'> {
-  readonly kind: 'reschedule'
-  /** Absent when the request of the message stays; null for none. */
-  readonly holdRequest?: string | null | undefined
-  readonly times: readonly RecipientTimes[]
-  /** False when the operation has no effect on mail that is not scheduled. */
-  readonly anyWaiting: boolean
-}
-
-/** Outcome of a recipient that its submitter has cancelled. */
-export const cancelledStatus = (by: string): DeliveryStatus => ({ status: '2.0.0', reason: `cancelled by ${by}`, stage: 'cancel' })
-
-/** Whether an operation applies to mail of a placement. Its recipients decide then whether it has an effect. */
-export function appliesAt(operation: Operation, placement: Placement): boolean {
-  switch (operation.kind) {
-    case 'flush':
-    case 'hold':
-      return placement === 'queued'
-    case 'release':
-      return placement === 'hold' || placement === 'corrupt'
-    case 'restore':
-      return placement === 'trash'
-    case 'expire':
-    case 'requeue':
-    case 'cancel':
-      return placement !== 'trash'
-    case 'reschedule':
-      return placement === 'queued' || placement === 'hold'
-    case 'delete':
-      return operation.purge || placement !== 'trash'
-  }
-}
-
-/** False for an operation after which no destination has to be scheduled. */
-export const makesMailDue = ({ kind }: Operation): boolean => kind !== 'hold' && kind !== 'delete' && kind !== 'cancel'
-
-/**
- * Deletion time of a message that is to be purged but has a recipient in delivery. It is earlier than any other time, so that the
- * next pruning purges the message.
- */
-export const PURGE_PENDING: QueueTime = 0
-
-/** An operation with the message it applies to. */
-export interface MessageOperation {
-  readonly message: MessageId
-  readonly operation: Operation
-  /** Events of the change, kept when the message is changed. */
-  readonly events?: readonly NewEvent[] | undefined
-}
-
-export interface OperationResult {
-  /** False when the message does not exist or the operation had no effect. */
-  readonly changed: boolean
-  /**
-   * Destinations with waiting recipients of the message (of the new message after `requeue`), each with its earliest due time.
-   * Empty without a change, and for `hold` and `delete`.
-   */
-  readonly woken: readonly DestinationDue[]
-}
-
-export interface DestinationDue {
-  readonly destination: DestinationName
-  readonly dueAt: QueueTime
-}
-
-/** New destination and new expiry of a recipient. */
-export interface Move {
-  readonly recipient: RecipientId
-  readonly destination: DestinationName
-  readonly expiresAt: QueueTime
-}
-
 /** Scheduled messages of one origin; the members are those of Message. */
 export interface ScheduledMail {
   readonly sender: string
@@ -363,10 +139,10 @@ export interface ScheduledMail {
  * that makes work for another node is reported to that node in the same transaction (NodeTable.arrivals).
  */
 export interface QueueStore {
-  /** Actions and operations of operators. */
-  readonly auditLog: AuditLog
   /** Events for subscriptions. */
   readonly outbox: OutboxStore
+  /** Mail that has left the queue. */
+  readonly departed: DepartedMail
   /** Small records that are not mail. */
   readonly records: Records
   /** Counts of the live mail of each share. */
@@ -483,3 +259,72 @@ export interface QueueStore {
   tally(largest: number): Promise<QueueTally | null>
   close(): Promise<void>
 }
+
+/** Members that use no database, and the ports, which have rows of their own. */
+type WithoutRow = 'nextId' | 'leaseTerms' | 'close' | 'records' | 'outbox' | 'departed' | 'shares' | 'upkeep'
+
+export const STORE_METHODS = {
+  nextIds: { room: 'neither', sending: 'batched', changes: nothing },
+  stage: {
+    room: 'needs',
+    sending: ([content]) => [`c${content}`],
+    changes: nothing,
+    chunks: {
+      in: ([, , chunks]) => chunks,
+      map: ([content, from, chunks, keeps], change) => [content, from, chunks.map((chunk) => change(chunk, keeps !== true))],
+    },
+  },
+  unstage: { room: 'reserve', sending: ([content]) => [`c${content}`], changes: nothing },
+  enqueue: {
+    room: 'needs',
+    sending: ([{ message }]) => [`m${message.id}`, `c${message.contentId}`],
+    changes: ([{ message }]) => [message.id],
+    chunks: { in: ([{ content }]) => content, map: ([entry], change) => [withContent(entry, change)] },
+  },
+  maildropFiles: { room: 'neither', sending: 'read', changes: nothing },
+  forgetMaildropFiles: { room: 'neither', sending: 'batched', changes: nothing },
+  readChunk: { room: 'neither', sending: 'read', changes: nothing },
+  claimDue: { room: 'lease', sending: ([{ destination }]) => [`d${destination}`], changes: (_, { requests }) => leased(requests) },
+  claimSuspect: {
+    room: 'lease',
+    sending: () => ['claimSuspect'],
+    changes: (_, request) => (request === undefined ? [] : leased([request])),
+  },
+  claimExpired: { room: 'lease', sending: () => ['claimExpired'], changes: (_, requests) => leased(requests) },
+  giveBack: {
+    room: 'reserve',
+    sending: ([recipients]) => recipients.map((id) => `m${messageOf(id)}`),
+    changes: ([recipients]) => recipients.map(messageOf),
+  },
+  settle: { room: 'reserve', sending: ([{ message }]) => [`m${message}`], changes: ([{ message }]) => [message] },
+  quarantine: { room: 'reserve', sending: 'alone', changes: ([message]) => [message] },
+  messagesWithNoticesDue: { room: 'neither', sending: 'read', changes: nothing },
+  noticesDueOf: { room: 'neither', sending: 'read', changes: nothing },
+  claimWarnings: { room: 'neither', sending: 'read', changes: nothing },
+  postponeWarning: { room: 'reserve', sending: ([message]) => [`m${message}`], changes: nothing },
+  markDelayNoticeDue: { room: 'neither', sending: ([message]) => [`m${message}`], changes: nothing },
+  report: {
+    room: 'reserve',
+    sending: 'alone',
+    changes: ([{ message, notices }]) => [message, ...notices.map((notice) => notice.message.id)],
+    chunks: {
+      in: ([{ notices }]) => notices.flatMap(({ content }) => content),
+      map: ([report], change) => [{ ...report, notices: report.notices.map((notice) => withContent(notice, change)) }],
+    },
+  },
+  endSchedules: { room: 'reserve', sending: 'alone', changes: (_, { ended }) => ended },
+  scheduledMail: { room: 'neither', sending: 'read', changes: nothing },
+  destinationsDue: { room: 'neither', sending: 'read', changes: nothing },
+  nextDeadlines: { room: 'neither', sending: 'read', changes: nothing },
+  destinations: { room: 'neither', sending: 'read', changes: nothing },
+  saveDestination: { room: 'neither', sending: ([{ name }]) => [`n${name}`], changes: nothing },
+  joinProvider: { room: 'neither', sending: 'read', changes: nothing },
+  operate: {
+    room: 'reserve',
+    sending: 'alone',
+    changes: ([operations]) =>
+      operations.flatMap(({ message, operation }) => (operation.kind === 'requeue' ? [message, operation.newId] : [message])),
+  },
+  move: { room: 'neither', sending: 'alone', changes: ([moves]) => moves.map(({ recipient }) => messageOf(recipient)) },
+  tally: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies MethodRows<Omit<QueueStore, WithoutRow>>

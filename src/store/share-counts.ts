@@ -2,6 +2,7 @@
  * Counts of the live mail of each share (Message.share): what is queued or on hold, not what is corrupt or in the trash. They are kept while a
  * limit of the queue needs them, in the transactions that add and remove mail, so that their sums are exact after any crash.
  */
+import { nothing, type MethodRows } from './method-traits.ts'
 import type { Placement } from '../mail/message.ts'
 
 /** The share of mail that no share counts, such as mail from before a limit was set. */
@@ -104,3 +105,9 @@ export class OwnShares {
     this.feed.changed({ all: false, counts })
   }
 }
+
+export const SHARE_METHODS = {
+  // The counts of a full queue let its mail be refused in time.
+  countShares: { room: 'reserve', sending: 'read', changes: nothing },
+  sharesElsewhere: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies MethodRows<Omit<ShareCounting, 'onShares'>>

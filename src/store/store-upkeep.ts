@@ -1,4 +1,5 @@
 /** Care of the queue's file or database: its clock, old rows, damage, and room. */
+import { nothing, type MethodRows } from './method-traits.ts'
 import type { RecipientId } from '../mail/message.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { ClockRecord } from '../system/queue-clock.ts'
@@ -22,6 +23,11 @@ export interface StoreUpkeep {
    */
   prune(limits: PruneLimits): Promise<{ readonly more: boolean }>
   /**
+   * Writes the entries by which messages are found (QueueReader.search) for a slice of those that arrived or left the history since.
+   * `more` is true while others are left; the caller then calls again.
+   */
+  indexMail(): Promise<{ readonly more: boolean }>
+  /**
    * Compares the recipients after an id with the indexes by which deliveries, expiries and notices find them, a slice at a time, so that
    * mail does not wait. Returns the last id of the slice; null after the last slice. A recipient without its entries is damage: a queue
    * in a file is then repaired, like after any other damage.
@@ -35,3 +41,14 @@ export interface StoreUpkeep {
    */
   freeSpace(): Promise<number>
 }
+
+export const UPKEEP_METHODS = {
+  saveClock: { room: 'neither', sending: 'read', changes: nothing },
+  // The pruning reports each purged message itself (Housekeeping).
+  prune: { room: 'reserve', sending: 'alone', changes: nothing },
+  indexMail: { room: 'neither', sending: 'alone', changes: nothing },
+  verify: { room: 'neither', sending: 'read', changes: nothing },
+  // A successful ping means that deliveries can continue.
+  ping: { room: 'lease', sending: 'batched', changes: nothing },
+  freeSpace: { room: 'neither', sending: 'read', changes: nothing },
+} as const satisfies MethodRows<StoreUpkeep>

@@ -29,6 +29,7 @@ export const MESSAGE_COLUMNS = {
   byMode: ['by_mode', 'text'],
   share: ['share', 'text'],
   maxAttempts: ['max_attempts', 'integer'],
+  class: ['class', 'text'],
 } as const satisfies { readonly [M in keyof Message]-?: readonly [column: string, type: ColumnType] }
 
 type Columns = typeof MESSAGE_COLUMNS

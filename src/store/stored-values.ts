@@ -4,7 +4,7 @@
  */
 import type { Notify } from '../mail/envelope.ts'
 import type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
-import type { AttemptRecord } from './queue-store.ts'
+import type { AttemptRecord } from './recorded-outcomes.ts'
 
 /** Error for a row with a value that deferd never writes. */
 export class Undecodable extends Error {

@@ -2,7 +2,7 @@
  * Traffic of a queue: recipients by what happened to them, in each minute. The store records traffic in the transaction of the
  * event, so that the sums over all minutes are exact: accepted = delivered + bounced + expired + deleted + those still queued.
  */
-import { MINUTE, type QueueTime } from '../system/clock.ts'
+import { DAY, MINUTE, type Duration, type QueueTime } from '../system/clock.ts'
 
 /**
  * - `accepted`: queued, notices included; a requeued recipient is not accepted again;
@@ -16,15 +16,17 @@ export type TrafficKind = (typeof TRAFFIC_KINDS)[number]
 /** Recipients by kind. */
 export type Traffic = Readonly<Record<TrafficKind, number>>
 
-/** Traffic of the minute that begins at `at`. */
+/** Traffic of the minute that begins at `at`; of old minutes, that of their hour. */
 export interface TrafficMinute extends Traffic {
   readonly at: QueueTime
 }
 
-/** Number of minutes that a store keeps: seven days. Older minutes are added up in one row, so that the sums stay exact. */
+/** Number of minutes that a store keeps: seven days. Older minutes are added up by hour, so that the sums stay exact. */
 export const TRAFFIC_MINUTES = 7 * 24 * 60
+/** Time before the first minute for which hours are kept. Older hours are added up in one row. */
+export const TRAFFIC_HOURS: Duration = 400 * DAY
 
-/** `at` of the row that holds the sum of all older minutes. */
+/** `at` of the row that holds the sum of all that is older. */
 export const OLDER_MINUTES: QueueTime = 0
 
 export const NO_TRAFFIC: Traffic = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import type { AccessEntry } from '../../src/store/records/access-entry.ts'
 import type { AccessToken } from '../../src/store/records/access-token.ts'
-import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/audit-log.ts'
+import { ANY_ENTRY, RequestRepeated, type NewOperation } from '../../src/store/records/audit-log.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import type { Operation } from '../../src/store/queue-store.ts'
+import type { Operation } from '../../src/store/message-operation.ts'
 import { claim, mail, MIN, queue, T0, type Subject } from './mail.ts'
 import type { StsPolicy } from '../../src/store/records/sts-policy.ts'
 import { DAY } from '../../src/system/clock.ts'
@@ -45,7 +45,7 @@ export function auditing(subject: () => Subject): void {
       { operation, at: T0, matched: messages.length },
     )
   const operated = async (action: string, messages: readonly number[], kind: Operation) => {
-    const id = await subject().store.auditLog.beginOperation(begin(action))
+    const id = await subject().store.records.audit.begin(begin(action))
     await round(id, messages, kind)
     return id
   }
@@ -56,46 +56,57 @@ export function auditing(subject: () => Subject): void {
     const { store, reader } = subject()
     const [one, two] = [await queue(store), await queue(store)]
     const terms = { reason: 'too old', expected: 2, undoUntil: T0 + MIN }
-    const id = await store.auditLog.beginOperation(begin('hold', terms))
+    const id = await store.records.audit.begin(begin('hold', { ...terms, requestId: 'r-1' }))
     const counts = { changed: 0, matched: 0, inTransfer: 0, unknown: 0 }
-    const record = { id, at: T0, lastAt: T0, who: 'root', action: 'hold', arguments: '--all', undoes: null, undoneBy: null, error: null }
+    const record = {
+      id,
+      at: T0,
+      lastAt: T0,
+      who: 'root',
+      action: 'hold',
+      arguments: '--all',
+      undoes: null,
+      undoneBy: null,
+      error: null,
+      requestId: 'r-1',
+    }
     const node = expect.toSatisfy((name) => name === null || name !== '')
-    expect(await reader.operation(id)).toEqual({ ...terms, ...counts, ...record, node, state: 'running' })
+    expect(await reader.records.audit.one(id)).toEqual({ ...terms, ...counts, ...record, node, state: 'running' })
     expect(await round(id, [one], { kind: 'hold' })).toMatchObject([{ changed: true }])
-    expect(await store.auditLog.endOperation(id, { state: 'cancelled', at: T0 + MIN, error: 'cancelled by eve' })).toBe(true)
-    expect(await store.auditLog.endOperation(id, { state: 'done', at: T0 + 2 * MIN, matched: 9, unknown: 9, error: null })).toBe(false)
+    expect(await store.records.audit.end(id, { state: 'cancelled', at: T0 + MIN, error: 'cancelled by eve' })).toBe(true)
+    expect(await store.records.audit.end(id, { state: 'done', at: T0 + 2 * MIN, matched: 9, unknown: 9, error: null })).toBe(false)
     expect(await round(id, [two], { kind: 'hold' })).toBeNull()
     expect([await queueOf(one), await queueOf(two)]).toEqual(['hold', 'incoming'])
     const end = { state: 'cancelled', lastAt: T0 + MIN, changed: 1, matched: 1, unknown: 0, error: 'cancelled by eve' }
-    expect(await reader.operation(id)).toMatchObject(end)
-    expect(await reader.operation(id + 1)).toBeUndefined()
+    expect(await reader.records.audit.one(id)).toMatchObject(end)
+    expect(await reader.records.audit.one(id + 1)).toBeUndefined()
   })
 
   test('the end of an operation has its counts', async () => {
     const { store, reader } = subject()
-    const id = await store.auditLog.beginOperation(begin('hold'))
-    expect(await store.auditLog.endOperation(id, { state: 'done', at: T0 + 1, matched: 5, unknown: 2, error: null })).toBe(true)
-    expect(await reader.operation(id)).toMatchObject({ state: 'done', matched: 5, unknown: 2, lastAt: T0 + 1, error: null })
+    const id = await store.records.audit.begin(begin('hold'))
+    expect(await store.records.audit.end(id, { state: 'done', at: T0 + 1, matched: 5, unknown: 2, error: null })).toBe(true)
+    expect(await reader.records.audit.one(id)).toMatchObject({ state: 'done', matched: 5, unknown: 2, lastAt: T0 + 1, error: null })
   })
 
   test('an action that is done has its counts from the begin on', async () => {
     const { store, reader } = subject()
-    const id = await store.auditLog.audit({ at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
-    expect(await reader.operation(id)).toMatchObject({ state: 'done', matched: 1, changed: 1, lastAt: T0, undoUntil: null })
+    const id = await store.records.audit.add({ at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
+    expect(await reader.records.audit.one(id)).toMatchObject({ state: 'done', matched: 1, changed: 1, lastAt: T0, undoUntil: null })
   })
 
   test('the messages of an operation are those that it changed', async () => {
     const { store, reader } = subject()
     const [one, two, gone, untouched] = [await queue(store), await queue(store), await queue(store), await queue(store)]
-    await round(await store.auditLog.beginOperation(begin('hold')), [two], { kind: 'hold' })
+    await round(await store.records.audit.begin(begin('hold')), [two], { kind: 'hold' })
     const id = await operated('hold', [one, two, gone], { kind: 'hold' })
     await operated('delete', [gone], { kind: 'delete', now: T0, purge: true })
     expect(await placed(id)).toEqual([one])
     expect(await reader.placedBy(id, { after: 0, limit: 1 })).toEqual({ messages: [{ id: one, createdAt: T0 }], next: one })
     expect(await placed(id + 10)).toEqual([])
-    expect((await reader.operationsOn(two)).map(({ action }) => action)).toEqual(['hold'])
-    expect((await reader.operationsOn(gone)).map(({ action }) => action)).toEqual(['delete', 'hold'])
-    expect(await reader.operationsOn(untouched)).toEqual([])
+    expect((await reader.records.audit.on(two)).map(({ action }) => action)).toEqual(['hold'])
+    expect((await reader.records.audit.on(gone)).map(({ action }) => action)).toEqual(['delete', 'hold'])
+    expect(await reader.records.audit.on(untouched)).toEqual([])
   })
 
   test('a message that a later operation has placed is not that of an earlier one any more', async () => {
@@ -106,11 +117,11 @@ export function auditing(subject: () => Subject): void {
     const later = await operated('delete', [two], REMOVE)
     expect(await placed(id)).toEqual([one, three])
     expect(await placed(later)).toEqual([two])
-    const undo = await store.auditLog.beginOperation(begin('restore', { undoes: id }))
+    const undo = await store.records.audit.begin(begin('restore', { undoes: id }))
     await round(undo, [one, three], { kind: 'restore' })
     expect(await placed(id)).toEqual([])
-    expect(await subject().reader.operation(id)).toMatchObject({ undoneBy: undo })
-    expect(await subject().reader.operation(undo)).toMatchObject({ undoes: id, undoneBy: null, changed: 2 })
+    expect(await subject().reader.records.audit.one(id)).toMatchObject({ undoneBy: undo })
+    expect(await subject().reader.records.audit.one(undo)).toMatchObject({ undoes: id, undoneBy: null, changed: 2 })
   })
 
   test('an operation that places no message does not end the undo of an earlier one', async () => {
@@ -126,7 +137,7 @@ export function auditing(subject: () => Subject): void {
     const [held, waiting] = [await queue(store), await queue(store)]
     await operated('hold', [held], { kind: 'hold' })
     await operated('delete', [held, waiting], REMOVE)
-    expect(await round(await store.auditLog.beginOperation(begin('restore')), [held, waiting], { kind: 'restore' })).toEqual([
+    expect(await round(await store.records.audit.begin(begin('restore')), [held, waiting], { kind: 'restore' })).toEqual([
       { changed: true, woken: [] },
       { changed: true, woken: [{ destination: 'far.example', dueAt: T0 }] },
     ])
@@ -143,17 +154,24 @@ export function auditing(subject: () => Subject): void {
     const { store, reader } = subject()
     const [old, newId] = [await queue(store), store.nextId()]
     const id = await operated('requeue', [old], { kind: 'requeue', now: T0, newId, expiresAt: T0 + MIN })
-    expect(await reader.operation(id)).toMatchObject({ changed: 1 })
-    for (const message of [old, newId]) expect(await reader.operationsOn(message)).toMatchObject([{ id }])
+    expect(await reader.records.audit.one(id)).toMatchObject({ changed: 1 })
+    for (const message of [old, newId]) expect(await reader.records.audit.on(message)).toMatchObject([{ id }])
   })
 
   test('the newest records come first, by filter', async () => {
     const { store, reader } = subject()
     for (const [n, who] of ['ann', 'page:bob', 'page:eve'].entries())
-      await store.auditLog.audit({ at: T0 + n, who, action: n === 1 ? 'hold' : 'flush', arguments: '', changed: 0 })
-    const running = await store.auditLog.beginOperation(begin('delete', { at: T0 + 3 }))
+      await store.records.audit.add({
+        at: T0 + n,
+        who,
+        requestId: n === 0 ? null : `r-${n}`,
+        action: n === 1 ? 'hold' : 'flush',
+        arguments: '',
+        changed: 0,
+      })
+    const running = await store.records.audit.begin(begin('delete', { at: T0 + 3 }))
     const found = async (filter: Partial<typeof ANY_ENTRY>, before: number | null = null, limit = 10) =>
-      (await reader.auditBefore({ ...ANY_ENTRY, ...filter }, { before, limit })).map(({ who }) => who)
+      (await reader.records.audit.before({ ...ANY_ENTRY, ...filter }, { before, limit })).map(({ who }) => who)
     expect(await found({})).toEqual(['root', 'page:eve', 'page:bob', 'ann'])
     expect(await found({}, running, 2)).toEqual(['page:eve', 'page:bob'])
     expect(await found({ who: 'PAGE:*' })).toEqual(['page:eve', 'page:bob'])
@@ -161,16 +179,18 @@ export function auditing(subject: () => Subject): void {
     expect(await found({ since: T0 + 1, until: T0 + 2 })).toEqual(['page:bob'])
     expect(await found({ state: 'running' })).toEqual(['root'])
     expect(await found({ who: '100%' })).toEqual([])
+    expect(await found({ requestId: 'r-1' })).toEqual(['page:bob'])
+    expect(await found({ requestId: 'r-*' })).toEqual([])
   })
 
   test('a request has its effect once', async () => {
     const { store, reader } = subject()
     const request = { key: 'ci 1', digest: 'b'.repeat(64) }
-    const id = await store.auditLog.beginOperation(begin('hold', { request }))
-    expect(await reader.keptRequest('ci 1')).toEqual({ ...request, at: T0, answer: String(id) })
-    expect(await reader.keptRequest('ci 2')).toBeUndefined()
-    await expect(store.auditLog.beginOperation(begin('delete', { request }))).rejects.toBeInstanceOf(RequestRepeated)
-    expect(await reader.auditBefore(ANY_ENTRY, { before: null, limit: 10 })).toHaveLength(1)
+    const id = await store.records.audit.begin(begin('hold', { request }))
+    expect(await reader.records.requests.find('ci 1')).toEqual({ ...request, at: T0, answer: String(id) })
+    expect(await reader.records.requests.find('ci 2')).toBeUndefined()
+    await expect(store.records.audit.begin(begin('delete', { request }))).rejects.toBeInstanceOf(RequestRepeated)
+    expect(await reader.records.audit.before(ANY_ENTRY, { before: null, limit: 10 })).toHaveLength(1)
     const entry = { ...mail(store), request: { ...request, answer: 'no' } }
     await expect(store.enqueue(entry)).rejects.toBeInstanceOf(RequestRepeated)
     expect(await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).toEqual([])
@@ -179,29 +199,31 @@ export function auditing(subject: () => Subject): void {
   test('a request is kept with its message', async () => {
     const { store, reader } = subject()
     const request = { key: 'ci 1', digest: 'c'.repeat(64), answer: '{"queue_id": "X"}' }
-    const [first, second] = [mail(store), mail(store)]
-    const results = await Promise.allSettled([first, second].map((entry) => store.enqueue({ ...entry, request })))
-    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
-    expect(await reader.keptRequest('ci 1')).toEqual({ ...request, at: T0 })
-    expect((await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).map(({ message }) => message.id)).toEqual([first.message.id])
+    const entries = [mail(store), mail(store)]
+    const results = await Promise.allSettled(entries.map((entry) => store.enqueue({ ...entry, request })))
+    // The transactions of a database may be committed in any order.
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    const queued = entries.filter((_, n) => results[n]?.status === 'fulfilled').map(({ message }) => message.id)
+    expect(await reader.records.requests.find('ci 1')).toEqual({ ...request, at: T0 })
+    expect((await reader.list(ANY_MESSAGE, { after: 0, limit: 10 })).map(({ message }) => message.id)).toEqual(queued)
   })
 
   test('old requests and the messages of old operations are forgotten', async () => {
     const { store, reader } = subject()
     const message = await queue(store)
     const request = { key: 'old', digest: 'd'.repeat(64) }
-    const id = await store.auditLog.beginOperation(begin('hold', { request }))
+    const id = await store.records.audit.begin(begin('hold', { request }))
     await round(id, [message], { kind: 'hold' })
     const prune = async (historyBefore: number, requestsBefore: number) => {
       while ((await store.upkeep.prune({ historyBefore, requestsBefore, historyCount: 1_000, trashBefore: 0 })).more);
     }
     await prune(T0, T0)
     expect(await placed(id)).toEqual([message])
-    expect(await reader.keptRequest('old')).toBeDefined()
+    expect(await reader.records.requests.find('old')).toBeDefined()
     await prune(T0 + 1, T0 + 1)
     expect(await placed(id)).toEqual([])
-    expect(await reader.keptRequest('old')).toBeUndefined()
-    expect(await reader.operation(id)).toMatchObject({ changed: 1 })
+    expect(await reader.records.requests.find('old')).toBeUndefined()
+    expect(await reader.records.audit.one(id)).toMatchObject({ changed: 1 })
   })
 
   test('access entries are kept by subject and key until they are removed or have expired', async () => {
@@ -250,6 +272,24 @@ export function auditing(subject: () => Subject): void {
       ['a.example', 'root', null],
       ['b.example', 'rule:big.tss', T0 + MIN],
     ])
+    // That by an operator comes before that by a rule. An end of its time does not end a later one, which a resumption does.
+    const { providers } = store.records
+    await providers.suspend({ provider: 'big', suspension: { by: 'root', until: T0 + MIN, reason: 'maintenance' } })
+    await providers.suspend({ provider: 'big', suspension: { by: 'ann', until: T0 + 2 * MIN, reason: '“ü” later' } })
+    await providers.suspend({ provider: 'small', suspension: { by: 'ann', until: null, reason: null } })
+    await providers.endSuspension('big', T0 + MIN)
+    await providers.endSuspension('small', T0 + DAY)
+    expect(await reader.records.providers.suspensions()).toEqual([
+      { provider: 'big', suspension: { provider: 'big', by: 'ann', until: T0 + 2 * MIN, reason: '“ü” later' } },
+      { provider: 'small', suspension: { provider: 'small', by: 'ann', until: null, reason: null } },
+    ])
+    expect((await reader.destinationRecords()).map(({ name, suspension: one }) => [name, one?.by, one?.provider])).toEqual([
+      ['a.example', 'root', undefined],
+      ['b.example', 'ann', 'big'],
+    ])
+    await providers.endSuspension('big', T0 + 2 * MIN)
+    await providers.resume({ provider: 'small', effects: [] })
+    expect([await providers.suspensions(), (await providers.all()).map(({ provider }) => provider)]).toEqual([[], ['big']])
     for (const provider of ['big', 'small']) await store.records.providers.save({ provider, effects: [] })
     expect(await store.records.providers.all()).toEqual([])
   })
@@ -319,21 +359,21 @@ export function operationsAcrossRestarts(subject: () => Subject, replace: (next:
   test('an operation that a crash has ended is failed, with what it has changed', async () => {
     const { store, crash } = subject()
     const [one, two] = [await queue(store), await queue(store)]
-    const ended = await store.auditLog.beginOperation(begin('hold'))
-    await store.auditLog.endOperation(ended, { state: 'done', at: T0, matched: 0, unknown: 0, error: null })
-    const id = await store.auditLog.beginOperation(begin('delete', { expected: 2 }))
+    const ended = await store.records.audit.begin(begin('hold'))
+    await store.records.audit.end(ended, { state: 'done', at: T0, matched: 0, unknown: 0, error: null })
+    const id = await store.records.audit.begin(begin('delete', { expected: 2 }))
     await store.operate([{ message: one, operation: REMOVE }], { operation: id, at: T0 + 1, matched: 1 })
     if (crash === undefined) throw new Error('this store dies with its owner')
     replace(await crash())
     const { reader, store: next } = subject()
-    expect(await reader.operation(id)).toMatchObject({
+    expect(await reader.records.audit.one(id)).toMatchObject({
       state: 'failed',
       changed: 1,
       matched: 1,
       lastAt: T0 + 1,
       error: expect.stringContaining('ended'),
     })
-    expect(await reader.operation(ended)).toMatchObject({ state: 'done', error: null })
+    expect(await reader.records.audit.one(ended)).toMatchObject({ state: 'done', error: null })
     expect(await next.operate([{ message: two, operation: REMOVE }], { operation: id, at: T0 + 2, matched: 2 })).toBeNull()
     expect(await reader.placedBy(id, { after: 0, limit: 10 })).toEqual({ messages: [{ id: one, createdAt: T0 }], next: null })
   })

@@ -4,6 +4,8 @@
 import { expect, test } from 'vitest'
 import { recipientId } from '../../src/mail/message.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import { operate } from '../support/operate.ts'
 import { BUSY, claim, deferred, delivered, first, LIFETIME, messagesIn, MIN, queue, settleOne, T0, ownerOf, type Subject } from './mail.ts'
 
 export function leases(subject: () => Subject): void {
@@ -27,6 +29,51 @@ export function leases(subject: () => Subject): void {
     const { requests, nextDueAt } = await claim(store, T0 + MIN, { limit: 3 })
     expect(requests).toHaveLength(3)
     expect(nextDueAt).toBe(T0 + 3)
+  })
+
+  test('classes have numbers of their own, and a claim asks for the mail of each up to its own limit', async () => {
+    const { store } = subject()
+    const { classBands } = store.records
+    const [fast, bulk] = [
+      { name: 'fast', band: 1 },
+      { name: 'bulk', band: 2 },
+    ]
+    for (const one of [fast, bulk]) expect(await classBands.add(one)).toBe(true)
+    expect(await classBands.add({ name: 'fast', band: 3 })).toBe(false)
+    expect(await classBands.add({ name: 'slow', band: 2 })).toBe(false)
+    expect(await classBands.all()).toEqual(expect.arrayContaining([fast, bulk]))
+    const many = []
+    for (let n = 0; n < 3; n++) many.push(await queue(store, { at: T0 + n, ofClass: bulk }))
+    const urgent = await queue(store, { at: T0 + 5, ofClass: fast })
+    const plain = await queue(store, { at: T0 + 6 })
+    const bands = [
+      { band: 1, limit: 9 },
+      { band: 2, limit: 2 },
+    ]
+    const { requests, next } = await store.claimDue({ destination: 'far.example', now: T0 + MIN, bands, recipientLimit: 0 })
+    expect(messagesIn(requests).toSorted((a, b) => a - b)).toEqual([...many.slice(0, 2), urgent])
+    expect(next).toEqual([{ band: 2, dueAt: T0 + 2 }])
+    expect(await store.destinationsDue()).toEqual([{ destination: 'far.example', dueAt: T0 + 2 }])
+    expect(messagesIn((await claim(store, T0 + MIN)).requests)).toEqual([plain])
+  })
+
+  test('a requeued message, one that failed and one that was given back stay in the band of their class', async () => {
+    const { store, reader } = subject()
+    // A queue in PostgreSQL has the classes of the tests before.
+    const late = { name: 'late', band: 4 }
+    await store.records.classBands.add(late)
+    const id = await queue(store, { leased: true, ofClass: late })
+    await settleOne(store, id, deferred(first(id), T0 + MIN))
+    expect((await claim(store, T0 + MIN)).requests).toEqual([])
+    const [request] = (await claim(store, T0 + MIN, { band: 4 })).requests
+    expect(request?.message.class).toBe('late')
+    await store.giveBack(request?.recipients.map((one) => one.id) ?? [], ownerOf(store))
+    const newId = store.nextId()
+    const { woken } = await operate(store, id, { kind: 'requeue', now: T0 + MIN, newId, expiresAt: T0 + LIFETIME })
+    expect(woken).toEqual([{ destination: 'far.example', dueAt: T0 + MIN }])
+    expect(messagesIn((await claim(store, T0 + MIN, { band: 4 })).requests)).toEqual([newId])
+    expect((await reader.find({ ...ANY_MESSAGE, class: 'late' }, { after: 0, limit: 9 })).map((one) => one.id)).toEqual([newId])
+    expect(await reader.find({ ...ANY_MESSAGE, class: 'fast' }, { after: 0, limit: 9 })).toEqual([])
   })
 
   test('recipients of one message are claimed together, up to the recipient limit', async () => {

@@ -6,7 +6,9 @@ import { inChunks } from '../../src/store/chunks.ts'
 import type { NodeTable } from '../../src/store/membership/node-table.ts'
 import type { MoveStore } from '../../src/store/move-store.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
-import type { AttemptRecord, NewMessage, NewRecipient, QueueStore, Settled } from '../../src/store/queue-store.ts'
+import type { NewMessage, NewRecipient } from '../../src/store/new-message.ts'
+import type { BandClaim, Claim, QueueStore } from '../../src/store/queue-store.ts'
+import type { AttemptRecord, Settled } from '../../src/store/recorded-outcomes.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 
 /** Start of the suite's clock: 2026-01-01T00:00:00Z. */
@@ -62,18 +64,21 @@ export interface Mail {
   readonly hold?: boolean
   readonly leased?: boolean
   readonly contentId?: number
+  /** Class, with its number in the store. */
+  readonly ofClass?: { readonly name: string; readonly band: number }
 }
 
 /** A message for ann@far.example, due at once, unless said otherwise. */
 export function mail(store: Pick<QueueStore, 'nextId'>, options: Mail = {}): NewMessage {
   const { sender = 'app@us.example', to = [{ address: 'ann@far.example' }], content = [Buffer.from('Subject: hi\r\n\r\nhi\r\n')] } = options
-  const { at = T0, hold, leased = false } = options
+  const { at = T0, hold, leased = false, ofClass } = options
   const id = store.nextId()
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
-  const message: Message = { id, createdAt: at, arrivedAt: at, sender, size, contentId: options.contentId ?? id, smtputf8: false }
+  const origin = { createdAt: at, arrivedAt: at, sender, size, contentId: options.contentId ?? id, smtputf8: false }
+  const message: Message = { id, ...origin, ...(ofClass === undefined ? {} : { class: ofClass.name }) }
   const schedule = { dueAt: at, expiresAt: at + LIFETIME, leased }
   const recipients = to.map((one) => ({ destination: one.address.slice(one.address.indexOf('@') + 1), ...schedule, ...one }))
-  return { message, recipients, content: inChunks(...content), ...(hold === undefined ? {} : { hold }) }
+  return { message, band: ofClass?.band, recipients, content: inChunks(...content), ...(hold === undefined ? {} : { hold }) }
 }
 
 /** Queues a message and returns its id. */
@@ -85,11 +90,13 @@ export async function queue(store: QueueStore, options: Mail = {}): Promise<Mess
 
 export const first = (message: MessageId): RecipientId => recipientId(message, 0)
 
-export const claim = (
-  store: QueueStore,
-  now: number,
-  options: { destination?: string; limit?: number; recipientLimit?: number; readonly from?: number } = {},
-) => store.claimDue({ destination: 'far.example', now, limit: 100, recipientLimit: 50, ...options })
+interface ClaimOptions extends Partial<Pick<Claim, 'destination' | 'recipientLimit'>>, Partial<BandClaim> {}
+
+/** A claim of one band, and the due time that the answer has for the band. */
+export async function claim(store: QueueStore, now: number, { band = 0, limit = 100, from, ...options }: ClaimOptions = {}) {
+  const claimed = await store.claimDue({ destination: 'far.example', now, bands: [{ band, limit, from }], recipientLimit: 50, ...options })
+  return { requests: claimed.requests, nextDueAt: claimed.next[0]?.dueAt ?? null }
+}
 
 /** The ids of the messages in requests. */
 export const messagesIn = (requests: readonly DeliveryRequest[]): MessageId[] => requests.map((request) => request.message.id)

@@ -12,7 +12,7 @@ import { inChunks } from '../../src/store/chunks.ts'
 import { MemoryMoves } from '../support/memory-moves.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { emptyQueue } from '../../src/store/memory/queue-state.ts'
-import { renumbered, type Arrival, type MovedMessage, type MoveRound, type MoveStore } from '../../src/store/move-store.ts'
+import { NO_RECORDS, renumbered, type Arrival, type MovedMessage, type MoveRound, type MoveStore } from '../../src/store/move-store.ts'
 import type { KeptGrant } from '../../src/oauth/shared-grant.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { operate } from '../support/operate.ts'
@@ -177,7 +177,7 @@ export function movable(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { leased: true })
     await settleOne(store, id, deferred(first(id), T0 + MIN))
-    const auditedAs = await store.auditLog.audit({ at: T0, who: 'op', action: 'move', arguments: '--to=/srv/new', changed: 0 })
+    const auditedAs = await store.records.audit.add({ at: T0, who: 'op', action: 'move', arguments: '--to=/srv/new', changed: 0 })
     await begin(moves())
     for (let repeated = 0; repeated < 2; repeated++) await moves().finishMove([{ id, as: '4SVLCh0sf8z7Qhl' }], T0 + 2 * MIN, auditedAs)
     expect(await detailsOf(id)).toMatchObject({
@@ -186,7 +186,7 @@ export function movable(subject: () => Subject): void {
       recipients: [{ state: 'removed', last: { reason: 'moved to /srv/new as 4SVLCh0sf8z7Qhl' } }],
       history: [{ outcome: 'deferred' }],
     })
-    expect(await subject().reader.audit({ after: 0, limit: 10 })).toMatchObject([{ action: 'move', changed: 1 }])
+    expect(await subject().reader.records.audit.after({ after: 0, limit: 10 })).toMatchObject([{ action: 'move', changed: 1 }])
     expect(await moves().moveState()).toMatchObject({ leaving: 0 })
     expect(await moves().undoMove([id])).toEqual([])
     await expect(contentOf(store, id))
@@ -350,23 +350,27 @@ export function movable(subject: () => Subject): void {
     const { store } = subject()
     const id = await queue(store, { leased: true })
     await settleOne(store, id, delivered(first(id), T0))
-    await store.auditLog.audit({ at: T0, who: 'op', action: 'hold', arguments: '--all', changed: 3 })
+    await store.records.audit.add({ at: T0, who: 'op', action: 'hold', arguments: '--all', changed: 3 })
     const rows = await moves().historyAfter(0, 10)
     expect(rows).toMatchObject([{ message: id, leftAt: T0, record: { recipients: [{ state: 'delivered' }] } }])
     expect(await moves().historyAfter(rows[0]?.seq ?? 0, 10)).toEqual([])
     const theirs = rows.map((row) => ({ ...row, seq: 7, message: id + 500 }))
-    const unset = { node: null, expected: null, reason: null, error: null, undoUntil: null, undoes: null, undoneBy: null }
+    const unset = { node: null, requestId: 'r-1', expected: null, reason: null, error: null, undoUntil: null, undoes: null, undoneBy: null }
     const counts = { changed: 1, matched: 2, inTransfer: 0, unknown: 0 }
     const audit = [
       { ...unset, ...counts, id: 5, at: T0, lastAt: T0 + 1, who: 'them', action: 'flush', arguments: 'X', state: 'running' as const },
     ]
     for (let repeated = 0; repeated < 2; repeated++)
-      await moves().takeRecords('a', { history: theirs, audit, destinations: [], access: [], tokens: [], grants: [], subscriptions: [] })
+      await moves().takeRecords('a', {
+        ...NO_RECORDS,
+        history: theirs,
+        audit,
+      })
     expect(await moves().recordsTaken('a')).toEqual({ history: 7, audit: 5 })
     expect(await moves().recordsTaken('b')).toEqual({ history: 0, audit: 0 })
     expect((await moves().historyAfter(0, 10)).map(({ message }) => message)).toEqual([id, id + 500])
     // No process carries out the operations of another queue any more.
-    expect(await subject().reader.audit({ after: 0, limit: 10 })).toMatchObject([
+    expect(await subject().reader.records.audit.after({ after: 0, limit: 10 })).toMatchObject([
       { who: 'op' },
       { who: 'them', matched: 2, state: 'failed' },
     ])
@@ -390,7 +394,10 @@ export function movable(subject: () => Subject): void {
       ...more,
     })
     const take = async (...subscriptions: readonly MovedSubscription[]) => {
-      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants: [], subscriptions })
+      await moves().takeRecords('a', {
+        ...NO_RECORDS,
+        subscriptions,
+      })
       return (await reader.allSubscriptions()).find(({ name }) => name === 'app')
     }
     expect(await take(moved('app'), moved('own'))).toMatchObject({ owner: 'command', createdAt: T0 - 5, createdBy: 'them', behind: 0 })
@@ -423,16 +430,42 @@ export function movable(subject: () => Subject): void {
     const access = [{ ...entry, action: 'REJECT' }, moved]
     const tokens = [{ ...token, hash: 'cc' }, { ...token, name: 'ce' }, other]
     for (let repeated = 0; repeated < 2; repeated++)
-      await moves().takeRecords('a', { history: [], audit: [], destinations: [], access, tokens, grants: [], subscriptions: [] })
+      await moves().takeRecords('a', {
+        ...NO_RECORDS,
+        access,
+        tokens,
+      })
     expect(await reader.records.access.all()).toEqual([entry, moved])
     expect(await reader.records.tokens.all()).toEqual([other, token])
+  })
+
+  test('suspensions of providers are added, but none beside one that is here', async () => {
+    const { store, reader } = subject()
+    const [here, there] = ['ann', 'bob'].map((by) => ({ by, until: null, reason: null }))
+    if (here === undefined || there === undefined) throw new Error('two suspensions are expected')
+    await store.records.providers.suspend({ provider: 'big', suspension: here })
+    const suspensions = [
+      { provider: 'big', suspension: there },
+      { provider: 'small', suspension: there },
+    ]
+    for (let repeated = 0; repeated < 2; repeated++) await moves().takeRecords('a', { ...NO_RECORDS, suspensions })
+    const kept = (await reader.records.providers.suspensions()).map(({ provider, suspension: { by } }) => [provider, by] as const)
+    expect(new Map(kept)).toEqual(
+      new Map([
+        ['big', 'ann'],
+        ['small', 'bob'],
+      ]),
+    )
   })
 
   test('refresh tokens of another queue are added, or continue the same chain', async () => {
     const { store, reader } = subject()
     const key = { name: 'm365', user: '' }
     const take = async (...grants: readonly KeptGrant[]) =>
-      moves().takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants, subscriptions: [] })
+      moves().takeRecords('a', {
+        ...NO_RECORDS,
+        grants,
+      })
     const other = { name: 'google', user: 'ann', ...grant(4) }
     await store.records.grants.claim('m365', '', { now: T0, until: T0 + MIN })
     await take(other, { ...key, ...grant(7) })

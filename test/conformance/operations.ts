@@ -245,23 +245,23 @@ export function operators(subject: () => Subject): void {
   test('the audit log keeps user, operation and filter', async () => {
     const { store, reader } = subject()
     const rows = ['hold', 'release'].map((action, n) => ({ at: T0 + n, who: 'root', action, arguments: 'ABC', changed: n }))
-    for (const row of rows) await store.auditLog.audit(row)
-    const [first_, second] = await reader.audit({ after: 0, limit: 10 })
+    for (const row of rows) await store.records.audit.add(row)
+    const [first_, second] = await reader.records.audit.after({ after: 0, limit: 10 })
     expect([first_, second]).toMatchObject(rows)
-    expect(await reader.audit({ after: first_?.id ?? 0, limit: 10 })).toEqual([second])
+    expect(await reader.records.audit.after({ after: first_?.id ?? 0, limit: 10 })).toEqual([second])
   })
 
   test('the audit log counts changes in the same commit', async () => {
     const { store, reader } = subject()
     const ids = [await queue(store), await queue(store), await queue(store)]
-    const operation = await store.auditLog.beginOperation(begin('delete'))
+    const operation = await store.records.audit.begin(begin('delete'))
     const remove = (id: number) => ({ message: id, operation: { kind: 'delete', now: T0, purge: false } as const })
     await store.operate(ids.slice(0, 2).map(remove), { operation, at: T0 + 1, matched: 2 })
-    expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([
+    expect(await reader.records.audit.after({ after: 0, limit: 10 })).toMatchObject([
       { id: operation, state: 'running', changed: 2, matched: 2, lastAt: T0 + 1 },
     ])
     await store.operate(ids.map(remove), { operation, at: T0 + 2, matched: 3 })
-    expect(await reader.audit({ after: 0, limit: 10 })).toMatchObject([{ id: operation, changed: 3, matched: 3 }])
+    expect(await reader.records.audit.after({ after: 0, limit: 10 })).toMatchObject([{ id: operation, changed: 3, matched: 3 }])
   })
 
   test('destinations that are not open are stored until they are open', async () => {

@@ -216,6 +216,7 @@ export function outbox(subject: () => Subject): void {
       'recipient.deferred',
       'recipient.bounced',
       'recipient.expired',
+      'recipient.suppressed',
     ])
     await record('recipient.bounced', 'notice.sent')
     await subscribe('second', { types: ['notice.sent'] })
@@ -320,6 +321,27 @@ export function outbox(subject: () => Subject): void {
     expect(await reader.allSubscriptions()).toMatchObject([{ parked: 1 }])
     await store.outbox.settleParked('app', 1, { kind: 'sent' })
     expect(await reader.parkedEvents('app', { after: 0, limit: 10 })).toEqual([])
+  })
+
+  test('one event that a subscription has had is sent again under its number', async () => {
+    const { store } = subject()
+    await subscribe()
+    await record('store.trouble', 'store.recovered', 'store.trouble')
+    await numbered()
+    const parked = [{ seq: 2, tries: 6, at: T0, answer: '400' }]
+    await store.outbox.saveProgress('app', 0, { ...progressed(2, { state: 'disabled', why: '410 Gone' }), parked })
+    const again = (seq: number, at: number) => store.outbox.replayEvents('app', { kind: 'one', seq, at })
+    expect(await again(1, T0 + 5)).toBe(1)
+    expect(await again(2, T0 + 6)).toBe(1)
+    expect(await again(1, T0 + 7)).toBe(1)
+    expect(await again(3, T0 + 8)).toBe(0)
+    expect(await again(4, T0 + 8)).toBe(0)
+    expect(await store.outbox.parkedDue('app', 10)).toMatchObject([
+      { event: { seq: 2 }, tries: 6, dueAt: T0 + 6, answer: '400' },
+      { event: { seq: 1, type: 'store.trouble' }, tries: 0, dueAt: T0 + 7, answer: 'sent again on request' },
+    ])
+    expect(await pull()).toMatchObject({ cursor: 2, events: [{ seq: 3 }] })
+    expect(await store.outbox.replayEvents('other', { kind: 'one', seq: 1, at: 0 })).toBeNull()
   })
 
   test('parked events are listed by the times at which they are due', async () => {

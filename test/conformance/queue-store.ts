@@ -3,13 +3,19 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
+import { dialogues } from './dialogues.ts'
+import { domainChecks } from './domain-checks.ts'
+import { quotaCounts } from './quota-counts.ts'
+import { suppressionList } from './suppression-list.ts'
 import { scheduleRuns } from './schedule-runs.ts'
 import { refreshTokens, refreshTokensAcrossRestarts } from './shared-grants.ts'
 import { tlsReporting } from './tls-reports.ts'
+import { departedMail } from './departed-mail.ts'
 import { comingIn } from './enqueue.ts'
 import { timesOfMessages } from './times.ts'
 import { newestFirst } from './newest-first.ts'
 import { noticesDue } from './notices-due.ts'
+import { foundMessages } from './found-messages.ts'
 import { leases } from './leases.ts'
 import { looking } from './reader.ts'
 import type { Open, Subject } from './mail.ts'
@@ -21,6 +27,7 @@ import { restarts } from './restarts.ts'
 import { searches } from './searches.ts'
 import { shareCounting, sharesAcrossRestarts } from './share-counts.ts'
 import { withTallyChecked } from './tally.ts'
+import { series } from './series.ts'
 import { traffic } from './traffic.ts'
 import { twoOwners } from './two-owners.ts'
 
@@ -67,11 +74,18 @@ export function describeQueueStore(
     describe('notices due', () => noticesDue(subject))
     describe('operations', () => operators(subject))
     describe('audit log', () => auditing(subject))
+    describe('mail that has left', () => departedMail(subject))
     describe('reports about TLS', () => tlsReporting(subject))
     describe('refresh tokens', () => refreshTokens(subject))
+    describe('suppression list', () => suppressionList(subject))
+    describe('quota counts', () => quotaCounts(subject))
     describe('runs of schedules', () => scheduleRuns(subject))
+    describe('checks of domains', () => domainChecks(subject))
+    describe('dialogues', () => dialogues(subject))
     describe('traffic', () => traffic(subject))
+    describe('series', () => series(subject))
     describe('searches', () => searches(subject))
+    describe('found messages', () => foundMessages(subject))
     describe('reader', () => looking(subject))
     if (moves) describe('moves', () => movable(subject))
     if (shared) describe('two owners', () => twoOwners(subject))

@@ -46,6 +46,11 @@ export function looking(subject: () => Subject): void {
     }
   })
 
+  test('a corrupt message has the reason, and other mail has none', async () => {
+    const why = async (id: number, at: number) => (await subject().reader.details(formatQueueId(at, id)))?.why
+    expect([await why(ids.corrupt, T0 + 4), await why(ids.held, T0 + 3)]).toEqual(['unreadable', undefined])
+  })
+
   test('new mail behind a destination that is dead or suspended is deferred', async () => {
     const { store, reader } = subject()
     const ordinary = { name: 'far.example', deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }
@@ -115,7 +120,7 @@ export function looking(subject: () => Subject): void {
     await settleOne(store, id, delivered(first(id), T0 + 9))
     const departed = async (filter: Partial<HistoryFilter>) => {
       const page = await reader.departed(
-        { sender: null, recipient: null, outcome: null, since: null, until: null, ...filter },
+        { sender: null, recipient: null, outcome: null, class: null, status: null, since: null, until: null, ...filter },
         { before: null, limit: 9 },
       )
       return page.messages.map(({ message }) => message.sender)
@@ -153,7 +158,7 @@ export function looking(subject: () => Subject): void {
     }
     for (const id of mail.values()) await settleOne(store, id, delivered(first(id), T0 + 9))
     const departed = async (filter: Partial<HistoryFilter>) => {
-      const every = { sender: null, recipient: null, outcome: null, since: null, until: null, ...filter }
+      const every = { sender: null, recipient: null, outcome: null, class: null, status: null, since: null, until: null, ...filter }
       return (await reader.departed(every, { before: null, limit: 20 })).messages.map(({ message }) => message.id).toReversed()
     }
     for (const [pattern, ...those] of select) {
@@ -231,6 +236,8 @@ export function looking(subject: () => Subject): void {
     expect(await reader.destinationLoads({ after: '', limit: 10 })).toEqual(all)
     expect(await reader.destinationLoads({ after: '', limit: 1 })).toEqual(all.slice(0, 1))
     expect(await reader.destinationLoads({ after: 'far.example', limit: 10 })).toEqual(all.slice(1))
+    expect(await reader.destinationNames({ after: '', limit: 10 })).toEqual(['far.example', 'slow.example'])
+    expect(await reader.destinationNames({ after: 'far.example', limit: 1 })).toEqual(['slow.example'])
     await claim(store, T0 + 60 * MIN, { destination: 'slow.example' })
     expect(await reader.destinationLoads({ after: 'far.example', limit: 10 })).toEqual([
       { destination: 'slow.example', waiting: 0, leased: 1, nextDueAt: null },

@@ -13,7 +13,7 @@ import { operate } from '../support/operate.ts'
 
 const said = (reply: string): DeliveryStatus => ({ status: '4.2.1', reason: `host mx said: ${reply}`, reply, stage: 'rcpt' })
 
-const ANY: HistoryFilter = { sender: null, recipient: null, outcome: null, since: null, until: null }
+const ANY: HistoryFilter = { sender: null, recipient: null, outcome: null, class: null, status: null, since: null, until: null }
 
 export function searches(subject: () => Subject): void {
   const fail = async (address: string, at: number, reply: string) => {

@@ -136,7 +136,7 @@ export function timesOfMessages(subject: () => Subject): void {
       anyWaiting: true,
     } as const
     const begin = (action: string) =>
-      store.auditLog.beginOperation({
+      store.records.audit.begin({
         at: T0,
         who: 'op',
         action,

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { readStatus } from '../../src/queue/queue-status.ts'
 import { WallView } from '../../src/system/wall-view.ts'
-import { NO_TRAFFIC, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
+import { NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
 import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 
@@ -73,20 +73,27 @@ export function traffic(subject: () => Subject): void {
     expect((await reader.traffic(0)).total.deleted).toBe(1)
   })
 
-  test('minutes are bounded, and the sums stay exact', async () => {
+  test('minutes and hours are bounded, and the sums stay exact', async () => {
     const { store, reader } = subject()
     const id = await queue(store, { leased: true })
-    const all = TRAFFIC_MINUTES + 3
-    const attempts = Array.from({ length: all }, (_, n) => attempt(first(id), T0 + n * MIN))
-    await store.settle({ owner: ownerOf(store), message: id, recipients: [deferred(first(id), T0)], attempts })
+    const late = T0 + TRAFFIC_HOURS + 48 * 60 * MIN
+    const minutes = Array.from({ length: TRAFFIC_MINUTES }, (_, n) => late + (60 + n) * MIN)
+    const times = [T0, T0 + MIN, late - 60 * MIN, late + MIN, late + 2 * MIN, ...minutes]
+    await store.settle({
+      owner: ownerOf(store),
+      message: id,
+      recipients: [deferred(first(id), T0)],
+      attempts: times.map((at) => attempt(first(id), at)),
+    })
     for (let n = 0; n < 2; n++) {
       await store.upkeep.prune(NEVER)
-      const { total, minutes } = await reader.traffic(0)
-      expect([total.accepted, total.deferred, minutes.length, minutes[0]?.at]).toEqual([1, all, TRAFFIC_MINUTES, T0 + 3 * MIN])
+      const kept = await reader.traffic(0)
+      expect([kept.total.accepted, kept.total.deferred, kept.minutes.length]).toEqual([1, times.length, TRAFFIC_MINUTES + 2])
+      expect(kept.minutes.slice(0, 3).map(({ at, deferred: count }) => [at, count])).toEqual([
+        [late - 60 * MIN, 1],
+        [late, 2],
+        [late + 60 * MIN, 1],
+      ])
     }
-    await queue(store, { at: T0 + all * MIN })
-    await store.upkeep.prune(NEVER)
-    const { total, minutes } = await reader.traffic(0)
-    expect([total.accepted, total.deferred, minutes[0]?.at]).toEqual([2, all, T0 + 4 * MIN])
   })
 }

@@ -12,6 +12,7 @@ import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { Fenced, type DestinationRecord, type QueueStore } from '../../src/store/queue-store.ts'
 import { operate } from '../support/operate.ts'
 import { SETTINGS } from './outbox.ts'
+import { domainCheck } from './domain-checks.ts'
 import { run } from './schedule-runs.ts'
 import { grant } from './shared-grants.ts'
 import {
@@ -69,6 +70,16 @@ export function twoOwners(subject: () => Subject): void {
     await a.store.records.scheduleRuns.end({ name: 'nightly', planned: T0, endedAt: T0 + 1, outcome: 'done', text: 'flushed' })
     expect(await b.reader.records.scheduleRuns.last()).toMatchObject([{ name: 'nightly', planned: T0, text: 'flushed' }])
     expect(await b.store.records.scheduleRuns.begin(run(T0 + MIN))).toBe(true)
+  })
+
+  test('one of two nodes makes a check of a domain, and both see its report', async () => {
+    const { a, b } = await both()
+    const began = await Promise.all([a, b].map(({ store }) => store.records.domainChecks.begin(domainCheck(T0))))
+    expect(began.filter((one) => one)).toHaveLength(1)
+    const key = { domain: 'far.example', sender: 'us.example', beganAt: T0 }
+    await a.store.records.domainChecks.end({ ...key, endedAt: T0 + 1, failure: null, report: { verdict: 'ok' } })
+    expect(await b.reader.records.domainChecks.of('far.example', 'us.example')).toMatchObject({ report: { verdict: 'ok' } })
+    expect(await b.store.records.domainChecks.begin(domainCheck(T0 + MIN))).toBe(true)
   })
 
   test('a node joins without shards, and nodes see each other', async () => {
@@ -384,14 +395,18 @@ export function twoOwners(subject: () => Subject): void {
     expect((await b.nodes.arrivals()).destinations).toEqual([{ ...record, suspension: null }])
   })
 
-  test('the owner of a provider hears of effects that others save', async () => {
+  test('the owner of a provider hears of effects and suspensions that others save', async () => {
     const { a, b } = await both()
     const effects = [{ rule: '1', action: { kind: 'rate', perMinute: 6 }, until: T0 + MIN, reply: '450 slow' } as const]
     const record = { provider: PROVIDER_OF_B, effects }
     await a.store.records.providers.save(record)
     await b.store.records.providers.save({ ...record, effects: [] })
     await a.store.records.providers.save({ ...record, effects: [] })
-    expect(await b.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, providers: [record, { ...record, effects: [] }] })
+    const suspended = { provider: PROVIDER_OF_B, suspension: { by: 'root', until: null, reason: null } }
+    await a.store.records.providers.suspend(suspended)
+    await a.store.records.providers.resume({ ...record, effects: [] })
+    const ended = { ...record, effects: [] }
+    expect(await b.nodes.arrivals()).toEqual({ ...NO_ARRIVALS, providers: [record, ended, suspended, ended] })
     expect(await a.nodes.arrivals()).toEqual(NO_ARRIVALS)
   })
 

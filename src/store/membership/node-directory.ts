@@ -1,7 +1,7 @@
 /** The nodes of a shared queue as commands see them, from any machine: their list, the owners of shards, and questions to running nodes. */
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
-import type { AuditRecord } from '../audit-log.ts'
+import type { AuditRecord } from '../records/audit-log.ts'
 import type { Takeover } from './node-table.ts'
 
 export interface ListedNode {

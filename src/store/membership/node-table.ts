@@ -8,8 +8,9 @@
  */
 import type { MessageId, OwnerId } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
-import type { ProviderRecord } from '../records/provider-state.ts'
-import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
+import type { ProviderChange } from '../records/provider-state.ts'
+import type { DestinationRecord } from '../queue-store.ts'
+import type { DestinationDue } from '../message-operation.ts'
 import type { Recall, TakenBack } from './taken-back.ts'
 import type { Shard } from './shards.ts'
 
@@ -64,8 +65,8 @@ export interface Arrivals {
   readonly notices: readonly MessageId[]
   /** States of own destinations that other nodes saved, because an operator suspended or resumed the destination there. */
   readonly destinations: readonly DestinationRecord[]
-  /** States of own providers that other nodes saved, because an operator ended a suspension by a rule there. */
-  readonly providers: readonly ProviderRecord[]
+  /** Orders of operators about own providers at other nodes, and states that these saved because an order ended a suspension by a rule. */
+  readonly providers: readonly ProviderChange[]
   /** Recalls of other nodes that this node has not answered. They come again until it has. */
   readonly recalls: readonly AskedRecall[]
 }

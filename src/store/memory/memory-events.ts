@@ -3,7 +3,7 @@ import type { EventType } from '../../events/event-types.ts'
 import type { EventSeq, NewEvent } from '../../events/kept-event.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { subscriptionShard } from '../membership/shards.ts'
-import type { OutboxStore } from '../outbox/outbox-store.ts'
+import type { OutboxStore } from '../outbox-store.ts'
 import type {
   EventLimits,
   NewSubscription,

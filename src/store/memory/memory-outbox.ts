@@ -8,7 +8,9 @@ import { queueIdOf, type Message, type OwnerId } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { lossOf, prunable, pulledLoss, selectedPage, withLoss, withoutLoss, type StoredLoss } from '../outbox/event-pages.ts'
 import { takenSubscription, type MovedSubscription } from '../outbox/moved-subscription.ts'
-import type { EventPage } from '../outbox/outbox-store.ts'
+import type { Eraser } from '../erasure/eraser.ts'
+import { erasedData } from '../erasure/erased-tables.ts'
+import type { EventPage } from '../outbox-store.ts'
 import {
   EVENTS_SEARCHED,
   newProgress,
@@ -23,6 +25,7 @@ import {
   type SigningSecret,
   type Subscription,
   type SubscriptionView,
+  REPEATED,
 } from '../outbox/subscription.ts'
 
 interface HeldSubscription {
@@ -55,6 +58,28 @@ export class MemoryOutbox {
       this.passed(at)
       if (wanted.has(type)) this.#events.push({ type, at, data, seq: ++this.#last })
     }
+  }
+
+  /** Erases addresses, as DepartedMail.erase does. Returns the number of changed rows. */
+  erase(of: 'event' | 'parked' | 'subscription', eraser: Eraser, isPlan: boolean): number {
+    const { before } = eraser.terms
+    const held = [...this.#subscriptions.values()]
+    if (of === 'event') {
+      const erased = this.#events.map((one) => (one.at < before ? { ...one, data: erasedData(one.type, one.data, eraser) } : one))
+      const changed = erased.filter(({ data }, n) => data !== this.#events[n]?.data).length
+      if (!isPlan) this.#events = erased
+      return changed
+    }
+    if (of === 'subscription') return held.filter((one) => this.#eraseAnswers(one, eraser, isPlan)).length
+    return held.reduce((sum, { parked }) => sum + eraseParked(parked, eraser, isPlan), 0)
+  }
+
+  #eraseAnswers(held: HeldSubscription, eraser: Eraser, isPlan: boolean): boolean {
+    const { progress } = held.subscription
+    const erased = eraser.value(progress) as typeof progress
+    if (JSON.stringify(erased) === JSON.stringify(progress)) return false
+    if (!isPlan) held.subscription = { ...held.subscription, progress: erased }
+    return true
   }
 
   removed(message: Message, leftAt: QueueTime): void {
@@ -231,6 +256,13 @@ export class MemoryOutbox {
       for (const [seq, one] of held.parked) held.parked.set(seq, { ...one, dueAt: replay.at })
       return held.parked.size
     }
+    if (replay.kind === 'one') {
+      const { seq, at } = replay
+      const event = this.#events.find((one) => one.seq === seq)
+      if (event === undefined || seq > progress.cursor) return 0
+      held.parked.set(seq, { ...(held.parked.get(seq) ?? { tries: 0, parkedAt: at, answer: REPEATED }), event, dueAt: at })
+      return 1
+    }
     const before = this.#events.findLast(({ at }) => at < replay.at)?.seq ?? (this.#events[0]?.seq ?? 1) - 1
     const cursor = Math.min(progress.cursor, before)
     held.subscription = { ...held.subscription, progress: { ...progress, cursor } }
@@ -257,4 +289,10 @@ export class MemoryOutbox {
     const cursor = Math.max(progress.cursor, deleted.at(-1)?.seq ?? 0)
     held.subscription = { ...held.subscription, progress: { ...progress, cursor, refusals: 0 } }
   }
+}
+
+function eraseParked(parked: Map<EventSeq, ParkedEvent>, eraser: Eraser, isPlan: boolean): number {
+  const changed = [...parked].filter(([, { answer, parkedAt }]) => parkedAt < eraser.terms.before && eraser.text(answer) !== answer)
+  if (!isPlan) for (const [seq, one] of changed) parked.set(seq, { ...one, answer: eraser.text(one.answer) })
+  return changed.length
 }

@@ -8,15 +8,18 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { QueueCount, TrashCount } from '../queue-tally.ts'
 import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
-import type { EventPage, OutboxReader } from '../outbox/outbox-store.ts'
+import type { EventPage, OutboxReader } from '../outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
-import type { AuditEntry, AuditFilter, AuditId, KeptRequest, PlacedPage } from '../audit-log.ts'
-import { auditEntries, entriesBefore, operationsOn, placedBy } from './held-operations.ts'
+import { PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
+import type { PlacedPage } from '../queue-reader.ts'
+import { formerOf } from '../former-times.ts'
+import { AUDIT_ROWS, heldOperated } from '../records/audit-records.ts'
 import type { ReaderEngine } from '../reader-methods.ts'
 import { countsOf, trashOf } from './memory-tally.ts'
 import { PROVIDER_MEMBERS, PROVIDERS, withSuspendedProviders } from '../records/provider-state.ts'
 import { compare } from '../records/record-table.ts'
 import { recordCall, type SentRecordCall } from '../records/records.ts'
+import { entriesOf, hasTerms, type SearchTerm } from '../search/search-terms.ts'
 import { inOrder, queueOf, snapshot, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 import {
   isLive,
@@ -31,6 +34,7 @@ import {
   departedRecipients,
   type DestinationLoad,
   type FoundMessage,
+  type FoundPage,
   type HistoryFilter,
   type HistoryPage,
   type ListedMessage,
@@ -144,13 +148,16 @@ export class MemoryReader implements ReaderEngine {
     return this.#queue.bodies.get(message.contentId)?.[index]
   }
 
-  destinationLoads({ after, limit }: { after: DestinationName; limit: number }): DestinationLoad[] {
+  destinationNames({ after, limit }: { after: DestinationName; limit: number }): DestinationName[] {
     const names = new Set(this.#active().map((one) => one.destination))
     return [...names]
       .filter((name) => compare(name, after) > 0)
       .toSorted(compare)
       .slice(0, limit)
-      .map((name) => this.destinationLoad(name))
+  }
+
+  destinationLoads(page: { after: DestinationName; limit: number }): DestinationLoad[] {
+    return this.destinationNames(page).map((name) => this.destinationLoad(name))
   }
 
   destinationLoad(destination: DestinationName): DestinationLoad {
@@ -196,8 +203,28 @@ export class MemoryReader implements ReaderEngine {
     return { messages: page.map(({ details }) => details), next: found.length > limit ? (page.at(-1)?.seq ?? null) : null }
   }
 
+  search(terms: readonly SearchTerm[], { before, limit }: { readonly before: MessageId | null; readonly limit: number }): FoundPage {
+    const queued = inOrder(this.#queue).map((held) => present(held, this.#queue))
+    const gone = [...this.#queue.history.values()].map(({ details }) => details)
+    const found = [...queued, ...gone]
+      .filter(({ message }) => message.fromHeader !== undefined && message.id < (before ?? Infinity))
+      .filter(({ message, recipients }) =>
+        hasTerms(
+          entriesOf(
+            message,
+            recipients.map(({ address }) => address),
+          ),
+          terms,
+        ),
+      )
+      .toSorted((a, b) => b.message.id - a.message.id)
+    return { messages: found.slice(0, limit), next: found.length > limit ? (found[limit - 1]?.message.id ?? null) : null }
+  }
+
   destinationRecords() {
-    return withSuspendedProviders([...this.#queue.destinations.values()], PROVIDERS.all.held(this.#queue.records), {
+    const { records } = this.#queue
+    const saved = { effects: PROVIDERS.all.held(records), orders: PROVIDERS.suspensions.held(records) }
+    return withSuspendedProviders([...this.#queue.destinations.values()], saved, {
       members: () => PROVIDER_MEMBERS.all.held(this.#queue.records),
       fresh: freshRecord,
     })
@@ -207,28 +234,26 @@ export class MemoryReader implements ReaderEngine {
     return this.#queue.clock
   }
 
-  audit({ after, limit }: { after: number; limit: number }): AuditEntry[] {
-    return auditEntries(this.#queue).slice(after, after + limit)
-  }
-
-  auditBefore(filter: AuditFilter, page: { readonly before: AuditId | null; readonly limit: number }): AuditEntry[] {
-    return entriesBefore(this.#queue, filter, page)
-  }
-
-  operation(id: AuditId): AuditEntry | undefined {
-    return auditEntries(this.#queue)[id - 1]
-  }
-
-  operationsOn(message: MessageId): AuditEntry[] {
-    return operationsOn(this.#queue, message)
-  }
-
-  placedBy(operation: AuditId, page: { readonly after: MessageId; readonly limit: number }): PlacedPage {
-    return placedBy(this.#queue, operation, page)
-  }
-
-  keptRequest(key: string): KeptRequest | undefined {
-    return this.#queue.requests.get(key)
+  placedBy(operation: AuditId, { after, limit }: { readonly after: MessageId; readonly limit: number }): PlacedPage {
+    const { records, messages } = this.#queue
+    const actionOf = (id: AuditId): string => AUDIT_ROWS.heldIn(records).get(String(id))?.action ?? ''
+    const isReschedule = actionOf(operation) === 'reschedule'
+    const isPlaced = (action: string): boolean => PLACING_ACTIONS.includes(action) && (action === 'reschedule') === isReschedule
+    const own = heldOperated(records, { operation })
+    const page = own.filter(({ message }) => message > after).toSorted((a, b) => a.message - b.message)
+    const rows = page.slice(0, limit)
+    return {
+      messages: rows
+        .filter(
+          ({ message }) =>
+            !heldOperated(records, { message }).some((one) => one.operation > operation && isPlaced(actionOf(one.operation))),
+        )
+        .flatMap(({ message, former }) => {
+          const found = messages.get(message)?.message
+          return found === undefined ? [] : [{ id: found.id, createdAt: found.createdAt, former: formerOf(former) }]
+        }),
+      next: rows.length < limit ? null : (rows.at(-1)?.message ?? null),
+    }
   }
 
   record(...call: SentRecordCall): unknown {
@@ -290,7 +315,8 @@ export class MemoryReader implements ReaderEngine {
 
 function present(held: HeldMessage, queue: MemoryQueue): MessageDetails {
   const { message, forcedExpire, warnings, recipients, history } = held
-  return { message, queue: queueOf(held, queue), forcedExpire, warnings, recipients: recipients.map(snapshot), history: [...history] }
+  const why = held.placement === 'corrupt' ? held.why : undefined
+  return { message, queue: queueOf(held, queue), forcedExpire, why, warnings, recipients: recipients.map(snapshot), history: [...history] }
 }
 
 /** A message paired with one of its live recipients. A filter's recipient conditions must all hold for the same recipient. */
@@ -311,6 +337,7 @@ const CONDITIONS: { readonly [Key in keyof QueueFilter]: Condition<NonNullable<Q
   recipient: (pattern, { recipient }) => addressMatcher(pattern)(recipient.address),
   destination: (pattern, { recipient }) => matchesPattern(pattern, recipient.destination),
   queue: (wanted, { queue }) => queue === wanted,
+  class: (name, { message }) => message.class === name,
   arrivedAfter: (begin, { message }) => message.arrivedAt >= begin,
   arrivedBefore: (end, { message }) => message.arrivedAt < end,
   olderThan: (limit, { message }) => message.arrivedAt < limit,

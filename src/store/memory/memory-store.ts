@@ -2,8 +2,9 @@
  * Implements QueueStore with maps, for tests without a disk and as a readable reference. Each method runs in one turn of the
  * event loop, so it is atomic as the port requires.
  */
+import { NO_CLASS, type Band } from '../../config/values/mail-classes.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { applyOperation, formerTimes, depart } from './operate.ts'
+import { applyOperation, depart } from './operate.ts'
 import {
   emptyQueue,
   isKept,
@@ -16,8 +17,14 @@ import {
 } from './queue-state.ts'
 import { MemoryReader } from './memory-reader.ts'
 import { QueueOwner } from './queue-owner.ts'
-import { auditLogOf, keepRequest, noteOperated } from './held-operations.ts'
-import type { AuditLog, OperationRound } from '../audit-log.ts'
+import { KEEP_REQUEST, repeated, type Operated } from '../records/audit-records.ts'
+import { BEGIN_ROUND, END_ROUND } from '../records/operation-round.ts'
+import type { OperationRound } from '../records/audit-log.ts'
+import { formerText } from '../former-times.ts'
+import { formerTimesOf } from '../decisions/operation-changes.ts'
+import { settledMail, stateAt } from '../decisions/settlement.ts'
+import type { DepartedMail } from '../returned-mail.ts'
+import { departedMailOf } from './held-departures.ts'
 import { intercepted } from '../methods.ts'
 import { directReader } from '../reader-methods.ts'
 import { enter, lease, settleOne } from './recipient-states.ts'
@@ -37,7 +44,9 @@ import {
 } from '../../mail/message.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import { MemoryEvents } from './memory-events.ts'
-import { joinProvider, type ProviderRecord } from '../records/provider-state.ts'
+import { joinProvider, type ProviderChange } from '../records/provider-state.ts'
+import { CHARGE_QUOTAS } from '../records/quota-count.ts'
+import { KEEP_SESSION } from '../records/stored-session.ts'
 import { recordCall, recordsOver, type SentRecordCall } from '../records/records.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { countsAs } from '../share-counts.ts'
@@ -46,23 +55,12 @@ import { MemoryShares } from './memory-shares.ts'
 import { upkeepOf } from './memory-upkeep.ts'
 import type { QueueTally } from '../queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
-import {
-  Fenced,
-  StoreUnavailable,
-  type Claim,
-  type DestinationDue,
-  type DestinationRecord,
-  type MessageWithNoticesDue,
-  type Move,
-  type NewMessage,
-  type MessageOperation,
-  type QueueStore,
-  type Report,
-  type Settlement,
-  type SettleResult,
-  type ScheduledMail,
-} from '../queue-store.ts'
-import type { OutboxStore } from '../outbox/outbox-store.ts'
+import type { NewMessage } from '../new-message.ts'
+import { Fenced, StoreUnavailable, type Claim, type DestinationRecord, type QueueStore, type ScheduledMail } from '../queue-store.ts'
+import type { DestinationDue, Move, MessageOperation } from '../message-operation.ts'
+import type { MessageWithNoticesDue, Report, Settlement, SettleResult } from '../recorded-outcomes.ts'
+import type { OutboxStore } from '../outbox-store.ts'
+import { accepted } from '../decisions/series-notes.ts'
 import { assertChunks } from '../chunks.ts'
 import { MOVED_AWAY } from '../move-store.ts'
 
@@ -104,18 +102,18 @@ class MemoryStore implements QueueStore {
   readonly #owner: QueueOwner
   readonly #terms: LeaseTerms
   readonly outbox: OutboxStore
-  readonly auditLog: AuditLog
   readonly shares: MemoryShares
   readonly upkeep: StoreUpkeep
+  readonly departed: DepartedMail
   readonly records = recordsOver(async (...call) => this.#record(call))
 
   constructor(queue: MemoryQueue, owner: QueueOwner) {
     this.#queue = queue
     this.#owner = owner
     this.outbox = new MemoryEvents(queue, owner)
-    this.auditLog = auditLogOf(queue, owner.id)
     this.shares = new MemoryShares(queue)
     this.upkeep = upkeepOf(queue)
+    this.departed = departedMailOf(queue, (entry) => this.#enter(entry, this.#queue.bodies.get(entry.message.contentId)))
     this.#terms = { owner: owner.id, until: Infinity }
   }
 
@@ -147,8 +145,8 @@ class MemoryStore implements QueueStore {
 
   #record(sent: SentRecordCall): unknown {
     const call = recordCall(sent)
-    const answer = call.held(this.#queue.records, ...sent[2])
-    if (call.tells !== undefined) this.#owner.provider(sent[2][0] as ProviderRecord)
+    const answer = call.held({ ...this.#queue.records, caller: { owner: this.#owner.id, name: null } }, ...sent[2])
+    if (call.tells !== undefined) this.#owner.provider(sent[2][0] as ProviderChange)
     return answer
   }
 
@@ -183,35 +181,58 @@ class MemoryStore implements QueueStore {
     return chunk === undefined ? undefined : new Uint8Array(chunk)
   }
 
-  #enter({ message, recipients, content, givesContent, hold = false, maildropFile, request, warnings = 0, events }: NewMessage): void {
+  #enter(
+    {
+      message,
+      band = NO_CLASS,
+      recipients,
+      content,
+      givesContent,
+      hold = false,
+      maildropFile,
+      request,
+      warnings = 0,
+      charges,
+      events,
+    }: NewMessage,
+    kept?: Uint8Array[],
+  ): void {
     if (this.#queue.movedTo !== null) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (this.#queue.messages.has(message.id)) throw new Error(`message ${message.id} is queued already`)
     if (maildropFile !== undefined && this.#queue.maildropFiles.has(maildropFile)) throw new Error(`${maildropFile} is queued already`)
     assertChunks(content)
-    if (request !== undefined) keepRequest(this.#queue, request, message.createdAt, request.answer)
+    if (request !== undefined && !KEEP_REQUEST.held(this.#queue.records, { ...request, at: message.createdAt })) throw repeated(request.key)
     const entered = recipients.map((one, position) => enter(recipientId(message.id, position), one, hold, this.#owner.id))
     const staged = this.#queue.staged.delete(message.contentId) ? (this.#queue.bodies.get(message.contentId) ?? []) : []
-    this.#queue.bodies.set(message.contentId, [...staged, ...(givesContent === true ? content : content.map(copied))])
+    this.#queue.bodies.set(message.contentId, kept ?? [...staged, ...(givesContent === true ? content : content.map(copied))])
     if (maildropFile !== undefined) this.#queue.maildropFiles.add(maildropFile)
-    noteTraffic(this.#queue, 'accepted', message.createdAt, recipients.length)
-    this.#queue.messages.set(message.id, { ...newMessage(message, entered, hold ? 'hold' : 'queued'), warnings })
+    noteTraffic(this.#queue, ...accepted(message, recipients))
+    if (charges !== undefined) CHARGE_QUOTAS.held({ ...this.#queue.records, caller: { owner: this.#owner.id, name: null } }, charges)
+    this.#queue.messages.set(message.id, { ...newMessage(message, entered, hold ? 'hold' : 'queued'), band, warnings })
     for (const one of entered) this.#tellDue(one)
     this.#queue.outbox.keep(events)
   }
 
   // --- leases
 
-  async claimDue({ destination, now, limit, recipientLimit, from = 0 }: Claim) {
+  async claimDue({ destination, now, bands, recipientLimit }: Claim) {
     this.#queue.outbox.passed(now)
-    const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT && one.dueAt >= from)
-    const due = there.filter((one) => one.dueAt <= now).slice(0, limit)
-    const requests = packRequests(
-      due.map((one) => this.#lease(one)),
-      this.#terms,
-      recipientLimit,
-    )
-    return { requests, nextDueAt: there[due.length]?.dueAt ?? null }
+    const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT)
+    const next: { band: Band; dueAt: QueueTime }[] = []
+    const due = bands.flatMap(({ band, limit, from = 0 }) => {
+      const ofBand = there.filter((one) => this.#bandOf(one) === band && one.dueAt >= from)
+      const claimed = ofBand.filter((one) => one.dueAt <= now).slice(0, limit)
+      const left = ofBand[claimed.length]
+      if (left !== undefined) next.push({ band, dueAt: left.dueAt })
+      return claimed
+    })
+    const leases = due.map((one) => this.#lease(one))
+    return { requests: packRequests(leases, this.#terms, recipientLimit), next }
+  }
+
+  #bandOf({ id }: { readonly id: RecipientId }): Band {
+    return this.#queue.messages.get(messageOf(id))?.band ?? NO_CLASS
   }
 
   async claimSuspect(now: QueueTime) {
@@ -237,7 +258,7 @@ class MemoryStore implements QueueStore {
       const [held, one] = this.#find(id)
       if (held === undefined || !this.#isLease(one, owner)) continue
       one.leasedBy = null
-      one.state = held.placement === 'queued' ? 'waiting' : 'parked'
+      one.state = stateAt(held.placement)
       one.deliveryStarts = 0
       this.#tellDue(one)
     }
@@ -260,7 +281,7 @@ class MemoryStore implements QueueStore {
 
   // --- outcomes
 
-  async settle({ owner, message, recipients, attempts, warnAt, events = [] }: Settlement): Promise<SettleResult> {
+  async settle({ owner, message, recipients, attempts, warnAt, events = [], sessions = [], keepUntil }: Settlement): Promise<SettleResult> {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return { removed: false, noticeDue: false }
     const applied = new Set<RecipientId>()
@@ -270,14 +291,17 @@ class MemoryStore implements QueueStore {
       applied.add(one.id)
       settleOne(one, settled, held)
       this.#tellDue(one)
-      if (settled.state !== 'waiting') noteTraffic(this.#queue, settled.state === 'removed' ? 'deleted' : settled.state, settled.at, 1)
     }
     const made = attempts.filter((attempt) => applied.has(attempt.recipient))
-    for (const { outcome, at } of made) if (outcome === 'deferred') noteTraffic(this.#queue, 'deferred', at, 1)
+    const [path] = held.recipients.filter(({ id }) => applied.has(id))
+    const settled = recipients.filter(({ recipient }) => applied.has(recipient))
+    if (path !== undefined)
+      noteTraffic(this.#queue, ...settledMail({ sender: held.message.sender, destination: path.destination }, settled, made))
     held.history.push(...made)
     if (warnAt !== undefined && applied.size > 0) held.warnAt = warnAt
+    if (applied.size > 0) for (const one of sessions) KEEP_SESSION.held(this.#queue.records, one)
     this.#queue.outbox.keep(events.filter(({ recipient }) => applied.has(recipient)))
-    return { removed: this.#leaves(held), noticeDue: this.#noticeDue(held, warnAt) }
+    return { removed: this.#leaves(held, keepUntil), noticeDue: this.#noticeDue(held, warnAt) }
   }
 
   /** Whether this owner must send a notice. A notice, or the time of a warning, at another owner is reported there. */
@@ -332,7 +356,7 @@ class MemoryStore implements QueueStore {
     }
   }
 
-  async report({ message, noticesSettled, late, notices, warnings, warnAt, events }: Report) {
+  async report({ message, noticesSettled, late, notices, warnings, warnAt, events, keepUntil }: Report) {
     const held = this.#queue.messages.get(message)
     if (held === undefined) return { removed: false, entered: false }
     const stillDue = held.recipients.filter((one) =>
@@ -346,7 +370,7 @@ class MemoryStore implements QueueStore {
     held.warnings = warnings
     held.warnAt = warnAt
     this.#queue.outbox.keep(events)
-    return { removed: this.#leaves(held), entered: true }
+    return { removed: this.#leaves(held, keepUntil), entered: true }
   }
 
   #toBeWarned(): { readonly held: HeldMessage; readonly at: QueueTime }[] {
@@ -407,21 +431,19 @@ class MemoryStore implements QueueStore {
   // --- operators and housekeeping
 
   async operate(operations: readonly MessageOperation[], round?: OperationRound) {
-    const operation = round === undefined ? undefined : this.#queue.audit[round.operation - 1]
-    if (round !== undefined && operation?.state !== 'running') return null
+    if (round !== undefined && !BEGIN_ROUND.held(this.#queue.records, round)) return null
+    const operated: Operated[] = []
     const results = operations.map((one) => {
       const held = this.#queue.messages.get(one.message)
-      const before = { was: held?.placement ?? ('queued' as const), times: held === undefined ? undefined : formerTimes(held) }
+      const was = held?.placement ?? 'queued'
+      const former = held === undefined || one.operation.kind !== 'reschedule' ? null : formerText(formerTimesOf(held))
       const result = applyOperation(this.#queue, one)
       for (const due of result.woken) this.#owner.due({ ...due, revive: one.operation.kind === 'flush' })
-      if (result.changed && operation !== undefined) noteOperated(operation, one, before)
+      if (result.changed) operated.push([one.message, was, former])
+      if (result.changed && one.operation.kind === 'requeue') operated.push([one.operation.newId, 'queued', null])
       return result
     })
-    if (round !== undefined && operation !== undefined) {
-      operation.changed += results.filter(({ changed }) => changed).length
-      operation.matched = round.matched
-      operation.lastAt = round.at
-    }
+    if (round !== undefined) END_ROUND.held(this.#queue.records, round, results.filter(({ changed }) => changed).length, operated)
     return results
   }
 
@@ -464,9 +486,9 @@ class MemoryStore implements QueueStore {
     return { message, warnings, recipients: recipients.filter(wanted).map(snapshot), ...(elsewhere === undefined ? {} : { elsewhere }) }
   }
 
-  #leaves(held: HeldMessage): boolean {
+  #leaves(held: HeldMessage, keepUntil?: QueueTime): boolean {
     if (isKept(held)) return false
-    depart(this.#queue, held)
+    depart(this.#queue, held, keepUntil)
     return true
   }
 }

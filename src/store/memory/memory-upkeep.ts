@@ -1,6 +1,6 @@
 /** Care of a queue in memory, which has no file: it keeps the clock, and deletes old rows at once. */
 import type { StoreUpkeep } from '../store-upkeep.ts'
-import { pruneOperations } from './held-operations.ts'
+import { FORGET_OPERATED, FORGET_REQUESTS } from '../records/operation-round.ts'
 import { applyOperation } from './operate.ts'
 import { pruneTraffic, type MemoryQueue } from './queue-state.ts'
 
@@ -10,7 +10,8 @@ export const upkeepOf = (queue: MemoryQueue): StoreUpkeep => ({
   },
   prune: async ({ historyBefore, historyCount, trashBefore, requestsBefore }) => {
     pruneTraffic(queue)
-    pruneOperations(queue, { historyBefore, requestsBefore })
+    FORGET_OPERATED.held(queue.records, historyBefore)
+    FORGET_REQUESTS.held(queue.records, requestsBefore)
     for (const [key, { admittedAt }] of queue.origins) if ((admittedAt ?? Infinity) < historyBefore) queue.origins.delete(key)
     for (const held of queue.messages.values()) {
       if (held.deletedAt === null || held.deletedAt >= trashBefore) continue
@@ -22,6 +23,8 @@ export const upkeepOf = (queue: MemoryQueue): StoreUpkeep => ({
     }
     return { more: false }
   },
+  // A search examines all messages.
+  indexMail: async () => ({ more: false }),
   verify: async () => null,
   ping: async () => undefined,
   freeSpace: async () => Infinity,

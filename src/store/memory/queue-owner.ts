@@ -4,8 +4,9 @@ import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { DueArrival } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
-import { PROVIDER_MEMBERS, type ProviderRecord } from '../records/provider-state.ts'
-import type { DestinationRecord, RecipientsElsewhere } from '../queue-store.ts'
+import { PROVIDER_MEMBERS, type ProviderChange } from '../records/provider-state.ts'
+import type { DestinationRecord } from '../queue-store.ts'
+import type { RecipientsElsewhere } from '../recorded-outcomes.ts'
 import { isLive } from '../../mail/message.ts'
 import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
 
@@ -79,7 +80,7 @@ export class QueueOwner {
     if (!this.owns(record.name)) this.#send({ shard: this.shardOf(record.name), kind: 'destinations', of: record })
   }
 
-  provider(record: ProviderRecord): void {
+  provider(record: ProviderChange): void {
     const name = nameOfProvider(record.provider)
     if (!this.owns(name)) this.#send({ shard: this.shardOf(name), kind: 'providers', of: record })
   }

@@ -1,6 +1,7 @@
 /** State of a queue in memory, in plain maps. The store writes it and the reader reads it. */
-import type { FormerTimes } from '../former-times.ts'
-import type { QueueTime } from '../../system/clock.ts'
+import { NO_CLASS, type Band } from '../../config/values/mail-classes.ts'
+import { queueNameOf } from '../decisions/queue-name.ts'
+import { HOUR, type QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import {
   isLive,
@@ -15,13 +16,15 @@ import {
 } from '../../mail/message.ts'
 import type { MessageDetails } from '../queue-reader.ts'
 import type { MovedMessage, MoveTarget, QueueIdentity, RecordsTaken } from '../move-store.ts'
-import type { AuditEntry, KeptRequest } from '../audit-log.ts'
 import type { HeldRows } from '../records/record-table.ts'
 import { MemoryOutbox } from './memory-outbox.ts'
-import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
+import type { DestinationRecord } from '../queue-store.ts'
+import type { AttemptRecord } from '../recorded-outcomes.ts'
 import type { Arrivals, AskedRecall, NodeState, RecallAnswer } from '../membership/node-table.ts'
 import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
-import { minuteOf, NO_TRAFFIC, OLDER_MINUTES, sumOfTraffic, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
+import { keepHeldDelta } from '../records/series.ts'
+import { deltaOf, type Happened } from '../decisions/series-notes.ts'
+import { addTraffic, minuteOf, NO_TRAFFIC, OLDER_MINUTES, TRAFFIC_HOURS, TRAFFIC_MINUTES, type Traffic } from '../traffic.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -34,10 +37,14 @@ export interface HeldRecipient extends Mutable<Recipient> {
 
 export interface HeldMessage {
   message: Message
+  /** Of all its recipients. */
+  readonly band: Band
   /** Shard of the first recipient's destination, whose owner sends the notices about the message. */
   readonly home: Shard
   placement: Placement
   deletedAt: QueueTime | null
+  /** Why it was moved to `corrupt`; undefined for other mail. */
+  why: string | undefined
   forcedExpire: boolean
   warnings: number
   warnAt: QueueTime | null
@@ -85,10 +92,6 @@ export interface MemoryQueue {
   clock: ClockRecord | null
   /** Traffic by minute. */
   readonly traffic: Map<QueueTime, Traffic>
-  /** The audit log; the id of a record is its position, counted from 1. */
-  readonly audit: HeldOperation[]
-  /** Requests that were carried out, by key. */
-  readonly requests: Map<string, KeptRequest>
   /** Small records. */
   readonly records: HeldRows
   readonly outbox: MemoryOutbox
@@ -101,16 +104,6 @@ export interface MemoryQueue {
   readonly recordsTaken: Map<QueueIdentity, RecordsTaken>
   /** True while a limit needs the counts of shares. */
   countsShares: boolean
-}
-
-/** A record of the audit log. */
-export interface HeldOperation extends Mutable<Omit<AuditEntry, 'undoneBy'>> {
-  /** The owner that carries it out, or that recorded it. */
-  readonly owner: OwnerId
-  /** Changed messages with their placement before, in the order of ids once it is read. */
-  readonly operated: Map<MessageId, Placement>
-  /** Times of messages before a reschedule. */
-  readonly former: Map<MessageId, FormerTimes>
 }
 
 /** A message that another queue has sent; `moved` is null when it was added to the queue. */
@@ -140,9 +133,7 @@ export const emptyQueue = (): MemoryQueue => ({
   destinations: new Map(),
   clock: null,
   traffic: new Map(),
-  audit: [],
-  requests: new Map(),
-  records: new Map(),
+  records: { tables: new Map(), caller: { owner: 0, name: null } },
   outbox: new MemoryOutbox(),
   identity: `memory ${++queues}`,
   movedTo: null,
@@ -152,21 +143,26 @@ export const emptyQueue = (): MemoryQueue => ({
   countsShares: false,
 })
 
-/** Counts recipients in the minute of an instant. */
-export function noteTraffic({ traffic }: MemoryQueue, kind: TrafficKind, at: QueueTime, recipients: number): void {
-  if (recipients === 0) return
-  const minute = minuteOf(at)
-  const counted = traffic.get(minute) ?? NO_TRAFFIC
-  traffic.set(minute, { ...counted, [kind]: counted[kind] + recipients })
+/** Counts recipients in the minute of an instant, and in the series. */
+export function noteTraffic({ traffic, records }: MemoryQueue, ...happened: readonly Happened[]): void {
+  for (const { kind, at, recipients } of happened) {
+    const minute = minuteOf(at)
+    const counted = traffic.get(minute) ?? NO_TRAFFIC
+    if (recipients !== 0) traffic.set(minute, { ...counted, [kind]: counted[kind] + recipients })
+  }
+  keepHeldDelta(records, deltaOf(happened, null))
 }
 
-/** Replaces the minutes before the newest TRAFFIC_MINUTES by their sum. */
+/** Adds up the minutes before the newest TRAFFIC_MINUTES by hour, and hours before TRAFFIC_HOURS in one row. */
 export function pruneTraffic({ traffic }: MemoryQueue): void {
   const before = [...traffic.keys()].toSorted((a, b) => b - a)[TRAFFIC_MINUTES - 1]
-  const old = [...traffic].filter(([at]) => before !== undefined && at < before)
-  if (old.length === 0) return
-  for (const [at] of old) traffic.delete(at)
-  traffic.set(OLDER_MINUTES, sumOfTraffic(old.map(([, counted]) => counted)))
+  if (before === undefined) return
+  for (const [at, counted] of [...traffic].filter(([one]) => one < before)) {
+    const hour = at < before - TRAFFIC_HOURS ? OLDER_MINUTES : Math.floor(at / HOUR) * HOUR
+    if (hour === at) continue
+    traffic.delete(at)
+    traffic.set(hour, addTraffic(traffic.get(hour) ?? NO_TRAFFIC, counted))
+  }
 }
 
 /** Whether a message stays in the queue: a recipient is live or has a notice due. */
@@ -175,13 +171,14 @@ export const isKept = ({ recipients }: HeldMessage): boolean => recipients.some(
 export const isClosed = (record: DestinationRecord | undefined): boolean =>
   record !== undefined && (record.deadUntil !== null || record.suspension !== null)
 
-/** The queue of a message; the same definition as QUEUE_NAME of store/sql/message-selection.ts. */
+/** The queue of a message. */
 export function queueOf({ message, placement, recipients }: HeldMessage, { destinations }: MemoryQueue): QueueName | 'trash' {
-  if (placement !== 'queued') return placement
-  if (recipients.some((one) => one.state === 'leased')) return 'active'
-  if (message.scheduled === true) return 'scheduled'
-  const isDeferred = (one: Recipient) => isLive(one) && (one.attempts > 0 || isClosed(destinations.get(one.destination)))
-  return recipients.some(isDeferred) ? 'deferred' : 'incoming'
+  return queueNameOf({
+    placement,
+    scheduled: message.scheduled === true,
+    isActive: recipients.some((one) => one.state === 'leased'),
+    isDeferred: recipients.some((one) => isLive(one) && (one.attempts > 0 || isClosed(destinations.get(one.destination)))),
+  })
 }
 
 /** Copy of a recipient, unaffected by later changes. */
@@ -196,5 +193,17 @@ export const inOrder = (queue: MemoryQueue): HeldMessage[] => [...queue.messages
 /** A new message of the queue, without attempts. */
 export function newMessage(message: Message, recipients: HeldRecipient[], placement: Placement): HeldMessage {
   const home = shardOf(recipients[0]?.destination ?? '')
-  return { message, home, placement, deletedAt: null, forcedExpire: false, warnings: 0, warnAt: null, recipients, history: [] }
+  return {
+    message,
+    band: NO_CLASS,
+    home,
+    placement,
+    deletedAt: null,
+    why: undefined,
+    forcedExpire: false,
+    warnings: 0,
+    warnAt: null,
+    recipients,
+    history: [],
+  }
 }

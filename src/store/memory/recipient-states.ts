@@ -1,9 +1,11 @@
 /**
  * State transitions of one recipient in a queue in memory.
  */
+import { stateAt } from '../decisions/settlement.ts'
 import type { HeldMessage, HeldRecipient } from './queue-state.ts'
 import type { LeasedMail, OwnerId, RecipientId } from '../../mail/message.ts'
-import type { NewRecipient, Settled, Tried } from '../queue-store.ts'
+import type { NewRecipient, Tried } from '../new-message.ts'
+import type { Settled } from '../recorded-outcomes.ts'
 
 const UNTRIED: Tried = { steps: 0, attempts: 0, last: null }
 
@@ -29,9 +31,6 @@ export function lease(one: HeldRecipient, { message, warnings, forcedExpire }: H
   return { message, destination, recipient, fresh: attempts === 0, forcedExpire }
 }
 
-/**
- * Settles one recipient. A recipient that remains live is parked instead of waiting when its message is held, corrupt or deleted.
- */
 export function settleOne(one: HeldRecipient, settled: Settled, { placement }: HeldMessage): void {
   one.attempts = settled.attempts
   one.last = settled.last
@@ -39,7 +38,7 @@ export function settleOne(one: HeldRecipient, settled: Settled, { placement }: H
   one.deliveryStarts = 0
   one.leasedBy = null
   if (settled.state === 'waiting') {
-    one.state = placement === 'queued' ? 'waiting' : 'parked'
+    one.state = stateAt(placement)
     one.dueAt = settled.dueAt
     one.steps = settled.steps
     if (settled.noticeDue !== undefined) one.noticeDue = settled.noticeDue

@@ -2,10 +2,13 @@
  * Ends the work of owners that have left a queue in memory: ends their leases and operations, quarantines mail that was in delivery during too many
  * crashes, and deletes contents that belong to no message.
  */
+import { convictionOf, type Failed } from '../decisions/conviction.ts'
+import { stateAt } from '../decisions/settlement.ts'
+import { endErasureRights } from '../records/erasure.ts'
 import { endClaims } from '../records/kept-grant.ts'
-import { endAbandoned } from './held-operations.ts'
+import { END_ABANDONED } from '../records/operation-round.ts'
 import { type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
-import { isLive, queueIdOf, STARTS_UNTIL_CORRUPT, type OwnerId } from '../../mail/message.ts'
+import { isLive, queueIdOf, type OwnerId } from '../../mail/message.ts'
 
 export interface RecoveryReport {
   readonly quarantined: readonly { readonly queueId: string; readonly why: string }[]
@@ -15,16 +18,17 @@ export interface RecoveryReport {
 
 /** Recovers a queue that its last owner has left. */
 export function recover(queue: MemoryQueue): RecoveryReport {
-  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, isLeased, STARTS_UNTIL_CORRUPT))
-  endAbandoned(queue, () => true)
+  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, isLeased, 'daemon'))
+  END_ABANDONED.held(queue.records, null)
   endClaims.held(queue.records)
+  endErasureRights.held(queue.records)
   return { quarantined, swept: sweep(queue, () => true) }
 }
 
-/** Ends the leases and deletes the staged contents of one owner. `limit` is the number of starts after which mail is quarantined. */
-export function removeOwner(queue: MemoryQueue, owner: OwnerId, limit: number): RecoveryReport {
-  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, ({ leasedBy }) => leasedBy === owner, limit))
-  endAbandoned(queue, (by) => by === owner)
+/** Ends the leases and deletes the staged contents of one of several owners. */
+export function removeOwner(queue: MemoryQueue, owner: OwnerId): RecoveryReport {
+  const quarantined = [...queue.messages.values()].flatMap((held) => endLeases(queue, held, ({ leasedBy }) => leasedBy === owner, 'node'))
+  END_ABANDONED.held(queue.records, owner)
   return { quarantined, swept: sweep(queue, (by) => by === owner) }
 }
 
@@ -35,14 +39,13 @@ function endLeases(
   queue: MemoryQueue,
   held: HeldMessage,
   ended: (recipient: HeldRecipient) => boolean,
-  limit: number,
+  failed: Failed,
 ): RecoveryReport['quarantined'] {
   const left = held.recipients.filter(ended)
-  const convicted = left.find((one) => one.deliveryStarts >= limit)
-  for (const one of left) one.state = held.placement === 'queued' ? 'waiting' : 'parked'
+  const [why] = left.flatMap(({ deliveryStarts }) => convictionOf(deliveryStarts, failed) ?? [])
+  for (const one of left) one.state = stateAt(held.placement)
   for (const one of left) one.leasedBy = null
-  if (convicted === undefined) return []
-  const why = `in delivery when the daemon died, ${convicted.deliveryStarts} times`
+  if (why === undefined) return []
   setAside(queue, held, why, () => false)
   return [{ queueId: queueIdOf(held.message), why }]
 }
@@ -54,6 +57,7 @@ function endLeases(
 export function setAside(queue: MemoryQueue, held: HeldMessage, why: string, ends: (recipient: HeldRecipient) => boolean): void {
   if (held.placement !== 'corrupt') queue.outbox.quarantined(held.message, why)
   held.placement = 'corrupt'
+  held.why = why
   held.deletedAt = null
   for (const one of held.recipients) {
     if (!isLive(one) || (isLeased(one) && !ends(one))) continue

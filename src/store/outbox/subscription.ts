@@ -1,5 +1,5 @@
 /** Subscriptions to events: what a program receives, where, and how far it has come. */
-import type { EventFilter } from '../../events/event-filter.ts'
+import type { SubscriptionTerms } from '../../config/values/event-tables.ts'
 import type { EventSeq, KeptEvent, LostEvents } from '../../events/kept-event.ts'
 import type { QueueTime } from '../../system/clock.ts'
 
@@ -13,18 +13,7 @@ export interface SigningSecret {
   readonly until: QueueTime | null
 }
 
-export interface SubscriptionSettings extends EventFilter {
-  /** `https://…`, `file:/…`, `stdout`; empty for events that are only read through the admin API. */
-  readonly to: string
-  readonly format: 'deferd' | 'cloudevents'
-  /** Events in one request. */
-  readonly batch: number
-  /** True to send to private addresses. */
-  readonly allowPrivate: boolean
-  /** Bytes of a file after which a new one is begun; 0 for no limit. */
-  readonly size: number
-  /** Number of old files that are kept. */
-  readonly keep: number
+export interface SubscriptionSettings extends SubscriptionTerms {
   /** Secrets of a subscription of a command, the newest first. Those of the configuration are not stored. */
   readonly secrets: readonly SigningSecret[]
 }
@@ -131,11 +120,18 @@ export const EVENTS_SEARCHED = 1_000
 /** Number of events that one call deletes, which takes some milliseconds. */
 export const EVENTS_PRUNED = 1_000
 
-/** Events that an operator asks to be sent: those that wait, those since a time, or the parked ones, whose try is at `at`. */
+/** Answer of an event that is parked for its repetition, until the target gives one. */
+export const REPEATED = 'sent again on request'
+
+/**
+ * Events that an operator asks to be sent: those that wait, those since a time, or the parked ones, whose try is at `at`. `one` parks an
+ * event that the subscription has had, with its try at `at`.
+ */
 export type Replay =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'since'; readonly at: QueueTime }
   | { readonly kind: 'parked'; readonly at: QueueTime }
+  | { readonly kind: 'one'; readonly seq: EventSeq; readonly at: QueueTime }
 
 /** Outcome of another try of a parked event. */
 export type ParkedEnd =

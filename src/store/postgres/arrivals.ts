@@ -6,7 +6,7 @@ import type { DestinationName, MessageId, OwnerId } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import type { Recall } from '../membership/taken-back.ts'
 import { NO_ARRIVALS, type Arrivals } from '../membership/node-table.ts'
-import type { ProviderRecord } from '../records/provider-state.ts'
+import type { ProviderChange } from '../records/provider-state.ts'
 import type { DestinationRecord } from '../queue-store.ts'
 import { texts } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
@@ -53,7 +53,7 @@ export class ArrivalQueue {
       due: rows.flatMap((row) => (row.kind === 'due' ? [{ destination: row.destination, dueAt: row.dueAt, revive: row.revive }] : [])),
       notices: rows.flatMap((row) => (row.kind === 'notices' ? [row.message] : [])),
       destinations: rows.flatMap((row) => (row.kind === 'destinations' ? [JSON.parse(row.record) as DestinationRecord] : [])),
-      providers: rows.flatMap((row) => (row.kind === 'providers' ? [JSON.parse(row.record) as ProviderRecord] : [])),
+      providers: rows.flatMap((row) => (row.kind === 'providers' ? [JSON.parse(row.record) as ProviderChange] : [])),
       recalls: recalls.map(({ asker, number, messages, destination, rests }) => ({
         asker,
         number,

@@ -93,9 +93,6 @@ export const lostNodes = `
     (extract(epoch from clock_timestamp() - seen_at) * 1000)::bigint as "beatAge"
   from lost_node order by name`
 
-export const addAudit = `
-  insert into audit (node, at, last_at, who, action, arguments, changed, matched, state) values ($1, $2, $2, $3, $4, $5, $6, $6, 'done')`
-
 /** Owner of each shard, by number: the name of its node, or null. */
 export const shardOwners = `
   select coalesce(json_agg(n.name order by s.id), '[]') as names from shard s left join node n on n.id = s.owner`

@@ -5,7 +5,8 @@ import type { Takeover } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import { PROVIDER_MEMBERS } from '../records/provider-state.ts'
 import { runRecord } from './session/record-calls.ts'
-import type { AuditRecord } from '../audit-log.ts'
+import type { AuditRecord } from '../records/audit-log.ts'
+import { AUDIT } from '../records/audit-records.ts'
 import { int8s } from './session/arrays.ts'
 import type { Connection } from './session/database-connection.ts'
 import * as sql from './membership-queries.ts'
@@ -59,8 +60,9 @@ export class PostgresNodeDirectory implements NodeDirectory {
     return tables + lost.length > 0
   }
 
-  async audit({ at, who, action, arguments: words, changed }: AuditRecord, node: string): Promise<void> {
-    await this.#connection.query(sql.addAudit, [node, at, who, action, words, changed])
+  async audit(record: AuditRecord, node: string): Promise<void> {
+    const caller = { owner: 0, name: node }
+    await runRecord({ query: (...asked) => this.#connection.query(...asked), caller }, AUDIT.add, record)
   }
 
   async ask(what: string, patience: Duration): Promise<Answers> {

@@ -2,14 +2,10 @@
  * Joining of a node, and the takeover of one that has failed. A node is one opening of the queue by one process; its number is the
  * owner of its leases.
  */
-import {
-  messageOf,
-  queueIdOf,
-  SHARED_STARTS_UNTIL_CORRUPT,
-  STARTS_UNTIL_SUSPECT,
-  type OwnerId,
-  type RecipientId,
-} from '../../mail/message.ts'
+import { END_ABANDONED } from '../records/operation-round.ts'
+import { runRecord } from './session/record-calls.ts'
+import { messageOf, queueIdOf, STARTS_UNTIL_SUSPECT, type OwnerId, type RecipientId } from '../../mail/message.ts'
+import { convictionOf } from '../decisions/conviction.ts'
 import type { Takeover } from '../membership/node-table.ts'
 import { QueueTooNew } from '../errors.ts'
 import { Fenced } from '../queue-store.ts'
@@ -105,13 +101,13 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
   const ended = await connection.query<{ id: RecipientId; starts: number }>(sql.endLeasesOf, [node, STARTS_UNTIL_SUSPECT])
   const corrupt: string[] = []
   const wanted = new WantedTypes()
-  if (ended.some(({ starts }) => starts >= SHARED_STARTS_UNTIL_CORRUPT)) await wanted.read(connection)
+  if (ended.some(({ starts }) => convictionOf(starts, 'node') !== null)) await wanted.read(connection)
   const events = new TransactionEvents(wanted)
   for (const { id, starts } of ended) {
-    if (starts < SHARED_STARTS_UNTIL_CORRUPT) continue
+    const why = convictionOf(starts, 'node')
+    if (why === null) continue
     const message = messageOf(id)
     await connection.query(sql.parkRecipientsOf, [message])
-    const why = `in delivery when its node failed, ${starts} times`
     await connection.query(sql.uncountCorrupt, [message, node])
     const [placed] = await connection.query<{ createdAt: number; sender: string }>(sql.setCorrupt, [message, why])
     if (placed === undefined) continue
@@ -121,7 +117,7 @@ async function inherit(connection: Connection, node: OwnerId): Promise<Inheritan
   await events.write(connection)
   const shards = await connection.query(sql.freeShardsOf, [node])
   const [staged] = await connection.query<{ swept: number }>(sql.deleteStagedOf, [node])
-  await connection.query(sql.endOperationsOf, [node])
+  await runRecord(connection, END_ABANDONED, node)
   await connection.query(sql.keepSharesOf, [node])
   await connection.query(sql.forgetPulse, [node])
   await connection.query(sql.forgetMarkedBatch, [node])

@@ -4,7 +4,7 @@ import type { OwnerId } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { subscriptionShard } from '../membership/shards.ts'
 import { pulledLoss, selectedPage } from '../outbox/event-pages.ts'
-import type { OutboxReader } from '../outbox/outbox-store.ts'
+import type { OutboxReader } from '../outbox-store.ts'
 import {
   lossesIn,
   settingsIn,

@@ -11,7 +11,6 @@ import { destinations, toAttempt, toDestination, type AttemptRow, type Destinati
 import { NO_TRAFFIC, type Traffic, type TrafficMinute } from '../traffic.ts'
 import { PROVIDER_MEMBERS, PROVIDERS, withSuspendedProviders } from '../records/provider-state.ts'
 import { recordCall, recordsOver } from '../records/records.ts'
-import { auditReader } from './audit-reader.ts'
 import { runRecord } from './session/record-calls.ts'
 import { messagePage } from './message-pages.ts'
 import { outboxReader } from './outbox-reader.ts'
@@ -29,7 +28,6 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     readChunk: ({ contentId }, index) => contents.readChunk(contentId, index),
     destinationRecords: () => destinationRecords(reading),
     clockRecord: async () => null,
-    ...auditReader(reading),
     records: recordsOver((...call) => runRecord(reading, recordCall(call), ...call[2])),
     ...outboxReader(reading),
     traffic: (since) => traffic(reading, since),
@@ -50,6 +48,7 @@ async function resultOf(reading: Statements, step: Step): Promise<unknown> {
 }
 
 type Placed = MessageRow & {
+  readonly why: string | null
   readonly queue: QueueName | 'trash'
   readonly all_recipients: readonly RecipientRow[] | null
   readonly attempts: readonly AttemptRow[] | null
@@ -59,7 +58,7 @@ type Placed = MessageRow & {
 export const messageWithAll = (message: MessageId): Query =>
   statement(
     (add) => `
-      select ${MESSAGE_COLUMNS}, ${QUEUE_NAME} as queue,
+      select ${MESSAGE_COLUMNS}, message.why, ${QUEUE_NAME} as queue,
         (select json_agg(to_json(r) order by r.id) from (
           select r.*, n.name as node_name from recipient r left join node n on n.id = r.leased_by where ${THEIRS}) r) as all_recipients,
         (select json_agg(to_json(a) order by a.at, a.recipient, a.number) from attempt a
@@ -74,6 +73,7 @@ function* details(message: MessageId): Read<MessageDetails | undefined> {
     message: toMessage(row),
     queue: row.queue,
     forcedExpire: row.forced_expire,
+    why: row.why ?? undefined,
     warnings: row.warnings,
     recipients: (row.all_recipients ?? []).map(toRecipient),
     history: (row.attempts ?? []).map(toAttempt),
@@ -81,9 +81,10 @@ function* details(message: MessageId): Read<MessageDetails | undefined> {
 }
 
 async function destinationRecords(reading: Statements): Promise<readonly DestinationRecord[]> {
-  const [rows, providers] = [await reading.query<DestinationRow>(destinations), await runRecord(reading, PROVIDERS.all)]
-  const members = providers.length === 0 ? [] : await runRecord(reading, PROVIDER_MEMBERS.all)
-  return withSuspendedProviders(rows.map(toDestination), providers, { members: () => members, fresh: freshRecord })
+  const rows = await reading.query<DestinationRow>(destinations)
+  const [effects, orders] = [await runRecord(reading, PROVIDERS.all), await runRecord(reading, PROVIDERS.suspensions)]
+  const members = effects.length + orders.length === 0 ? [] : await runRecord(reading, PROVIDER_MEMBERS.all)
+  return withSuspendedProviders(rows.map(toDestination), { effects, orders }, { members: () => members, fresh: freshRecord })
 }
 
 async function traffic(

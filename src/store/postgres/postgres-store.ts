@@ -9,13 +9,15 @@ import type { MovableStore } from '../move-store.ts'
 import type { StoreSide } from '../store-health.ts'
 import { Contents } from './writing/contents.ts'
 import type { Connection, Statements } from './session/database-connection.ts'
-import { AuditWriter } from './writing/audit-rows.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { ShareCounter } from './share-counter.ts'
 import type { ProviderMembers } from './provider-members.ts'
 import { recordCall, recordsOver } from '../records/records.ts'
 import { runRecord } from './session/record-calls.ts'
+import { SearchIndex } from './search/search-index.ts'
 import { recordWriter } from './writing/record-writer.ts'
+import { DepartedWriter } from './departed/departed-writer.ts'
+import { ErasureWriter } from './departed/erasure-writer.ts'
 import { Housekeeping } from './writing/housekeeping.ts'
 import { assertEntry, Intake } from './writing/enqueue.ts'
 import { IncomingMoves, recordsTaken } from './moving/incoming-moves.ts'
@@ -115,20 +117,19 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
 /** Throws for a call that can never succeed. */
 function assertCall(call: Call): void {
   if (call.method === 'enqueue') assertEntry(call.args[0])
+  if (call.method === 'resend') call.args[0].forEach(({ entry }) => assertEntry(entry))
   if (call.method === 'report') call.args[0].notices.forEach(assertEntry)
   if (call.method === 'stage') assertChunks(call.args[2])
   if (call.method === 'takeMoved') for (const { content } of call.args[1]) assertChunks(content)
 }
 
 function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases, wanted: WantedTypes) {
-  const audit = new AuditWriter({ owner: node, name })
-  const intake = new Intake({ owner: node, name, leases, audit })
-  const operating = new Operating(node, leases, audit)
+  const intake = new Intake({ owner: node, name, leases })
+  const operating = new Operating(node, leases)
   const claims = new MoveClaims(node)
   return {
     intake,
     operating,
-    audit,
     claims,
     subscriptions: new SubscriptionWriter(wanted, name),
     outgoing: new OutgoingMoves({ node, claims, operating }),
@@ -136,7 +137,10 @@ function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, le
     leases: new Leases(terms, leases, clock),
     outcomes: new Outcomes(node, leases),
     noticesDue: new NoticesDue(node, intake),
-    housekeeping: new Housekeeping({ terms, name, operating, audit }),
+    housekeeping: new Housekeeping({ terms, name, operating }),
+    search: new SearchIndex(),
+    departed: new DepartedWriter(intake),
+    erasures: new ErasureWriter(),
     records: { record: recordWriter(node) },
   }
 }

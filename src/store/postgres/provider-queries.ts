@@ -1,7 +1,7 @@
 /** SQL statements of the providers of destinations, and of the mail that follows them. */
 import type { KeyChange } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
-import { DUE_IN_ORDER } from './writing/queries.ts'
+import { DUE_INDEX } from './writing/queries.ts'
 
 /** The mail of a destination may be moving for a moment. */
 export const limitSliceWait = "set local lock_timeout = '2s'"
@@ -43,7 +43,7 @@ const move = (condition: string): string => `
   update recipient set shard = $3 where id = any (array(
     select id from recipient where destination = $2 and ${condition} limit $4 for update skip locked)) returning id`
 // The order is that of the index, and makes the planner choose it.
-export const moveWaiting = move(`shard = $1 and ${DUE_IN_ORDER} order by due_at`)
+export const moveWaiting = move(`shard = $1 and ${DUE_INDEX} order by band, due_at`)
 export const moveSuspect = move(`shard = $1 and state = 'waiting' and suspect order by due_at`)
 export const moveParked = move(`shard = $1 and state = 'parked'`)
 /** Mail in delivery, also of a node that gave its shard away and has not ended yet. */
@@ -51,7 +51,7 @@ export const moveLeased = move(`leased_by = any (array(select id from node)) and
 
 /** A row when mail of a destination is left in a shard, in any state: of one moment, so that none is missed between two states. */
 export const mailLeft = `
-  select 1 where exists (select 1 from recipient where shard = $1 and destination = $2 and ${DUE_IN_ORDER})
+  select 1 where exists (select 1 from recipient where shard = $1 and destination = $2 and ${DUE_INDEX})
     or exists (select 1 from recipient where shard = $1 and destination = $2 and state = 'waiting' and suspect)
     or exists (select 1 from recipient where shard = $1 and destination = $2 and state = 'parked')
     or exists (select 1 from recipient where leased_by = any (array(select id from node)) and destination = $2 and (shard = $1) is true)`
@@ -59,7 +59,7 @@ export const endMove = 'update provider_member set moves_from = array_remove(mov
 
 export const tellOfMail = `
   insert into arrival (shard, kind, destination, due_at)
-  select $1, 'due', $2, due_at from recipient where shard = $1 and destination = $2 and ${DUE_IN_ORDER} order by due_at limit 1`
+  select $1, 'due', $2, due_at from recipient where shard = $1 and destination = $2 and ${DUE_INDEX} order by due_at limit 1`
 
 export const moveRecord = `
   update destination set shard = $2 where name = $1

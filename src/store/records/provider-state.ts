@@ -2,7 +2,8 @@
 import type { RuleAction } from '../../config/values/provider-table.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { answered, RecordTable } from './record-table.ts'
+import type { Suspension } from './suspension.ts'
+import { after, answered, given, RecordTable } from './record-table.ts'
 
 /** A destination whose mail exchangers belong to a provider. */
 export interface ProviderMember {
@@ -26,9 +27,24 @@ export interface ProviderRecord {
   readonly effects: readonly RuleEffect[]
 }
 
-/** The provider of a destination in the memory of the scheduler. */
+/** A change of a provider that another node has saved by order of an operator: its suspension, or its effects without one. */
+export type ProviderChange = ProviderRecord | ProviderSuspension
+
+/** A suspension of a provider by an operator, as the queue keeps it. */
+export interface ProviderSuspension {
+  readonly provider: string
+  readonly suspension: Suspension
+}
+
+/** A provider in the memory of the scheduler. */
 export interface LiveProvider {
   readonly name: string
+  /** By an operator, or by a rule; null when it is not suspended. */
+  readonly suspension: Suspension | null
+  /** True when deliveries are restricted beyond the table. */
+  readonly isThrottled: boolean
+  /** Deliveries per minute that may start to all its destinations; null without a limit. */
+  readonly messageRate: number | null
   /** Maximum number of concurrent deliveries to all its destinations; null for no limit. */
   readonly limit: number | null
   /** Deliveries in flight to all its destinations. */
@@ -76,26 +92,70 @@ const states = new RecordTable<{ readonly name: string; readonly effects: readon
 )
 const [putState, removeState] = [states.put(), states.remove()]
 
+type SuspensionRow = Required<Suspension> & { readonly provider: string }
+
+const suspensions = new RecordTable<SuspensionRow, 'provider'>(
+  'provider_suspension',
+  { provider: 'text', by: 'text', until: 'number', reason: 'text' },
+  { key: ['provider'] },
+)
+const [putSuspension, removeSuspension] = [suspensions.put(), suspensions.remove()]
+
+const keyOf = (provider: string): string => `provider ${provider}`
+
+const saveEffects = states.write<[record: ProviderRecord]>({
+  statements: ({ provider: name, effects }) =>
+    effects.length === 0 ? removeState.statements(name) : putState.statements({ name, effects }),
+  held: (rows, { provider: name, effects }) => {
+    if (effects.length === 0) removeState.held(rows, name)
+    else putState.held(rows, { name, effects })
+  },
+})
+
+/** Ends the suspension of a provider by an operator. */
+const endOrder = suspensions.write<[record: ProviderRecord]>({
+  statements: ({ provider }) => removeSuspension.statements(provider),
+  held: (rows, { provider }) => void removeSuspension.held(rows, provider),
+})
+
 export const PROVIDERS = {
   /**
    * Saves the effects of rules on a provider. Deletes the record when there are none. The owner of the provider is told of the record that
    * another node saved.
    */
-  save: {
-    ...states.write<[record: ProviderRecord]>({
-      statements: ({ provider: name, effects }) =>
-        effects.length === 0 ? removeState.statements(name) : putState.statements({ name, effects }),
-      held: (rows, { provider: name, effects }) => {
-        if (effects.length === 0) removeState.held(rows, name)
-        else putState.held(rows, { name, effects })
-      },
+  save: { ...saveEffects, key: ({ provider }: ProviderRecord) => keyOf(provider), tells: 'providers' as const },
+  /** Suspends a provider by order of an operator. Its owner is told. */
+  suspend: {
+    ...suspensions.write<[order: ProviderSuspension]>({
+      statements: ({ provider, suspension }) => putSuspension.statements({ ...suspension, provider }),
+      held: (rows, { provider, suspension }) => void putSuspension.held(rows, { ...suspension, provider }),
     }),
-    key: ({ provider }: ProviderRecord) => `provider ${provider}`,
+    key: ({ provider }: ProviderSuspension) => keyOf(provider),
     tells: 'providers' as const,
   },
-  /** All saved states, by name. */
+  /** Ends the suspension of a provider by an operator, and saves the effects of rules that stay. Its owner is told. */
+  resume: { ...after(endOrder, saveEffects), key: ({ provider }: ProviderRecord) => keyOf(provider), tells: 'providers' as const },
+  /** Ends a suspension by an operator that is over at `now`. A later order stays. */
+  endSuspension: suspensions.write<[provider: string, now: QueueTime]>({
+    statements: (provider, now) => [
+      { text: 'delete from provider_suspension where provider = :provider and "until" <= :now', values: { provider, now } },
+    ],
+    held: (rows, provider, now) => {
+      const kept = suspensions.heldIn(rows)
+      const until = kept.get(suspensions.idOf({ provider }))?.until ?? null
+      if (until !== null && until <= now) kept.delete(suspensions.idOf({ provider }))
+    },
+  }),
+  /** The suspensions by operators, by name of the provider. */
+  suspensions: answered(suspensions.all(), (all): readonly ProviderSuspension[] =>
+    all.map((suspension) => ({ provider: suspension.provider, suspension })),
+  ),
+  /** All saved effects of rules, by name. */
   all: answered(states.all(), (all): readonly ProviderRecord[] => all.map(({ name, effects }) => ({ provider: name, effects }))),
 }
+
+/** Takes the suspension of another queue, unless the provider has one. The caller tells its owner. */
+export const takeSuspension = given(({ provider, suspension }: ProviderSuspension) => ({ ...suspension, provider }), suspensions.add())
 
 /** Name under which a suspension by a rule is shown. */
 export const ruleLabel = (provider: string, rule: string): string => `rule:${provider}.${rule}`
@@ -104,10 +164,31 @@ export const ruleLabel = (provider: string, rule: string): string => `rule:${pro
 export const withoutSuspensions = (effects: readonly RuleEffect[]): readonly RuleEffect[] =>
   effects.filter(({ action }) => action.kind !== 'suspend')
 
+/** The suspension of a provider by its first rule that suspends; null without one. */
+export function suspensionByRule({ provider, effects }: ProviderRecord): Suspension | null {
+  const effect = effects.find(({ action }) => action.kind === 'suspend')
+  return effect === undefined ? null : { by: ruleLabel(provider, effect.rule), until: effect.until, reason: effect.reply, provider }
+}
+
+/** The saved states of providers. */
+interface SavedProviders {
+  readonly effects: readonly ProviderRecord[]
+  readonly orders: readonly ProviderSuspension[]
+}
+
+/** The suspensions of providers, by name. That by an operator comes before that by a rule. */
+export const suspensionsOf = ({ effects, orders }: SavedProviders): ReadonlyMap<string, Suspension> =>
+  new Map(
+    [
+      ...effects.map((record) => [record.provider, suspensionByRule(record)] as const),
+      ...orders.map(({ provider, suspension }) => [provider, suspension] as const),
+    ].flatMap(([provider, suspension]) => (suspension === null ? [] : [[provider, suspension] as const])),
+  )
+
 /** A saved state of a destination, as far as a suspension concerns it. */
 interface Suspendable {
   readonly name: DestinationName
-  readonly suspension: { readonly by: string; readonly until: QueueTime | null; readonly reason: string | null } | null
+  readonly suspension: Suspension | null
 }
 
 /**
@@ -116,20 +197,14 @@ interface Suspendable {
  */
 export function withSuspendedProviders<R extends Suspendable>(
   records: readonly R[],
-  providers: readonly ProviderRecord[],
+  saved: SavedProviders,
   { members, fresh }: { readonly members: () => readonly ProviderMember[]; readonly fresh: (name: DestinationName) => R },
 ): R[] {
-  const suspensions = new Map(
-    providers.flatMap(({ provider, effects }) => {
-      const effect = effects.find(({ action }) => action.kind === 'suspend')
-      const { rule = '', until = 0, reply = '' } = effect ?? {}
-      return effect === undefined ? [] : [[provider, { by: ruleLabel(provider, rule), until, reason: reply }] as const]
-    }),
-  )
-  if (suspensions.size === 0) return [...records]
+  const suspended = suspensionsOf(saved)
+  if (suspended.size === 0) return [...records]
   const byName = new Map(records.map((record) => [record.name, record]))
   for (const { destination: name, provider } of members()) {
-    const suspension = suspensions.get(provider)
+    const suspension = suspended.get(provider)
     const own = byName.get(name) ?? fresh(name)
     if (suspension !== undefined && own.suspension === null) byName.set(name, { ...own, suspension })
   }

@@ -3,23 +3,50 @@
  * PostgreSQL and SQLite share, with the same change of a map for the queue in memory. Each statement is right by itself when another node
  * runs one at the same time.
  */
+import type { OwnerId } from '../../mail/message.ts'
 
-export type Values = Readonly<Record<string, string | number | boolean | null>>
+/** Values that the engine knows: the number of the owner that makes the call, and its `node_name` (null on a queue with one owner). */
+export const OWNER: unique symbol = Symbol('owner')
+export const NODE_NAME: unique symbol = Symbol('node_name')
 
-/** A statement. Its parameters are `:name`; SQLite has `max` in place of `greatest`. */
+/** An owner that makes calls. */
+export interface Caller {
+  readonly owner: OwnerId
+  readonly name: string | null
+}
+
+type Value = string | number | boolean | Uint8Array | null
+
+export type Values = Readonly<Record<string, Value | typeof OWNER | typeof NODE_NAME>>
+
+export const valueFor = ({ owner, name }: Caller, value: Values[string]): Value =>
+  value === OWNER ? owner : value === NODE_NAME ? name : value
+
+/**
+ * A statement. Its parameters are `:name`; SQLite has `max` in place of `greatest`, and `in (…)` in place of `= any (array(…))`, by which
+ * PostgreSQL uses an index whatever its statistics; PostgreSQL has `json_array_elements` in place of `json_each`.
+ * `matches(column, :name)` compares with a pattern of LIKE, without regard to the case of ASCII letters.
+ */
 export interface Statement {
   readonly text: string
   readonly values: Values
 }
 
+/** Condition `matches` as an engine spells it. */
+export const spelledMatches = (text: string, spell: (column: string, pattern: string) => string): string =>
+  text.replaceAll(/matches\((\w+), (:\w+)\)/g, (_, column: string, pattern: string) => spell(column, pattern))
+
 /** Rows of a queue in memory, by table and key. */
-export type HeldRows = Map<string, Map<string, object>>
+export interface HeldRows {
+  readonly tables: Map<string, Map<string, object>>
+  readonly caller: Caller
+}
 
 /**
  * A call, which is one transaction:
  * - `read`: reads only;
  * - `write`: has the same effect twice as once, and no answer;
- * - `once`: answers whether it had an effect, which a repetition has not.
+ * - `once`: has an effect that a repetition has not, and answers with a value other than false.
  */
 export interface RecordCall<A extends readonly unknown[] = readonly unknown[], R = unknown> {
   readonly kind: 'read' | 'write' | 'once'
@@ -66,7 +93,7 @@ interface OwnCall<A extends readonly unknown[], R> {
 }
 
 /** `json` is stored as text, `flag` as 0 or 1 where there are no booleans. */
-type Codec = 'text' | 'number' | 'flag' | 'json'
+type Codec = 'text' | 'number' | 'flag' | 'json' | 'bytes'
 
 type Keyed<Row, Key extends keyof Row> = Partial<Row> & Pick<Row, Key>
 
@@ -218,7 +245,12 @@ export class RecordTable<Row extends object, Key extends keyof Row & string> {
 
   /** The last statement returns a row when the call has an effect. */
   once<A extends readonly unknown[]>(call: OwnCall<A, boolean>): RecordCall<A, boolean> {
-    return { ...this.#call(call), kind: 'once', answer: ({ length }) => length > 0 }
+    return this.effect({ ...call, answer: ({ length }) => length > 0 })
+  }
+
+  /** A call of the kind `once` with an answer of its own. */
+  effect<A extends readonly unknown[], R>(call: OwnCall<A, R> & Pick<RecordCall<A, R>, 'answer'>): RecordCall<A, R> {
+    return { ...this.#call(call), kind: 'once', answer: call.answer }
   }
 
   #call<A extends readonly unknown[], R>(call: OwnCall<A, R>) {
@@ -229,8 +261,8 @@ export class RecordTable<Row extends object, Key extends keyof Row & string> {
 
   /** The rows of a queue in memory. */
   heldIn(rows: HeldRows): Map<string, Row> {
-    const held = rows.get(this.#name) ?? new Map<string, Row>()
-    rows.set(this.#name, held)
+    const held = rows.tables.get(this.#name) ?? new Map<string, Row>()
+    rows.tables.set(this.#name, held)
     return held as Map<string, Row>
   }
 

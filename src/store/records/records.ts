@@ -4,23 +4,48 @@
  */
 import { ACCESS_ENTRIES } from './access-entry.ts'
 import { ACCESS_TOKENS } from './access-token.ts'
+import { AUDIT, REQUESTS } from './audit-records.ts'
+import { BACKLOGS } from './backlog.ts'
+import { CLASS_BANDS } from './class-band.ts'
+import { DOMAIN_CHECKS } from './domain-check.ts'
+import { ERASURE_KEYS, ERASURES } from './erasure.ts'
+import { KEPT_CONTENTS } from './kept-content.ts'
 import { GRANTS } from './kept-grant.ts'
 import { PROVIDER_MEMBERS, PROVIDERS } from './provider-state.ts'
+import { QUEUE_MARKS } from './queue-mark.ts'
+import { QUOTA_COUNTS } from './quota-count.ts'
 import type { MethodsOf, ReadsOf, RecordCall } from './record-table.ts'
 import { SCHEDULE_RUNS } from './schedule-run.ts'
+import { SERIES } from './series.ts'
+import { SESSIONS } from './stored-session.ts'
 import { STS_POLICIES } from './sts-policy.ts'
+import { SUPPRESSION_STOPS, SUPPRESSIONS } from './suppression-entry.ts'
 import { TLS_REPORTS, TLS_RESULTS } from './tls-report.ts'
 
 const RECORDS = {
   tokens: ACCESS_TOKENS,
   access: ACCESS_ENTRIES,
+  audit: AUDIT,
+  requests: REQUESTS,
   stsPolicies: STS_POLICIES,
+  suppressions: SUPPRESSIONS,
+  suppressionStops: SUPPRESSION_STOPS,
+  quotaCounts: QUOTA_COUNTS,
   tlsResults: TLS_RESULTS,
   tlsReports: TLS_REPORTS,
   grants: GRANTS,
+  erasures: ERASURES,
+  erasureKeys: ERASURE_KEYS,
+  keptContents: KEPT_CONTENTS,
   providers: PROVIDERS,
   providerMembers: PROVIDER_MEMBERS,
   scheduleRuns: SCHEDULE_RUNS,
+  domainChecks: DOMAIN_CHECKS,
+  classBands: CLASS_BANDS,
+  sessions: SESSIONS,
+  series: SERIES,
+  backlogs: BACKLOGS,
+  marks: QUEUE_MARKS,
 }
 
 type Name = keyof typeof RECORDS

@@ -2,6 +2,7 @@
 import type { DestinationName, MessageId, Placement } from '../../mail/message.ts'
 import type { ListedMessage, ListedRecipient, MessageDetails } from '../queue-reader.ts'
 import type { QueueFilter } from '../message-conditions.ts'
+import { queueNameOf } from '../decisions/queue-name.ts'
 import type { ListedForm, Selection } from './message-selection.ts'
 import type { Read } from './read.ts'
 import type { PlaceOf, Spelling } from './spelling.ts'
@@ -24,15 +25,15 @@ export interface MessagePage {
   readonly listed: readonly ListedMessage[]
 }
 
-/** The queue of a message; the same definition as QUEUE_NAME in message-selection.ts. */
+/** The queue of a message with these live recipients. */
 export function queueOf(
-  { placement, scheduled }: { readonly placement: Placement; readonly scheduled: boolean },
+  message: { readonly placement: Placement; readonly scheduled: boolean },
   live: readonly ListedRecipient[],
   closed: ReadonlySet<DestinationName>,
 ): ListedMessage['queue'] {
-  if (placement !== 'queued') return placement
-  if (live.some(({ state }) => state === 'leased')) return 'active'
-  if (scheduled) return 'scheduled'
-  const isDeferred = ({ attempts, destination }: ListedRecipient) => attempts > 0 || closed.has(destination)
-  return live.some(isDeferred) ? 'deferred' : 'incoming'
+  return queueNameOf({
+    ...message,
+    isActive: live.some(({ state }) => state === 'leased'),
+    isDeferred: live.some(({ attempts, destination }) => attempts > 0 || closed.has(destination)),
+  })
 }

@@ -1,14 +1,26 @@
 /** The reads of mail, destinations and the history, for readers of engines that keep the queue in SQL. */
 import { parseQueueId } from '../../mail/queue-id.ts'
-import type { DestinationName, MessageId, QueueName, RecipientId } from '../../mail/message.ts'
+import {
+  recipientId,
+  RECIPIENTS_PER_MESSAGE,
+  type DestinationName,
+  type MessageId,
+  type QueueName,
+  type RecipientId,
+} from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
+import type { AuditId } from '../records/audit-log.ts'
+import type { PlacedPage } from '../queue-reader.ts'
+import { formerOf } from '../former-times.ts'
 import { decodeHistory } from '../history-record.ts'
 import type { QueueFilter } from '../message-conditions.ts'
 import {
   departedRecipients,
+  UNINDEXED,
   type DestinationLoad,
   type FoundMessage,
+  type FoundPage,
   type HistoryFilter,
   type HistoryPage,
   type ListPage,
@@ -16,6 +28,7 @@ import {
   type QueueReader,
   type RecipientAge,
 } from '../queue-reader.ts'
+import { entriesOf, hasTerms, type SearchTerm } from '../search/search-terms.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
 import { toFailure, type FailureRow } from './stored-rows.ts'
 import type { ReadingEngine } from './engine.ts'
@@ -41,13 +54,16 @@ type MailMethod =
   | 'sliceEnd'
   | 'lastId'
   | 'details'
+  | 'destinationNames'
   | 'destinationLoads'
   | 'destinationLoad'
   | 'causes'
   | 'departed'
+  | 'search'
   | 'ages'
   | 'counts'
   | 'trashCount'
+  | 'placedBy'
 
 type MailArguments = { readonly [M in MailMethod]: Parameters<QueueReader[M]> }
 type MailAnswers = { readonly [M in MailMethod]: Awaited<ReturnType<QueueReader[M]>> }
@@ -81,13 +97,16 @@ function mailReads(engine: ReadingEngine): MailReads {
     sliceEnd: (after, size) => idOf(sql.sliceOfMessages(after, size)),
     lastId: () => lastId(),
     details: (queueId) => together(details(engine, queueId)),
+    destinationNames: (page) => destinationNames(spelling, page),
     destinationLoads: (page) => destinationLoads(engine, page),
     destinationLoad: (name) => destinationLoad(engine, name),
     causes: (page) => causes(engine, page),
     departed: (filter, page) => departed(spelling, filter, page),
+    search: (terms, page) => search(engine, terms, page),
     ages: (page) => ages(spelling, page),
     counts: () => counts(spelling),
     trashCount: () => trashCount(spelling),
+    placedBy: (operation, page) => placedBy(operation, page),
   }
 }
 
@@ -127,12 +146,19 @@ function* details(engine: ReadingEngine, queueId: string): Read<MessageDetails |
   return departure?.message.createdAt === id.createdAt ? departure : undefined
 }
 
-function* destinationLoads(
-  engine: ReadingEngine,
-  { after, limit }: { readonly after: DestinationName; readonly limit: number },
-): Read<readonly DestinationLoad[]> {
-  const names = yield* rowsOf<{ destination: DestinationName }>(sql.busyDestinations(after, limit, engine.spelling))
-  return yield* each(names.map(({ destination }) => destinationLoad(engine, destination)))
+interface NamePage {
+  readonly after: DestinationName
+  readonly limit: number
+}
+
+function* destinationNames(spelling: Spelling, { after, limit }: NamePage): Read<readonly DestinationName[]> {
+  const rows = yield* rowsOf<{ destination: DestinationName }>(sql.busyDestinations(after, limit, spelling))
+  return rows.map(({ destination }) => destination)
+}
+
+function* destinationLoads(engine: ReadingEngine, page: NamePage): Read<readonly DestinationLoad[]> {
+  const names = yield* destinationNames(engine.spelling, page)
+  return yield* each(names.map((destination) => destinationLoad(engine, destination)))
 }
 
 function* destinationLoad(engine: ReadingEngine, destination: DestinationName): Read<DestinationLoad> {
@@ -178,6 +204,14 @@ const toDeparture = ({ message, leftAt, record }: Omit<DepartureRow, 'seq'>): Me
   leftAt,
 })
 
+function* placedBy(operation: AuditId, { after, limit }: { readonly after: MessageId; readonly limit: number }): Read<PlacedPage> {
+  const rows = yield* rowsOf<sql.PlacedRow>(sql.placedBy(operation, after, limit))
+  const messages = rows.flatMap(({ id, createdAt, isLast, former }) =>
+    isLast === 1 && createdAt !== null ? [{ id, createdAt, former: formerOf(former) }] : [],
+  )
+  return { messages, next: rows.length < limit ? null : (rows.at(-1)?.id ?? null) }
+}
+
 function* departed(
   spelling: Spelling,
   filter: HistoryFilter,
@@ -202,6 +236,50 @@ function* departed(
     to = rows.length === 4 * limit ? (rows.at(-1)?.seq ?? from) : from
   }
   return { messages, next: from > first ? from : null }
+}
+
+function* search(
+  engine: ReadingEngine,
+  terms: readonly SearchTerm[],
+  { before, limit }: { readonly before: MessageId | null; readonly limit: number },
+): Read<FoundPage> {
+  const below = before ?? HIGHEST_ID
+  // One more than the page has tells whether there is a next page. A message of several entries may be found more than once.
+  const most = 2 * limit + 1
+  const [entries, unindexed] = yield* each<[readonly Found[], readonly Found[]]>([
+    rowsOf<Found>(sql.messagesWith(terms, recipientId(below, 0), most, engine.spelling)),
+    rowsOf<Found>(sql.unindexedBelow(below, UNINDEXED)),
+  ])
+  // Below the last of a full page of entries, others may follow.
+  const end = entries.length === most ? (entries.at(-1)?.message ?? 0) : 0
+  const ids = [...new Set([...entries, ...unindexed].map(({ message }) => message))].filter((id) => id >= end).toSorted((a, b) => b - a)
+  const messages: MessageDetails[] = []
+  for (const id of ids) {
+    for (const one of yield* together(stored(engine, id))) {
+      const { message, recipients } = one
+      const own = entriesOf(
+        message,
+        recipients.map(({ address }) => address),
+      )
+      if (message.fromHeader !== undefined && hasTerms(own, terms)) messages.push(one)
+    }
+    if (messages.length >= limit) return { messages, next: id === ids.at(-1) && end === 0 ? null : id }
+  }
+  return { messages, next: end === 0 ? null : end }
+}
+
+interface Found {
+  readonly message: MessageId
+}
+
+/** Above all ids, whose recipients have ids that are safe integers. */
+const HIGHEST_ID: MessageId = Math.floor(Number.MAX_SAFE_INTEGER / RECIPIENTS_PER_MESSAGE)
+
+/** The messages with an id: in the queue, and in the history, where mail of another queue may have the same one. */
+function* stored(engine: ReadingEngine, id: MessageId): Read<readonly MessageDetails[]> {
+  const queued = yield* engine.details(id)
+  const gone = yield* rowOf<Pick<DepartureRow, 'leftAt' | 'record'>>(sql.historyOf(id, engine.spelling))
+  return [...(queued === undefined ? [] : [queued]), ...(gone === undefined ? [] : [toDeparture({ ...gone, message: id })])]
 }
 
 function* ages(

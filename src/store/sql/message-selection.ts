@@ -2,6 +2,7 @@
 import type { QueueName } from '../../mail/message.ts'
 import { likeBehindCode, likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
 import type { QueueTime } from '../../system/clock.ts'
+import { queueNameIn } from '../decisions/queue-name.ts'
 import { recipientRange } from './id-ranges.ts'
 import { conditionsIn, type QueueFilter } from '../message-conditions.ts'
 import { statement, type Add, type Query } from './read.ts'
@@ -15,20 +16,13 @@ export const closedDestinations = 'select name from destination where dead_until
 
 export const IS_DEFERRED = `(r.attempts > 0 or r.destination in (${closedDestinations}))`
 
-/**
- * Queue name of a message. A message that is held, corrupt or deleted has its placement as queue name. Any other message is
- * `active` when a recipient is leased, `deferred` when a live recipient was attempted or its destination is dead or suspended,
- * and `incoming` otherwise. The due time is not tested, because mail that was never attempted is due from its creation on. `scheduled` until the
- * time that the client named has come.
- */
-export const QUEUE_NAME = `
-  case
-    when message.placement <> 'queued' then message.placement
-    when exists (select 1 from recipient r where ${THEIRS} and r.state = 'leased') then 'active'
-    when message.scheduled then 'scheduled'
-    when exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${IS_DEFERRED}) then 'deferred'
-    else 'incoming'
-  end`
+/** Queue name of a message. */
+export const QUEUE_NAME = queueNameIn({
+  placement: 'message.placement',
+  isActive: `exists (select 1 from recipient r where ${THEIRS} and r.state = 'leased')`,
+  scheduled: 'message.scheduled',
+  isDeferred: `exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${IS_DEFERRED})`,
+})
 
 export const namesIn = (names: readonly string[]): string => `(${names.map((name) => `'${name}'`).join(', ')})`
 
@@ -83,6 +77,7 @@ const hasReply = (pattern: string, spelling: Spelling, add: Add): string =>
 
 const CONDITIONS: { readonly [Key in Column]: Condition<NonNullable<QueueFilter[Key]>> } = {
   sender: { on: 'message', sql: (sender, spelling, add) => isAddress('message.sender', sender, spelling, add) },
+  class: { on: 'message', sql: (name, _, add) => `message.class = ${add(name)}` },
   arrivedAfter: { on: 'message', sql: (at, _, add) => `message.arrived_at >= ${add(at)}` },
   arrivedBefore: { on: 'message', sql: (at, _, add) => `message.arrived_at < ${add(at)}` },
   olderThan: { on: 'message', sql: (at, _, add) => `message.arrived_at < ${add(at)}` },

@@ -5,8 +5,10 @@
 import type { DestinationName, MessageId, QueueName, RecipientId } from '../../mail/message.ts'
 import { likeInJson, unquotedPattern } from '../../patterns/filter-pattern.ts'
 import type { QueueTime } from '../../system/clock.ts'
+import type { SearchTerm } from '../search/search-terms.ts'
 import type { HistoryFilter } from '../queue-reader.ts'
 import { namesIn, QUEUE_NAME, THEIRS } from './message-selection.ts'
+import { PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
 import { statement, type Add, type Query } from './read.ts'
 import type { IdRange, Place, PlaceOf, Spelling } from './spelling.ts'
 
@@ -30,6 +32,14 @@ const sliceOf = (table: 'message' | 'recipient', after: number, size: number): Q
   statement((add) => sliceEnd(table, add(after), add(size - 1)))
 export const sliceOfMessages = (after: MessageId, size: number): Query => sliceOf('message', after, size)
 export const sliceOfRecipients = (after: RecipientId, size: number): Query => sliceOf('recipient', after, size)
+
+// --- search
+
+export const messagesWith = (terms: readonly SearchTerm[], below: RecipientId, limit: number, spelling: Spelling): Query =>
+  statement((add) => spelling.messagesWith(terms, below, limit, add))
+/** The newest messages without entries. */
+export const unindexedBelow = (below: MessageId, limit: number): Query =>
+  statement((add) => `select message from unindexed where message < ${add(below)} order by message desc limit ${add(limit)}`)
 
 // --- recipients at a destination
 
@@ -130,6 +140,31 @@ export const trashCount = ({ trash, fence }: Spelling): Query =>
       select count(*) as messages, cast(coalesce(sum(alive), 0) as bigint) as recipients
       from (select ${ALIVE} from ${trash} where deleted_at is not null ${fence}) counted where alive > 0`,
   )
+
+// --- operations
+
+/** `isLast` is 1 when no later operation of the kind has placed the message; `createdAt` is null for one that has left. */
+export interface PlacedRow {
+  readonly id: MessageId
+  readonly createdAt: QueueTime | null
+  readonly former: string | null
+  readonly isLast: 0 | 1
+}
+
+const PLACES = `action in (${PLACING_ACTIONS.map((action) => `'${action}'`).join(', ')})`
+
+/** Messages that an operation has changed, after a message. */
+export const placedBy = (operation: AuditId, after: MessageId, limit: number): Query =>
+  statement((add) => {
+    const own = add(operation)
+    return `
+      select operated.message as id, (select created_at from message where message.id = operated.message) as "createdAt", former,
+        case when exists (
+          select 1 from operated later where later.message = operated.message and later.operation > operated.operation
+            and (select ${PLACES} and (action = 'reschedule') = (select own.action = 'reschedule' from audit own where own.id = ${own})
+              from audit where audit.id = later.operation)) then 0 else 1 end as "isLast"
+      from operated where operation = ${own} and message > ${add(after)} order by message limit ${add(limit)}`
+  })
 
 // --- history
 

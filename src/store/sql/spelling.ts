@@ -1,6 +1,7 @@
 /** SQL of which each engine has its own form, because the languages differ or because a plan has to be named in another way. */
-import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
+import type { SearchTerm } from '../search/search-terms.ts'
 import type { Add } from './read.ts'
 
 /** Ids above `after` and up to `through`. */
@@ -44,6 +45,8 @@ export interface Spelling {
   readonly firstDeparture: (since: QueueTime, add: Add) => string
   /** Number of waiting recipients whose lifetime ends before a time. The count stops at `most`, in PostgreSQL in each shard. */
   readonly expiring: (before: QueueTime, most: number, add: Add) => string
+  /** Messages with an entry below an id that has all terms, the highest id first. */
+  readonly messagesWith: (terms: readonly SearchTerm[], below: RecipientId, limit: number, add: Add) => string
   /** Destinations after a name with waiting or leased mail. Loose index scan: two seeks per destination, in PostgreSQL and shard. */
   readonly busyDestinations: (after: DestinationName, limit: number, add: Add) => string
 }

@@ -1,6 +1,7 @@
 /** Rows that both SQL engines keep in the same columns, and their conversion to values. */
 import type { QueuedFailure } from '../cause-groups.ts'
-import type { AttemptRecord, DestinationRecord } from '../queue-store.ts'
+import type { DestinationRecord } from '../queue-store.ts'
+import type { AttemptRecord } from '../recorded-outcomes.ts'
 import { lenient, readableStatus, toDelays, UNREADABLE } from '../stored-values.ts'
 
 export interface AttemptRow {
@@ -10,15 +11,36 @@ export interface AttemptRow {
   readonly outcome: AttemptRecord['outcome']
   readonly status: string
   readonly delays: string
+  readonly session_id: string | null
 }
 
-export const toAttempt = ({ recipient, at, relay, outcome, status, delays }: AttemptRow): AttemptRecord => ({
+export const toAttempt = ({ recipient, at, relay, outcome, status, delays, session_id }: AttemptRow): AttemptRecord => ({
   recipient,
   at,
   relay,
   outcome,
   status: readableStatus(status) ?? UNREADABLE,
   delays: lenient(() => toDelays(delays), [0, 0, 0, 0] as const),
+  ...(session_id === null ? {} : { session: session_id }),
+})
+
+/** The parameters of a statement that inserts an attempt. */
+export const attemptRow = ({
+  recipient,
+  at,
+  relay,
+  outcome,
+  status,
+  delays,
+  session = null,
+}: Omit<AttemptRecord, 'session'> & { readonly session?: string | null | undefined }) => ({
+  recipient,
+  at,
+  relay,
+  outcome,
+  status: JSON.stringify(status),
+  delays: JSON.stringify(delays),
+  session,
 })
 
 export interface DestinationRow {

@@ -100,10 +100,12 @@ export class Batches {
    * checkpoint. Returns the failure after which no call succeeds; null when there is none.
    */
   checkpoint(): StoreFailed | null {
-    if (this.#broken !== null || this.#sinceLook < LOOK_EVERY) return null
+    const { fileErasure } = this.#core
+    if (this.#broken !== null || (this.#sinceLook < LOOK_EVERY && !fileErasure.isRequested)) return null
     this.#sinceLook = 0
     try {
-      this.#checkpoints.runIfDue()
+      if (fileErasure.isRequested) fileErasure.carryOut(this.#checkpoints)
+      else this.#checkpoints.runIfDue()
     } catch (error) {
       if (this.#scopeOf(error) !== 'store') throw error
     }

@@ -2,19 +2,24 @@
  * Queues new mail. The message, its recipients, its schedule and its content are inserted in one transaction. The content is
  * stored in chunks of 64 kB; a long content is staged before that transaction.
  */
+import { NO_CLASS } from '../../config/values/mail-classes.ts'
 import { crc32 } from '../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { recipientId, RECIPIENTS_PER_MESSAGE, type ContentId, type Message } from '../../mail/message.ts'
 import { ContentUnreadable } from '../errors.ts'
-import { StoreUnavailable, type NewMessage, type NewRecipient, type Tried } from '../queue-store.ts'
+import type { NewMessage, NewRecipient, Tried } from '../new-message.ts'
+import { StoreUnavailable } from '../queue-store.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { columnsBut } from '../stored-message.ts'
 import { MOVED_AWAY } from '../move-store.ts'
-import type { RequestRows } from './records/request-rows.ts'
-import { BY_DUE_TIME, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { KEEP_REQUEST, repeated } from '../records/audit-records.ts'
+import { CHARGE_QUOTAS } from '../records/quota-count.ts'
+import type { RecordCalls } from './records/record-calls.ts'
+import { messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
-import { fromMessage } from './rows.ts'
+import { fromMessage, type RecipientRow } from './rows.ts'
+import { accepted } from '../decisions/series-notes.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
@@ -35,13 +40,13 @@ export class Intake {
   readonly #maildropFiles
   readonly #forgetMaildropFile
   readonly #traffic: TrafficRows
-  readonly #requests: RequestRows
+  readonly #records: RecordCalls
   readonly #events: EventRows
   #isRetired = false
 
-  constructor(db: Database, parts: { readonly traffic: TrafficRows; readonly requests: RequestRows; readonly events: EventRows }) {
+  constructor(db: Database, parts: { readonly traffic: TrafficRows; readonly records: RecordCalls; readonly events: EventRows }) {
     this.#traffic = parts.traffic
-    this.#requests = parts.requests
+    this.#records = parts.records
     this.#events = parts.events
     this.#insertMessage = db.prepare(sql.insertMessage)
     this.#insertRecipient = db.prepare(sql.insertRecipient)
@@ -62,16 +67,28 @@ export class Intake {
     this.#isRetired = isRetired
   }
 
-  enqueue({ message, recipients, content, hold = false, maildropFile, request, warnings = 0, events }: NewMessage): void {
+  enqueue({
+    message,
+    band = NO_CLASS,
+    recipients,
+    content,
+    hold = false,
+    maildropFile,
+    request,
+    warnings = 0,
+    charges,
+    events,
+  }: NewMessage): void {
     if (this.#isRetired) throw new StoreUnavailable(MOVED_AWAY)
     if (recipients.length === 0) throw new Error('a message without recipients cannot be queued')
     if (recipients.length > RECIPIENTS_PER_MESSAGE) throw new Error(`a message with ${recipients.length} recipients cannot be queued`)
-    if (request !== undefined) this.#requests.keep(request, message.createdAt, request.answer)
+    if (request !== undefined && !this.#records.run(KEEP_REQUEST, { ...request, at: message.createdAt })) throw repeated(request.key)
     this.#insert(message, hold)
     if (warnings > 0) this.#setWarnings.run(warnings, null, message.id)
     if (maildropFile !== undefined) this.#insertMaildropFile.run(maildropFile)
-    recipients.forEach((recipient, position) => this.#enter(recipientId(message.id, position), recipient, hold))
-    this.#traffic.note('accepted', message.createdAt, recipients.length)
+    recipients.forEach((recipient, position) => this.#enter({ id: recipientId(message.id, position), band }, recipient, hold))
+    this.#traffic.note(...accepted(message, recipients))
+    if (charges !== undefined) this.#records.run(CHARGE_QUOTAS, charges)
     this.completeContent(message.contentId, content)
     this.#events.keep(events)
   }
@@ -105,12 +122,16 @@ export class Intake {
     this.#insertMessage.run(...INSERTED.map((column) => row[column]), hold ? 'hold' : 'queued', messageCrc(row))
   }
 
-  #enter(id: number, { address, notify, orcpt, destination, dueAt, expiresAt, leased, tried }: NewRecipient, hold: boolean): void {
+  #enter(
+    { id, band }: Pick<RecipientRow, 'id' | 'band'>,
+    { address, notify, orcpt, destination, dueAt, expiresAt, leased, tried }: NewRecipient,
+    hold: boolean,
+  ): void {
     const state = hold ? 'parked' : leased ? 'leased' : 'waiting'
     const deliveryStarts = state === 'leased' ? 1 : 0
-    const row = { id, destination, address, notify: fromNotify(notify), orcpt: orcpt ?? null, ...BY_DUE_TIME }
+    const row = { id, destination, address, notify: fromNotify(notify), orcpt: orcpt ?? null, band, turn: null }
     const crc = recipientCrc(row)
-    this.#insertRecipient.run(id, state, destination, address, row.notify, row.orcpt, dueAt, expiresAt, deliveryStarts, crc)
+    this.#insertRecipient.run(id, state, destination, address, row.notify, row.orcpt, band, dueAt, expiresAt, deliveryStarts, crc)
     if (tried !== undefined) this.#enterTried(id, state, dueAt, tried)
   }
 

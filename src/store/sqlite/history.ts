@@ -5,7 +5,8 @@
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import type { MessageId, Recipient, RecipientId } from '../../mail/message.ts'
-import type { AttemptRecord, Settled } from '../queue-store.ts'
+import type { AttemptRecord, Settled } from '../recorded-outcomes.ts'
+import { isReturned } from '../returned-mail.ts'
 import { encodeHistory } from '../history-record.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
@@ -16,14 +17,17 @@ import { toAttempt, type AttemptRow } from '../sql/stored-rows.ts'
 interface UnsavedOutcomes {
   readonly settled: ReadonlyMap<RecipientId, Exclude<Settled, { state: 'waiting' }>>
   readonly attempts: readonly AttemptRecord[]
+  /** As in Settlement. */
+  readonly keepUntil?: QueueTime | undefined
 }
 
-const NO_OUTCOMES: UnsavedOutcomes = { settled: new Map(), attempts: [] }
+export const NO_OUTCOMES: UnsavedOutcomes = { settled: new Map(), attempts: [] }
 
 export class HistoryWriter {
   readonly #recipients
   readonly #attempts
   readonly #remember
+  readonly #keepContent
   readonly #otherWithContent
   readonly #deleteChunks
   readonly #deleteRecipients
@@ -36,6 +40,7 @@ export class HistoryWriter {
     this.#recipients = db.prepare<{ message: MessageId }, DepartingRecipientRow>(sql.recipientsOf)
     this.#attempts = db.prepare<{ message: MessageId }, AttemptRow>(sql.attemptsOf)
     this.#remember = db.prepare<[MessageId, QueueTime, string]>(sql.insertHistory)
+    this.#keepContent = db.prepare<{ message: MessageId; until: QueueTime }>(sql.keepContent)
     this.#otherWithContent = db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent)
     this.#deleteChunks = db.prepare<{ content: number }>(sql.deleteChunks)
     this.#deleteRecipients = db.prepare<{ message: MessageId }>(sql.deleteRecipients)
@@ -58,8 +63,11 @@ export class HistoryWriter {
     this.#remember.run(message, leftAt, encodeHistory(record))
     this.#deleteRecipients.run({ message })
     if (attempts.length > 0) this.#deleteAttempts.run({ message })
+    const isKept = unsaved.keepUntil !== undefined && isReturned(recipients)
+    if (isKept) this.#keepContent.run({ message, until: unsaved.keepUntil })
     this.#deleteMessage.run(message)
     this.#events.removed(row, leftAt)
+    if (isKept) return
     const content = row.content_id
     if (row.shares_content === 0 || this.#otherWithContent.get({ content, message }) === undefined) this.#deleteChunks.run({ content })
   }

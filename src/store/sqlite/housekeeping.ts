@@ -7,10 +7,11 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
 import type { NewEvent } from '../../events/kept-event.ts'
 import type { DestinationName, MessageId, RecipientId } from '../../mail/message.ts'
-import type { DestinationDue, DestinationRecord, ScheduledMail } from '../queue-store.ts'
+import type { DestinationRecord, ScheduledMail } from '../queue-store.ts'
+import type { DestinationDue } from '../message-operation.ts'
 import type { PruneLimits } from '../store-upkeep.ts'
-import type { AuditRows } from './records/audit-rows.ts'
-import type { RequestRows } from './records/request-rows.ts'
+import { FORGET_OPERATED, FORGET_REQUESTS } from '../records/operation-round.ts'
+import type { RecordCalls } from './records/record-calls.ts'
 import { forgetOrigins } from './move-queries.ts'
 import type { Operating } from './operate.ts'
 import type { EventRows } from './outbox/event-rows.ts'
@@ -56,8 +57,7 @@ export class Housekeeping {
   readonly #forgetOrigins
   readonly #operating: Operating
   readonly #traffic: TrafficRows
-  readonly #audit: AuditRows
-  readonly #requests: RequestRows
+  readonly #records: RecordCalls
   readonly #events: EventRows
   readonly #changed: (message: MessageId) => void
 
@@ -66,14 +66,12 @@ export class Housekeeping {
     parts: {
       readonly operating: Operating
       readonly traffic: TrafficRows
-      readonly audit: AuditRows
-      readonly requests: RequestRows
+      readonly records: RecordCalls
       readonly events: EventRows
       readonly changed: (message: MessageId) => void
     },
   ) {
-    this.#audit = parts.audit
-    this.#requests = parts.requests
+    this.#records = parts.records
     this.#events = parts.events
     this.#db = db
     this.#operating = parts.operating
@@ -157,8 +155,8 @@ export class Housekeeping {
     const trash = this.emptyTrash(trashBefore)
     const history = this.#pruneHistory(historyBefore, historyCount)
     const origins = this.#forgetOrigins.run({ before: historyBefore, limit: HISTORY_SLICE }).changes === HISTORY_SLICE
-    const operated = this.#audit.forgetOperated(historyBefore)
-    const requests = this.#requests.forget(requestsBefore)
+    const operated = this.#records.run(FORGET_OPERATED, historyBefore)
+    const requests = this.#records.run(FORGET_REQUESTS, requestsBefore)
     return { more: trash || history || origins || operated || requests || this.#giveBackPages() }
   }
 

@@ -2,6 +2,7 @@
  * Leases of recipients: claims of due mail for the scheduler, and the return of recipients that were not attempted. A message
  * that cannot be decoded moves to `corrupt`, and the claim continues without it.
  */
+import type { Band } from '../../config/values/mail-classes.ts'
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import {
@@ -16,7 +17,7 @@ import {
   type OwnerId,
   type RecipientId,
 } from '../../mail/message.ts'
-import type { Claim, Claimed } from '../queue-store.ts'
+import type { BandClaim, Claim, Claimed } from '../queue-store.ts'
 import type { Corrupt } from './quarantine.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
@@ -44,8 +45,8 @@ export class Leases {
     this.#corrupt = corrupt
     this.#events = events
     this.#terms = terms
-    this.#due = db.prepare<Pick<Claim, 'destination' | 'now' | 'limit'>, RecipientRow>(sql.dueAt)
-    this.#nextDue = db.prepare<{ destination: string }, QueueTime>(sql.nextDueAt).pluck()
+    this.#due = db.prepare<Pick<Claim, 'destination' | 'now'> & Pick<BandClaim, 'band' | 'limit'>, RecipientRow>(sql.dueAt)
+    this.#nextDue = db.prepare<{ destination: string; band: Band }, QueueTime>(sql.nextDueAt).pluck()
     this.#suspect = db.prepare<{ now: QueueTime }, RecipientRow>(sql.dueSuspect)
     this.#expired = db.prepare<{ now: QueueTime; limit: number; except: string }, RecipientRow>(sql.expired)
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
@@ -53,10 +54,14 @@ export class Leases {
     this.#giveBack = db.prepare<[RecipientId]>(sql.giveBack)
   }
 
-  claimDue({ destination, now, limit, recipientLimit }: Claim): Claimed {
+  claimDue({ destination, now, bands, recipientLimit }: Claim): Claimed {
     this.#events.passed(now)
-    const leases = this.#take(this.#due.all({ destination, now, limit }))
-    return { requests: packRequests(leases, this.#terms, recipientLimit), nextDueAt: this.#nextDue.get({ destination }) ?? null }
+    const leases = bands.flatMap(({ band, limit }) => this.#take(this.#due.all({ destination, band, now, limit })))
+    const next = bands.flatMap(({ band }) => {
+      const dueAt = this.#nextDue.get({ destination, band })
+      return dueAt === undefined ? [] : [{ band, dueAt }]
+    })
+    return { requests: packRequests(leases, this.#terms, recipientLimit), next }
   }
 
   claimSuspect(now: QueueTime): DeliveryRequest | undefined {

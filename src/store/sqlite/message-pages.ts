@@ -13,6 +13,7 @@ import {
 import { recipientRange } from '../sql/id-ranges.ts'
 import type { QueueFilter } from '../message-conditions.ts'
 import type { ListedMessage, ListedRecipient } from '../queue-reader.ts'
+import { queueNameOf } from '../decisions/queue-name.ts'
 import { queueOf, type MessagePage } from '../sql/engine.ts'
 import { closedDestinations, IS_DEFERRED, listedBy, type ListedForm, type Selection } from '../sql/message-selection.ts'
 import { rowsOf, statement, type Query, type Read } from '../sql/read.ts'
@@ -21,7 +22,7 @@ import { SQLITE } from './spelling.ts'
 
 /** The placement is null for `queued`. */
 const OF_MESSAGE = `id, created_at, arrived_at, sender, size, content_id, message_id, nullif(placement, 'queued'), forced_expire,
-  not_before, scheduled, expires`
+  not_before, scheduled, expires, class`
 
 type MessageRow = readonly [
   id: number,
@@ -36,6 +37,7 @@ type MessageRow = readonly [
   not_before: number | null,
   scheduled: number | null,
   expires: number | null,
+  class_name: string | null,
 ]
 
 /** The state is null for `waiting`. */
@@ -143,20 +145,13 @@ function* shortened(rows: readonly MessageRow[], most: number): Read<ListedMessa
     const placement = placementOf(row)
     listed.push({
       message: toListedMessage(row),
-      queue: queueOfCount(placement, row[10] === 1, count),
+      queue: queueNameOf({ placement, scheduled: row[10] === 1, isActive: count.isActive === 1, isDeferred: count.isDeferred === 1 }),
       forcedExpire: row[8] === 1,
       recipients: (yield* rowsOf<RecipientRow>(arrays(firstLiveOf(row[0], most)))).map(toListedRecipient),
       recipientCount: count.recipients,
     })
   }
   return listed
-}
-
-function queueOfCount(placement: Placement, scheduled: boolean, { isActive, isDeferred }: LiveCount): ListedMessage['queue'] {
-  if (placement !== 'queued') return placement
-  if (isActive === 1) return 'active'
-  if (scheduled) return 'scheduled'
-  return isDeferred === 1 ? 'deferred' : 'incoming'
 }
 
 const placementOf = (row: MessageRow): Placement => row[7] ?? 'queued'
@@ -172,6 +167,7 @@ const toListedMessage = (row: MessageRow): MessageSummary => ({
   notBefore: row[9] ?? undefined,
   scheduled: row[10] === 1,
   expires: row[11] ?? undefined,
+  class: row[12] ?? undefined,
 })
 
 const toListedRecipient = (row: RecipientRow): ListedRecipient => ({

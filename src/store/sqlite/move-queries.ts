@@ -1,7 +1,7 @@
 /** SQL statements of moves between queues. None scans a table that grows with the queue. */
 import { columnsBut } from '../stored-message.ts'
 import { recipientRange } from '../sql/id-ranges.ts'
-import { chunkRange } from './queries.ts'
+import { chunkRange } from '../sql/id-ranges.ts'
 
 // --- state
 
@@ -42,10 +42,12 @@ const RESTORED = [
   'envelope_crc',
 ]
 export const restoreMessage = `insert into message (${RESTORED.join(', ')}) values (${RESTORED.map((column) => `:${column}`).join(', ')})`
+/** Band of a class in this queue; that of another queue may have another number. */
+export const bandOf = 'select band from class where name = ?'
 export const restoreRecipient = `
-  insert into recipient (id, state, destination, address, notify, orcpt, due_at, kept_due_at, expires_at, steps, attempts,
+  insert into recipient (id, state, destination, address, notify, orcpt, band, due_at, kept_due_at, expires_at, steps, attempts,
     delivery_starts, suspect, settled_at, notice_due, last, last_crc, envelope_crc)
-  values (:id, :state, :destination, :address, :notify, :orcpt, :due_at, :kept_due_at, :expires_at, :steps, :attempts,
+  values (:id, :state, :destination, :address, :notify, :orcpt, :band, :due_at, :kept_due_at, :expires_at, :steps, :attempts,
     :delivery_starts, :suspect, :settled_at, :notice_due, :last, :last_crc, :envelope_crc)`
 
 // --- target

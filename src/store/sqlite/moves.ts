@@ -2,6 +2,7 @@
  * Moves of messages between queues. A message that is out of its queue, or not yet in it, is one row of JSON without rows of message and
  * recipient, so that no statement about queued mail finds it. Its content stays in its chunks.
  */
+import { NO_CLASS, type Band } from '../../config/values/mail-classes.ts'
 import { crc32 } from '../../system/crc32.ts'
 import type { Database } from 'better-sqlite3'
 import { queueIdOf, STARTS_UNTIL_SUSPECT, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
@@ -12,6 +13,7 @@ import {
   movedRecord,
   RECIPIENTS_PER_ROUND,
   renumbered,
+  withoutClass,
   type Admitted,
   type Arrival,
   type MovedMessage,
@@ -30,18 +32,22 @@ import {
 import { takeAccess } from '../records/access-entry.ts'
 import { ACCESS_TOKENS } from '../records/access-token.ts'
 import { takeGrant } from '../records/kept-grant.ts'
+import { takeSuppression } from '../records/suppression-entry.ts'
+import { takeSuspension } from '../records/provider-state.ts'
 import type { RecordCalls } from './records/record-calls.ts'
-import { takenEntry, type AuditId } from '../audit-log.ts'
-import type { DestinationDue, DestinationRecord } from '../queue-store.ts'
+import type { AuditId } from '../records/audit-log.ts'
+import type { DestinationRecord } from '../queue-store.ts'
+import type { DestinationDue } from '../message-operation.ts'
 import { fromNotify, fromStatus } from '../stored-values.ts'
 import type { Intake } from './enqueue.ts'
-import { BY_DUE_TIME, isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
-import * as auditing from './records/audit-queries.ts'
+import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { COUNT_CHANGED, TAKE_ENTRY } from '../records/operation-round.ts'
 import type { SubscriptionRows } from './outbox/subscription-rows.ts'
 import * as moving from './move-queries.ts'
 import * as sql from './queries.ts'
+import { indexAnew } from './search/search-queries.ts'
 import { asMessage, fromMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
-import { toAttempt, type AttemptRow } from '../sql/stored-rows.ts'
+import { attemptRow, toAttempt, type AttemptRow } from '../sql/stored-rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
 /** Maximum number of messages that one call considers, which takes some milliseconds. */
@@ -138,7 +144,7 @@ export class Moves implements Synchronous {
         this.#run.deleteChunks.run({ content })
       changed++
     }
-    if (auditedAs !== null) this.#run.countAudited.run(changed, auditedAs)
+    if (auditedAs !== null) this.#records.run(COUNT_CHANGED, auditedAs, changed)
   }
 
   undoMove(messages: readonly MessageId[]): DestinationDue[] {
@@ -194,7 +200,7 @@ export class Moves implements Synchronous {
     this.#run.deleteRecipients.run({ message })
     this.#run.deleteAttempts.run({ message })
     this.#run.deleteMessage.run(message)
-    this.#traffic.note('accepted', row.arrived_at, -liveRecipients(moved))
+    this.#traffic.note({ kind: 'accepted', at: row.arrived_at, recipients: -liveRecipients(moved) })
   }
 
   // --- target
@@ -228,22 +234,28 @@ export class Moves implements Synchronous {
     return { messages: rows.map(({ id }) => id), woken: this.#due(entered) }
   }
 
-  takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, grants, subscriptions }: MovedRecords): void {
+  takeRecords(
+    source: QueueIdentity,
+    { history, audit, destinations, access, tokens, grants, suspensions, suppressions, subscriptions }: MovedRecords,
+  ): void {
     const taken = { ...this.recordsTaken(source) }
     for (const { seq, message, leftAt, record } of history) {
       if (seq <= taken.history) continue
       this.#run.insertHistory.run(message, leftAt, encodeHistory(record))
+      this.#run.indexAnew.run(message)
       taken.history = seq
     }
     for (const entry of audit) {
       if (entry.id <= taken.audit) continue
-      this.#run.takeAudit.run(takenEntry(entry))
+      this.#records.run(TAKE_ENTRY, entry)
       taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
     for (const entry of access) this.#records.run(takeAccess, entry)
     for (const token of tokens) this.#records.run(ACCESS_TOKENS.add, token)
     for (const grant of grants) this.#records.run(takeGrant, grant)
+    for (const one of suppressions) this.#records.run(takeSuppression, one)
+    for (const one of suspensions) this.#records.run(takeSuspension, one)
     for (const one of subscriptions) this.#subscriptions.take(one)
     this.#run.saveRecordsTaken.run({ source, ...taken })
   }
@@ -271,20 +283,21 @@ export class Moves implements Synchronous {
   // --- both
 
   /** Adds a message to the queue, with its state. */
-  #enter(moved: MovedMessage, sharesContent: number): MovedMessage {
+  #enter(entering: MovedMessage, sharesContent: number): MovedMessage {
+    const band = this.#run.bandOf.get(entering.message.class ?? null) ?? NO_CLASS
+    const moved = band === NO_CLASS ? withoutClass(entering) : entering
     this.#run.restoreMessage.run(messageRow(moved, sharesContent))
-    for (const one of moved.recipients) this.#run.restoreRecipient.run(recipientRow(one))
-    for (const { recipient, at, relay, outcome, status, delays } of moved.attempts)
-      this.#run.insertAttempt.run({ recipient, at, relay, outcome, status: JSON.stringify(status), delays: JSON.stringify(delays) })
-    this.#traffic.note('accepted', moved.message.arrivedAt, liveRecipients(moved))
+    for (const one of moved.recipients) this.#run.restoreRecipient.run(recipientRow(one, band))
+    for (const one of moved.attempts) this.#run.insertAttempt.run(attemptRow(one))
+    this.#traffic.note({ kind: 'accepted', at: moved.message.arrivedAt, recipients: liveRecipients(moved) })
     return moved
   }
 
   #due(entered: readonly MovedMessage[]): DestinationDue[] {
     const waiting = entered.flatMap(({ recipients }) => recipients.filter(({ state }) => state === 'waiting'))
     return [...new Set(waiting.map(({ destination }) => destination))].flatMap((destination) => {
-      const dueAt = this.#run.nextDue.get({ destination })
-      return dueAt === undefined ? [] : [{ destination, dueAt }]
+      const dueAt = this.#run.earliestDue.get({ destination }) ?? null
+      return dueAt === null ? [] : [{ destination, dueAt }]
     })
   }
 }
@@ -316,9 +329,9 @@ function messageRow({ message, placement, deletedAt, why, forcedExpire, warnings
   }
 }
 
-function recipientRow(one: MovedRecipient) {
+function recipientRow(one: MovedRecipient, band: Band) {
   const { id, destination, address, state, deliveryStarts } = one
-  const row = { id, destination, address, notify: fromNotify(one.notify), orcpt: one.orcpt ?? null, ...BY_DUE_TIME }
+  const row = { id, destination, address, notify: fromNotify(one.notify), orcpt: one.orcpt ?? null, band, turn: null }
   const last = fromStatus(one.last)
   return {
     ...row,
@@ -339,6 +352,7 @@ function recipientRow(one: MovedRecipient) {
 }
 
 const statements = (db: Database) => ({
+  bandOf: db.prepare<[string | null], Band>(moving.bandOf).pluck(),
   giveIdentity: db.prepare(moving.giveIdentity),
   identity: db.prepare<[], number>(moving.identity).pluck(),
   movedTo: db.prepare<[], string>(moving.movedTo).pluck(),
@@ -377,9 +391,8 @@ const statements = (db: Database) => ({
   deleteChunks: db.prepare<{ content: number }>(sql.deleteChunks),
   otherWithContent: db.prepare<{ content: number; message: MessageId }>(sql.otherWithContent),
   insertHistory: db.prepare<[MessageId, QueueTime, string]>(sql.insertHistory),
+  indexAnew: db.prepare<[MessageId]>(indexAnew),
   insertAttempt: db.prepare(sql.insertAttempt),
-  takeAudit: db.prepare(auditing.takeAudit),
-  countAudited: db.prepare<[number, AuditId]>(auditing.countAudited),
-  nextDue: db.prepare<{ destination: DestinationName }, QueueTime>(sql.nextDueAt).pluck(),
+  earliestDue: db.prepare<{ destination: DestinationName }, QueueTime | null>(sql.earliestDue).pluck(),
   reserveIds: db.prepare<{ count: number }, MessageId>(sql.reserveIds).pluck(),
 })

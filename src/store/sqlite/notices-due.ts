@@ -5,9 +5,9 @@
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import { messageOf, recipientId, type NoticeDue, type MessageId, type RecipientId } from '../../mail/message.ts'
-import type { MessageWithNoticesDue, Report } from '../queue-store.ts'
+import type { MessageWithNoticesDue, Report } from '../recorded-outcomes.ts'
 import type { Corrupt } from './quarantine.ts'
-import type { HistoryWriter } from './history.ts'
+import { NO_OUTCOMES, type HistoryWriter } from './history.ts'
 import type { Intake } from './enqueue.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
@@ -100,7 +100,7 @@ export class NoticesDue {
     for (const notice of notices) this.#deps.intake.enqueue(notice)
     this.#deps.events.keep(report.events)
     if (this.#keepers.get({ message, most: 1 }) === 0) {
-      this.#deps.departures.depart({ ...row, warnings })
+      this.#deps.departures.depart({ ...row, warnings }, { ...NO_OUTCOMES, keepUntil: report.keepUntil })
       return { removed: true, entered: true }
     }
     this.#setWarnings.run(warnings, warnAt, message)

@@ -2,19 +2,19 @@
  * Opens the queue as its owner: the database, the core over it, and the recovery after the previous owner.
  */
 import type { LeaseTerms } from '../../mail/message.ts'
-import { onDisk } from '../disk-failure.ts'
+import { onDisk } from '../folder/disk-failure.ts'
 import { FileGuard } from './file/file-guard.ts'
 import type { Call, Outcome } from '../methods.ts'
 import { StoreFailed } from '../queue-store.ts'
 import { Batches } from './batches.ts'
 import { openForWriting, openingsOf, openInMemory, type Database } from './file/database.ts'
-import { queueFile } from '../queue-folder.ts'
+import { queueFile } from '../folder/queue-folder.ts'
 import { assertNotEmptied, assertOwnLog } from './file/generation.ts'
 import { isDamage } from '../errors.ts'
 import { readEnds, repairQueue, signOfDamage } from './file/repair.ts'
 import type { Repair } from '../repair-report.ts'
 import { recover, type RecoveryReport } from './recovery.ts'
-import { BallastFile, noReserve } from '../reserve.ts'
+import { BallastFile, noReserve } from '../folder/reserve.ts'
 import { Room } from './file/room.ts'
 import { createStoreCore, type StoreCore } from './store-core.ts'
 

@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import type { DestinationName, MessageId, Placement, RecipientId } from '../../mail/message.ts'
-import type { OperationRound } from '../audit-log.ts'
+import type { OperationRound } from '../records/audit-log.ts'
 import {
   appliesAt,
   cancelledStatus,
@@ -17,9 +17,11 @@ import {
   type Operation,
   type OperationResult,
   type Rescheduling,
-} from '../queue-store.ts'
+} from '../message-operation.ts'
 import type { HistoryWriter } from './history.ts'
-import type { AuditRows, Operated } from './records/audit-rows.ts'
+import type { Operated } from '../records/audit-records.ts'
+import { BEGIN_ROUND, END_ROUND, HELD_BEFORE } from '../records/operation-round.ts'
+import type { RecordCalls } from './records/record-calls.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import { formerText, type RecipientTimes } from '../former-times.ts'
 import { fromStatus } from '../stored-values.ts'
@@ -38,7 +40,7 @@ interface OperatingParts {
   readonly departures: HistoryWriter
   readonly requeueing: Requeueing
   readonly traffic: TrafficRows
-  readonly audit: AuditRows
+  readonly records: RecordCalls
   readonly events: EventRows
 }
 
@@ -48,7 +50,7 @@ export class Operating {
   readonly #message
   readonly #placement
   readonly #destinations
-  readonly #nextDue
+  readonly #earliestDue
   readonly #place
   readonly #flush
   readonly #park
@@ -68,11 +70,11 @@ export class Operating {
   readonly #departures: HistoryWriter
   readonly #requeueing: Requeueing
   readonly #traffic: TrafficRows
-  readonly #audit: AuditRows
+  readonly #records: RecordCalls
   readonly #events: EventRows
 
   constructor(db: Database, parts: OperatingParts) {
-    this.#audit = parts.audit
+    this.#records = parts.records
     this.#events = parts.events
     this.#departures = parts.departures
     this.#requeueing = parts.requeueing
@@ -81,7 +83,7 @@ export class Operating {
     this.#message = db.prepare<[MessageId], MessageRow>(sql.messageById)
     this.#placement = db.prepare<[MessageId], Placement>(sql.placementOf).pluck()
     this.#destinations = db.prepare<Of, DestinationName>(sql.destinationsOf).pluck()
-    this.#nextDue = db.prepare<{ destination: string }, QueueTime>(sql.nextDueAt).pluck()
+    this.#earliestDue = db.prepare<{ destination: string }, QueueTime | null>(sql.earliestDue).pluck()
     this.#place = db.prepare<[Placement, QueueTime | null, string | null, MessageId]>(sql.place)
     this.#flush = db.prepare<Of & { now: QueueTime }>(sql.flush)
     this.#park = db.prepare<Of>(sql.park)
@@ -103,7 +105,7 @@ export class Operating {
   }
 
   operate(operations: readonly MessageOperation[], round?: OperationRound): OperationResult[] | null {
-    if (round !== undefined && !this.#audit.isRunning(round.operation)) return null
+    if (round !== undefined && !this.#records.run(BEGIN_ROUND, round)) return null
     const operated: Operated[] = []
     const deleted = new Set(this.#delete(operations, operated))
     const results = operations.map(({ message, operation, events }) => {
@@ -113,7 +115,7 @@ export class Operating {
       if (result.changed) this.#events.keep(events)
       return result
     })
-    if (round !== undefined) this.#audit.count(round, results.filter(({ changed }) => changed).length, operated)
+    if (round !== undefined) this.#records.run(END_ROUND, round, results.filter(({ changed }) => changed).length, operated)
     return results
   }
 
@@ -151,7 +153,7 @@ export class Operating {
       this.#discardRecipients.run({ messages: JSON.stringify([message]) })
       return true
     }
-    this.#traffic.note('deleted', now, this.#remove.run({ message, at: now, last: null, lastCrc: null }).changes)
+    this.#traffic.note({ kind: 'deleted', at: now, recipients: this.#remove.run({ message, at: now, last: null, lastCrc: null }).changes })
     if (this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart(row)
     else this.#place.run('queued', null, null, message)
     return true
@@ -207,7 +209,7 @@ export class Operating {
     const message = row.id
     const last = fromStatus(cancelledStatus(by))
     const { changes } = this.#remove.run({ message, at: now, last, lastCrc: outcomeCrc(last) })
-    this.#traffic.note('deleted', now, changes)
+    this.#traffic.note({ kind: 'deleted', at: now, recipients: changes })
     if (changes > 0 && this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart(row)
     return changes > 0
   }
@@ -227,7 +229,7 @@ export class Operating {
 
   /** Takes a message out of the trash. One that was on hold when it was deleted stays parked. */
   #restore(message: MessageId): boolean {
-    if (this.#audit.placementBefore(message) !== 'hold') return this.#move(message, 'queued')
+    if (this.#records.run(HELD_BEFORE, [message]).length === 0) return this.#move(message, 'queued')
     this.#place.run('hold', null, null, message)
     return true
   }
@@ -252,8 +254,8 @@ export class Operating {
   #due(destinations: Iterable<DestinationName>): DestinationDue[] {
     const due: DestinationDue[] = []
     for (const destination of destinations) {
-      const dueAt = this.#nextDue.get({ destination })
-      if (dueAt !== undefined) due.push({ destination, dueAt })
+      const dueAt = this.#earliestDue.get({ destination }) ?? null
+      if (dueAt !== null) due.push({ destination, dueAt })
     }
     return due
   }

@@ -5,17 +5,15 @@
  * A plus before a parameter hides its value from SQLite's query planner. With a partial index or a LIMIT, SQLite otherwise
  * prepares the statement again at every run, which takes five times as long as the query.
  */
+import { NO_CLASS } from '../../config/values/mail-classes.ts'
 import { RECIPIENTS_PER_MESSAGE, STARTS_UNTIL_SUSPECT } from '../../mail/message.ts'
+import { HOUR } from '../../system/clock.ts'
 import { CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { columnsBut } from '../stored-message.ts'
-import { messageIdOf, recipientRange } from '../sql/id-ranges.ts'
+import { chunkRange, messageIdOf, recipientRange } from '../sql/id-ranges.ts'
 import { OLDER_MINUTES, TRAFFIC_KINDS } from '../traffic.ts'
 
 // --- arithmetic of ids: the chunks of a content occupy one range of ids
-
-/** Right side of an SQL condition (`between … and …`) for the chunk ids of a content. */
-export const chunkRange = (content: string): string =>
-  `between ${content} * ${CHUNKS_PER_CONTENT} and ${content} * ${CHUNKS_PER_CONTENT} + ${CHUNKS_PER_CONTENT - 1}`
 
 /** SQL expression for the content id of a chunk. */
 export const contentIdOf = (chunk: string): string => `${chunk} / ${CHUNKS_PER_CONTENT}`
@@ -25,8 +23,12 @@ const OF_MESSAGE = `id ${recipientRange(':message')}`
 
 /** Recipients that claimDue may lease: the condition of the index recipient_due. */
 export const DUE_INDEX = `turn is (+null) and (state = 'waiting' and suspect = 0)`
-/** The same recipients of the only band, which the index has in the order of due times. */
-export const DUE_IN_ORDER = `band = 0 and ${DUE_INDEX}`
+
+/** SQL expression for the earliest due time at a destination, of any band. */
+export const earliestDueAt = (destination: string): string => `
+  (select min((select due_at from recipient indexed by recipient_due
+    where recipient.destination = ${destination} and band = known.band and ${DUE_INDEX} order by due_at limit 1))
+  from (select ${NO_CLASS} as band union all select band from class) as known)`
 
 // --- intake
 
@@ -37,8 +39,8 @@ export const insertMessage = `
     .join('')}?, ?)`
 
 export const insertRecipient = `
-  insert into recipient (id, state, destination, address, notify, orcpt, due_at, expires_at, delivery_starts, envelope_crc)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  insert into recipient (id, state, destination, address, notify, orcpt, band, due_at, expires_at, delivery_starts, envelope_crc)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const insertChunk = 'insert into chunk (id, crc, data) values (?, ?, ?)'
 export const markStaged = 'insert into staged (content_id) values (?) on conflict do nothing'
@@ -59,7 +61,7 @@ export const messageById = 'select * from message where id = ?'
 export const messageToSettle = `
   select ${columnsBut('prepended_headers').join(', ')}, shares_content, placement, forced_expire, warnings
   from message where id = ?`
-export const stateOf = 'select state from recipient where id = ?'
+export const placeOf = 'select state, destination from recipient where id = ?'
 export const recipientsOf = `select * from recipient where ${OF_MESSAGE} order by id`
 /** The first two recipients of a message, for its history: enough to see whether it has only one. */
 export const firstTwoRecipientsOf = `
@@ -92,12 +94,15 @@ export const hasLeased = `select 1 from recipient where ${OF_MESSAGE} and state 
 
 export const dueAt = `
   select * from recipient indexed by recipient_due
-  where destination = +:destination and ${DUE_IN_ORDER} and due_at <= :now
+  where destination = +:destination and band = +:band and ${DUE_INDEX} and due_at <= :now
   order by due_at, id limit +:limit`
 
 export const nextDueAt = `
   select due_at from recipient indexed by recipient_due
-  where destination = +:destination and ${DUE_IN_ORDER} order by due_at limit 1`
+  where destination = +:destination and band = +:band and ${DUE_INDEX} order by due_at limit 1`
+
+/** The same time for all bands of a destination; null when no recipient waits there. */
+export const earliestDue = `select ${earliestDueAt('+:destination')}`
 
 export const dueSuspect = `
   select * from recipient indexed by recipient_suspect
@@ -129,8 +134,8 @@ export const settleFinal = `
   where id = ?`
 
 export const insertAttempt = `
-  insert into attempt (recipient, number, at, relay, outcome, status, delays)
-  values (:recipient, (select coalesce(max(number), 0) + 1 from attempt where recipient = +:recipient), :at, :relay, :outcome, :status, :delays)`
+  insert into attempt (recipient, number, at, relay, outcome, status, delays, session_id)
+  values (:recipient, (select coalesce(max(number), 0) + 1 from attempt where recipient = +:recipient), :at, :relay, :outcome, :status, :delays, :session)`
 
 export const attemptsOf = `
   select * from attempt where recipient ${recipientRange(':message')} order by at, recipient, number`
@@ -146,7 +151,21 @@ export const deleteAttempts = `delete from attempt where recipient ${recipientRa
 export const otherWithContent = `
   select 1 from message indexed by message_sharing where content_id = :content and id <> :message and shares_content = 1
   union all select 1 from moving indexed by moving_content
-    where json_extract(record, '$.message.contentId') = :content and message <> :message limit 1`
+    where json_extract(record, '$.message.contentId') = :content and message <> :message
+  union all select 1 from kept_content indexed by kept_content_id where content_id = :content and message <> :message limit 1`
+
+// --- kept contents
+
+/** Keeps the content of a message that leaves. */
+export const keepContent = `
+  insert into kept_content (message, content_id, until, size, headers)
+  select id, content_id, :until, size - length(cast(coalesce(prepended_headers, '') as blob)), prepended_headers from message where id = :message`
+export const keptContentOf = 'select content_id from kept_content where message = ?'
+export const oldestKept =
+  'select message, content_id as content, until, size from kept_content indexed by kept_content_until order by until, message limit ?'
+export const keptBytes = 'select coalesce(sum(size), 0) from kept_content'
+export const forgetKept = 'delete from kept_content where message = ?'
+export const changeDeparture = 'update history set record = ? where seq = ?'
 
 // --- notices due and delay warnings
 
@@ -201,8 +220,7 @@ export const destinationsDue = `
     select (select destination from recipient indexed by recipient_due
             where ${DUE_INDEX} and destination > walk.destination order by destination limit 1)
     from walk where walk.destination is not null)
-  select destination, (select due_at from recipient indexed by recipient_due
-    where recipient.destination = walk.destination and ${DUE_IN_ORDER} order by due_at limit 1) as dueAt
+  select destination, ${earliestDueAt('walk.destination')} as dueAt
   from walk where destination is not null`
 
 /** The last id of a slice of the recipients, and the number of those without their entry in an index. */
@@ -317,12 +335,19 @@ export const addTraffic = `
 export const trafficTotal = `select ${TRAFFIC_SUMS} from traffic`
 export const trafficSince = `select at, ${TRAFFIC} from traffic where at >= :since and at > ${OLDER_MINUTES} order by at`
 
-/** The earliest of the newest `:kept` minutes; no row when there are fewer than `:kept`. */
+/** The earliest of the newest `:kept` rows; no row when there are fewer than `:kept`. */
 export const oldestKeptMinute = 'select at from traffic order by at desc limit 1 offset +:kept - 1'
-export const foldMinutes = `
-  insert into traffic (at, ${TRAFFIC}) select ${OLDER_MINUTES}, ${TRAFFIC_SUMS} from traffic where at < :before having count(*) > 0
-  on conflict (at) do update set ${TRAFFIC_KINDS.map((kind) => `${kind} = excluded.${kind}`).join(', ')}`
-export const deleteMinutes = `delete from traffic where at > ${OLDER_MINUTES} and at < :before`
+/** Adds up rows before `:before` by hour, and those before `:hours` in one row, and deletes them. */
+export const foldTraffic = (
+  [
+    [`at / ${HOUR} * ${HOUR}`, `at < :before and at >= :hours and at % ${HOUR} > 0`],
+    [String(OLDER_MINUTES), `at > ${OLDER_MINUTES} and at < :hours`],
+  ] as const
+).flatMap(([time, rows]) => [
+  `insert into traffic (at, ${TRAFFIC}) select ${time}, ${TRAFFIC_SUMS} from traffic where ${rows} group by 1
+  on conflict (at) do update set ${TRAFFIC_KINDS.map((kind) => `${kind} = ${kind} + excluded.${kind}`).join(', ')}`,
+  `delete from traffic where ${rows}`,
+])
 
 // --- ids
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
 import { answering } from '../../system/worker-rpc.ts'
 import { answerOf, type ReaderCall, type ReaderEngine } from '../reader-methods.ts'
-import { queueFile } from '../queue-folder.ts'
+import { queueFile } from '../folder/queue-folder.ts'
 import { openReaderEngine } from './sqlite-reader.ts'
 
 const directory = workerData as string

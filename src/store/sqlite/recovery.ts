@@ -3,8 +3,10 @@
  * deletes contents that belong to no message, and continues ids above the highest used id.
  */
 import type { Database } from 'better-sqlite3'
-import { messageOf, STARTS_UNTIL_CORRUPT, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
-import { endAbandoned } from './records/audit-rows.ts'
+import { messageOf, type ContentId, type MessageId, type RecipientId } from '../../mail/message.ts'
+import { convictionOf } from '../decisions/conviction.ts'
+import { END_ABANDONED } from '../records/operation-round.ts'
+import { endErasureRights } from '../records/erasure.ts'
 import { endClaims } from '../records/kept-grant.ts'
 import { RecordCalls } from './records/record-calls.ts'
 import { Checkpoints } from './file/checkpoints.ts'
@@ -38,8 +40,10 @@ export function recover(
     endLeases(db, corrupt)
     events.write()
     usage.write()
-    endAbandoned(db)
-    new RecordCalls(db).run(endClaims)
+    const records = new RecordCalls(db)
+    records.run(END_ABANDONED, null)
+    records.run(endClaims)
+    records.run(endErasureRights)
     skipUsedIds(db)
   }).immediate()
   usage.committed()
@@ -64,7 +68,8 @@ function endLeases(db: Database, corrupt: Corrupt): void {
   const unlease = db.prepare<[RecipientId]>(sql.unlease)
   for (const { id, deliveryStarts, isSound } of db.prepare<[], LeftLeased>(sql.leftLeased).all()) {
     if (isSound === 0) corrupt.setAside(messageOf(id), `the schedule of recipient ${id} does not match its checksum`)
-    if (deliveryStarts >= STARTS_UNTIL_CORRUPT) corrupt.setAside(messageOf(id), `in delivery when the daemon died, ${deliveryStarts} times`)
+    const why = convictionOf(deliveryStarts, 'daemon')
+    if (why !== null) corrupt.setAside(messageOf(id), why)
     changeRows(() => unlease.run(id))
   }
 }

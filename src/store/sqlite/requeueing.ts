@@ -3,15 +3,13 @@
  * schedule that starts again.
  */
 import type { Database } from 'better-sqlite3'
-import { recipientId, queueIdOf, type MessageId } from '../../mail/message.ts'
-import type { Operation } from '../queue-store.ts'
+import { recipientId, type MessageId } from '../../mail/message.ts'
+import { requeuedStatus, type Requeue } from '../decisions/operation-changes.ts'
 import type { HistoryWriter } from './history.ts'
-import { BY_DUE_TIME, isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
+import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
 import * as sql from './queries.ts'
 import { fromStatus } from '../stored-values.ts'
 import { type MessageRow, type RecipientRow } from './rows.ts'
-
-type Requeue = Extract<Operation, { kind: 'requeue' }>
 
 export class Requeueing {
   readonly #live
@@ -36,7 +34,8 @@ export class Requeueing {
    * Requeues the waiting and parked recipients. Recipients in delivery stay with the old message and its schedule; both messages
    * then share the content. Returns false when there is nothing to requeue.
    */
-  requeue(row: MessageRow, { now, newId, expiresAt }: Requeue): boolean {
+  requeue(row: MessageRow, operation: Requeue): boolean {
+    const { now, newId, expiresAt } = operation
     const message = row.id
     const dueAt = Math.max(now, row.not_before ?? now)
     const moving = this.#live.all({ message }).filter((one) => one.state !== 'leased')
@@ -46,13 +45,12 @@ export class Requeueing {
     this.#copyMessage.run({ message, newId, now, crc })
     this.#shareContent.run(message)
     moving.forEach((one, position) => {
-      const { destination, address, notify, orcpt } = one
+      const { destination, address, notify, orcpt, band } = one
       const id = recipientId(newId, position)
-      const recipient = isSoundRecipient(one) ? recipientCrc({ ...one, id, ...BY_DUE_TIME }) : one.envelope_crc
-      this.#insertRecipient.run(id, 'waiting', destination, address, notify, orcpt, dueAt, expiresAt, 0, recipient)
+      const recipient = isSoundRecipient(one) ? recipientCrc({ ...one, id, turn: null }) : one.envelope_crc
+      this.#insertRecipient.run(id, 'waiting', destination, address, notify, orcpt, band, dueAt, expiresAt, 0, recipient)
     })
-    const reason = `requeued as ${queueIdOf({ id: newId, createdAt: now })}`
-    const last = fromStatus({ status: '2.0.0', reason, stage: 'queue' })
+    const last = fromStatus(requeuedStatus(operation))
     this.#remove.run({ message, at: now, last, lastCrc: outcomeCrc(last) })
     if (this.#keepers.get({ message, most: 1 }) === 0) this.#departures.depart({ ...row, shares_content: 1 })
     return true

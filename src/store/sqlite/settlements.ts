@@ -4,21 +4,25 @@
  */
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
-import { messageOf, type MessageId, type OwnerId, type RecipientId, type RecipientState } from '../../mail/message.ts'
-import type { AttemptRecord, Settled, Settlement, SettleResult } from '../queue-store.ts'
+import { messageOf, type MessageId, type OwnerId, type RecipientId } from '../../mail/message.ts'
+import type { Settled, Settlement, SettleResult } from '../recorded-outcomes.ts'
+import { isFinal, isOver, settledMail, stateAt } from '../decisions/settlement.ts'
 import type { HistoryWriter } from './history.ts'
 import { outcomeCrc } from './file/checksums.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
+import { KEEP_SESSION } from '../records/stored-session.ts'
+import { attemptRow } from '../sql/stored-rows.ts'
 import { fromStatus } from '../stored-values.ts'
+import type { RecordCalls } from './records/record-calls.ts'
 import type { DepartingRecipientRow, DepartingRow } from './rows.ts'
 import type { TrafficRows } from './traffic-rows.ts'
 
-type Final = Exclude<Settled, { state: 'waiting' }>
+type RecipientPlace = Pick<DepartingRecipientRow, 'state' | 'destination'>
 
 export class Outcomes {
   readonly #message
-  readonly #state
+  readonly #place
   readonly #firstTwo
   readonly #keeperAfter
   readonly #keeperBefore
@@ -32,17 +36,25 @@ export class Outcomes {
   readonly #owner: OwnerId
   readonly #traffic: TrafficRows
   readonly #events: EventRows
+  readonly #records: RecordCalls
 
   constructor(
     db: Database,
-    parts: { readonly departures: HistoryWriter; readonly traffic: TrafficRows; readonly events: EventRows; readonly owner: OwnerId },
+    parts: {
+      readonly departures: HistoryWriter
+      readonly traffic: TrafficRows
+      readonly events: EventRows
+      readonly records: RecordCalls
+      readonly owner: OwnerId
+    },
   ) {
+    this.#records = parts.records
     this.#events = parts.events
     this.#owner = parts.owner
     this.#departures = parts.departures
     this.#traffic = parts.traffic
     this.#message = db.prepare<[MessageId], DepartingRow>(sql.messageToSettle)
-    this.#state = db.prepare<[RecipientId], RecipientState>(sql.stateOf).pluck()
+    this.#place = db.prepare<[RecipientId], RecipientPlace>(sql.placeOf)
     this.#firstTwo = db.prepare<{ message: MessageId }, DepartingRecipientRow>(sql.firstTwoRecipientsOf)
     this.#keeperAfter = db.prepare<{ message: MessageId; last: RecipientId }>(sql.keeperAfter)
     this.#keeperBefore = db.prepare<{ message: MessageId; first: RecipientId }>(sql.keeperBefore)
@@ -59,20 +71,28 @@ export class Outcomes {
     const row = this.#message.get(message)
     if (row === undefined || settlement.owner !== this.#owner) return { removed: false, noticeDue: false }
     const sole = settlement.recipients.length === 1 ? this.#soleRecipient(message) : undefined
-    const settled = settlement.recipients.filter(({ recipient }) =>
-      sole === undefined ? this.#isLeased(message, recipient) : sole.id === recipient && sole.state === 'leased',
-    )
+    let destination = sole?.destination ?? ''
+    const settled = settlement.recipients.filter(({ recipient }) => {
+      const one = sole === undefined ? this.#placeOf(message, recipient) : sole.id === recipient ? sole : undefined
+      if (one?.state === 'leased') destination = one.destination
+      return one?.state === 'leased'
+    })
     const ids = new Set(settled.map((one) => one.recipient))
     const attempts = settlement.attempts.filter((one) => ids.has(one.recipient))
-    this.#count(settled, attempts)
+    this.#traffic.note(...settledMail({ sender: row.sender, destination }, settled, attempts))
     this.#events.keep(settlement.events?.filter(({ recipient }) => ids.has(recipient)))
+    if (settled.length > 0) for (const one of settlement.sessions ?? []) this.#records.run(KEEP_SESSION, one)
     if (settled.length > 0 && settled.every(isOver) && (sole !== undefined || !this.#isKeptByOthers(message, ids))) {
       const outcomes = new Map(settled.map((one) => [one.recipient, one]))
-      this.#departures.depart(row, { settled: outcomes, attempts }, sole === undefined ? undefined : [sole])
+      this.#departures.depart(
+        row,
+        { settled: outcomes, attempts, keepUntil: settlement.keepUntil },
+        sole === undefined ? undefined : [sole],
+      )
       return { removed: true, noticeDue: false }
     }
     for (const one of settled) this.#record(row, one)
-    for (const one of attempts) this.#remember(one)
+    for (const one of attempts) this.#attempt.run(attemptRow(one))
     const { warnAt } = settlement
     if (warnAt !== undefined && settled.length > 0) this.#setWarnAt.run(warnAt, message, warnAt)
     return { removed: false, noticeDue: this.#owes.get({ message }) !== undefined }
@@ -87,11 +107,6 @@ export class Outcomes {
     return second === undefined ? first : undefined
   }
 
-  #count(settled: readonly Settled[], attempts: readonly AttemptRecord[]): void {
-    for (const one of settled) if (isFinal(one)) this.#traffic.note(one.state === 'removed' ? 'deleted' : one.state, one.at, 1)
-    for (const { outcome, at } of attempts) if (outcome === 'deferred') this.#traffic.note('deferred', at, 1)
-  }
-
   /** Whether a recipient outside these ids keeps the message in the queue. */
   #isKeptByOthers(message: MessageId, ids: ReadonlySet<RecipientId>): boolean {
     const first = Math.min(...ids)
@@ -101,30 +116,25 @@ export class Outcomes {
     return this.#keeperBefore.get({ message, first }) !== undefined
   }
 
-  #isLeased(message: MessageId, recipient: RecipientId): boolean {
-    return messageOf(recipient) === message && this.#state.get(recipient) === 'leased'
+  #placeOf(message: MessageId, recipient: RecipientId): RecipientPlace | undefined {
+    return messageOf(recipient) === message ? this.#place.get(recipient) : undefined
   }
 
-  /**
-   * Records the new state of one recipient. A recipient that remains live is parked instead of waiting when its message is held,
-   * corrupt or deleted.
-   */
   #record({ placement }: DepartingRow, one: Settled): void {
     const last = fromStatus(one.last)
     if (isFinal(one)) {
       this.#settleFinal.run(one.state, one.at, one.attempts, last, outcomeCrc(last), one.noticeDue ?? null, one.recipient)
       return
     }
-    const state = placement === 'queued' ? 'waiting' : 'parked'
-    this.#settleLive.run(state, one.dueAt, one.steps, one.attempts, last, outcomeCrc(last), one.noticeDue ?? null, one.recipient)
-  }
-
-  #remember({ recipient, at, relay, outcome, status, delays }: AttemptRecord): void {
-    this.#attempt.run({ recipient, at, relay, outcome, status: JSON.stringify(status), delays: JSON.stringify(delays) })
+    this.#settleLive.run(
+      stateAt(placement),
+      one.dueAt,
+      one.steps,
+      one.attempts,
+      last,
+      outcomeCrc(last),
+      one.noticeDue ?? null,
+      one.recipient,
+    )
   }
 }
-
-const isFinal = (one: Settled): one is Final => one.state !== 'waiting'
-
-/** True for a final state without a notice due. */
-const isOver = (one: Settled): one is Final => isFinal(one) && one.noticeDue === undefined

@@ -3,7 +3,9 @@ import { likePattern } from '../../patterns/filter-pattern.ts'
 import { messageIdOf, recipientRange } from '../sql/id-ranges.ts'
 import type { Add, Read } from '../sql/read.ts'
 import type { Place, PlaceOf, Spelling } from '../sql/spelling.ts'
-import { DUE_INDEX } from './queries.ts'
+import { DUE_INDEX, earliestDueAt } from './queries.ts'
+import { like } from './records/record-calls.ts'
+import { matchOf, type SearchTable } from './search/search-queries.ts'
 
 const WAITING = `recipient indexed by recipient_due where ${DUE_INDEX}`
 const LEASED = `recipient indexed by recipient_leased where state = 'leased'`
@@ -13,7 +15,7 @@ const nextBusy = (after: string): string => `(select destination from ${WAITING}
 
 export const SQLITE: Spelling = {
   pattern: likePattern,
-  matches: (text, pattern) => `${text} like ${pattern} escape '\\'`,
+  matches: like,
   contains: (text, part) => `instr(${text}, ${part}) > 0`,
   isOdd: (address) =>
     `(instr(${address}, '"') = 1 or instr(${address}, '.') = 1 or instr(${address}, '..') > 0 or instr(${address}, '.@') > 0 or ${address} glob '*@*@*')`,
@@ -38,6 +40,15 @@ export const SQLITE: Spelling = {
   expiring: (before, most, add) => `
     select count(*) as found from (
       select 1 from recipient indexed by recipient_expiry where state = 'waiting' and expires_at < ${add(before)} limit +${add(most)})`,
+  // FTS5 begins at a row number that is an integer, and else reads all rows: numbers are bound as real ones.
+  messagesWith: (terms, below, limit, add) => {
+    const [match, before, most] = [add(terms.map(matchOf).join(' AND ')), add(below), add(limit)]
+    const entriesIn = (table: SearchTable): string =>
+      `select id from (select rowid as id from ${table} where ${table} match ${match} and rowid < cast(${before} as integer) order by rowid desc limit ${most})`
+    return `
+      select ${messageIdOf('id')} as message from (${entriesIn('search_0')} union all ${entriesIn('search_1')})
+      order by id desc limit ${most}`
+  },
   busyDestinations: (after, limit, add) => {
     const [name, most] = [add(after), add(limit)]
     return `
@@ -55,12 +66,13 @@ export function* place(destination: string): Read<PlaceOf> {
 }
 
 function placeOf(destination: string, add: Add): Place {
-  const there = `destination = ${add(destination)}`
+  const name = add(destination)
+  const there = `destination = ${name}`
   return {
     due: `select id from ${WAITING} and ${there}`,
     suspect: `select id from recipient indexed by recipient_suspect where state = 'waiting' and suspect = 1 and ${there}`,
     leased: `select id from ${LEASED} and ${there}`,
     parked: `select id from recipient indexed by recipient_parked where state = 'parked' and ${there}`,
-    nextDueAt: `(select due_at from ${WAITING} and band = 0 and ${there} order by due_at limit 1)`,
+    nextDueAt: earliestDueAt(name),
   }
 }

@@ -16,9 +16,7 @@ import { rowOf, statement, type Query, type Read, type Step } from '../sql/read.
 import { destinations, toAttempt, toDestination, type AttemptRow, type DestinationRow } from '../sql/stored-rows.ts'
 import { openForReading, type Database } from './file/database.ts'
 import { PROVIDER_MEMBERS, PROVIDERS, withSuspendedProviders } from '../records/provider-state.ts'
-import { AuditSearch } from './records/audit-rows.ts'
 import { RecordCalls } from './records/record-calls.ts'
-import { findRequest } from './records/request-rows.ts'
 import { Contents } from './enqueue.ts'
 import { messagePage } from './message-pages.ts'
 import { OutboxSearch } from './outbox/outbox-search.ts'
@@ -41,6 +39,7 @@ const detailsOf = (db: Database) => {
       message: asMessage(row),
       queue: row.queue,
       forcedExpire: row.forced_expire === 1,
+      why: row.why ?? undefined,
       warnings: row.warnings,
       recipients: recipients.all({ message }).map(toRecipient),
       history: attempts.all({ message }).map(toAttempt),
@@ -50,20 +49,17 @@ const detailsOf = (db: Database) => {
 
 export function createSqliteReader(db: Database): ReaderEngine {
   const runner = new ReadRunner(db)
-  const [contents, audit, records, outbox] = [new Contents(db), new AuditSearch(db), new RecordCalls(db), new OutboxSearch(db)]
+  const [contents, records, outbox] = [new Contents(db), new RecordCalls(db), new OutboxSearch(db)]
   const destinationRows = db.prepare<[], DestinationRow>(destinations)
   const suspensions = { members: () => records.run(PROVIDER_MEMBERS.all), fresh: freshRecord }
   return {
     ...mailReader({ spelling: SQLITE, place, page: messagePage, details: detailsOf(db) }, (read) => runner.run(read)),
     readChunk: ({ contentId }, index) => contents.readChunk(contentId, index),
-    destinationRecords: () => withSuspendedProviders(destinationRows.all().map(toDestination), records.run(PROVIDERS.all), suspensions),
+    destinationRecords: () => {
+      const saved = { effects: records.run(PROVIDERS.all), orders: records.run(PROVIDERS.suspensions) }
+      return withSuspendedProviders(destinationRows.all().map(toDestination), saved, suspensions)
+    },
     clockRecord: () => db.prepare<[], ClockRecord>(sql.clockRecord).get() ?? null,
-    audit: (page) => audit.audit(page),
-    auditBefore: (...wanted) => audit.auditBefore(...wanted),
-    operation: (id) => audit.operation(id),
-    operationsOn: (message) => audit.operationsOn(message),
-    placedBy: (...wanted) => audit.placedBy(...wanted),
-    keptRequest: (key) => findRequest(db, key),
     record: (...call) => records.record(...call),
     allSubscriptions: () => outbox.allSubscriptions(),
     parkedEvents: (...wanted) => outbox.parkedEvents(...wanted),

@@ -6,13 +6,14 @@ import type { NewEvent } from '../../events/kept-event.ts'
 import type { DestinationName, LeaseTerms, MessageId } from '../../mail/message.ts'
 import { joinProvider } from '../records/provider-state.ts'
 import { dispatch, methodsOf, type Answers, type Call, type Handlers, type Method } from '../methods.ts'
-import { AuditRows } from './records/audit-rows.ts'
-import { RequestRows } from './records/request-rows.ts'
+import { DepartedRows } from './departed-rows.ts'
+import { ErasureRows } from './erasure/erasure-rows.ts'
+import { FileErasure } from './file/file-erasure.ts'
 import { Contents, Intake } from './enqueue.ts'
 import { HistoryWriter } from './history.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { Leases } from './leases.ts'
-import { MessageShares } from './message-shares.ts'
+import { MessageShares } from './records/message-shares.ts'
 import { EventRows } from './outbox/event-rows.ts'
 import { SubscriptionRows } from './outbox/subscription-rows.ts'
 import { Moves } from './moves.ts'
@@ -20,6 +21,7 @@ import { NoticesDue } from './notices-due.ts'
 import { Operating } from './operate.ts'
 import { Corrupt } from './quarantine.ts'
 import { RecordCalls } from './records/record-calls.ts'
+import { SearchIndex } from './search/search-index.ts'
 import { Requeueing } from './requeueing.ts'
 import { Outcomes } from './settlements.ts'
 import { ShareRows } from './records/share-rows.ts'
@@ -33,9 +35,10 @@ export interface StoreCore {
   readonly traffic: TrafficRows
   readonly usage: ShareRows
   readonly events: EventRows
+  readonly fileErasure: FileErasure
 }
 
-/** Creates the methods and prepares all statements, once per connection. `freeSpace` returns the bytes for new mail. */
+/** Creates the methods, once per connection. `freeSpace` returns the bytes for new mail. */
 export function createStoreCore(db: Database, terms: LeaseTerms, freeSpace: () => number): StoreCore {
   const { handlers, ...parts } = openParts(db, terms, freeSpace)
   const { shares, traffic, usage, events } = parts
@@ -62,12 +65,13 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
   const events = new EventRows(db)
   const corrupt = new Corrupt(db, { changed, events })
   const departures = new HistoryWriter(db, events)
-  const requests = new RequestRows(db)
-  const intake = new Intake(db, { traffic, requests, events })
-  const audit = new AuditRows(db, requests)
-  const [records, subscriptions] = [new RecordCalls(db), new SubscriptionRows(db, events)]
-  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, audit, events })
-  const housekeeping = new Housekeeping(db, { operating, traffic, audit, requests, events, changed })
+  const [records, subscriptions] = [new RecordCalls(db, terms.owner), new SubscriptionRows(db, events)]
+  const intake = new Intake(db, { traffic, records, events })
+  const operating = new Operating(db, { departures, requeueing: new Requeueing(db, departures), traffic, records, events })
+  const housekeeping = new Housekeeping(db, { operating, traffic, records, events, changed })
+  const fileErasure = new FileErasure(db)
+  const search = new SearchIndex(db)
+  const departed = new DepartedRows(db, { intake, records })
   const handlers = {
     ...methodsOf(
       corrupt,
@@ -76,12 +80,14 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
       housekeeping,
       events,
       subscriptions,
-      audit,
       records,
       usage,
       new Contents(db),
+      search,
+      departed,
+      new ErasureRows(db, { records, search, departed, file: fileErasure }),
       new Leases(db, { corrupt, events, terms }),
-      new Outcomes(db, { departures, traffic, events, owner: terms.owner }),
+      new Outcomes(db, { departures, traffic, events, records, owner: terms.owner }),
       new NoticesDue(db, { corrupt, departures, intake, events }),
       new Moves(db, { intake, traffic, records, subscriptions }),
     ),
@@ -97,5 +103,5 @@ function openParts(db: Database, terms: LeaseTerms, freeSpace: () => number): Om
     claimMoves: () => undefined,
     freeSpace,
   }
-  return { corrupt, housekeeping, shares, traffic, usage, events, handlers }
+  return { corrupt, housekeeping, shares, traffic, usage, events, fileErasure, handlers }
 }

@@ -1,38 +1,32 @@
 /**
- * Rows of traffic. Calls only note what they count; the transaction writes one row per minute before its commit, so that a batch
- * of calls costs one statement.
+ * Rows of traffic and of series_delta. Calls only note what they count; the transaction writes one row per minute and one of series before its
+ * commit, so that a batch of calls costs two statements.
  */
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
-import { addTraffic, minuteOf, NO_TRAFFIC, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
+import { deltaOf, type Happened } from '../decisions/series-notes.ts'
+import { addTraffic, minuteOf, NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
 import * as sql from './queries.ts'
-
-interface Noted {
-  readonly kind: TrafficKind
-  readonly minute: QueueTime
-  readonly recipients: number
-}
 
 export class TrafficRows {
   /** Counts of the running transaction that are not written yet. */
-  readonly #noted: Noted[] = []
+  readonly #noted: Happened[] = []
+  readonly #addSeries
   readonly #add
   readonly #total
   readonly #oldestKept
-  readonly #fold
-  readonly #forget
+  readonly #folds
 
   constructor(db: Database) {
     this.#add = db.prepare<[QueueTime, number, number, number, number, number, number]>(sql.addTraffic)
     this.#total = db.prepare<[], Traffic>(sql.trafficTotal)
     this.#oldestKept = db.prepare<{ kept: number }, QueueTime>(sql.oldestKeptMinute).pluck()
-    this.#fold = db.prepare<{ before: QueueTime }>(sql.foldMinutes)
-    this.#forget = db.prepare<{ before: QueueTime }>(sql.deleteMinutes)
+    this.#folds = sql.foldTraffic.map((text) => db.prepare<{ before: QueueTime; hours: QueueTime }>(text))
+    this.#addSeries = db.prepare<[string]>('insert into series_delta (counts) values (?)')
   }
 
-  /** `recipients` is negative for mail that leaves the queue without an outcome, as in a move. */
-  note(kind: TrafficKind, at: QueueTime, recipients: number): void {
-    if (recipients !== 0) this.#noted.push({ kind, minute: minuteOf(at), recipients })
+  note(...happened: readonly Happened[]): void {
+    for (const one of happened) if (one.recipients !== 0) this.#noted.push(one)
   }
 
   /** Position to which `rewind` returns when a call fails. */
@@ -49,7 +43,8 @@ export class TrafficRows {
   write(): void {
     if (this.#noted.length === 0) return
     const minutes = new Map<QueueTime, { -readonly [K in TrafficKind]: number }>()
-    for (const { kind, minute, recipients } of this.#noted) {
+    for (const { kind, at, recipients } of this.#noted) {
+      const minute = minuteOf(at)
       let counted = minutes.get(minute)
       if (counted === undefined) minutes.set(minute, (counted = { ...NO_TRAFFIC }))
       counted[kind] += recipients
@@ -58,6 +53,8 @@ export class TrafficRows {
       const { accepted, delivered, deferred, bounced, expired, deleted } = counted
       this.#add.run(minute, accepted, delivered, deferred, bounced, expired, deleted)
     }
+    const series = deltaOf(this.#noted, null)
+    if (series.length > 0) this.#addSeries.run(JSON.stringify(series))
     this.#noted.length = 0
   }
 
@@ -67,11 +64,11 @@ export class TrafficRows {
     return addTraffic(this.#total.get() ?? NO_TRAFFIC, unwritten)
   }
 
-  /** Keeps the rows of the newest TRAFFIC_MINUTES minutes. Adds all older rows to one row and deletes them. */
+  /** Keeps the newest TRAFFIC_MINUTES minutes and TRAFFIC_HOURS hours; adds up older minutes by hour, and older hours in one row. */
   prune(): void {
     const before = this.#oldestKept.get({ kept: TRAFFIC_MINUTES })
     if (before === undefined) return
-    this.#fold.run({ before })
-    this.#forget.run({ before })
+    const hours = before - TRAFFIC_HOURS
+    for (const statement of this.#folds) statement.run({ before, hours })
   }
 }

@@ -279,10 +279,10 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`lost answers${WITHOUT_POSTGRES.why}`, ()
   test('a record of the audit log is written once when the answer of its commit is lost', async () => {
     const { store } = await open()
     const record = (at: number) => ({ at, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 })
-    await store.auditLog.audit(record(T0))
-    await afterLoss(() => store.auditLog.audit(record(T0 + 1)), `audit where at = ${T0 + 1}`)
+    await store.records.audit.add(record(T0))
+    await afterLoss(() => store.records.audit.add(record(T0 + 1)), `audit where at = ${T0 + 1}`)
     proxy.holdStatements()
-    const late = store.auditLog.audit(record(T0 + 2))
+    const late = store.records.audit.add(record(T0 + 2))
     await expect.poll(() => count(`audit where at = ${T0 + 2}`)).toBe(0)
     proxy.cut()
     await late

@@ -4,7 +4,7 @@ import type { DatabaseUrl } from '../../../src/config/values/database-url.ts'
 import { messageOf, type MessageId } from '../../../src/mail/message.ts'
 import { inChunks } from '../../../src/store/chunks.ts'
 import { SHARDS, shardOf } from '../../../src/store/membership/shards.ts'
-import type { Arrival, MovableStore, MovedMessage } from '../../../src/store/move-store.ts'
+import { NO_RECORDS, type Arrival, type MovableStore, type MovedMessage } from '../../../src/store/move-store.ts'
 import { openPostgresStore, type PostgresQueue } from '../../../src/store/postgres/open-store.ts'
 import { PostgresNodeTable } from '../../../src/store/postgres/postgres-node-table.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
@@ -81,7 +81,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
       () => a.store.takeMoved('a', [sent(moved)], []),
       () => a.store.originsOf('a', [moved.message]),
       () => a.store.admitMoved('a', 1, T0),
-      () => a.store.takeRecords('a', { history: [], audit: [], destinations: [], access: [], tokens: [], grants: [], subscriptions: [] }),
+      () => a.store.takeRecords('a', NO_RECORDS),
     ]
     for (const call of refused) await expect(call()).rejects.toThrow('has taken this move over')
     expect(await a.store.takeMoved('b', [sent(moved)], [])).toHaveLength(1)

@@ -12,16 +12,34 @@ import { openSession } from '../../../src/store/postgres/session/client.ts'
 import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
 import { knownMessages, stateAfter } from '../../../src/store/postgres/writing/doubt.ts'
 import * as moving from '../../../src/store/postgres/moving/move-queries.ts'
-import * as auditing from '../../../src/store/postgres/writing/audit-queries.ts'
+import { AUDIT_TEXTS } from '../../../src/store/records/audit-records.ts'
+import { ROUND_TEXTS } from '../../../src/store/records/operation-round.ts'
+import { numbered } from '../../../src/store/postgres/session/record-calls.ts'
+import * as departed from '../../../src/store/postgres/writing/departed-queries.ts'
 import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
 import * as outbox from '../../../src/store/postgres/writing/outbox-queries.ts'
 import * as providing from '../../../src/store/postgres/provider-queries.ts'
+import * as searching from '../../../src/store/postgres/search/search-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
 import { FORMS, RANGE, readerStatements, withoutRows } from '../../support/reader-statements.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'staged', 'moving', 'origin', 'event', 'parked']
+const BIG = [
+  'message',
+  'recipient',
+  'chunk',
+  'attempt',
+  'history',
+  'audit',
+  'operated',
+  'staged',
+  'moving',
+  'origin',
+  'event',
+  'parked',
+  'kept_content',
+]
 
 interface Plan {
   readonly 'Node Type': string
@@ -41,11 +59,11 @@ const WALKS: Record<string, string> = {
   'loadOf: recipient by recipient_leased': 'as large as all active queues',
   'busyDestinations: recipient by recipient_leased': 'as large as all active queues',
   'pruneHistory: history by history_pkey': 'from the old end, up to a limit, and the last row',
-  'writtenAudit: audit by audit_pkey': 'the last row',
   'lastMessage: message by message_pkey': 'the last row',
   'lastDeparture: history by history_pkey': 'the last row',
   'deleteStagedOf: staged by Seq Scan': 'as many rows as contents are being received',
   'forgetOperated: operated by operated_pkey': 'the first row',
+  'endAbandoned: audit by audit_runner': 'as large as what runs',
   'numberEvents: event by event_unnumbered': 'up to a limit',
   'oldestEvents: event by event_seq': 'from the old end, up to a limit',
   'boundsOfEvents: event by event_seq': 'the first row',
@@ -55,6 +73,8 @@ const WALKS: Record<string, string> = {
   'moveState: origin by origin_arriving': 'as large as one round',
   'moveState: message by message_pkey': 'the last row',
   'movingRows: moving by moving_pkey': 'up to a limit',
+  'keptBytes: kept_content by kept_content_until': 'the sum of all, without the rows',
+  'oldestKept: kept_content by kept_content_until': 'from the old end, up to a limit',
   'isInUse: message by message_pkey': 'the first row',
   'isInUse: moving by moving_pkey': 'the first row',
   'isInUse: origin by origin_arriving': 'the first row',
@@ -92,7 +112,7 @@ const INDEXES: Record<string, readonly string[]> = {
 
 const indexesIn = (plan: Plan): readonly string[] => [
   ...new Set([
-    ...(/^(recipient|message)_/.test(plan['Index Name'] ?? '') ? [plan['Index Name'] ?? ''] : []),
+    ...(/^(recipient|message|search)_/.test(plan['Index Name'] ?? '') ? [plan['Index Name'] ?? ''] : []),
     ...(plan.Plans ?? []).flatMap(indexesIn),
   ]),
 ]
@@ -100,9 +120,10 @@ const indexesIn = (plan: Plan): readonly string[] => [
 const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
 
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, operating, auditing, outbox, moving, nodes, membership, providing, { knownMessages, stateAfter }].flatMap((texts) =>
-    Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
+  ...[writing, departed, operating, searching, outbox, moving, nodes, membership, providing, { knownMessages, stateAfter }].flatMap(
+    (texts) => Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
   ),
+  ...Object.entries({ ...AUDIT_TEXTS, ...ROUND_TEXTS }).map(([name, text]) => [name, numbered(text).text] as const),
   ['messageWithAll', messageWithAll(1).text],
   ['wholeRecipients', wholeRecipients(1, 2).text],
   ...FORMS.map((form) => ['listed whole', listedWhole(RANGE, form).text] as const),
@@ -154,6 +175,17 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`no statement reads a whole table${WITHOU
   test.each(Object.entries(INDEXES))('%s finds recipients and messages by %s', async (name, indexes) => {
     const text = TEXTS.find(([other]) => other === name)?.[1] ?? ''
     expect(indexesIn(await planOf(text))).toEqual(indexes)
+  })
+
+  test('messages are found by the index of terms', async () => {
+    const [found] = (await session.query<{ body: string }>(`select prosrc as body from pg_proc where proname = 'entries_with'`)).rows
+    await session.query('set enable_bitmapscan = on')
+    expect(indexesIn(await planOf((found?.body ?? '').replace('asked', '$1')))).toEqual(['search_terms'])
+    await session.query('set enable_bitmapscan = off')
+  })
+
+  test('the sum of the kept contents is read from an index alone', async () => {
+    expect(JSON.stringify(await planOf(departed.keptBytes))).toMatch(/"Node Type":"Index Only Scan".*"kept_content_until"/)
   })
 
   test('due work is found in due order', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BY_DUE_TIME, messageCrc, recipientCrc, type MessageEnvelope } from '../../../src/store/sqlite/file/checksums.ts'
+import { messageCrc, recipientCrc, type MessageEnvelope } from '../../../src/store/sqlite/file/checksums.ts'
 import { fromMessage } from '../../../src/store/sqlite/rows.ts'
 
 const message: MessageEnvelope = fromMessage({
@@ -11,7 +11,7 @@ const message: MessageEnvelope = fromMessage({
   contentId: 1,
   smtputf8: false,
 })
-const recipient = { id: 131_072, destination: 'far.example', address: 'ann@far.example', notify: null, orcpt: null, ...BY_DUE_TIME }
+const recipient = { id: 131_072, destination: 'far.example', address: 'ann@far.example', notify: null, orcpt: null, band: 0, turn: null }
 
 test('the share of a message, and the band and turn of a recipient, change the checksum; rows without them keep theirs', () => {
   expect(messageCrc({ ...message, share: 'app' })).not.toBe(messageCrc(message))

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
-import { queueFile } from '../../../src/store/queue-folder.ts'
+import { queueFile } from '../../../src/store/folder/queue-folder.ts'
 import { repairDamage, restoreQueue, salvageQueue } from '../../../src/store/sqlite/file/restore.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'

@@ -1,5 +1,5 @@
 /** A process that owns a queue until it is killed. */
-import { takeOwnership } from '../../../src/store/owner-lock.ts'
+import { takeOwnership } from '../../../src/store/folder/owner-lock.ts'
 
 const owner = takeOwnership(process.argv[2] ?? '')
 process.send?.('held')

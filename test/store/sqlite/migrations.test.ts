@@ -5,8 +5,9 @@ import { assertCompatible } from '../../../src/store/sqlite/file/schema-differen
 
 class Interrupted extends Error {}
 
-/** Statements of a migration, which contain no semicolon but at their ends. */
-const statementsOf = (sql: string): readonly string[] => sql.replaceAll(/--.*$/gm, '').match(/[^;]*(?:begin[^]*?end\s*)?;/gi) ?? []
+/** Statements of a migration, which contain no semicolon but at their ends and within triggers. */
+const statementsOf = (sql: string): readonly string[] =>
+  sql.replaceAll(/--.*$/gm, '').match(/(?:[^;]*?\bbegin\b[^]*?\bend\s*|[^;]*);/gi) ?? []
 
 /** The database, with an error before the n-th statement that changes it. */
 function interruptedAt(db: Database.Database, nth: number): { readonly db: Database.Database; readonly count: () => number } {

@@ -8,9 +8,9 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../../src/config/load.ts'
 import { startDaemon } from '../../../src/daemon/daemon.ts'
-import { takeOwnership } from '../../../src/store/owner-lock.ts'
+import { takeOwnership } from '../../../src/store/folder/owner-lock.ts'
 import { openForWriting } from '../../../src/store/sqlite/file/database.ts'
-import { queueFile } from '../../../src/store/queue-folder.ts'
+import { queueFile } from '../../../src/store/folder/queue-folder.ts'
 import { currentVersion } from '../../../src/store/sqlite/file/migrations.ts'
 import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
 import { openReaderEngine } from '../../../src/store/sqlite/sqlite-reader.ts'
@@ -46,7 +46,34 @@ describe('a queue of another version', () => {
     const id = await queue(store)
     await store.close()
     const db = new Database(queueFile(directory))
-    for (const table of ['moving', 'origin', 'records_taken', 'moved_to', 'oauth_token', 'schedule_run', 'share_usage'])
+    for (const trigger of ['message_unindexed']) db.exec(`drop trigger ${trigger}`)
+    for (const table of [
+      'search_0',
+      'search_1',
+      'unindexed',
+      'moving',
+      'origin',
+      'records_taken',
+      'moved_to',
+      'oauth_token',
+      'schedule_run',
+      'domain_check',
+      'share_usage',
+      'quota_count',
+      'session',
+      'series',
+      'series_delta',
+      'backlog',
+      'queue_mark',
+      'provider_suspension',
+      'suppression',
+      'suppression_change',
+      'suppression_stop',
+      'kept_content',
+      'erasure',
+      'erasure_key',
+      'class',
+    ])
       db.exec(`drop table ${table}`)
     for (const index of ['message_scheduled', 'message_envid', 'recipient_due', 'recipient_turn']) db.exec(`drop index ${index}`)
     db.exec(`create index recipient_due on recipient (destination, due_at) where state = 'waiting' and suspect = 0`)
@@ -62,8 +89,11 @@ describe('a queue of another version', () => {
       'max_attempts',
       'subject',
       'from_header',
+      'class',
     ])
       db.exec(`alter table message drop column ${column}`)
+    for (const column of ['node', 'runner', 'request_id']) db.exec(`alter table audit drop column ${column}`)
+    db.exec('alter table attempt drop column session_id')
     db.exec('alter table operated drop column former')
     const sql = readFileSync(new URL('../../../migrations/0001_queue.sql', import.meta.url), 'utf8')
     const fingerprint = crc32(sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))

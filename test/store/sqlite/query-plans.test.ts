@@ -1,17 +1,20 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
 import * as moving from '../../../src/store/sqlite/move-queries.ts'
-import * as auditing from '../../../src/store/sqlite/records/audit-queries.ts'
+import { AUDIT_TEXTS } from '../../../src/store/records/audit-records.ts'
+import { ROUND_TEXTS } from '../../../src/store/records/operation-round.ts'
+import { spelled } from '../../../src/store/sqlite/records/record-calls.ts'
 import * as outbox from '../../../src/store/sqlite/outbox/outbox-queries.ts'
+import * as searching from '../../../src/store/sqlite/search/search-queries.ts'
 import * as writing from '../../../src/store/sqlite/queries.ts'
 import { firstLiveOf, liveBetween, liveCountsOf, liveOf } from '../../../src/store/sqlite/message-pages.ts'
-import { sharesBetween } from '../../../src/store/sqlite/message-shares.ts'
+import { sharesBetween } from '../../../src/store/sqlite/records/message-shares.ts'
 import { place, SQLITE } from '../../../src/store/sqlite/spelling.ts'
 import { messageWithQueue } from '../../../src/store/sqlite/sqlite-reader.ts'
 import { readerStatements, withoutRows } from '../../support/reader-statements.ts'
 
 /** Tables that grow with the backlog or with history. */
-const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'origin', 'event', 'parked']
+const BIG = ['message', 'recipient', 'chunk', 'attempt', 'history', 'audit', 'operated', 'origin', 'event', 'parked', 'kept_content']
 
 /** Statements that may scan: an index of exactly the wanted rows, or up to a LIMIT. Each has its reason. */
 const WALKS: Record<string, string> = {
@@ -20,7 +23,7 @@ const WALKS: Record<string, string> = {
   'listed active: SCAN recipient USING COVERING INDEX recipient_leased': 'as large as the active queue',
   'oldestHistory: SCAN history': 'from the old end, up to a limit',
   'endAbandoned: SCAN audit USING INDEX audit_running': 'as large as what runs',
-  'oldestOperated: SCAN operated': 'up to one row',
+  'forgetOperated: SCAN operated': 'up to one row',
   'newestRecipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'recipientsAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
   'countAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
@@ -28,28 +31,37 @@ const WALKS: Record<string, string> = {
   'isInUse: SCAN message': 'up to one row',
   'isInUse: SCAN origin USING INDEX origin_arriving': 'up to one row',
   'eventsBefore: SCAN event': 'from the new end, up to the first row that is older',
+  'keptBytes: SCAN kept_content USING COVERING INDEX kept_content_until': 'the sum of all, without the rows',
+  'oldestKept: SCAN kept_content USING INDEX kept_content_until': 'from the old end, up to a limit',
   'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
 }
 
+const db = openInMemory()
+afterAll(() => void db.close())
+
 function planOf(text: string): readonly string[] {
-  const db = openInMemory()
   const names = [...text.matchAll(/[:$](\w+)/g)].map(([, name]) => name ?? '')
   const marks = text.match(/\?/g)?.length ?? 0
   const statement = db.prepare<unknown[], { detail: string }>(`explain query plan ${text}`)
   const rows =
     names.length > 0 ? statement.all(Object.fromEntries(names.map((name) => [name, 1]))) : statement.all(...Array<number>(marks).fill(1))
-  db.close()
   return rows.map(({ detail }) => detail)
 }
 
 const READING = { liveBetween: liveBetween(1, 2), liveOf: liveOf([1]), firstLiveOf: firstLiveOf(1, 2), liveCountsOf: liveCountsOf([1]) }
 
-const TEXTS: readonly (readonly [string, string])[] = [
-  ...[...Object.entries(writing), ...Object.entries(moving)].flatMap(([name, text]) =>
+/** The statements among the exports of a module. */
+const textsOf = (module: object): readonly (readonly [string, string])[] =>
+  Object.entries(module).flatMap(([name, text]) =>
     typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text) ? [[name, text] as const] : [],
-  ),
-  ...Object.entries(auditing),
+  )
+
+const TEXTS: readonly (readonly [string, string])[] = [
+  ...textsOf(writing),
+  ...textsOf(moving),
+  ...Object.entries({ ...AUDIT_TEXTS, ...ROUND_TEXTS }).map(([name, text]) => [name, spelled(text)] as const),
   ...Object.entries(outbox),
+  ...textsOf(searching),
   ['sharesBetween', sharesBetween],
   ...Object.entries({ ...READING, messageWithQueue: messageWithQueue(1) }).map(([name, { text }]) => [name, text] as const),
   ...readerStatements({ spelling: SQLITE, place: withoutRows(place('far.example')), columns: () => 'id' }),
@@ -64,6 +76,13 @@ describe('no statement scans a big table', () => {
   test('a statement that scans is detected', () => {
     expect(planOf('select * from recipient where address = ?')).toEqual(['SCAN recipient'])
   })
+})
+
+test('messages are found by the index of terms, the newest first', () => {
+  const [, text = ''] = TEXTS.find(([name]) => name === 'messagesWith') ?? []
+  const scans = planOf(text).filter((step) => step.startsWith('SCAN search'))
+  expect(scans).toHaveLength(2)
+  for (const step of scans) expect(step).toMatch(/^SCAN search_[01] VIRTUAL TABLE INDEX \d+:\S*M\d/)
 })
 
 test('due work is found by index alone, in due order', () => {

@@ -6,7 +6,7 @@ import type { Call } from '../../../src/store/methods.ts'
 import { createStoreCore } from '../../../src/store/sqlite/store-core.ts'
 import { openForWriting } from '../../../src/store/sqlite/file/database.ts'
 import { Room } from '../../../src/store/sqlite/file/room.ts'
-import { BallastFile, type Reserve } from '../../../src/store/reserve.ts'
+import { BallastFile, type Reserve } from '../../../src/store/folder/reserve.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 import { deferred, delivered, first, mail, T0 } from '../../conformance/mail.ts'
 import { folder } from './folders.ts'
@@ -85,7 +85,10 @@ describe('when the disk is full', () => {
     const { batches, enqueue, fillWithMail, disk, unlimited } = smallDisk()
     fillWithMail()
     batches.run([settle(1)])
-    const claim: Call = { method: 'claimDue', args: [{ destination: 'far.example', now: T0 + 1, limit: 1, recipientLimit: 1 }] }
+    const claim: Call = {
+      method: 'claimDue',
+      args: [{ destination: 'far.example', now: T0 + 1, bands: [{ band: 0, limit: 1 }], recipientLimit: 1 }],
+    }
     const calls: Call[] = [enqueue(), { method: 'ping', args: [] }, claim, settle(2), { method: 'readChunk', args: [1, 0] }]
     const outcomes = batches.run(calls)
     expect(outcomes.map(({ ok }) => ok)).toEqual([false, false, false, true, true])
@@ -99,7 +102,10 @@ describe('when the disk is full', () => {
     const { batches, enqueue, fillWithMail, disk } = smallDisk()
     fillWithMail()
     batches.run([settle(1)])
-    const claim: Call = { method: 'claimDue', args: [{ destination: 'far.example', now: T0 + 1, limit: 1, recipientLimit: 1 }] }
+    const claim: Call = {
+      method: 'claimDue',
+      args: [{ destination: 'far.example', now: T0 + 1, bands: [{ band: 0, limit: 1 }], recipientLimit: 1 }],
+    }
     const ping: Call = { method: 'ping', args: [] }
     disk.free = 25 * 8192
     expect(batches.run([claim, ping, enqueue()]).map(({ ok }) => ok)).toEqual([true, true, false])

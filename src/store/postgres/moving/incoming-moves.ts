@@ -2,7 +2,7 @@
 import { takeSubscriptions } from '../writing/subscription-writer.ts'
 import { queueIdOf, type Message, type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
-import { takenEntry } from '../../audit-log.ts'
+import { TAKE_ENTRY } from '../../records/operation-round.ts'
 import { encodeHistory } from '../../history-record.ts'
 import { ID_BLOCK } from '../../id-buffer.ts'
 import type { Shard } from '../../membership/shards.ts'
@@ -18,11 +18,14 @@ import {
 } from '../../move-store.ts'
 import type { DestinationRecord } from '../../queue-store.ts'
 import { fromStatus } from '../../stored-values.ts'
-import { int4s, int8s, storableText, texts } from '../session/arrays.ts'
+import { int8s, storableText, texts } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { takeAccess } from '../../records/access-entry.ts'
 import { ACCESS_TOKENS } from '../../records/access-token.ts'
 import { takeGrant } from '../../records/kept-grant.ts'
+import { takeSuppression } from '../../records/suppression-entry.ts'
+import { takeSuspension } from '../../records/provider-state.ts'
+import { tellProvider } from '../writing/record-writer.ts'
 import { runRecord } from '../session/record-calls.ts'
 import type { Intake } from '../writing/enqueue.ts'
 import type { MoveClaims } from './move-claims.ts'
@@ -111,17 +114,20 @@ export class IncomingMoves {
   async #takeRecords(
     tx: Transaction,
     source: QueueIdentity,
-    { history, audit, destinations, access, tokens, grants, subscriptions }: MovedRecords,
+    { history, audit, destinations, access, tokens, grants, suspensions, suppressions, subscriptions }: MovedRecords,
   ): Promise<void> {
     const taken = await recordsTaken(tx, source)
     const left = history.filter(({ seq }) => seq > taken.history)
     const entries = audit.filter(({ id }) => id > taken.audit)
-    const audited = entries.map(takenEntry)
     await Promise.all([
       addDestinations(tx, destinations),
       ...access.map((entry) => runRecord(tx, takeAccess, entry)),
       ...tokens.map((token) => runRecord(tx, ACCESS_TOKENS.add, token)),
       ...grants.map((grant) => runRecord(tx, takeGrant, grant)),
+      ...suppressions.map((one) => runRecord(tx, takeSuppression, one)),
+      ...suspensions.map(async (one) => {
+        if (await runRecord(tx, takeSuspension, one)) await tellProvider(tx, this.#deps.node, one)
+      }),
       takeSubscriptions(tx, subscriptions),
       tx.query(sql.insertHistory, [
         this.#deps.node,
@@ -129,20 +135,7 @@ export class IncomingMoves {
         int8s(left.map(({ leftAt }) => leftAt)),
         texts(left.map(({ record }) => encodeHistory(record))),
       ]),
-      tx.query(sql.insertAudit, [
-        this.#deps.name,
-        int8s(audited.map(({ at }) => at)),
-        int8s(audited.map(({ lastAt }) => lastAt)),
-        int4s(audited.map(({ changed }) => changed)),
-        int4s(audited.map(({ matched }) => matched)),
-        int4s(audited.map(({ unknown }) => unknown)),
-        texts(audited.map(({ state }) => state)),
-        texts(audited.map(({ who }) => who)),
-        texts(audited.map(({ action }) => action)),
-        texts(audited.map(({ arguments: words }) => words)),
-        texts(audited.map(({ reason }) => reason)),
-        texts(audited.map(({ error }) => error)),
-      ]),
+      ...entries.map((entry) => runRecord(tx, TAKE_ENTRY, entry)),
       tx.query(sql.saveRecordsTaken, [source, left.at(-1)?.seq ?? taken.history, entries.at(-1)?.id ?? taken.audit]),
     ])
   }

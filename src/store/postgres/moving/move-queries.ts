@@ -2,8 +2,9 @@
  * SQL statements of moves between queues. A message is locked with its recipients before it leaves, and its rows are replaced by one
  * row of JSON, so that no other statement finds it.
  */
-import { recipientRange } from '../../sql/id-ranges.ts'
-import { furtherArrays, WRITTEN, WRITTEN_ARRAYS } from '../writing/message-columns.ts'
+import { notKept } from '../writing/departed-queries.ts'
+import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
+import { furtherArrays, MARK_NEW, WRITTEN, WRITTEN_ARRAYS } from '../writing/message-columns.ts'
 
 // --- state
 
@@ -54,7 +55,7 @@ export const forgetMoved = `
     c as (delete from chunk where content_id = any ($5::bigint[])
       and (select true from message other where other.shares_content and other.content_id = chunk.content_id limit 1) is null
       and (select true from moving other where other.shares_content and other.content_id = chunk.content_id
-        and other.message <> all ($3::bigint[]) limit 1) is null)
+        and other.message <> all ($3::bigint[]) limit 1) is null and ${notKept("'{}'::bigint[]")})
   delete from moving where message = any ($3::bigint[])`
 
 /** Waits for transactions that have taken a number and are not committed, so that no row appears behind one that was read. */
@@ -73,16 +74,20 @@ export const unmarkMoved = 'delete from moved_to returning name'
 
 // --- a message enters a queue with its state
 
+export const classNames = 'select name from class'
 export const restoreMessages = `
-  insert into message (${WRITTEN}, warn_at, deleted_at, recipients, warnings, home, shares_content, forced_expire, placement, why)
-  select * from unnest(${WRITTEN_ARRAYS},
-    ${furtherArrays('bigint', 'bigint', 'int', 'int', 'smallint', 'boolean', 'boolean', 'text', 'text')})`
+  with new as (insert into message (${WRITTEN}, warn_at, deleted_at, recipients, warnings, home, shares_content, forced_expire, placement, why)
+    select * from unnest(${WRITTEN_ARRAYS},
+      ${furtherArrays('bigint', 'bigint', 'int', 'int', 'smallint', 'boolean', 'boolean', 'text', 'text')})
+    returning id, from_header)
+  ${MARK_NEW}`
 export const restoreRecipients = `
   insert into recipient (id, due_at, kept_due_at, expires_at, settled_at, steps, attempts, delivery_starts, shard, home, suspect, parks,
-    state, destination, address, notify, orcpt, notice_due, last)
-  select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
+    state, destination, address, notify, orcpt, notice_due, last, band)
+  select new.*, coalesce((select class.band from message join class on class.name = message.class where message.id = ${messageIdOf('new.id')}), 0)
+  from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
     $9::smallint[], $10::smallint[], $11::boolean[], $12::boolean[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[],
-    $18::text[], $19::text[])`
+    $18::text[], $19::text[]) as new (id)`
 /** Destinations of messages with waiting mail. */
 export const destinationsOf = `
   select distinct r.destination from unnest($1::bigint[]) as m (id) cross join lateral (
@@ -133,13 +138,7 @@ export const saveRecordsTaken = `
   insert into records_taken (source, history, audit) values ($1, $2, $3)
   on conflict (source) do update set history = excluded.history, audit = excluded.audit`
 export const insertHistory = `
-  insert into history (message, left_at, node, record)
-  select message, left_at, $1, record from unnest($2::bigint[], $3::bigint[], $4::text[]) with ordinality as new (message, left_at, record, n)
-  order by n`
-export const insertAudit = `
-  insert into audit (at, last_at, changed, matched, unknown, state, node, who, action, arguments, reason, error)
-  select at, last_at, changed, matched, unknown, state, $1, who, action, arguments, reason, error
-  from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-    $12::text[]) with ordinality as new (at, last_at, changed, matched, unknown, state, who, action, arguments, reason, error, n)
-  order by n`
-export const countAudited = 'update audit set changed = changed + $2 where id = $1'
+  with new as (insert into history (message, left_at, node, record)
+    select message, left_at, $1, record from unnest($2::bigint[], $3::bigint[], $4::text[]) with ordinality as new (message, left_at, record, n)
+    order by n returning message)
+  insert into unindexed (message) select message from new on conflict do nothing`

@@ -1,14 +1,13 @@
 /** Messages that leave or enter the tables of queued mail with their whole state, because they move between queues. */
 import { isLive, messageOf, STARTS_UNTIL_SUSPECT, type DestinationName, type MessageId } from '../../../mail/message.ts'
 import { shardOf, type Shard } from '../../membership/shards.ts'
-import { liveRecipients, type MovedMessage, type MovedRecipient } from '../../move-store.ts'
-import type { DestinationDue } from '../../queue-store.ts'
+import { liveRecipients, withoutClass, type MovedMessage, type MovedRecipient } from '../../move-store.ts'
+import type { DestinationDue } from '../../message-operation.ts'
 import { fromNotify, fromStatus } from '../../stored-values.ts'
 import { booleans, int2s, int4s, int8s, storableText, texts } from '../session/arrays.ts'
 import * as sql from './move-queries.ts'
 import { messageArrays } from '../writing/message-columns.ts'
-import type { HeldMessage } from '../writing/operation-changes.ts'
-import type { Operating } from '../writing/operate.ts'
+import type { HeldMessage, Operating } from '../writing/operate.ts'
 import { insertAttempts } from '../writing/outcomes.ts'
 import { attemptsOf } from '../writing/queries.ts'
 import { toAttempt, type AttemptRow } from '../../sql/stored-rows.ts'
@@ -53,12 +52,20 @@ interface Entering {
 }
 
 /** Adds messages to the queue. The caller tells the owners of their destinations (dueOf). */
-export async function enterMoved(tx: Transaction, entering: readonly Entering[]): Promise<void> {
-  if (entering.length === 0) return
+export async function enterMoved(tx: Transaction, given: readonly Entering[]): Promise<void> {
+  if (given.length === 0) return
+  const entering = await withKnownClasses(tx, given)
   const all = entering.map(({ moved }) => moved)
-  for (const moved of all) tx.traffic.note('accepted', moved.message.arrivedAt, liveRecipients(moved))
+  for (const moved of all) tx.traffic.note({ kind: 'accepted', at: moved.message.arrivedAt, recipients: liveRecipients(moved) })
   const attempts = all.flatMap((moved) => moved.attempts)
   await Promise.all([restoreMessages(tx, entering), restoreRecipients(tx, all), insertAttempts(tx, attempts), tellOfNotices(tx, all)])
+}
+
+/** The messages, without those classes that the queue does not have. */
+async function withKnownClasses(tx: Transaction, entering: readonly Entering[]): Promise<readonly Entering[]> {
+  if (entering.every(({ moved }) => moved.message.class === undefined)) return entering
+  const known = new Set((await tx.query<{ name: string }>(sql.classNames)).map(({ name }) => name))
+  return entering.map((one) => (known.has(one.moved.message.class ?? '') ? one : { ...one, moved: withoutClass(one.moved) }))
 }
 
 /** The own destinations with waiting mail of these messages, each with its earliest due time. The owners of the others are told. */

@@ -1,4 +1,5 @@
 /** Moves of messages out of the queue. Any node may move messages of all shards: their rows are locked, and those in delivery stay. */
+import { lockKeptSharers } from '../writing/departed-queries.ts'
 import { type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import { decodeHistory } from '../../history-record.ts'
@@ -12,15 +13,16 @@ import {
   type MoveTarget,
   type NumberedHistory,
 } from '../../move-store.ts'
-import type { AuditId } from '../../audit-log.ts'
-import type { DestinationDue } from '../../queue-store.ts'
+import type { AuditId } from '../../records/audit-log.ts'
+import { COUNT_CHANGED } from '../../records/operation-round.ts'
+import { runRecord } from '../session/record-calls.ts'
+import type { DestinationDue } from '../../message-operation.ts'
 import { booleans, int8s, texts } from '../session/arrays.ts'
 import { recordOf } from '../writing/departures.ts'
 import { OUT, type MoveClaims } from './move-claims.ts'
 import * as sql from './move-queries.ts'
 import { decoded, dueOf, encoded, enterMoved, readMoved, type RecordRow } from './moved-messages.ts'
-import { lock, type Operating } from '../writing/operate.ts'
-import type { HeldMessage } from '../writing/operation-changes.ts'
+import { lock, type Operating, type HeldMessage } from '../writing/operate.ts'
 import { lockMovingSharers, lockSharers } from '../writing/queries.ts'
 import type { Send, Transaction } from '../writing/write-transaction.ts'
 
@@ -96,7 +98,7 @@ export class OutgoingMoves {
     const rows = await lockMoving(tx, [...names.keys()])
     if (rows.length === 0) return
     const shared = int8s(rows.flatMap(({ shares_content: isShared, content_id: content }) => (isShared ? [content] : [])))
-    await Promise.all([tx.query(lockSharers, [shared]), tx.query(lockMovingSharers, [shared])])
+    await Promise.all([tx.query(lockSharers, [shared]), tx.query(lockMovingSharers, [shared]), tx.query(lockKeptSharers, [shared])])
     const records = rows.map((row) =>
       recordOf(movedRecord(decoded(row), { name: targetOf(row).name, as: names.get(row.message) ?? '', at })),
     )
@@ -108,7 +110,7 @@ export class OutgoingMoves {
         texts(records),
         int8s(rows.map(({ content_id: content }) => content)),
       ]),
-      auditedAs === null ? [] : tx.query(sql.countAudited, [auditedAs, rows.length]),
+      auditedAs === null ? [] : runRecord(tx, COUNT_CHANGED, auditedAs, rows.length),
     ])
   }
 
@@ -159,7 +161,7 @@ async function takeOut(
 ): Promise<void> {
   const ids = int8s(held.map(({ row }) => row.message))
   for (const { row } of held) tx.shares.left(row, row.placement)
-  for (const moved of messages) tx.traffic.note('accepted', moved.message.arrivedAt, -liveRecipients(moved))
+  for (const moved of messages) tx.traffic.note({ kind: 'accepted', at: moved.message.arrivedAt, recipients: -liveRecipients(moved) })
   await Promise.all([
     tx.query(sql.keepContents, [ids]),
     tx.query(sql.insertMoving, [

@@ -6,6 +6,7 @@ import type { Call } from '../../methods.ts'
 export function newMessages(call: Call): readonly MessageId[] {
   if (call.method === 'enqueue') return [call.args[0].message.id]
   if (call.method === 'report') return call.args[0].notices.map(({ message }) => message.id)
+  if (call.method === 'resend') return call.args[0].map(({ entry }) => entry.message.id)
   if (call.method === 'operate') return call.args[0].flatMap(({ operation }) => (operation.kind === 'requeue' ? [operation.newId] : []))
   return []
 }

@@ -89,10 +89,6 @@ export const deleteStagedOf = `
     c as (delete from chunk where content_id = any (array(select content_id from s)))
   select count(*) as swept from s`
 
-/** Ends the operations that a node which is gone carried out. */
-export const endOperationsOf = `
-  update audit set state = 'failed', error = 'the process that carried it out ended', runner = null where runner = $1 and state = 'running'`
-
 /** Keeps the counts of shares of a node that is gone, which are part of the sums. */
 export const keepSharesOf = `
   with gone as (delete from share_usage where node = $1 returning share, messages, bytes)

@@ -4,7 +4,9 @@
 import { messageOf, type Message, type MessageId, type OwnerId, type Recipient, type RecipientId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import { encodeHistory, type HistoryRecord } from '../../history-record.ts'
+import { isReturned } from '../../returned-mail.ts'
 import { int8s, storableText, texts } from '../session/arrays.ts'
+import { keepContents, lockKeptSharers } from './departed-queries.ts'
 import * as sql from './queries.ts'
 import { toAttempt, type AttemptRow } from '../../sql/stored-rows.ts'
 import { toMessage, toRecipient, type MessageRow, type RecipientRow } from './rows.ts'
@@ -21,14 +23,27 @@ export function recordOf(record: HistoryRecord): string {
 }
 
 /** Removes those of the locked messages that nothing keeps, and returns their ids. */
-export async function removeUnkept(tx: Transaction, owner: OwnerId, messages: readonly MessageId[]): Promise<readonly MessageId[]> {
+export async function removeUnkept(
+  tx: Transaction,
+  owner: OwnerId,
+  messages: readonly MessageId[],
+  keepUntil: ReadonlyMap<MessageId, QueueTime>,
+): Promise<readonly MessageId[]> {
   const rows = await tx.query<MessageRow>(sql.unkeptAmong, [int8s(messages)])
-  if (rows.length > 0) await remove(tx, owner, rows)
+  if (rows.length > 0) await remove(tx, owner, rows, keepUntil)
   return rows.map(({ message }) => message)
 }
 
-/** Removes locked messages. */
-export async function remove(tx: Transaction, owner: OwnerId, rows: readonly MessageRow[]): Promise<void> {
+/** No content is kept. */
+const KEEPS_NONE: ReadonlyMap<MessageId, QueueTime> = new Map()
+
+/** Removes locked messages. `keepUntil` has the times of Settlement. */
+export async function remove(
+  tx: Transaction,
+  owner: OwnerId,
+  rows: readonly MessageRow[],
+  keepUntil: ReadonlyMap<MessageId, QueueTime> = KEEPS_NONE,
+): Promise<void> {
   const ids = int8s(rows.map(({ message }) => message))
   const shared = rows.flatMap(({ shares_content: isShared, content_id: content }) => (isShared ? [content] : []))
   const [recipients, attempts] = await Promise.all([
@@ -36,6 +51,7 @@ export async function remove(tx: Transaction, owner: OwnerId, rows: readonly Mes
     tx.query<AttemptRow>(sql.attemptsOf, [ids]),
     shared.length === 0 ? [] : tx.query(sql.lockSharers, [int8s(shared)]),
     shared.length === 0 ? [] : tx.query(sql.lockMovingSharers, [int8s(shared)]),
+    shared.length === 0 ? [] : tx.query(lockKeptSharers, [int8s(shared)]),
   ])
   const [recipientsBy, attemptsBy] = [Map.groupBy(recipients, byMessage), Map.groupBy(attempts, ({ recipient }) => messageOf(recipient))]
   const records = rows.map((row) => {
@@ -46,6 +62,9 @@ export async function remove(tx: Transaction, owner: OwnerId, rows: readonly Mes
     tx.shares.left(row, row.placement)
     return { at: leftAt(settled), record: recordOf({ message: toMessage(row), forcedExpire, warnings, recipients: settled, history }) }
   })
+  const kept = rows.filter(({ message }) => keepUntil.has(message) && isReturned((recipientsBy.get(message) ?? []).map(toRecipient)))
+  for (const [until, those] of Map.groupBy(kept, ({ message }) => keepUntil.get(message) ?? 0))
+    await tx.query(keepContents, [int8s(those.map(({ message }) => message)), until])
   await tx.query(sql.depart, [
     owner,
     ids,

@@ -3,14 +3,12 @@
  * trace decides for all.
  */
 import type { MessageId, OwnerId } from '../../../mail/message.ts'
-import type { AuditId } from '../../audit-log.ts'
 import { recordCall } from '../../records/records.ts'
-import { int8s, storableText } from '../session/arrays.ts'
+import { int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { recipientRange } from '../../sql/id-ranges.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
-import { begunOperation, writtenAudit } from './audit-queries.ts'
 import { endedLeases, newMessages } from '../session/call-traces.ts'
 import { markedBatch } from './outbox-queries.ts'
 import type { WriteCall } from './call-batching.ts'
@@ -26,50 +24,22 @@ export const stateAfter = `
       where r.home = m.home and r.id ${recipientRange('m.id')} and r.notice_due is not null) as due
   from message m where m.id = any ($2::bigint[])`
 
-/** Ids of the records that calls have added to the audit log, by the position of the call. */
-async function auditRecords(
-  statements: Statements,
-  { node, name }: Myself,
-  calls: readonly WriteCall[],
-): Promise<ReadonlyMap<number, AuditId>> {
-  const records = new Map<number, AuditId>()
-  for (const [n, call] of calls.entries()) {
-    if (call.method !== 'beginOperation' && call.method !== 'audit') continue
-    const [{ at, who, action, arguments: words }] = call.args
-    const record = [at, storableText(who), action, storableText(words)]
-    const [row] =
-      call.method === 'audit'
-        ? await statements.query<{ id: AuditId }>(writtenAudit, [name, ...record])
-        : await statements.query<{ id: AuditId }>(begunOperation, [node, ...record])
-    if (row !== undefined) records.set(n, row.id)
-  }
-  return records
-}
-
-/** The node, and its name in the audit log. */
-interface Myself {
-  readonly node: OwnerId
-  /** Parameter `node_name`. */
-  readonly name: string
-}
-
 /**
  * Whether the transaction `number` with these calls was committed. False also for calls without a trace: these can be repeated, because they have
  * the same effect twice as once.
  */
 export async function wasCommitted(
   statements: Statements,
-  { node, name, leases, number }: Myself & { readonly leases: OwnLeases; readonly number: number },
+  { node, leases, number }: { readonly node: OwnerId; readonly leases: OwnLeases; readonly number: number },
   calls: readonly WriteCall[],
 ): Promise<boolean> {
   const [messages, recipients] = [calls.flatMap(newMessages), calls.flatMap(endedLeases).filter((id) => leases.has(id))]
-  const [known, recorded, leased, marked] = await Promise.all([
+  const [known, leased, marked] = await Promise.all([
     statements.query(knownMessages, [int8s(messages)]),
-    auditRecords(statements, { node, name }, calls),
     statements.query(sql.ownLeasesAmong, [node, int8s(recipients)]),
     statements.query(markedBatch, [node, number]),
   ])
-  if (known.length + recorded.size + marked.length > 0) return true
+  if (known.length + marked.length > 0) return true
   return messages.length === 0 && recipients.length > 0 && leased.length === 0
 }
 
@@ -79,14 +49,14 @@ export async function wasCommitted(
  */
 export async function answersAfterCommit(
   statements: Statements,
-  myself: Myself,
+  node: OwnerId,
   calls: readonly WriteCall[],
   arrived: ReadonlyMap<number, unknown>,
 ): Promise<ReadonlyMap<number, unknown>> {
   const messages = calls.flatMap((call) => (call.method === 'settle' ? [call.args[0].message] : []))
-  const rows = await statements.query<{ id: MessageId; due: boolean }>(stateAfter, [myself.node, int8s(messages)])
+  const rows = await statements.query<{ id: MessageId; due: boolean }>(stateAfter, [node, int8s(messages)])
   const due = new Map(rows.map((row) => [row.id, row.due]))
-  const answers = new Map<number, unknown>([...arrived, ...(await auditRecords(statements, myself, calls))])
+  const answers = new Map<number, unknown>(arrived)
   for (const [n, call] of calls.entries()) {
     if (answers.has(n)) continue
     if (call.method === 'settle') {

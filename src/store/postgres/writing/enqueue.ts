@@ -2,6 +2,7 @@
  * Queues new mail. A batch of messages takes two statements, and more only for contents of several chunks, mail that waits and
  * maildrop files.
  */
+import { NO_CLASS, type Band } from '../../../config/values/mail-classes.ts'
 import { crc32 } from '../../../system/crc32.ts'
 import {
   recipientId,
@@ -11,12 +12,15 @@ import {
   type OwnerId,
   type Recipient,
 } from '../../../mail/message.ts'
+import type { KeptRequest } from '../../records/audit-log.ts'
+import { CHARGE_QUOTAS, type QuotaCharge } from '../../records/quota-count.ts'
 import { assertChunks, CHUNKS_PER_CONTENT } from '../../chunks.ts'
 import { shardOf, type Shard } from '../../membership/shards.ts'
-import type { NewMessage, NewRecipient } from '../../queue-store.ts'
+import type { NewMessage, NewRecipient } from '../../new-message.ts'
+import { accepted } from '../../decisions/series-notes.ts'
 import { fromNotify, fromStatus } from '../../stored-values.ts'
 import { byteas, int2s, int4s, int8s, texts } from '../session/arrays.ts'
-import type { AuditWriter } from './audit-rows.ts'
+import { runRecord } from '../session/record-calls.ts'
 import { messageArrays } from './message-columns.ts'
 import type { OwnLeases } from './own-leases.ts'
 import * as sql from './queries.ts'
@@ -27,7 +31,6 @@ export interface IntakeDeps {
   /** Parameter `node_name`, by which maildrop files are kept. */
   readonly name: string
   readonly leases: OwnLeases
-  readonly audit: AuditWriter
 }
 
 interface Entered {
@@ -45,8 +48,10 @@ interface CompletedContent {
 
 interface EnteredRecipient extends NewRecipient {
   readonly id: number
+  readonly sender: string
   readonly shard: Shard
   readonly home: Shard
+  readonly band: Band
   readonly state: 'waiting' | 'leased' | 'parked'
 }
 
@@ -76,7 +81,7 @@ export class Intake {
   async enter(tx: Transaction, entries: readonly NewMessage[]): Promise<void> {
     const all = entries.map((entry) => this.#prepared(entry))
     const recipients = all.flatMap((entered) => recipientsOf(tx, entered))
-    for (const { entry } of all) tx.traffic.note('accepted', entry.message.createdAt, entry.recipients.length)
+    for (const { entry } of all) tx.traffic.note(...accepted(entry.message, entry.recipients))
     for (const { message, hold = false } of entries) tx.shares.entered(message, hold ? 'hold' : 'queued')
     for (const { events } of entries) tx.events.note(events)
     tx.onCommit(() => this.#committed(all, recipients))
@@ -88,7 +93,11 @@ export class Intake {
       this.#insertChunks(tx, all),
       this.#tellOwners(tx, recipients),
       this.#insertMaildropFiles(tx, entries),
-      this.#deps.audit.keep(tx, requestsOf(entries)),
+      keepRequests(tx, requestsOf(entries)),
+      chargeQuotas(
+        tx,
+        entries.flatMap(({ charges = [] }) => charges),
+      ),
     ])
   }
 
@@ -161,7 +170,7 @@ export class Intake {
 
   #committed(all: readonly Entered[], recipients: readonly EnteredRecipient[]): void {
     const { leases } = this.#deps
-    leases.add(recipients.flatMap(({ id, state }) => (state === 'leased' ? [id] : [])))
+    leases.add(recipients.flatMap(({ id, state, sender, destination }) => (state === 'leased' ? [{ id, sender, destination }] : [])))
     for (const { entry, inline } of all) {
       const isFresh = entry.warnings === undefined && entry.recipients.every(({ leased, tried }) => leased && tried === undefined)
       const isWhole = inline !== null && entry.hold !== true && isFresh
@@ -171,15 +180,35 @@ export class Intake {
 }
 
 /** The requests that queue messages. */
-const requestsOf = (entries: readonly NewMessage[]) =>
+const requestsOf = (entries: readonly NewMessage[]): readonly KeptRequest[] =>
   entries.flatMap(({ message, request }) => (request === undefined ? [] : [{ ...request, at: message.createdAt }]))
 
-function recipientsOf(tx: Transaction, { entry: { message, recipients, hold = false }, home }: Entered): readonly EnteredRecipient[] {
+/** Keeps requests. Fails at a key that is kept, which the writer reports as RequestRepeated. */
+async function keepRequests(tx: Transaction, requests: readonly KeptRequest[]): Promise<void> {
+  if (requests.length === 0) return
+  await tx.query(sql.insertRequests, [
+    texts(requests.map(({ key }) => key)),
+    texts(requests.map(({ digest }) => digest)),
+    int8s(requests.map(({ at }) => at)),
+    texts(requests.map(({ answer }) => answer)),
+  ])
+}
+
+async function chargeQuotas(tx: Transaction, charges: readonly QuotaCharge[]): Promise<void> {
+  if (charges.length > 0) await runRecord(tx, CHARGE_QUOTAS, charges)
+}
+
+function recipientsOf(
+  tx: Transaction,
+  { entry: { message, band = NO_CLASS, recipients, hold = false }, home }: Entered,
+): readonly EnteredRecipient[] {
   return recipients.map((one, position) => ({
     ...one,
     id: recipientId(message.id, position),
+    sender: message.sender,
     shard: tx.shardOf(one.destination),
     home,
+    band,
     state: hold ? 'parked' : one.leased ? 'leased' : 'waiting',
   }))
 }
@@ -211,6 +240,7 @@ const insertRecipients = (tx: Transaction, recipients: readonly EnteredRecipient
     int8s(recipients.map(({ expiresAt }) => expiresAt)),
     int2s(recipients.map(({ shard }) => shard)),
     int2s(recipients.map(({ home }) => home)),
+    int2s(recipients.map(({ band }) => band)),
     texts(recipients.map(({ state }) => state)),
     texts(recipients.map(({ destination }) => destination)),
     texts(recipients.map(({ address }) => address)),

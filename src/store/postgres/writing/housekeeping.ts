@@ -2,17 +2,19 @@
 import type { DestinationName, LeaseTerms, MessageId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { DestinationDue, DestinationRecord, ScheduledMail } from '../../queue-store.ts'
+import type { DestinationRecord, ScheduledMail } from '../../queue-store.ts'
+import type { DestinationDue } from '../../message-operation.ts'
 import type { PruneLimits } from '../../store-upkeep.ts'
 import { fromStatus } from '../../stored-values.ts'
+import { FORGET_OPERATED, FORGET_REQUESTS } from '../../records/operation-round.ts'
+import { runRecord } from '../session/record-calls.ts'
 import { storableText } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
-import type { AuditWriter } from './audit-rows.ts'
 import type { Operating } from './operate.ts'
 import * as sql from './operation-queries.ts'
 import * as intake from './queries.ts'
 import { toDestination, type DestinationRow } from '../../sql/stored-rows.ts'
-import { foldMinutes } from './traffic-counts.ts'
+import { foldTraffic } from './traffic-counts.ts'
 import { sent, type Send, type Transaction } from './write-transaction.ts'
 
 /** Maximum number of history rows per slice. A slice takes some milliseconds. */
@@ -27,7 +29,6 @@ interface HousekeepingDeps {
   readonly terms: LeaseTerms
   readonly name: string
   readonly operating: Operating
-  readonly audit: AuditWriter
 }
 
 export class Housekeeping {
@@ -104,12 +105,13 @@ export class Housekeeping {
   }
 
   async #prune(tx: Transaction, limits: PruneLimits): Promise<{ readonly more: boolean }> {
-    const { historyBefore, historyCount, trashBefore } = limits
-    const [trash, history, more] = await Promise.all([
+    const { historyBefore, historyCount, trashBefore, requestsBefore } = limits
+    const [trash, history, operated, requests] = await Promise.all([
       tx.query<{ id: MessageId }>(sql.oldestTrash, [trashBefore, TRASH_SLICE]),
       tx.query(sql.pruneHistory, [historyBefore, historyCount, HISTORY_SLICE]),
-      this.#deps.audit.forget(tx, limits),
-      tx.query(foldMinutes),
+      runRecord(tx, FORGET_OPERATED, historyBefore),
+      runRecord(tx, FORGET_REQUESTS, requestsBefore),
+      ...foldTraffic.map((text) => tx.query(text)),
       tx.query(sql.forgetOrigins, [historyBefore, HISTORY_SLICE]),
     ])
     if (trash.length > 0)
@@ -118,7 +120,7 @@ export class Housekeeping {
         trash.map(({ id }) => id),
         trashBefore,
       )
-    return { more: more || trash.length === TRASH_SLICE || history.length === HISTORY_SLICE }
+    return { more: operated || requests || trash.length === TRASH_SLICE || history.length === HISTORY_SLICE }
   }
 }
 

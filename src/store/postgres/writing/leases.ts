@@ -1,4 +1,5 @@
 /** Leases of recipients: claims of due mail for the scheduler, and the return of recipients that were not attempted. */
+import type { Band } from '../../../config/values/mail-classes.ts'
 import { crc32 } from '../../../system/crc32.ts'
 import {
   packRequests,
@@ -10,7 +11,7 @@ import {
 } from '../../../mail/message.ts'
 import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { Claim, Claimed } from '../../queue-store.ts'
+import type { BandClaim, Claim, Claimed } from '../../queue-store.ts'
 import { int2s, int4s, int8s, texts } from '../session/arrays.ts'
 import type { OwnLeases, WholeMessage } from './own-leases.ts'
 import * as sql from './queries.ts'
@@ -36,10 +37,16 @@ interface LastClaim {
   readonly from: QueueTime
 }
 
+/** A band of a claim. */
+interface AskedBand extends BandClaim, Pick<Claim, 'destination' | 'now'> {}
+
+const keyOf = (destination: DestinationName, band: Band): string => `${band} ${destination}`
+
 /** Due times from which claims cover the mail of their destinations. */
 class ClaimStarts {
   readonly #clock: Clock
-  readonly #last = new Map<DestinationName, LastClaim>()
+  /** By destination and band. */
+  readonly #last = new Map<string, LastClaim>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -49,21 +56,23 @@ class ClaimStarts {
    * Due time from which a claim covers the mail of its destination: that which its caller expects, or that of the claim before. The entries
    * of the mail which that one has leased are read once more, because the server removes those from the index that were read dead.
    */
-  startOf({ destination, from, now }: Claim): QueueTime {
+  startOf({ destination, band, from, now }: AskedBand): QueueTime {
+    const key = keyOf(destination, band)
     const time = this.#clock.monotonic()
-    const last = this.#last.get(destination)
+    const last = this.#last.get(key)
     const isWhole = from === undefined || last === undefined || time >= last.wholeFrom
     if (this.#last.size >= REMEMBERED) this.#last.clear()
-    this.#last.set(destination, { wholeFrom: isWhole ? time + WHOLE_EVERY : last.wholeFrom, from: from ?? now })
+    this.#last.set(key, { wholeFrom: isWhole ? time + WHOLE_EVERY : last.wholeFrom, from: from ?? now })
     return isWhole ? 0 : Math.min(from, last.from)
   }
 
   /** Notes the time that claims of all due mail took together. */
-  took(claims: readonly Claim[], took: Duration): void {
+  took(claims: readonly AskedBand[], took: Duration): void {
     const wholeFrom = this.#clock.monotonic() + Math.min(Math.max(WHOLE_EVERY, REST * took), WHOLE_AT_LEAST_EVERY)
-    for (const { destination } of claims) {
-      const last = this.#last.get(destination)
-      if (last !== undefined) this.#last.set(destination, { ...last, wholeFrom })
+    for (const { destination, band } of claims) {
+      const key = keyOf(destination, band)
+      const last = this.#last.get(key)
+      if (last !== undefined) this.#last.set(key, { ...last, wholeFrom })
     }
   }
 }
@@ -110,22 +119,28 @@ export class Leases {
   }
 
   async #claimDue(tx: Transaction, claims: readonly Claim[]): Promise<readonly Claimed[]> {
-    const destinations = claims.map(({ destination }) => destination)
+    const all = claims.flatMap(({ destination, now, bands }) => bands.map((one): AskedBand => ({ destination, now, ...one })))
     const begun = this.#clock.monotonic()
-    const starts = claims.map((one) => this.#starts.startOf(one))
-    const asked = [this.#terms.owner, int2s(destinations.map((name) => tx.shardOf(name))), texts(destinations), int8s(starts)]
-    const [limits, times] = [int4s(claims.map(({ limit }) => limit)), int8s(claims.map(({ now }) => now))]
+    const starts = all.map((one) => this.#starts.startOf(one))
+    const asked = [
+      this.#terms.owner,
+      int2s(all.map(({ destination }) => tx.shardOf(destination))),
+      texts(all.map(({ destination }) => destination)),
+      int2s(all.map(({ band }) => band)),
+      int8s(starts),
+    ]
+    const [limits, times] = [int4s(all.map(({ limit }) => limit)), int8s(all.map(({ now }) => now))]
     const [rows, next] = await Promise.all([
       tx.query<LeasedRow>(sql.claimDue, [...asked, times, limits]),
-      tx.query<{ destination: DestinationName; dueAt: QueueTime }>(sql.nextDueAt, asked),
+      tx.query<{ destination: DestinationName; band: Band; dueAt: QueueTime }>(sql.nextDueAt, asked),
     ])
-    const whole = claims.filter((_, n) => starts[n] === 0)
+    const whole = all.filter((_, n) => starts[n] === 0)
     this.#starts.took(whole, this.#clock.monotonic() - begun)
     const leased = Map.groupBy(this.#leased(tx, rows), ({ destination }) => destination)
-    const due = new Map(next.map(({ destination, dueAt }) => [destination, dueAt]))
+    const due = Map.groupBy(next, ({ destination }) => destination)
     return claims.map(({ destination, recipientLimit }) => ({
       requests: packRequests(leased.get(destination) ?? [], this.#terms, recipientLimit),
-      nextDueAt: due.get(destination) ?? null,
+      next: (due.get(destination) ?? []).map(({ band, dueAt }) => ({ band, dueAt })),
     }))
   }
 
@@ -146,7 +161,7 @@ export class Leases {
   }
 
   #remember(rows: readonly LeasedRow[]): void {
-    this.#own.add(rows.map(({ id }) => id))
+    this.#own.add(rows)
     // A damaged content is read again, which tells of the damage.
     for (const { message, content, content_crc: crc } of rows)
       if (content && crc32(content) === crc) this.#own.keepContent(message, content)
@@ -163,7 +178,9 @@ function wholeOf(message: MessageRow, rows: readonly LeasedRow[]): WholeMessage 
     .toSorted((a, b) => a.id - b.id)
     .map((row): Recipient => ({ ...toLeased(row), destination: row.destination, state: 'leased', deliveryStarts: 1 }))
   const attempts = rows.flatMap(({ id, tried }) =>
-    (tried ?? []).map(([at, relay, outcome, status, delays]) => toAttempt({ recipient: id, at, relay, outcome, status, delays })),
+    (tried ?? []).map(([at, relay, outcome, status, delays, session_id]) =>
+      toAttempt({ recipient: id, at, relay, outcome, status, delays, session_id }),
+    ),
   )
   return { message: toMessage(message), recipients, attempts }
 }

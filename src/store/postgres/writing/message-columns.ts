@@ -5,6 +5,9 @@ import { int8s, booleans, texts } from '../session/arrays.ts'
 
 export const WRITTEN = columnsBut().join(', ')
 
+/** End of a statement that inserts messages with the returned rows `new`: those with texts of the header are to be indexed. */
+export const MARK_NEW = 'insert into unindexed (message) select id from new where from_header is not null on conflict do nothing'
+
 const TYPES = { integer: 'bigint', text: 'text', flag: 'boolean' } as const
 
 /** Placeholders of the parameters that `messageArrays` returns. The parameters of the statement begin with them. */

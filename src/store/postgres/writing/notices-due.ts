@@ -5,7 +5,7 @@
 import { messageOf, type DestinationName, type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { MessageWithNoticesDue, RecipientsElsewhere, Report } from '../../queue-store.ts'
+import type { MessageWithNoticesDue, RecipientsElsewhere, Report } from '../../recorded-outcomes.ts'
 import { int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { removeUnkept } from './departures.ts'
@@ -66,7 +66,7 @@ export class NoticesDue {
     )
   }
 
-  async #report(tx: Transaction, { message, noticesSettled, late, notices, warnings, warnAt, events }: Report) {
+  async #report(tx: Transaction, { message, noticesSettled, late, notices, warnings, warnAt, events, keepUntil }: Report) {
     const held = (await lock(tx, [message])).get(message)
     if (held === undefined || (noticesSettled.length === 0 && warnings <= held.row.warnings)) return OUTDATED
     const recipients = new Map(held.recipients.map((one) => [one.id, one]))
@@ -80,7 +80,8 @@ export class NoticesDue {
       notices.length === 0 ? undefined : this.#intake.enter(tx, notices),
     ])
     tx.events.note(events)
-    return { removed: (await removeUnkept(tx, this.#owner, [message])).length > 0, entered: true }
+    const kept = new Map(keepUntil === undefined ? [] : [[message, keepUntil]])
+    return { removed: (await removeUnkept(tx, this.#owner, [message], kept)).length > 0, entered: true }
   }
 
   async #told(reading: Statements, messages: readonly MessageId[], wanted: 'owing' | 'live'): Promise<readonly MessageWithNoticesDue[]> {

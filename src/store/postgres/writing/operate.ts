@@ -1,28 +1,47 @@
 /** Operations on whole messages. A recipient in delivery keeps its lease; its row has the state that follows the lease (`parks`). */
-import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId, type Placement } from '../../../mail/message.ts'
+import { messageOf, recipientId, type DestinationName, type MessageId, type OwnerId } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { OperationRound } from '../../audit-log.ts'
-import { formerText, perDestination, type FormerTimes } from '../../former-times.ts'
-import type { DestinationDue, MessageOperation, Move, OperationResult } from '../../queue-store.ts'
+import type { OperationRound } from '../../records/audit-log.ts'
+import {
+  changesOf,
+  formerTimesOf,
+  idsOf,
+  purged,
+  wakes,
+  type Change,
+  type OperatedMessage,
+  type OperatedRecipient,
+} from '../../decisions/operation-changes.ts'
+import { formerText } from '../../former-times.ts'
+import type { DestinationDue, MessageOperation, Move, OperationResult } from '../../message-operation.ts'
+import { fromStatus } from '../../stored-values.ts'
 import { int2s, int8s, storableText, texts } from '../session/arrays.ts'
-import type { AuditWriter } from './audit-rows.ts'
+import type { Operated as Changed } from '../../records/audit-records.ts'
+import { BEGIN_ROUND, END_ROUND, HELD_BEFORE } from '../../records/operation-round.ts'
+import { runRecord } from '../session/record-calls.ts'
 import { remove } from './departures.ts'
 import * as sql from './operation-queries.ts'
-import { changesOf, purged, wakes, type Change, type HeldMessage } from './operation-changes.ts'
 import type { OwnLeases } from './own-leases.ts'
 import { toMessage, type MessageRow, type RecipientRow } from './rows.ts'
 import type { Send, Transaction } from './write-transaction.ts'
 
-type Of<Kind extends Change['kind']> = Extract<Change, { readonly kind: Kind }>
+/** A message with its recipients, locked. */
+export interface HeldMessage {
+  readonly row: MessageRow
+  readonly recipients: readonly RecipientRow[]
+}
+
+interface Operated extends OperatedMessage<OperatedRecipient & { readonly row: RecipientRow }> {
+  readonly row: MessageRow
+}
+
+type Of<Kind extends Change<Operated>['kind']> = Extract<Change<Operated>, { readonly kind: Kind }>
 
 const PLACEMENTS = [
   ['park', sql.park],
   ['unpark', sql.unpark],
   ['discard', sql.discard],
 ] as const
-
-/** A changed message with its placement before. */
-type Operated = readonly [message: MessageId, was: Placement, former: string | null]
 
 const UNCHANGED: OperationResult = { changed: false, woken: [] }
 
@@ -38,13 +57,35 @@ export async function lock(tx: Transaction, messages: readonly MessageId[]): Pro
   return new Map(rows.map((row) => [row.message, { row, recipients: byMessage.get(row.message) ?? [] }]))
 }
 
+const operatedOf = ({ row, recipients }: HeldMessage): Operated => ({
+  row,
+  message: {
+    id: row.message,
+    notBefore: row.not_before ?? undefined,
+    scheduled: row.scheduled === true ? true : undefined,
+    holdRequest: row.hold_request ?? undefined,
+    expires: row.expires ?? undefined,
+  },
+  placement: row.placement,
+  deletedAt: row.deleted_at,
+  forcedExpire: row.forced_expire,
+  recipients: recipients.map((one) => ({
+    id: one.id,
+    destination: one.destination,
+    state: one.state,
+    dueAt: one.due_at,
+    keptDueAt: one.kept_due_at,
+    expiresAt: one.expires_at,
+    noticeDue: one.notice_due ?? undefined,
+    row: one,
+  })),
+})
+
 export class Operating {
   readonly #owner: OwnerId
   readonly #leases: OwnLeases
-  readonly #audit: AuditWriter
 
-  constructor(owner: OwnerId, leases: OwnLeases, audit: AuditWriter) {
-    this.#audit = audit
+  constructor(owner: OwnerId, leases: OwnLeases) {
     this.#owner = owner
     this.#leases = leases
   }
@@ -68,7 +109,7 @@ export class Operating {
     )
     await this.#change(
       tx,
-      held.flatMap((one) => purged(one, one.row.deleted_at ?? before)),
+      held.flatMap((one) => purged(operatedOf(one), one.row.deleted_at ?? before)),
     )
   }
 
@@ -77,31 +118,32 @@ export class Operating {
     operations: readonly MessageOperation[],
     round: OperationRound | undefined,
   ): Promise<readonly OperationResult[] | null> {
-    if (round !== undefined && !(await this.#audit.locks(tx, round))) return null
+    if (round !== undefined && !(await runRecord(tx, BEGIN_ROUND, round))) return null
     const results: OperationResult[] = []
-    const operated: Operated[] = []
+    const operated: Changed[] = []
     for (const part of partsOf(operations)) results.push(...(await this.#part(tx, part, operated)))
     const changed = results.filter((one) => one.changed).length
-    if (round !== undefined) await this.#audit.count(tx, round, changed, operated)
+    if (round !== undefined) await runRecord(tx, END_ROUND, round, changed, operated)
     return results
   }
 
   /** Applies operations on different messages. Adds the changed messages to `operated`. */
-  async #part(tx: Transaction, operations: readonly MessageOperation[], operated: Operated[]): Promise<readonly OperationResult[]> {
+  async #part(tx: Transaction, operations: readonly MessageOperation[], operated: Changed[]): Promise<readonly OperationResult[]> {
     const held = await lock(
       tx,
       operations.map(({ message }) => message),
     )
     const restored = operations.filter(({ operation }) => operation.kind === 'restore').map(({ message }) => message)
-    const heldBefore = await this.#audit.heldBefore(tx, restored)
+    const heldBefore = new Set(restored.length === 0 ? [] : await runRecord(tx, HELD_BEFORE, restored))
     const decided = operations.map(({ message, operation, events }) => {
       const found = held.get(message)
-      const one = found === undefined ? undefined : { ...found, wasHeld: heldBefore.has(message) }
-      const changes = one === undefined ? [] : changesOf(one, operation)
-      const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation).map(({ destination }) => destination)
+      const one = found === undefined ? undefined : operatedOf(found)
+      const wasHeld = heldBefore.has(message)
+      const changes = one === undefined ? [] : changesOf(one, operation, wasHeld)
+      const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation, wasHeld)
       if (changes.length > 0) tx.events.note(events)
       if (one !== undefined && changes.length > 0)
-        operated.push([message, one.row.placement, operation.kind === 'reschedule' ? formerText(formerTimes(one)) : null])
+        operated.push([message, one.placement, operation.kind === 'reschedule' ? formerText(formerTimesOf(one)) : null])
       if (changes.length > 0 && operation.kind === 'requeue') operated.push([operation.newId, 'queued', null])
       return { changes, woken, revive: operation.kind === 'flush' }
     })
@@ -169,15 +211,16 @@ export class Operating {
   }
 
   /** Makes changes of locked rows. */
-  async #change(tx: Transaction, changes: readonly Change[]): Promise<void> {
-    const of = <Kind extends Change['kind']>(kind: Kind): Of<Kind>[] => changes.filter((one): one is Of<Kind> => one.kind === kind)
+  async #change(tx: Transaction, changes: readonly Change<Operated>[]): Promise<void> {
+    const of = <Kind extends Change<Operated>['kind']>(kind: Kind): Of<Kind>[] =>
+      changes.filter((one): one is Of<Kind> => one.kind === kind)
     const statements: Promise<unknown>[] = []
     for (const [kind, text] of PLACEMENTS) {
-      const ids = changes.flatMap((one) => (one.kind === kind ? one.ids : []))
+      const ids = changes.flatMap((one) => (one.kind === kind ? idsOf(one.recipients) : []))
       if (ids.length > 0) statements.push(tx.query(text, [int8s(ids)]))
     }
     for (const [now, those] of Map.groupBy(of('flush'), (one) => one.now))
-      statements.push(tx.query(sql.flush, [int8s(those.flatMap(({ ids }) => ids)), now]))
+      statements.push(tx.query(sql.flush, [int8s(those.flatMap(({ recipients }) => idsOf(recipients))), now]))
     for (const those of Map.groupBy(of('place'), ({ placement, deletedAt }) => `${placement} ${deletedAt}`).values()) {
       const [first] = those
       for (const { held, placement } of those) {
@@ -189,9 +232,9 @@ export class Operating {
     if (of('expire').length > 0) statements.push(tx.query(sql.forceExpire, [messagesOf(of('expire'))]))
     for (const one of of('requeue')) statements.push(requeue(tx, one))
     for (const one of of('reschedule')) statements.push(reschedule(tx, one))
-    for (const { ids, at, last, isCounted } of of('remove')) {
-      if (isCounted) tx.traffic.note('deleted', at, ids.length)
-      if (ids.length > 0) statements.push(tx.query(sql.removeRecipients, [int8s(ids), at, last]))
+    for (const { recipients, at, last, isCounted } of of('remove')) {
+      if (isCounted) tx.traffic.note({ kind: 'deleted', at, recipients: recipients.length })
+      if (recipients.length > 0) statements.push(tx.query(sql.removeRecipients, [int8s(idsOf(recipients)), at, fromStatus(last)]))
     }
     await Promise.all(statements)
     const leaving = of('depart').map(({ held }) => held.row.message)
@@ -214,7 +257,7 @@ function partsOf(operations: readonly MessageOperation[]): readonly (readonly Me
   return parts
 }
 
-const messagesOf = (changes: readonly { readonly held: HeldMessage }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))
+const messagesOf = (changes: readonly { readonly held: Operated }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))
 
 async function reschedule(tx: Transaction, { held: { row }, operation }: Of<'reschedule'>): Promise<void> {
   const { notBefore = null, scheduled, holdRequest, expires = null, times } = operation
@@ -225,35 +268,27 @@ async function reschedule(tx: Transaction, { held: { row }, operation }: Of<'res
   ])
 }
 
-/** The times that a reschedule replaces. */
-const formerTimes = ({ row, recipients }: HeldMessage): FormerTimes => ({
-  notBefore: row.not_before ?? undefined,
-  scheduled: row.scheduled === true ? true : undefined,
-  holdRequest: row.hold_request ?? undefined,
-  expires: row.expires ?? undefined,
-  times: perDestination(
-    recipients
-      .filter(({ settled_at: at }) => at === null)
-      .map((one) => ({ destination: one.destination, dueAt: one.kept_due_at ?? one.due_at, expiresAt: one.expires_at })),
-  ),
-})
-
-async function requeue(tx: Transaction, { held: { row }, moving, operation: { now, newId, expiresAt } }: Of<'requeue'>): Promise<void> {
-  const home = moving[0]?.shard ?? row.home
+async function requeue(
+  tx: Transaction,
+  { held: { row }, moving, dueAt, operation: { now, newId, expiresAt } }: Of<'requeue'>,
+): Promise<void> {
+  const rows = moving.map((one) => one.row)
+  const home = rows[0]?.shard ?? row.home
   tx.shares.entered(row, 'queued')
   await Promise.all([
     tx.query(sql.copyMessage, [row.message, newId, now, moving.length, home]),
     tx.query(sql.shareContent, [row.message]),
     tx.query(sql.insertRequeued, [
       int8s(moving.map((_, position) => recipientId(newId, position))),
-      Math.max(now, row.not_before ?? now),
+      dueAt,
       expiresAt,
       home,
-      int2s(moving.map(({ shard }) => shard)),
-      texts(moving.map(({ destination }) => destination)),
-      texts(moving.map(({ address }) => address)),
-      texts(moving.map(({ notify }) => notify)),
-      texts(moving.map(({ orcpt }) => orcpt)),
+      int2s(rows.map(({ shard }) => shard)),
+      int2s(rows.map(({ band }) => band)),
+      texts(rows.map(({ destination }) => destination)),
+      texts(rows.map(({ address }) => address)),
+      texts(rows.map(({ notify }) => notify)),
+      texts(rows.map(({ orcpt }) => orcpt)),
     ]),
   ])
 }

@@ -4,7 +4,8 @@
  */
 import { columnsBut } from '../../stored-message.ts'
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
-import { DUE_IN_ORDER, DUE_INDEX, isForeign, rowsOf } from './queries.ts'
+import { DUE_INDEX, earliestDueAt, isForeign, rowsOf } from './queries.ts'
+import { MARK_NEW } from './message-columns.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** Time that an operation waits for rows that another node has locked. Then it begins again, before deadlocks are looked for. */
@@ -65,24 +66,24 @@ export const rescheduleAt = `
 
 const COPIED = columnsBut('id', 'created_at').join(', ')
 export const copyMessage = `
-  insert into message (id, created_at, recipients, home, shares_content, ${COPIED}, warnings, warn_at)
-  select $2, $3, $4, $5, true, ${COPIED}, warnings, warn_at from message where id = $1`
+  with new as (insert into message (id, created_at, recipients, home, shares_content, ${COPIED}, warnings, warn_at)
+    select $2, $3, $4, $5, true, ${COPIED}, warnings, warn_at from message where id = $1 returning id, from_header)
+  ${MARK_NEW}`
 /** Moves a content out of the row of its message, so that two messages can have it. */
 export const shareContent = `
   with m as (select content_id, content_crc, content from message where id = $1 and content is not null),
     c as (insert into chunk (content_id, number, crc, data) select content_id, 0, content_crc, content from m)
   update message set shares_content = true, content = null, content_crc = null where id = $1`
 export const insertRequeued = `
-  insert into recipient (id, due_at, expires_at, shard, home, state, destination, address, notify, orcpt)
-  select id, $2, $3, shard, $4, 'waiting', destination, address, notify, orcpt
-  from unnest($1::bigint[], $5::smallint[], $6::text[], $7::text[], $8::text[], $9::text[])
-    as new (id, shard, destination, address, notify, orcpt)`
+  insert into recipient (id, due_at, expires_at, shard, home, band, state, destination, address, notify, orcpt)
+  select id, $2, $3, shard, $4, band, 'waiting', destination, address, notify, orcpt
+  from unnest($1::bigint[], $5::smallint[], $6::smallint[], $7::text[], $8::text[], $9::text[], $10::text[])
+    as new (id, shard, band, destination, address, notify, orcpt)`
 
 /** The earliest due time at each of these destinations, of own shards; owners of other shards are told. */
 export const wake = `
   with asked as (select * from unnest($2::smallint[], $3::text[]) as asked (shard, destination)),
-    due as (select shard, destination, (select r.due_at from recipient r where r.shard = asked.shard
-        and r.destination = asked.destination and ${DUE_IN_ORDER} order by r.due_at limit 1) as due_at
+    due as (select shard, destination, ${earliestDueAt('asked.shard', 'asked.destination')} as due_at
       from asked),
     told as (insert into arrival (shard, kind, destination, due_at, revive)
       select shard, 'due', destination, due_at, $4::boolean from due where due_at is not null and ${isForeign('due.shard')} returning shard)
@@ -154,8 +155,7 @@ export const destinationsDue = `
     union all
     select walk.shard, (select r.destination from recipient r where r.shard = walk.shard and r.destination > walk.destination
       and ${DUE_INDEX} order by r.destination limit 1) from walk where walk.destination is not null)
-  select destination, (select r.due_at from recipient r where r.shard = walk.shard and r.destination = walk.destination
-    and ${DUE_IN_ORDER} order by r.due_at limit 1) as "dueAt"
+  select destination, ${earliestDueAt('walk.shard', 'walk.destination')} as "dueAt"
   from walk where destination is not null order by destination`
 
 export const nextDeadlines = `
@@ -191,9 +191,11 @@ export const oldestTrash = `
 /** Deletes rows from the oldest on, up to the first that is young enough and not in excess. */
 export const pruneHistory = `
   with oldest as (select seq, left_at from history order by seq limit $3),
-    kept as (select min(seq) as seq from oldest where left_at >= $1 and seq > (select max(seq) from history) - $2)
-  delete from history where seq = any (array(
-    select seq from oldest where seq < coalesce((select seq from kept), 9223372036854775807))) returning seq`
+    kept as (select min(seq) as seq from oldest where left_at >= $1 and seq > (select max(seq) from history) - $2),
+    gone as (delete from history where seq = any (array(
+      select seq from oldest where seq < coalesce((select seq from kept), 9223372036854775807))) returning seq, message),
+    entries as (delete from search using gone where search.id ${recipientRange('gone.message')})
+  select seq from gone`
 
 /** Forgets messages that came from other queues before a time. */
 export const forgetOrigins = `

@@ -110,4 +110,9 @@ export const parkedThrough = 'select seq from parked where subscription = $1 and
 export const deleteParked = 'delete from parked where subscription = $1 and seq = $2'
 export const deleteParkedThrough = 'delete from parked where subscription = $1 and seq <= $2'
 export const changeParked = 'update parked set tries = $3, answer = $4, due_at = $5 where subscription = $1 and seq = $2'
+/** Parks an event that the subscription has had, with a try at once. No row for another event. */
+export const repeatEvent = `
+  insert into parked (subscription, seq, tries, parked_at, due_at, answer)
+  select s.name, e.seq, 0, $3, $3, $4 from subscription s, event e where s.name = $1 and e.seq = $2 and e.seq <= s.cursor
+  on conflict (subscription, seq) do update set due_at = excluded.due_at returning seq`
 export const retryParked = 'update parked set due_at = $2 where subscription = $1 returning seq'

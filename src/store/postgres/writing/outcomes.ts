@@ -7,16 +7,18 @@ import { messageOf, type MessageId, type OwnerId, type Recipient, type Recipient
 import type { RecipientEvent } from '../../../events/kept-event.ts'
 import type { QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { AttemptRecord, Settled, Settlement, SettleResult } from '../../queue-store.ts'
+import type { AttemptRecord, Settled, Settlement, SettleResult } from '../../recorded-outcomes.ts'
+import { goesOn, isFinal, isOver, settledMail, type FinalOutcome, type LiveOutcome } from '../../decisions/settlement.ts'
+import type { Happened } from '../../decisions/series-notes.ts'
 import { fromStatus } from '../../stored-values.ts'
+import { KEEP_SESSION, type StoredSession } from '../../records/stored-session.ts'
+import { runRecord } from '../session/record-calls.ts'
+import { isReturned } from '../../returned-mail.ts'
 import { int4s, int8s, texts } from '../session/arrays.ts'
 import { leftAt, recordOf, removeUnkept } from './departures.ts'
 import type { OwnLeases, WholeMessage } from './own-leases.ts'
 import * as sql from './queries.ts'
 import type { Send, Transaction } from './write-transaction.ts'
-
-type Final = Exclude<Settled, { state: 'waiting' }>
-type Live = Extract<Settled, { state: 'waiting' }>
 
 /** A settlement without the recipients that this node does not lease. */
 interface Applied {
@@ -25,7 +27,9 @@ interface Applied {
   readonly settled: readonly Settled[]
   readonly attempts: readonly AttemptRecord[]
   readonly warnAt: QueueTime | null | undefined
+  readonly keepUntil: QueueTime | undefined
   readonly events: readonly RecipientEvent[]
+  readonly sessions: readonly StoredSession[]
   /** The message, when it leaves with this settlement for certain. */
   readonly whole: WholeMessage | undefined
 }
@@ -33,9 +37,6 @@ interface Applied {
 const UNCHANGED: SettleResult = { removed: false, noticeDue: false }
 const REMOVED: SettleResult = { removed: true, noticeDue: false }
 
-const isFinal = (one: Settled): one is Final => one.state !== 'waiting'
-const isLive = (one: Settled): one is Live => one.state === 'waiting'
-const isOver = (one: Settled): boolean => isFinal(one) && one.noticeDue === undefined
 const idOf = ({ recipient }: { readonly recipient: RecipientId }): RecipientId => recipient
 
 export class Outcomes {
@@ -50,24 +51,42 @@ export class Outcomes {
   settle: Send<'settle'> = (tx, calls) => {
     const all = calls.map(([settlement]) => this.#applied(settlement)).toSorted((a, b) => a.message - b.message)
     tx.onCommit(() => this.#leases.end(all.flatMap(({ settled }) => settled.map(idOf))))
-    for (const one of all) count(tx, one)
+    for (const one of all) tx.traffic.note(...this.#counted(one))
     for (const { events } of all) tx.events.note(events)
+    const kept = Promise.all(all.flatMap(({ sessions }) => sessions.map((one) => runRecord(tx, KEEP_SESSION, one))))
     const [whole, changed] = [all.filter((one) => one.whole !== undefined), all.filter((one) => one.isOwn && one.whole === undefined)]
     const left = new Set(whole.map(({ message }) => message))
-    const answers = Promise.all([this.#removeWhole(tx, whole), this.#change(tx, changed)]).then(([, { removed, due }]) =>
+    const answers = Promise.all([this.#removeWhole(tx, whole), this.#change(tx, changed), kept]).then(([, { removed, due }]) =>
       calls.map(([{ message }]) => (left.has(message) || removed.has(message) ? REMOVED : { ...UNCHANGED, noticeDue: due.has(message) })),
     )
-    return { answers, isLast: changed.every(({ settled }) => settled.every(isLive)) }
+    return { answers, isLast: changed.every(({ settled }) => settled.every(goesOn)) }
   }
 
-  #applied({ owner, message, recipients, attempts, warnAt, events = [] }: Settlement): Applied {
+  #applied({ owner, message, recipients, attempts, warnAt, keepUntil, events = [], sessions = [] }: Settlement): Applied {
     const isOwn = owner === this.#owner
     const mine = isOwn ? recipients.filter(({ recipient: id }) => messageOf(id) === message && this.#leases.has(id)) : []
     const settled = [...new Map(mine.map((one) => [one.recipient, one])).values()].toSorted((a, b) => a.recipient - b.recipient)
     const ids = settled.map(idOf)
-    const whole = settled.length > 0 && settled.every(isOver) ? this.#leases.wholeOf(message, ids) : undefined
+    const isKept = keepUntil !== undefined && isReturned(settled)
+    const whole = settled.length > 0 && settled.every(isOver) && !isKept ? this.#leases.wholeOf(message, ids) : undefined
     const isOf = ({ recipient }: { readonly recipient: RecipientId }): boolean => ids.includes(recipient)
-    return { message, isOwn, settled, attempts: attempts.filter(isOf), warnAt, events: events.filter(isOf), whole }
+    return {
+      message,
+      isOwn,
+      settled,
+      attempts: attempts.filter(isOf),
+      warnAt,
+      keepUntil,
+      events: events.filter(isOf),
+      sessions: settled.length > 0 ? sessions : [],
+      whole,
+    }
+  }
+
+  #counted({ settled, attempts }: Applied): readonly Happened[] {
+    const [first] = settled
+    const path = first === undefined ? undefined : this.#leases.pathOf(first.recipient)
+    return path === undefined ? [] : settledMail(path, settled, attempts)
   }
 
   async #removeWhole(tx: Transaction, leaving: readonly Applied[]): Promise<void> {
@@ -100,7 +119,7 @@ export class Outcomes {
     const settled = changed.flatMap((one) => one.settled)
     const ending = changed.filter((one) => one.settled.some(isFinal)).map(({ message }) => message)
     const recorded = Promise.all([
-      this.#settleLive(tx, settled.filter(isLive)),
+      this.#settleLive(tx, settled.filter(goesOn)),
       this.#settleFinal(tx, settled.filter(isFinal)),
       insertAttempts(
         tx,
@@ -109,7 +128,7 @@ export class Outcomes {
       setWarnAt(tx, changed),
       ending.length === 0 ? [] : tx.query(sql.lockMessages, [int8s(ending)]),
     ])
-    const removal = ending.length === 0 ? [] : removeUnkept(tx, this.#owner, ending)
+    const removal = ending.length === 0 ? [] : removeUnkept(tx, this.#owner, ending, keptBy(changed))
     // Without final outcomes, all statements are sent before the first answer.
     const due =
       ending.length === 0
@@ -131,7 +150,7 @@ export class Outcomes {
     return new Set(rows.filter(({ due }) => due).map(({ id }) => id))
   }
 
-  async #settleLive(tx: Transaction, settled: readonly Live[]): Promise<void> {
+  async #settleLive(tx: Transaction, settled: readonly LiveOutcome[]): Promise<void> {
     if (settled.length === 0) return
     const [result] = await tx.query<{ told: readonly Shard[] }>(sql.settleLive, [
       this.#owner,
@@ -145,7 +164,7 @@ export class Outcomes {
     tx.told((result?.told ?? []).map((shard) => ({ shard })))
   }
 
-  async #settleFinal(tx: Transaction, settled: readonly Final[]): Promise<void> {
+  async #settleFinal(tx: Transaction, settled: readonly FinalOutcome[]): Promise<void> {
     if (settled.length === 0) return
     await tx.query(sql.settleFinal, [
       this.#owner,
@@ -162,10 +181,8 @@ export class Outcomes {
 const without = (changed: readonly Applied[], gone: readonly MessageId[]): readonly Applied[] =>
   changed.filter(({ message }) => !gone.includes(message))
 
-function count(tx: Transaction, { settled, attempts }: Applied): void {
-  for (const one of settled) if (isFinal(one)) tx.traffic.note(one.state === 'removed' ? 'deleted' : one.state, one.at, 1)
-  for (const { outcome, at } of attempts) if (outcome === 'deferred') tx.traffic.note('deferred', at, 1)
-}
+const keptBy = (changed: readonly Applied[]): ReadonlyMap<MessageId, QueueTime> =>
+  new Map(changed.flatMap(({ message, keepUntil }) => (keepUntil === undefined ? [] : [[message, keepUntil]])))
 
 function departureOf({ settled, attempts }: Applied, whole: WholeMessage): { readonly at: QueueTime; readonly record: string } {
   const outcomes = new Map(settled.filter(isFinal).map((one) => [one.recipient, one]))
@@ -190,6 +207,7 @@ export async function insertAttempts(tx: Transaction, attempts: readonly Attempt
     texts(attempts.map(({ outcome }) => outcome)),
     texts(attempts.map(({ status }) => JSON.stringify(status))),
     texts(attempts.map(({ delays }) => JSON.stringify(delays))),
+    texts(attempts.map(({ session = null }) => session)),
   ])
 }
 

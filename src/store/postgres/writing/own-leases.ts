@@ -3,7 +3,8 @@
  * about another recipient needs no statement.
  */
 import { messageOf, type Message, type MessageId, type Recipient, type RecipientId } from '../../../mail/message.ts'
-import type { AttemptRecord } from '../../queue-store.ts'
+import type { AttemptRecord } from '../../recorded-outcomes.ts'
+import type { MailPath } from '../../decisions/series-notes.ts'
 
 /** A message without a delay warning, all of whose recipients were leased by one call, with what its history record needs. */
 export interface WholeMessage {
@@ -12,18 +13,23 @@ export interface WholeMessage {
   readonly attempts: readonly AttemptRecord[]
 }
 
+/** A leased recipient. */
+export interface OwnLease extends MailPath {
+  readonly id: RecipientId
+}
+
 /** Maximum size of the contents that wait for their deliveries, in bytes. */
 const CONTENTS_AT_MOST = 16 * 1024 * 1024
 
 export class OwnLeases {
-  readonly #leased = new Set<RecipientId>()
+  readonly #leased = new Map<RecipientId, MailPath>()
   readonly #whole = new Map<MessageId, WholeMessage>()
   /** Contents that came with their leases. */
   readonly #contents = new Map<MessageId, Uint8Array>()
   #bytes = 0
 
-  add(recipients: Iterable<RecipientId>): void {
-    for (const id of recipients) this.#leased.add(id)
+  add(leases: readonly OwnLease[]): void {
+    for (const { id, sender, destination } of leases) this.#leased.set(id, { sender, destination })
   }
 
   addWhole(one: WholeMessage): void {
@@ -35,7 +41,12 @@ export class OwnLeases {
   }
 
   get all(): readonly RecipientId[] {
-    return [...this.#leased]
+    return [...this.#leased.keys()]
+  }
+
+  /** Sender and destination of a leased recipient. */
+  pathOf(recipient: RecipientId): MailPath | undefined {
+    return this.#leased.get(recipient)
   }
 
   /** The message, when `settled` are all its recipients. */

@@ -5,8 +5,10 @@
  *
  * $1 is the node, in every statement about leases or shards.
  */
+import { NO_CLASS } from '../../../config/values/mail-classes.ts'
+import { notKept } from './departed-queries.ts'
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
-import { furtherArrays, WRITTEN, WRITTEN_ARRAYS } from './message-columns.ts'
+import { furtherArrays, MARK_NEW, WRITTEN, WRITTEN_ARRAYS } from './message-columns.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
 
 /** True for a shard of another node, or without an owner. */
@@ -32,24 +34,30 @@ export function rowsOf(columns: string): string {
 
 /** Recipients that claimDue may lease: the condition of the index recipient_due. */
 export const DUE_INDEX = `state = 'waiting' and not suspect and turn is null`
-/** The same recipients of the only band, which the index has in the order of due times. */
-export const DUE_IN_ORDER = `band = 0 and ${DUE_INDEX}`
+
+/** SQL expression for the earliest due time of any band of a destination, in the shard. */
+export const earliestDueAt = (shard: string, destination: string): string => `
+  (select min((select r.due_at from recipient r where r.shard = ${shard} and r.destination = ${destination} and r.band = known.band
+    and ${DUE_INDEX} order by r.due_at limit 1)) from (select ${NO_CLASS} as band union all select band from class) as known)`
 
 // --- intake
 
 export const reserveIds = `select nextval('message_id') as id from generate_series(1, $1::int)`
 
 export const insertMessages = `
-  insert into message (${WRITTEN}, content_crc, recipients, home, placement, content)
-  select * from unnest(${WRITTEN_ARRAYS}, ${furtherArrays('bigint', 'int', 'smallint', 'text', 'bytea')})`
+  with new as (insert into message (${WRITTEN}, content_crc, recipients, home, placement, content)
+    select * from unnest(${WRITTEN_ARRAYS}, ${furtherArrays('bigint', 'int', 'smallint', 'text', 'bytea')})
+    returning id, from_header)
+  ${MARK_NEW}`
 
 export const insertRecipients = `
-  insert into recipient (id, due_at, expires_at, leased_by, delivery_starts, shard, home, parks, state, destination, address, notify, orcpt)
-  select id, due_at, expires_at, case state when 'leased' then $1::bigint end, case state when 'leased' then 1 else 0 end, shard, home,
+  insert into recipient (id, due_at, expires_at, leased_by, delivery_starts, shard, home, band, parks, state, destination, address, notify,
+    orcpt)
+  select id, due_at, expires_at, case state when 'leased' then $1::bigint end, case state when 'leased' then 1 else 0 end, shard, home, band,
     state = 'parked', state, destination, address, notify, orcpt
-  from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::smallint[], $7::text[], $8::text[], $9::text[],
-    $10::text[], $11::text[])
-    as new (id, due_at, expires_at, shard, home, state, destination, address, notify, orcpt)`
+  from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::smallint[], $7::smallint[], $8::text[], $9::text[], $10::text[],
+    $11::text[], $12::text[])
+    as new (id, due_at, expires_at, shard, home, band, state, destination, address, notify, orcpt)`
 
 export const continueTries = `
   update recipient set steps = new.steps, attempts = new.attempts, last = new.last
@@ -116,19 +124,20 @@ const lease = (ids: string, order: string, more = ''): string => `
     update recipient set state = 'leased', leased_by = $1, delivery_starts = delivery_starts + 1, suspect = false
     where id = any (array(${ids})) and (state = 'waiting') is true returning *)
   select ${LEASED_COLUMNS}, m.*, (
-      select json_agg(json_build_array(at, relay, outcome, status, delays) order by number) from attempt
+      select json_agg(json_build_array(at, relay, outcome, status, delays, session_id) order by number) from attempt
       where attempt.recipient = l.id and l.attempts > 0) as tried
   from l cross join lateral (select ${MESSAGE_COLUMNS}${more} from message where message.id = ${messageIdOf('l.id')} offset 0) m
   order by l.${order}, l.id`
 
 /** Waiting recipients of a destination that is asked for, in an own shard. The entries of leased rows stay in the index while somebody
  * holds an old snapshot; those before the due time `since` are not read. */
-const DUE_OF_ASKED = `recipient where shard = asked.shard and destination = asked.destination collate "C" and ${DUE_IN_ORDER}
-      and due_at >= asked.since and exists (select 1 from shard where shard.id = asked.shard and (shard.owner = $1) is true)`
+const DUE_OF_ASKED = `recipient where shard = asked.shard and destination = asked.destination collate "C" and band = asked.band
+      and ${DUE_INDEX} and due_at >= asked.since and exists (select 1 from shard where shard.id = asked.shard and (shard.owner = $1) is true)`
 
 /** Rows that an operation of another node has locked are passed over, so that no claim waits. */
 export const claimDue = lease(
-  `select r.id from unnest($2::smallint[], $3::text[], $4::bigint[], $5::bigint[], $6::int[]) as asked (shard, destination, since, now, most)
+  `select r.id from unnest($2::smallint[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::int[])
+      as asked (shard, destination, band, since, now, most)
     cross join lateral (select id from ${DUE_OF_ASKED} and due_at <= asked.now
       order by due_at, id limit asked.most for update skip locked) r`,
   'due_at',
@@ -136,7 +145,8 @@ export const claimDue = lease(
 )
 
 export const nextDueAt = `
-  select asked.destination, r.due_at as "dueAt" from unnest($2::smallint[], $3::text[], $4::bigint[]) as asked (shard, destination, since)
+  select asked.destination, asked.band, r.due_at as "dueAt"
+  from unnest($2::smallint[], $3::text[], $4::smallint[], $5::bigint[]) as asked (shard, destination, band, since)
     cross join lateral (select due_at from ${DUE_OF_ASKED} order by due_at limit 1) r`
 
 /** The first rows of every own shard in the order of an index, and of these the first $3. */
@@ -180,7 +190,9 @@ export const giveBackUnknown = `
   insert into arrival (shard, kind, destination, due_at)
   select shard, 'due', destination, min(due_at) from u where state = 'waiting' group by shard, destination`
 
-export const ownLeasesAmong = 'select id from recipient where id = any ($2::bigint[]) and (leased_by = $1) is true'
+export const ownLeasesAmong = `
+  select id, destination, (select sender from message where message.id = ${messageIdOf('recipient.id')}) as sender
+  from recipient where id = any ($2::bigint[]) and (leased_by = $1) is true`
 
 // --- outcomes
 
@@ -206,10 +218,10 @@ export const settleFinal = `
 
 /** Numbers are counted from the last attempt of each recipient, which is read before the first row is inserted. */
 export const insertAttempts = `
-  insert into attempt (recipient, number, at, relay, outcome, status, delays)
-  select recipient, row_number() over (partition by recipient order by ordinal) + made, at, relay, outcome, status, delays
-  from (select new.*, made from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
-        with ordinality as new (recipient, at, relay, outcome, status, delays, ordinal)
+  insert into attempt (recipient, number, at, relay, outcome, status, delays, session_id)
+  select recipient, row_number() over (partition by recipient order by ordinal) + made, at, relay, outcome, status, delays, session
+  from (select new.*, made from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+        with ordinality as new (recipient, at, relay, outcome, status, delays, session, ordinal)
       join (select id, coalesce((select max(attempt.number) from attempt where attempt.recipient = id), 0) as made
         from (select distinct id from unnest($1::bigint[]) as ids (id)) one offset 0) earlier on earlier.id = new.recipient) counted`
 
@@ -277,5 +289,10 @@ export const depart = `
     a as (delete from attempt using unnest($2::bigint[]) as gone (id) where attempt.recipient ${recipientRange('gone.id')}),
     c as (delete from chunk where content_id = any ($5::bigint[]) and (select true from message other where other.shares_content
       and other.content_id = chunk.content_id and other.id <> all ($2::bigint[]) limit 1) is null and (select true from moving other
-      where other.shares_content and other.content_id = chunk.content_id limit 1) is null)
+      where other.shares_content and other.content_id = chunk.content_id limit 1) is null and ${notKept("'{}'::bigint[]")})
   delete from message where id = any ($2::bigint[])`
+
+// --- requests
+
+export const insertRequests = `
+  insert into kept_request (key, digest, at, answer) select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[])`

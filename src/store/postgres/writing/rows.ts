@@ -9,7 +9,7 @@ import {
 } from '../../../mail/message.ts'
 import type { Shard } from '../../membership/shards.ts'
 import { columnsBut, messageOfRow, type StoredMessage } from '../../stored-message.ts'
-import type { AttemptRecord } from '../../queue-store.ts'
+import type { AttemptRecord } from '../../recorded-outcomes.ts'
 import { lenient, readableStatus, toNotify, toStatus, UNREADABLE } from '../../stored-values.ts'
 
 /** Columns of a message, except the content. */
@@ -35,6 +35,7 @@ export interface MessageRow extends Omit<StoredMessage<boolean>, 'id'> {
 export interface RecipientRow {
   readonly id: number
   readonly state: RecipientState
+  readonly band: number
   readonly shard: Shard
   readonly destination: string
   readonly address: string
@@ -55,7 +56,14 @@ export interface RecipientRow {
 }
 
 /** One attempt as JSON. */
-type TriedEntry = readonly [at: number, relay: string | null, outcome: AttemptRecord['outcome'], status: string, delays: string]
+type TriedEntry = readonly [
+  at: number,
+  relay: string | null,
+  outcome: AttemptRecord['outcome'],
+  status: string,
+  delays: string,
+  session_id: string | null,
+]
 
 /** A leased recipient with its message and its earlier attempts. */
 export type LeasedRow = MessageRow &

@@ -19,6 +19,7 @@ import {
   type EventLimits,
   type NewSubscription,
   type ProgressChange,
+  REPEATED,
   type Replay,
   type SubscriptionOwner,
   type SubscriptionSettings,
@@ -193,6 +194,7 @@ async function replayEvents(tx: Transaction, name: string, replay: Replay): Prom
   if (known === undefined) return null
   if (replay.kind === 'waiting') return known.behind
   if (replay.kind === 'parked') return (await tx.query(sql.retryParked, [name, replay.at])).length
+  if (replay.kind === 'one') return (await tx.query(sql.repeatEvent, [name, replay.seq, replay.at, REPEATED])).length
   const [before] = await tx.query<{ cursor: EventSeq }>(sql.cursorBefore, [replay.at])
   const [moved] = await tx.query<{ behind: number }>(sql.moveCursor, [name, before?.cursor ?? 0])
   return moved?.behind ?? 0

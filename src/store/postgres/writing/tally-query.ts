@@ -6,17 +6,18 @@ import type { DestinationName, QueueName } from '../../../mail/message.ts'
 import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
 import type { QueueTally } from '../../queue-tally.ts'
 import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic } from '../../traffic.ts'
+import { queueNameIn } from '../../decisions/queue-name.ts'
 import { closedDestinations } from '../../sql/message-selection.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { messageIdOf } from '../../sql/id-ranges.ts'
 
-/** Live recipients by message, and the queue of each message: the same definition as QUEUE_NAME in sql/message-selection.ts. */
+/** Live recipients by message, and the queue of each message. */
 const QUEUED = `
   live as materialized (select ${messageIdOf('id')} as message, state, destination, attempts from recipient where settled_at is null),
   counted as (select message, count(*) as recipients, bool_or(state = 'leased') as is_active,
       bool_or(attempts > 0 or destination in (${closedDestinations})) as is_deferred from live group by message),
-  queued as (select counted.recipients, arrived_at, case when placement <> 'queued' then placement when is_active then 'active'
-      when scheduled then 'scheduled' when is_deferred then 'deferred' else 'incoming' end as queue
+  queued as (select counted.recipients, arrived_at,
+      ${queueNameIn({ placement: 'placement', isActive: 'is_active', scheduled: 'scheduled', isDeferred: 'is_deferred' })} as queue
     from counted join message on message.id = counted.message)`
 
 const TRAFFIC = TRAFFIC_KINDS.map((kind) => `'${kind}', coalesce(sum(${kind}), 0)`).join(', ')

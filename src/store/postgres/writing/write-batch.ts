@@ -55,6 +55,8 @@ export type Tried =
 
 interface BatchTerms {
   readonly node: number
+  /** Parameter `node_name`. */
+  readonly name: string
   readonly session: number
   /** Number of this transaction. */
   readonly number: number
@@ -146,8 +148,8 @@ function sentBy(write: () => Sent<unknown>): Sent<unknown> {
 }
 
 /** Writes traffic and events, and commits. Resolves with the command tag, which is ROLLBACK when a statement failed. */
-async function commit(connection: Connection, tx: Transaction, { node, number }: BatchTerms): Promise<string> {
-  const written = [tx.traffic.write(tx, node, number), tx.shares.write(tx, node), tx.events.write(tx)]
+async function commit(connection: Connection, tx: Transaction, terms: BatchTerms): Promise<string> {
+  const written = [tx.traffic.write(tx, terms), tx.shares.write(tx, terms.node), tx.events.write(tx)]
   const [tag] = await Promise.all([connection.command('commit'), ...written])
   return tag
 }

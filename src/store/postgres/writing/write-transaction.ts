@@ -2,10 +2,11 @@
  * One transaction of the writing session. Collects, for a group of calls, the statements to send, the counts to change, and the
  * actions after the commit.
  */
-import type { DestinationName } from '../../../mail/message.ts'
+import type { DestinationName, OwnerId } from '../../../mail/message.ts'
 import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { Answers, Arguments, Method } from '../../methods.ts'
+import type { Caller } from '../../records/record-table.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { ShareNotes } from '../session/share-notes.ts'
 import { TrafficCounts } from './traffic-counts.ts'
@@ -41,6 +42,7 @@ export const sentOnce = <A>(
 
 export class Transaction implements Statements {
   readonly #statements: Statements
+  readonly caller: Caller
   readonly #afterCommit: (() => void)[] = []
   readonly #told = new Set<Shard>()
   readonly traffic = new TrafficCounts()
@@ -51,8 +53,15 @@ export class Transaction implements Statements {
 
   constructor(
     statements: Statements,
-    { wanted, keys }: { readonly wanted: WantedTypes; readonly keys: Pick<ShardKeys, 'shardOf' | 'shares'> },
+    terms: {
+      readonly node: OwnerId
+      readonly name: string
+      readonly wanted: WantedTypes
+      readonly keys: Pick<ShardKeys, 'shardOf' | 'shares'>
+    },
   ) {
+    const { node, name, wanted, keys } = terms
+    this.caller = { owner: node, name }
     this.#keys = keys
     this.shares = new ShareNotes(keys.shares)
     this.events = new TransactionEvents(wanted)

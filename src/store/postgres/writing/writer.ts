@@ -14,13 +14,13 @@ import type { Connection } from '../session/database-connection.ts'
 import { DatabaseAway } from '../../membership/database-errors.ts'
 import { answersAfterCommit, wasCommitted } from './doubt.ts'
 import { fence } from '../session/node-queries.ts'
-import type { OwnLeases } from './own-leases.ts'
+import type { OwnLease, OwnLeases } from './own-leases.ts'
 import type { RecentMail } from './recent-mail.ts'
 import type { WritingEvent } from '../../membership/writing-events.ts'
 import type { WantedTypes } from './transaction-events.ts'
 import { refreshKeys } from '../session/key-changes.ts'
 import * as sql from './queries.ts'
-import { RequestRepeated } from '../../audit-log.ts'
+import { RequestRepeated } from '../../records/audit-log.ts'
 import { databaseAway, failureKind, isRepetition, LOCK_HELD, rejected } from '../session/sql-errors.ts'
 import type { StoreSide } from '../../store-health.ts'
 import { WritingSession, type WritingSessionDeps } from './writing-session.ts'
@@ -161,8 +161,8 @@ export class Writer implements StoreSide {
   }
 
   async #try(batch: readonly PendingWrite[]): Promise<Tried> {
-    const { node, writers, wanted, keys, clock, onEvent } = this.#deps
-    const terms = { node, session: this.#session.number, number: ++this.#number, writers, wanted, keys }
+    const { node, name, writers, wanted, keys, clock, onEvent } = this.#deps
+    const terms = { node, name, session: this.#session.number, number: ++this.#number, writers, wanted, keys }
     const calls = batch.map(({ call }) => call)
     const begun = clock.monotonic()
     const run = (): Promise<Tried> => this.#session.limited((connection) => tryBatch(connection, calls, terms))
@@ -269,15 +269,15 @@ export class Writer implements StoreSide {
   }
 
   async #look(doubt: Doubt): Promise<void> {
-    const { node, name, leases } = this.#deps
+    const { node, leases } = this.#deps
     const calls = doubt.batch.map(({ call }) => call)
     if (doubt.isCommitted === null) {
-      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, name, leases, number: doubt.number }, calls)
+      doubt.isCommitted = await wasCommitted(this.#session.connection, { node, leases, number: doubt.number }, calls)
       // The leases of calls that were rejected meanwhile are not known, and so are given back.
       if (doubt.isCommitted && doubt.batch.length > 0) this.#deps.wake(doubt.tx.committed())
     }
     const found = doubt.isCommitted
-      ? await answersAfterCommit(this.#session.connection, { node, name }, calls, doubt.answers)
+      ? await answersAfterCommit(this.#session.connection, node, calls, doubt.answers)
       : new Map<number, unknown>()
     await this.#giveBackUnknown()
     const { batch } = doubt
@@ -305,9 +305,9 @@ export class Writer implements StoreSide {
     for (const { call } of batch) {
       if (call.method !== 'settle') continue
       const ids = call.args[0].recipients.map(({ recipient }) => recipient)
-      const found = await this.#session.connection.query<{ id: number }>(sql.ownLeasesAmong, [node, int8s(ids)]).catch(() => [])
+      const found = await this.#session.connection.query<OwnLease>(sql.ownLeasesAmong, [node, int8s(ids)]).catch(() => [])
       leases.end(ids)
-      leases.add(found.map(({ id }) => id))
+      leases.add(found)
     }
   }
 

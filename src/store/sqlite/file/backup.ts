@@ -2,7 +2,7 @@
 import { lstat, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isDamage, isDiskFull } from '../../errors.ts'
-import { QUEUE_FILES } from '../../queue-folder.ts'
+import { QUEUE_FILES } from '../../folder/queue-folder.ts'
 import { errorMessage } from '../../../system/caught-error.ts'
 import { DAY, type Duration, type WallTime } from '../../../system/clock.ts'
 import type { Random } from '../../../system/random.ts'

@@ -57,16 +57,26 @@ export class Checkpoints {
     return log === checkpointed
   }
 
+  /** Copies the log and cuts its file to no bytes. Returns false when readers prevented it. Throws StoreFailed. */
+  truncate(): boolean {
+    const [busy] = this.#waiting('truncate')
+    return busy === 0
+  }
+
   /** Waits for readers, so that the next transaction writes to the start of the log. Waits again only after the log has grown. */
   #restart(log: number): void {
+    this.#waiting('restart')
+    this.#restartFrom = log + this.#dueFrom
+  }
+
+  #waiting(mode: 'restart' | 'truncate'): LogState {
     const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }))
     this.#db.pragma(`busy_timeout = ${READERS_WAIT}`)
     try {
-      attempt(() => this.#db.prepare<[], LogState>('pragma wal_checkpoint(restart)').raw().get())
+      return attempt(() => this.#db.prepare<[], LogState>(`pragma wal_checkpoint(${mode})`).raw().get())
     } finally {
       this.#db.pragma(`busy_timeout = ${timeout}`)
     }
-    this.#restartFrom = log + this.#dueFrom
   }
 }
 

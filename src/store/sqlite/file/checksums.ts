@@ -3,6 +3,7 @@
  * delivered. The columns of the schedule, which SQL statements update, have a sum that SQLite computes
  * (migrations/0001_queue.sql).
  */
+import { NO_CLASS } from '../../../config/values/mail-classes.ts'
 import { crc32 } from '../../../system/crc32.ts'
 import type { StoredMessage } from '../../stored-message.ts'
 
@@ -20,16 +21,13 @@ export interface RecipientEnvelope {
   readonly turn: number | null
 }
 
-/** The columns of mail of the only band, in the order of due times. */
-export const BY_DUE_TIME = { band: 0, turn: null } as const
-
 /**
  * Checksum of a message's columns. Line feeds separate the columns, because only the last column, the prepended header fields,
- * may contain one. Mail without times of its own, without BY, a share or a limit of attempts has the sum that it had before there were any.
+ * may contain one. Mail without times of its own, without BY, a share, a limit of attempts or a class has the sum that it had before there were any.
  */
 export const messageCrc = (row: MessageEnvelope): number =>
   crc32(
-    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${shareOf(row)}${limitOf(row)}${row.prepended_headers}`,
+    `${row.id} ${row.created_at} ${row.arrived_at} ${row.size} ${row.content_id} ${row.smtputf8} ${row.body_type} ${row.ret}\n${row.sender}\n${row.envid}\n${row.message_id}\n${row.client}\n${row.sasl_username}\n${timesOf(row)}${deliverByOf(row)}${shareOf(row)}${limitOf(row)}${classOf(row)}${row.prepended_headers}`,
   )
 
 const timesOf = ({ not_before: notBefore, hold_request: request, expires }: MessageEnvelope): string =>
@@ -41,11 +39,12 @@ const shareOf = ({ share }: MessageEnvelope): string => ((share ?? null) === nul
 
 const limitOf = ({ max_attempts: limit }: MessageEnvelope): string => ((limit ?? null) === null ? '' : `attempts ${limit}\n`)
 
+const classOf = ({ class: name }: MessageEnvelope): string => ((name ?? null) === null ? '' : `class ${name}\n`)
+
 export const recipientCrc = (row: RecipientEnvelope): number =>
   crc32(`${row.id}\n${row.destination}\n${row.address}\n${row.notify}\n${row.orcpt}${placeOf(row)}`)
 
-const placeOf = ({ band, turn }: RecipientEnvelope): string =>
-  (band ?? BY_DUE_TIME.band) === BY_DUE_TIME.band && turn === BY_DUE_TIME.turn ? '' : `\n${band} ${turn}`
+const placeOf = ({ band, turn }: RecipientEnvelope): string => ((band ?? NO_CLASS) === NO_CLASS && turn === null ? '' : `\n${band} ${turn}`)
 
 /** Checksum of a stored outcome; null when there is none. */
 export const outcomeCrc = (last: string | null): number | null => (last === null ? null : crc32(last))

@@ -13,8 +13,9 @@ interface Migration {
   readonly sql: string
 }
 
+let read: readonly Migration[] | undefined
 const migrations = (): readonly Migration[] =>
-  [...resources('migrations')].map(([file, sql]) => ({ version: Number(file.slice(0, 4)), sql }))
+  (read ??= [...resources('migrations')].map(([file, sql]) => ({ version: Number(file.slice(0, 4)), sql })))
 
 /** The migrations that lead to a version. */
 export const migrationsThrough = (version: number): readonly Migration[] => migrations().filter((one) => one.version <= version)

@@ -4,7 +4,7 @@
 import Database from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { QueueFolderUnusable } from '../../errors.ts'
-import { queueFile } from '../../queue-folder.ts'
+import { queueFile } from '../../folder/queue-folder.ts'
 import { PageFile } from './page-file.ts'
 import { replaceDatabase } from './replacement.ts'
 import { removeDatabase } from './database-files.ts'

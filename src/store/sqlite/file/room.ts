@@ -4,7 +4,7 @@
  * full. While it is released, no new mail is stored, but deliveries continue as long as their outcomes can be recorded.
  */
 import type { Database } from 'better-sqlite3'
-import type { Reserve } from '../../reserve.ts'
+import type { Reserve } from '../../folder/reserve.ts'
 import type { Checkpoints } from './checkpoints.ts'
 
 /** Bytes of a page of the queue file. */

@@ -17,6 +17,9 @@ export const ZERO: ReadonlySet<string> = new Set([
   'band',
 ])
 
+/** The index of the damaged queue is not read: all messages get new entries. */
+export const indexHistory = `insert into unindexed (message) select message from history where true on conflict do nothing`
+
 export const now = `select cast(unixepoch('subsec') * 1000 as integer)`
 
 const CONTENT_OF_CHUNK = `chunk.id / ${CHUNKS_PER_CONTENT}`
@@ -32,6 +35,7 @@ export const contentsWithoutMessage = `
   select distinct ${CONTENT_OF_CHUNK} from chunk
   where ${CONTENT_OF_CHUNK} not in (select content_id from message) and ${CONTENT_OF_CHUNK} not in (select content_id from staged)
     and ${CONTENT_OF_CHUNK} not in (${MOVING_CONTENTS})
+    and ${CONTENT_OF_CHUNK} not in (select content_id from kept_content)
     and ${CONTENT_OF_CHUNK} not in (select id / ${RECIPIENTS_PER_MESSAGE} from recipient)
   order by 1`
 export const recipientsWithoutMessage = `

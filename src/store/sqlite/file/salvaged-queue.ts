@@ -23,8 +23,10 @@ const UNREADABLE_ADDRESS = 'unreadable@invalid'
 /** Number of rows in one transaction. */
 const ROWS_PER_COMMIT = 20_000
 
+/** The index by which messages are found is made anew. Rows of its tables with the last two names look like rows of `meta`. */
+const OF_SEARCH: readonly Value[] = ['search_table', 'search_former', 'search_last', 'search_copied', 'version', 'secure-delete']
 /** Names of the rows of `meta` that are not copied, because a new queue has its own. The counts of shares begin anew. */
-const OWN_META: readonly Value[] = ['schema', 'generation', 'event_epoch', 'shares_counted']
+const OWN_META: readonly Value[] = ['schema', 'generation', 'event_epoch', 'shares_counted', ...OF_SEARCH]
 
 /** Number of ids that are skipped when rows were lost, so that no id of a lost message is used again. */
 const IDS_SKIPPED = 100_000
@@ -179,6 +181,7 @@ export class SalvagedQueue {
   finish(anyLost: boolean): SalvagedMail {
     this.#commit()
     this.#addMissing()
+    this.#db.prepare(sql.indexHistory).run()
     for (const id of this.#ids(sql.incompleteContents)) this.#corrupt.set(id, this.#corrupt.get(id) ?? 'a part of the content is missing')
     for (const [content, why] of this.#damagedContents)
       for (const id of this.#ids(sql.messagesWithContent, content)) this.#corrupt.set(id, why)

@@ -50,4 +50,8 @@ export const deleteParked = 'delete from parked where subscription = ? and seq =
 export const deleteParkedAfter = 'delete from parked where subscription = ? and seq > ?'
 export const deleteParkedThrough = 'delete from parked where subscription = ? and seq <= ?'
 export const changeParked = 'update parked set tries = :tries, answer = :answer, due_at = :dueAt where subscription = :name and seq = :seq'
+/** Parks an event that the subscription has had, with a try at once. */
+export const repeatEvent = `
+  insert into parked (subscription, seq, tries, parked_at, due_at, answer) values (:name, :seq, 0, :at, :at, :answer)
+  on conflict (subscription, seq) do update set due_at = excluded.due_at`
 export const retryParked = 'update parked set due_at = ? where subscription = ?'

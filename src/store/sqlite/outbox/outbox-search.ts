@@ -1,7 +1,7 @@
 /** Reads events and subscriptions, on a connection of readers. */
 import type { Database } from 'better-sqlite3'
 import { selectedPage } from '../../outbox/event-pages.ts'
-import type { EventPage, OutboxReader } from '../../outbox/outbox-store.ts'
+import type { EventPage, OutboxReader } from '../../outbox-store.ts'
 import { EVENTS_SEARCHED, type ParkedEvent, type SubscriptionView } from '../../outbox/subscription.ts'
 import { lossesIn, toLost, toSubscription, type SubscriptionRow } from '../../outbox/subscription-row.ts'
 import { KeptEvents, type ParkedRow } from './kept-events.ts'

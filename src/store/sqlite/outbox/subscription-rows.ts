@@ -16,6 +16,7 @@ import {
   type Replay,
   type SigningSecret,
   type Subscription,
+  REPEATED,
 } from '../../outbox/subscription.ts'
 import { answerText, lossesIn, settingsIn, toLost, toSubscription, type SubscriptionRow } from '../../outbox/subscription-row.ts'
 import { eventRow } from './event-lines.ts'
@@ -157,6 +158,11 @@ export class SubscriptionRows {
     this.#resume(name)
     if (replay.kind === 'parked') return this.#db.prepare<[QueueTime, string]>(sql.retryParked).run(replay.at, name).changes
     const kept = this.#kept
+    if (replay.kind === 'one') {
+      const { seq, at } = replay
+      if (seq > row.cursor || kept.find(seq) === undefined) return 0
+      return this.#db.prepare<object>(sql.repeatEvent).run({ name, seq, at, answer: REPEATED }).changes
+    }
     const { last } = kept
     if (replay.kind === 'waiting') return Math.max(0, last - row.cursor)
     const cursor = Math.min(row.cursor, kept.firstSince(replay.at) - 1)

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { Checkpoints } from '../../../../src/store/sqlite/file/checkpoints.ts'
 import { openForWriting } from '../../../../src/store/sqlite/file/database.ts'
-import { queueFile } from '../../../../src/store/queue-folder.ts'
+import { queueFile } from '../../../../src/store/folder/queue-folder.ts'
 import { folder } from '../folders.ts'
 
 const FRAME = 8192 + 24

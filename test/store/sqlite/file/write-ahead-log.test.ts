@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { queueFile } from '../../../../src/store/queue-folder.ts'
+import { queueFile } from '../../../../src/store/folder/queue-folder.ts'
 import { readLog } from '../../../../src/store/sqlite/file/write-ahead-log.ts'
 import type { QueueStore } from '../../../../src/store/queue-store.ts'
 import { openInlineStore } from '../../../../src/store/sqlite/inline-store.ts'
