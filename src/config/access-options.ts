@@ -56,4 +56,16 @@ export const ACCESS_OPTIONS = {
     '0',
     'Maximum messages of one envelope sender in an hour, above which MAIL gets 450; 0 for no limit.',
   ),
+  suppression: option(
+    is.oneOf('no', 'warn', 'yes'),
+    'no',
+    'The suppression list: refuse its addresses at RCPT (yes), log them and accept all the same (warn), or keep and use none (no).',
+  ),
+  suppression_bounce_limit: option(
+    is.count(1),
+    '2',
+    'Refusals of an address as unknown, for one sender domain, that put it on the suppression list.',
+  ),
+  suppression_bounce_interval: option(is.duration, '12h', 'Least time between two of these refusals; earlier ones do not count.'),
+  suppression_bounce_window: option(is.durationInDays, '14d', 'Time within which these refusals are counted.'),
 } as const

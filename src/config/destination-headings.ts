@@ -8,7 +8,8 @@ import { parseDomain } from '../mail/address-path.ts'
 import type { TableSource } from './values/lookup-tables.ts'
 import { formatNextHop, type NextHop } from './values/next-hop.ts'
 import type { Config } from './options.ts'
-import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
+import { parseSenderRelayhost, parseSenderTransport } from './sender-routes.ts'
+import { valuesOf } from './values/lookup-tables.ts'
 import { destinationOf, LMTP_PORT, parseNextHops, parseTransport, splitHops, type Transport } from './transport-map.ts'
 
 type Ports = Pick<Config, 'smtp_tcp_port'>

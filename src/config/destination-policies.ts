@@ -3,7 +3,10 @@
  * policy up each time, because a reload replaces the cache.
  */
 import { compileRetryPolicy, type RetryPolicy } from '../backoff/retry-policy.ts'
+import type { Message } from '../mail/message.ts'
 import { settingsUnder, tableFor, type Settings } from './destination-settings.ts'
+import { MailClasses, type ClassBands } from './values/mail-classes.ts'
+import type { ClassTable } from './values/class-table.ts'
 import type { Config } from './options.ts'
 import type { ProviderDirectory } from './provider-directory.ts'
 
@@ -13,6 +16,8 @@ export interface DestinationPolicy {
   readonly table: string | null
   /** Name of the `[provider.NAME]` table that applies; null for none. */
   readonly provider: string | null
+  /** Class whose parameters come first; null for none. */
+  readonly class: string | null
   readonly settings: Settings
   readonly retry: RetryPolicy
 }
@@ -25,21 +30,45 @@ const NO_PROVIDERS: Pick<ProviderDirectory, 'of'> = { of: () => null }
 export class DestinationPolicies {
   readonly #config: Config
   readonly #providers: Pick<ProviderDirectory, 'of'>
+  readonly classes: MailClasses
   /** Policies by provider and table. Their number does not depend on the number of destinations. */
   readonly #byTable = new Map<string | null, Map<string | null, DestinationPolicy>>()
   readonly #byName = new Map<string, DestinationPolicy>()
+  /** Policies of classes with parameters, by the policy of other mail. */
+  readonly #ofClasses = new Map<string, WeakMap<DestinationPolicy, DestinationPolicy>>()
 
   /** Without `providers`, no destination has a provider. */
-  constructor(config: Config, providers: Pick<ProviderDirectory, 'of'> = NO_PROVIDERS) {
+  constructor(config: Config, providers: Pick<ProviderDirectory, 'of'> = NO_PROVIDERS, bands?: ClassBands) {
     this.#config = config
     this.#providers = providers
+    this.classes = new MailClasses(config.class, config.default_class, bands)
   }
 
   get providers(): Config['provider'] {
     return this.#config.provider
   }
 
-  /** The policy of a destination. Throws PolicyError for an invalid retry policy, which `loadConfig` would have refused. */
+  /** The policy of mail of a class at a destination: the parameters of the class come before all others. */
+  forMail(destination: string, { class: name }: Pick<Message, 'class'>): DestinationPolicy {
+    const policy = this.for(destination)
+    const own = this.#config.class.get(this.classes.named(name).name)
+    return own === undefined || Object.keys(own.settings).length === 0 ? policy : this.#ofClass(policy, own)
+  }
+
+  #ofClass(policy: DestinationPolicy, { name, settings: own }: ClassTable): DestinationPolicy {
+    const known = this.#ofClasses.get(name) ?? new WeakMap<DestinationPolicy, DestinationPolicy>()
+    this.#ofClasses.set(name, known)
+    const found = known.get(policy)
+    if (found !== undefined) return found
+    const { delay_warning_time: _, ...given } = own
+    const all: Settings = { ...policy.settings, ...given }
+    const settings = { ...all, bounce_queue_lifetime: Math.min(all.bounce_queue_lifetime, all.maximal_queue_lifetime) }
+    const made = { ...policy, class: name, settings, retry: retryOf(settings) }
+    known.set(policy, made)
+    return made
+  }
+
+  /** The policy of a destination, without the parameters of classes. Throws PolicyError for an invalid retry policy, which `loadConfig` would have refused. */
   for(destination: string): DestinationPolicy {
     const provider = this.#providerOf(destination)
     const known = this.#byName.get(destination)
@@ -63,9 +92,11 @@ export class DestinationPolicies {
     const known = ofProvider.get(table)
     if (known !== undefined) return known
     const settings = settingsUnder(this.#config, table, provider)
-    const { retry_backoff, minimal_backoff_time: minimal, maximal_backoff_time: maximal } = settings
-    const policy = { table, provider, settings, retry: compileRetryPolicy({ retry_backoff, minimal, maximal }) }
+    const policy = { table, provider, class: null, settings, retry: retryOf(settings) }
     ofProvider.set(table, policy)
     return policy
   }
 }
+
+const retryOf = ({ retry_backoff, minimal_backoff_time: minimal, maximal_backoff_time: maximal }: Settings): RetryPolicy =>
+  compileRetryPolicy({ retry_backoff, minimal, maximal })

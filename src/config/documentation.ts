@@ -2,6 +2,7 @@
 import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/oauth-members.ts'
 import { PROVIDERS } from './values/oauth-table.ts'
 import { OPTIONS } from './options.ts'
+import { QUOTA_MEMBERS } from './values/quota-table.ts'
 import { ACTION_MEMBERS, SCHEDULE_MEMBERS } from './values/schedule-table.ts'
 import type { TimeUnit } from './values/values.ts'
 
@@ -83,12 +84,20 @@ do = "backup"
 to = "/var/backups/deferd-{date}.db"
 keep = 14
 
+# messages and recipients of each login, token, sender, sender domain or client in a span of time (docs/quotas.md)
+[quota.app]
+keys = "login" # or token, sender, sender_domain, client
+limits = ["1000/1h", "20000 recipients/1d"]
+match = ["*@example.com"] # default: all
+action = "refuse" # or hold: accept, and hold the mail until there is room
+
 # listener beside those of smtpd_listen: parameters that differ there
 [[smtpd]]
 address = "0.0.0.0:587"
 tls = "encrypt" # or none (default), may, wrapper (TLS from the first byte)
 auth = "required" # or none (default), may
 upstream_proxy_protocol = "haproxy" # default: none
+class = "fast" # class of its mail; default: that of the lookup tables
 smtpd_client_restrictions = ["permit_sasl_authenticated", "reject"]
 
 # recipient domain, .parent or next hop: parameters that differ there
@@ -100,6 +109,13 @@ minimal_backoff_time = "60s"
 [provider.google]
 mx = [".google.com", ".googlemail.com"]
 provider_concurrency_limit = 5
+
+# class of mail: its part of the deliveries, and parameters of its mail (docs/classes.md)
+[class.fast]
+weight = 100 # relative to the weights of the other classes, 1 to 1000
+reserve = "5%" # part of the places that classes of less weight leave free; default: none
+allow = ["app", "token:shop", "10.0.0.0/24"] # clients that may ask for it; default: none
+maximal_queue_lifetime = "1h" # also maximal_delivery_attempts, minimal_ and maximal_backoff_time, delay_warning_time
 
 # From domain or .parent: keys that sign its mail (docs/dkim.md)
 [dkim."example.com"]
@@ -176,6 +192,20 @@ const workRows = Object.entries(ACTION_MEMBERS)
   })
   .join('\n')
 
+const quotaRows = Object.entries(QUOTA_MEMBERS)
+  .map(([name, about]) => `| \`${name}\` | ${cell(about)} |`)
+  .join('\n')
+
+const QUOTAS = `## Quotas
+
+Each \`[quota.NAME]\` table limits the mail of a key in spans of time ([quotas](quotas.md)).
+
+| member | |
+| --- | --- |
+${quotaRows}
+
+`
+
 const SCHEDULES = `## Schedules
 
 Each \`[schedule.NAME]\` table is work at times of the calendar ([schedules](schedules.md)).
@@ -204,5 +234,5 @@ export function configurationPage(): string {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
     return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : 'perListener' in option ? '◆ ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
   })
-  return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${SCHEDULES}${PARAMETERS}${rows.join('\n')}\n`
+  return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${SCHEDULES}${QUOTAS}${PARAMETERS}${rows.join('\n')}\n`
 }

@@ -29,5 +29,10 @@ export const GENERAL_OPTIONS = {
   http_listen: option(is.text, '', 'Address and port of /metrics, /healthz, /livez and /readyz; off when empty.'),
   log_format: option(is.oneOf('postfix', 'json'), 'postfix', 'Format of the log: Postfix’s lines, or one JSON object per line.'),
   log_file: option(is.text, '', 'File of the log, instead of standard error; SIGHUP opens it again.'),
+  log_addresses: option(
+    is.oneOf('full', 'hashed', 'domain'),
+    'full',
+    'Addresses in the log and in events: as they are, as texts that stand for them (`erased-1f0c9a3b`), or their domains (`***@example.com`).',
+  ),
   syslog_name: option(is.text, 'deferd', 'Program name in log lines of the format postfix, before the slash.'),
 } as const

@@ -7,7 +7,9 @@ import { readDkimTable } from './values/dkim-tables.ts'
 import { readEventsTable } from './values/event-tables.ts'
 import { headingMistake } from './destination-headings.ts'
 import { noteUnknownOauth, readOauthTables } from './oauth-tables.ts'
+import { readClassTables } from './values/class-tables.ts'
 import { readProviderTable } from './provider-tables.ts'
+import { readQuotaTables } from './values/quota-tables.ts'
 import { readScheduleTables } from './values/schedule-tables.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
 import { asText, Expansion, isOption, NAMES, unknownParameter } from './expansion.ts'
@@ -16,7 +18,7 @@ import { semanticProblems, type Origins } from './meaning.ts'
 import { COMMAND_TABLE } from './values/oauth-table.ts'
 import { OPTIONS, type Config, type DestinationSettings, type OptionName } from './options.ts'
 import { ConfigError, inLineOrder, type Problem } from './values/problem.ts'
-import { fitTable, QueueTimes, TIMES } from './queue-times.ts'
+import { fitTable, QueueTimes, TIMES, type Times } from './queue-times.ts'
 import { readTransportMaps, readTransportTables } from './transport-tables.ts'
 import { writtenAs, writtenTables, type WrittenTables } from './written-config.ts'
 import {
@@ -94,12 +96,15 @@ const emptySettings = (): RawSettings => ({
   whereOfDestination: new Map(),
   providers: new Map(),
   whereOfRule: new Map(),
+  classes: new Map(),
   dkim: new Map(),
   events: new Map(),
   oauth: new Map(),
   whereOfOauth: new Map(),
   schedules: new Map(),
   whereOfSchedule: new Map(),
+  quotas: new Map(),
+  whereOfQuota: new Map(),
   oauthSecrets: new Map(),
   variableFiles: [],
 })
@@ -180,22 +185,17 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
     ownTables.map(([heading, table]) => [heading.toLowerCase(), fit(table, `destination."${heading}": `, raw.destinations.get(heading))]),
   )
   const provider = readProviders(raw, { parameters, expansion, fit }, problems)
-  const dkim = new Map(
-    [...raw.dkim].map(([heading, table]) => {
-      const lower = heading.toLowerCase()
-      return [lower, readDkimTable(lower, table, parameters.maximal_queue_lifetime, problems)] as const
-    }),
-  )
-  const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
+  const named = readNamedTables(raw, parameters, problems)
   const oauth = readOauthTables(raw, parameters, problems)
-  const schedule = readScheduleTables(raw, parameters, problems)
+  const classes = readClasses(raw, parameters, expansion, problems)
+  if (timed) checkClassTimes(classes, { raw, parameters, destination, provider, queueTimes })
   if (oauth.get(COMMAND_TABLE)?.command === parameters.smtp_sasl_oauth_token_command && !raw.parameters.has('smtp_sasl_oauth')) {
     parameters.smtp_sasl_oauth = COMMAND_TABLE
     written.set('smtp_sasl_oauth', COMMAND_TABLE)
   }
   noteHeadings(raw, parameters, problems)
   const smtpd = readListeners(listeners, raw.parameters.get('smtpd'), problems)
-  const tables = { smtpd, transport_maps: maps, transport_tables: transportTables, destination, provider, dkim, events, oauth, schedule }
+  const tables = { smtpd, transport_maps: maps, transport_tables: transportTables, destination, provider, class: classes, oauth, ...named }
   const config: Config = { ...parameters, ...tables }
   noteUnknownOauth(config, raw, problems)
   throwProblems([...problems, ...semanticProblems(config, originsOf(raw, malformed))])
@@ -212,6 +212,17 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
   }
 }
 
+const readClasses = (raw: RawSettings, parameters: ParameterValues, expansion: Expansion, problems: Problem[]): Config['class'] =>
+  readClassTables(
+    {
+      tables: raw.classes,
+      readParameter: (name, shown, given) => readParameter(name, shown, { ...given, value: expansion.expand(given) }, problems),
+      defaultClass: parameters.default_class,
+      whereOfDefault: raw.parameters.get('default_class')?.where ?? '',
+    },
+    problems,
+  )
+
 /** Fits the times of a table to each other, with the positions of `own` in problems. */
 type Fit = (settings: DestinationSettings, inside: string, own: Parameters<typeof fitTable>[1]['own']) => DestinationSettings
 
@@ -219,6 +230,23 @@ interface ProviderContext {
   readonly parameters: ParameterValues
   readonly expansion: Expansion
   readonly fit: Fit
+}
+
+/** Tables that have no parameters of the relay. */
+function readNamedTables(
+  raw: RawSettings,
+  parameters: ParameterValues,
+  problems: Problem[],
+): Pick<Config, 'dkim' | 'events' | 'schedule' | 'quota'> {
+  const dkim = new Map(
+    [...raw.dkim].map(([heading, table]) => {
+      const lower = heading.toLowerCase()
+      return [lower, readDkimTable(lower, table, parameters.maximal_queue_lifetime, problems)] as const
+    }),
+  )
+  const events = new Map([...raw.events].map(([name, table]) => [name, readEventsTable(name, table, problems)]))
+  const schedule = readScheduleTables(raw, parameters, problems)
+  return { dkim, events, schedule, quota: readQuotaTables(raw, parameters, problems) }
 }
 
 function readProviders(raw: RawSettings, { parameters, expansion, fit }: ProviderContext, problems: Problem[]): Config['provider'] {
@@ -230,6 +258,26 @@ function readProviders(raw: RawSettings, { parameters, expansion, fit }: Provide
       return [name, { ...read, settings: fit(read.settings, `provider.${JSON.stringify(name)}: `, table) }]
     }),
   )
+}
+
+/** The parameters that a table sets. */
+const definedOf = (table: DestinationSettings): Partial<Times> =>
+  Object.fromEntries(Object.entries(table).filter(([, value]) => value !== undefined))
+
+interface ClassTimes extends Pick<Config, 'destination' | 'provider'> {
+  readonly raw: RawSettings
+  readonly parameters: ParameterValues
+  readonly queueTimes: QueueTimes
+}
+
+/** Compares the times of each class with those of the relay, and of the tables of destinations and providers that it takes the place of. */
+function checkClassTimes(classes: Config['class'], { raw, parameters, destination, provider, queueTimes }: ClassTimes): void {
+  const tables = [...destination.values(), ...[...provider.values()].map(({ settings }) => settings)]
+  for (const { name, settings: own } of classes.values()) {
+    const given = raw.classes.get(name)
+    for (const below of [{}, ...tables])
+      if (!queueTimes.agree({ ...parameters, ...definedOf(below), ...own }, `class.${name}: `, (time) => given?.get(time)?.where)) break
+  }
 }
 
 const originsOf = (raw: RawSettings, malformed: ReadonlySet<OptionName>): Origins => ({

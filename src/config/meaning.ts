@@ -8,20 +8,23 @@ import { addressesIn } from '../mail/address-list.ts'
 import { parseAddress } from '../mail/address-path.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { seconds, type Duration } from '../system/clock.ts'
+import { formatDuration } from '../system/duration.ts'
 import { assertAdminHosts, assertReach } from './admin-reach.ts'
 import type { SettingName } from './destination-settings.ts'
 import { parseDatabaseUrl } from './values/database-url.ts'
 import { assertFamily, listenAt } from './values/endpoints.ts'
 import { Networks } from './values/networks.ts'
 import type { NextHop } from './values/next-hop.ts'
+import { assertClass, classReaders } from './values/class-tables.ts'
 import type { Config, Listener, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
-import { assertShareLimit, LimitExceptions } from './values/limit-terms.ts'
+import { assertShareLimit, Clients } from './values/limit-terms.ts'
 import type { Problem } from './values/problem.ts'
 import { signedFieldsMistake, type SignedLists } from './values/signed-fields.ts'
 import { assertTableWrapperLevel, assertWrapperLevel, parseTlsPolicy } from './tls-policy-map.ts'
 import { assertClasses, assertClosed } from './values/restrictions.ts'
-import { parseSenderRelayhost, parseSenderTransport, valuesOf } from './sender-routes.ts'
+import { parseSenderRelayhost, parseSenderTransport } from './sender-routes.ts'
+import { valuesOf } from './values/lookup-tables.ts'
 import { parseNextHops, parseTransport, type Transport } from './transport-map.ts'
 
 /** Positions of values; undefined for a default. */
@@ -207,8 +210,33 @@ const routeReaders = (config: Config): Readers => ({
 const limitReaders = (config: Config, { malformed }: Origins) => ({
   queue_share_message_limit: () => malformed.has('queue_message_limit') || assertShareLimit(config, 'queue_share_message_limit'),
   queue_share_size_limit: () => malformed.has('queue_size_limit') || assertShareLimit(config, 'queue_share_size_limit'),
-  queue_limit_exceptions: () => new LimitExceptions(config.queue_limit_exceptions),
+  session_retention: () => malformed.has('history_retention') || assertSessionRetention(config),
+  queue_limit_exceptions: () => new Clients(config.queue_limit_exceptions, 'queue_limit_exceptions'),
+  suppression_bounce_interval: () =>
+    malformed.has('suppression_bounce_limit') || malformed.has('suppression_bounce_window') || assertListable(config),
+  error_notice_recipient: () => assertAddress(config.error_notice_recipient, config.myorigin, 'error_notice_recipient'),
 })
+
+/** Throws an Error when so many failures at these intervals do not fit into the window, so that no address would ever be listed. */
+function assertListable({
+  suppression_bounce_limit: limit,
+  suppression_bounce_interval: interval,
+  suppression_bounce_window: window,
+}: Config): void {
+  const needed = (limit - 1) * interval
+  if (needed < window) return
+  throw new Error(
+    `suppression_bounce_interval: ${limit} refusals at least ${formatDuration(interval)} apart take ${formatDuration(needed)}, and suppression_bounce_window is ${formatDuration(window)}: no address would be listed; lower it or raise suppression_bounce_window`,
+  )
+}
+
+/** Throws an Error when dialogues would be kept longer than the attempts that refer to them. */
+function assertSessionRetention({ session_retention: own, history_retention: history }: Config): void {
+  if (own <= history) return
+  throw new Error(
+    `session_retention: ${formatDuration(own)} is above history_retention, ${formatDuration(history)}, after which nothing refers to a dialogue; lower it or raise history_retention`,
+  )
+}
 
 function trials(config: Config, origins: Origins): readonly Trial[] {
   const readers = {
@@ -217,6 +245,7 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     ...restrictionReaders(config),
     ...routeReaders(config),
     ...limitReaders(config, origins),
+    ...classReaders(config),
   }
   const given = Object.entries(readers).flatMap(([name, read]) => {
     const where = origins.parameter(name as OptionName)
@@ -240,12 +269,13 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
 }
 
 /** The address of a listener, and the values that differ there. */
-function listenerTrials({ address, settings, positions }: Listener, config: Config, origins: Origins): readonly Trial[] {
+function listenerTrials({ address, class: ofClass, settings, positions }: Listener, config: Config, origins: Origins): readonly Trial[] {
   const values = { ...config, ...settings }
   const readers = { ...addressReaders(values, origins), ...restrictionReaders(values) }
   const own = Object.entries(readers).filter(([name]) => Object.hasOwn(settings, name))
   const listens = address === '' ? [] : [['address', () => listenAt(address, 'smtpd', config.inet_protocols)] as const]
-  return [...listens, ...own].map(([name, read]) => ({ where: positions[name] ?? '', read }))
+  const classes = ofClass === '' ? [] : [['class', () => assertClass(ofClass, config, '[[smtpd]] class')] as const]
+  return [...listens, ...classes, ...own].map(([name, read]) => ({ where: positions[name] ?? '', read }))
 }
 
 /** The levels of smtp_tls_wrappermode. None is checked when the relay's own level is malformed. */

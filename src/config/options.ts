@@ -8,11 +8,14 @@ import type { TableSource } from './values/lookup-tables.ts'
 import type { DkimTable } from './values/dkim-tables.ts'
 import type { EventsTable } from './values/event-tables.ts'
 import type { OauthTable } from './values/oauth-table.ts'
+import type { QuotaTable } from './values/quota-table.ts'
 import type { ScheduleTable } from './values/schedule-table.ts'
 import { ADMIN_OPTIONS } from './admin-options.ts'
+import { CLASS_OPTIONS } from './values/class-options.ts'
 import { DELIVERY_OPTIONS } from './delivery-options.ts'
 import { GENERAL_OPTIONS } from './general-options.ts'
 import { NODE_OPTIONS } from './node-options.ts'
+import type { ClassTable } from './values/class-table.ts'
 import type { ProviderTable } from './values/provider-table.ts'
 import { NOTICE_OPTIONS } from './notice-options.ts'
 import type { Option } from './values/option.ts'
@@ -28,6 +31,7 @@ export const OPTIONS = {
   ...NODE_OPTIONS,
   ...SMTPD_OPTIONS,
   ...QUEUE_LIMIT_OPTIONS,
+  ...CLASS_OPTIONS,
   ...ACCESS_OPTIONS,
   ...REWRITING_OPTIONS,
   ...DELIVERY_OPTIONS,
@@ -57,6 +61,8 @@ export interface Listener {
   readonly auth: 'none' | 'may' | 'required'
   /** Protocol in which a proxy names the client of each connection; empty for none. */
   readonly upstream_proxy_protocol: ProxyProtocol
+  /** Class of its mail; empty for that of the lookup tables. */
+  readonly class: string
   /** Parameters that differ from those of the relay. */
   readonly settings: ListenerSettings
   /** Positions of the keys of its table, for problems that are found later. */
@@ -75,6 +81,8 @@ export type Config = { readonly [K in Exclude<OptionName, 'smtpd'>]: ValueOf<Opt
   readonly destination: ReadonlyMap<string, DestinationSettings>
   /** Groups of destinations that share limits, by name. */
   readonly provider: ReadonlyMap<string, ProviderTable<DestinationSettings>>
+  /** Classes of mail, by name. */
+  readonly class: ReadonlyMap<string, ClassTable>
   /** Domain or `.parent`, in lower case, mapped to its table of keys. */
   readonly dkim: ReadonlyMap<string, DkimTable>
   /** Subscriptions to events, by name. */
@@ -83,4 +91,6 @@ export type Config = { readonly [K in Exclude<OptionName, 'smtpd'>]: ValueOf<Opt
   readonly oauth: ReadonlyMap<string, OauthTable>
   /** Work at times of the calendar, by name. */
   readonly schedule: ReadonlyMap<string, ScheduleTable>
+  /** Limits of mail by key and time, by name. */
+  readonly quota: ReadonlyMap<string, QuotaTable>
 }

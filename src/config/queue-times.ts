@@ -14,7 +14,7 @@ export const TIMES = [
   'bounce_queue_lifetime',
 ] as const
 
-type Times = Pick<Config, (typeof TIMES)[number]>
+export type Times = Pick<Config, (typeof TIMES)[number]>
 
 export class QueueTimes {
   readonly warnings: string[] = []
@@ -42,6 +42,17 @@ export class QueueTimes {
       this.warnings.push(`${where}: ${inside}bounce_queue_lifetime is above maximal_queue_lifetime, which is used instead`)
     }
     return times.maximal_queue_lifetime
+  }
+
+  /** Checks the shortest and the longest wait. Returns false with a problem, whose text begins with `inside`. */
+  agree(times: Times, inside: string, placeOf: (name: keyof Times) => string | undefined): boolean {
+    const where = placeOf('minimal_backoff_time') ?? placeOf('maximal_backoff_time')
+    if (where === undefined) return true
+    const before = this.#problems.length
+    if (times.minimal_backoff_time > times.maximal_backoff_time)
+      this.#problems.push({ where, text: `${inside}minimal_backoff_time is above maximal_backoff_time; set both in the table` })
+    else this.#checkBackoff(times, inside, where)
+    return this.#problems.length === before
   }
 
   #checkBackoff(times: Times, inside: string, where: string): void {

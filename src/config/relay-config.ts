@@ -13,4 +13,6 @@ export type RelayConfig = RelayParameters & {
   readonly events?: Tables
   readonly oauth?: Tables
   readonly schedule?: Tables
+  readonly quota?: Tables<ParameterValue | Readonly<Record<string, ParameterValue>>>
+  readonly class?: Tables
 }

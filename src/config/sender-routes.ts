@@ -1,6 +1,5 @@
 /** Parses the values of sender_dependent_relayhost_maps and sender_dependent_default_transport_maps (postconf(5)). Pure: no lookups. */
 import type { NextHop } from './values/next-hop.ts'
-import type { TableSource } from './values/lookup-tables.ts'
 import type { Config } from './options.ts'
 import { parseNextHops, parseTransport, splitHops, type Transport } from './transport-map.ts'
 
@@ -26,12 +25,4 @@ export function parseSenderTransport(text: string, config: RoutingConfig): Known
   const transport = parseTransport(text.includes(':') ? text : `${text}:`, config, name)
   if (transport.kind !== 'unchanged' && !text.startsWith(':')) return transport
   throw new Error(`${name}: ${JSON.stringify(text)} names no transport; write one, such as smtp:[host]:25, or DUNNO`)
-}
-
-/** The values that the configuration itself contains. Values in files are parsed at their look-up. */
-export function valuesOf(sources: readonly TableSource[]): readonly string[] {
-  return sources.flatMap((source) => {
-    if (source.kind === 'static') return [source.value]
-    return source.kind === 'inline' ? [...source.entries.values()] : []
-  })
 }

@@ -18,12 +18,13 @@ export type Certificate = KeyPair | { readonly cert: string[]; readonly key: str
 
 type CertificateSettings = Pick<Config, 'smtpd_tls_cert_file' | 'smtpd_tls_key_file' | 'smtpd_tls_chain_files'>
 
-/** Keys of a `[[smtpd]]` table that are no parameters. The last three stand for a parameter, and have more values. */
+/** Keys of a `[[smtpd]]` table that are no parameters. Those of STANDS_FOR stand for a parameter, and have more values. */
 const KEYS = {
   address: is.text,
   tls: is.oneOf('none', 'may', 'encrypt', 'wrapper'),
   auth: is.oneOf('none', 'may', 'required'),
   upstream_proxy_protocol: is.proxyProtocol,
+  class: is.text,
 } as const
 const STANDS_FOR = {
   tls: 'smtpd_tls_security_level',
@@ -69,7 +70,14 @@ function readListener(table: ListenerTable, whereOfTable: string, problems: Prob
     const where = table.has(key) ? table.get(name)?.where : undefined
     if (where !== undefined) problems.push({ where, text: `[[smtpd]] ${name}: is what ${key} sets here; write one of them` })
   }
-  const { address = '', tls, auth, upstream_proxy_protocol: proxy, ...settings } = read as Partial<Listener> & Listener['settings']
+  const {
+    address = '',
+    tls,
+    auth,
+    upstream_proxy_protocol: proxy,
+    class: ofClass = '',
+    ...settings
+  } = read as Partial<Listener> & Listener['settings']
   const {
     smtpd_tls_security_level: level = 'none',
     smtpd_sasl_auth_enable: mayLogIn,
@@ -81,6 +89,7 @@ function readListener(table: ListenerTable, whereOfTable: string, problems: Prob
     tls: tls ?? level,
     auth: auth ?? (mayLogIn === true ? 'may' : 'none'),
     upstream_proxy_protocol: proxy ?? proxied,
+    class: ofClass,
     // As at the relay, the key is in the file of the certificate unless it is named.
     settings: certificate === undefined ? settings : { smtpd_tls_key_file: certificate, smtpd_tls_chain_files: [], ...settings },
     positions: Object.fromEntries([...table].map(([name, { where }]) => [name, where])),
@@ -99,7 +108,7 @@ export function listenersOf(
   const tls = config.smtpd_tls_security_level
   const auth = config.smtpd_sasl_auth_enable ? 'may' : 'none'
   const { smtpd_upstream_proxy_protocol: upstream_proxy_protocol } = config
-  const shared = { tls, auth, upstream_proxy_protocol, settings: {}, positions: {} } as const
+  const shared = { tls, auth, upstream_proxy_protocol, class: '', settings: {}, positions: {} } as const
   return [...config.smtpd_listen.map((address) => ({ address, ...shared })), ...config.smtpd]
 }
 

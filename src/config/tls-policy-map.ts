@@ -4,25 +4,11 @@
  * whether it offers TLS, so that no delivery would succeed (postconf(5), smtp_tls_wrappermode). Pure.
  */
 import type { Config, DestinationSettings } from './options.ts'
-import { TLS_LEVELS, type TlsLevel } from './values/tls-levels.ts'
+import { LEVEL_RULES, TLS_LEVELS, type TlsLevel } from './values/tls-levels.ts'
 
 export interface TlsPolicy {
   readonly level: TlsLevel
   readonly match: readonly string[]
-}
-
-/** True when mail must not be sent without TLS; at level dane, TLSA records decide. */
-export const isMandatory = (level: TlsLevel): boolean => level !== 'none' && level !== 'may' && level !== 'dane'
-
-/** The names that a certificate may have (smtp_tls_verify_cert_match, smtp_tls_secure_cert_match). */
-export const DEFAULT_MATCH: Record<TlsLevel, readonly string[]> = {
-  none: [],
-  may: [],
-  encrypt: [],
-  dane: [],
-  'dane-only': [],
-  verify: ['hostname'],
-  secure: ['nexthop', 'dot-nexthop'],
 }
 
 /** Parses an entry. Throws an Error that quotes a malformed entry. */
@@ -35,7 +21,7 @@ export function parseTlsPolicy(text: string): readonly [key: string, policy: Tls
       `smtp_tls_policy_maps: ${JSON.stringify(text)} is not "NEXTHOP LEVEL [match=NAME:NAME]"; levels are ${TLS_LEVELS.join(', ')}`,
     )
   }
-  return [key.toLowerCase(), { level, match: match.length > 0 ? match : DEFAULT_MATCH[level] }]
+  return [key.toLowerCase(), { level, match: match.length > 0 ? match : LEVEL_RULES[level].names }]
 }
 
 type WrapperConfig = Pick<Config, 'smtp_tls_wrappermode' | 'smtp_tls_security_level' | 'smtp_tls_policy_maps'>
@@ -46,7 +32,7 @@ const wrapperProblem = (level: TlsLevel): string =>
 /** True when a policy makes TLS mandatory for some next hop. For other next hops, each delivery is refused. */
 function somePolicyIsMandatory({ smtp_tls_policy_maps }: WrapperConfig): boolean {
   try {
-    return smtp_tls_policy_maps.some((line) => isMandatory(parseTlsPolicy(line)[1].level))
+    return smtp_tls_policy_maps.some((line) => LEVEL_RULES[parseTlsPolicy(line)[1].level].isMandatory)
   } catch {
     // A malformed policy is a problem of its own.
     return true
@@ -56,7 +42,7 @@ function somePolicyIsMandatory({ smtp_tls_policy_maps }: WrapperConfig): boolean
 /** Throws an Error when the parameters of the relay make every delivery fail. */
 export function assertWrapperLevel(config: WrapperConfig): void {
   const { smtp_tls_wrappermode: wrapper, smtp_tls_security_level: level } = config
-  if (wrapper && !isMandatory(level) && !somePolicyIsMandatory(config)) throw new Error(wrapperProblem(level))
+  if (wrapper && !LEVEL_RULES[level].isMandatory && !somePolicyIsMandatory(config)) throw new Error(wrapperProblem(level))
 }
 
 /** Throws an Error when the parameters of a destination's table make every delivery to the destination fail. */
@@ -66,6 +52,6 @@ export function assertTableWrapperLevel(heading: string, table: DestinationSetti
   if (heading.startsWith('lmtp:') || isMalformed) return
   const wrapper = table.smtp_tls_wrappermode ?? config.smtp_tls_wrappermode
   const level = table.smtp_tls_security_level ?? config.smtp_tls_security_level
-  if (wrapper && !isMandatory(level) && !somePolicyIsMandatory(config))
+  if (wrapper && !LEVEL_RULES[level].isMandatory && !somePolicyIsMandatory(config))
     throw new Error(`destination."${heading}": ${wrapperProblem(level)}`)
 }

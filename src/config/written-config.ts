@@ -5,7 +5,7 @@ import { OPTIONS, type OptionName } from './options.ts'
 import { withoutPassword } from './values/database-url.ts'
 import { shownValue } from './values/event-tables.ts'
 import type { RawSettings, RawValue } from './values/sources.ts'
-import { withUnit, type TimeUnit } from './values/values.ts'
+import { flag, withUnit, type TimeUnit } from './values/values.ts'
 
 export interface WrittenTables {
   /** transport_maps, when it is not a TOML table; empty otherwise. */
@@ -22,6 +22,10 @@ export interface WrittenTables {
   readonly writtenOauth: ReadonlyMap<string, ReadonlyMap<string, string>>
   /** The `[schedule.NAME]` tables, by name. */
   readonly writtenSchedules: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[quota.NAME]` tables, by name. */
+  readonly writtenQuotas: ReadonlyMap<string, ReadonlyMap<string, string>>
+  /** The `[class.NAME]` tables, by name. */
+  readonly writtenClasses: ReadonlyMap<string, ReadonlyMap<string, string>>
 }
 
 export const writtenTables = (raw: RawSettings, expansion: Expansion): WrittenTables => ({
@@ -32,11 +36,17 @@ export const writtenTables = (raw: RawSettings, expansion: Expansion): WrittenTa
   writtenEvents: new Map([...raw.events].map(([name, table]) => [name, writeEvents(table)])),
   writtenOauth: new Map([...raw.oauth].map(([name, table]) => [name, writeRaw(table)])),
   writtenSchedules: new Map([...raw.schedules].map(([name, table]) => [name, writeRaw(table)])),
+  writtenQuotas: new Map([...raw.quotas].map(([name, table]) => [name, writeRaw(table)])),
+  writtenClasses: new Map([...raw.classes].map(([name, table]) => [name, writeTable(table, expansion)])),
 })
 
-/** A value as `deferd config` prints it. Times have their unit, and passwords are masked. */
+/** A value as `deferd config` prints it: yes or no for a flag, times with their unit, and passwords masked. */
 export function writtenAs(name: OptionName, text: string): string {
   if (name === 'queue_database') return withoutPassword(text)
+  if (OPTIONS[name].kind === flag) {
+    const read = flag(text)
+    return 'value' in read && read.value ? 'yes' : 'no'
+  }
   const { unit } = OPTIONS[name].kind as { readonly unit?: TimeUnit }
   return unit === undefined ? text : withUnit(text, unit)
 }

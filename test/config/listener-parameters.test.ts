@@ -11,7 +11,7 @@ const OF_LISTENERS = /^src\/(?:smtpd|access|config|import)\//
 /** Uses for mail that comes through no listener, and reads at the start that go over all listeners. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'src/api/submission-routes.ts': ['message_size_limit', 'smtpd_recipient_limit'],
-  'src/api/submitted-mail.ts': ['smtpd_recipient_limit'],
+  'src/api/submitted/submitted-mail.ts': ['smtpd_recipient_limit'],
   'src/cli/check/check.ts': ['smtpd_tls_cert_file'],
   'src/cli/commands/map.ts': ['smtpd_sender_login_maps'],
   'src/cli/postfix/sendmail-bs.ts': [

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/config/values/problem.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { LimitExceptions, queueLimitTerms } from '../../src/config/values/limit-terms.ts'
+import { Clients, queueLimitTerms } from '../../src/config/values/limit-terms.ts'
 
 const NO_FILES = { folder: '/nonexistent/deferd.toml', system: '/nonexistent/system.toml' }
 
@@ -70,15 +70,10 @@ test.each([
 })
 
 describe('exceptions', () => {
-  const exceptions = new LimitExceptions([
-    '10.0.0.0/8',
-    '[2001:db8::]/32',
-    'alerts',
-    'app@us.example',
-    'token:monitoring',
-    'fe80::1',
-    '192.0.2.7',
-  ])
+  const exceptions = new Clients(
+    ['10.0.0.0/8', '[2001:db8::]/32', 'alerts', 'app@us.example', 'token:monitoring', 'fe80::1', '192.0.2.7'],
+    'queue_limit_exceptions',
+  )
 
   test.each([
     ['10.1.2.3', undefined, true],

@@ -50,6 +50,9 @@ export const databaseName = (text: string): string =>
 export const withoutPassword = (text: string): string =>
   text.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^/?#]*@/, '$1:***@').replaceAll(/([?&]password=)[^&#]*/g, '$1***')
 
-/** The place of the configured queue, which decides about its engine: SQLite in a folder, or a PostgreSQL database that nodes share. */
+/**
+ * The place of the configured queue, which decides about its engine: SQLite in a folder, or a PostgreSQL database that nodes share. Each choice
+ * is an object of all places, or a switch over them, so that a further place does not compile where its choice is missing.
+ */
 export const placeOf = ({ queue_database: url }: { readonly queue_database: string }): 'folder' | 'database' =>
   url === '' ? 'folder' : 'database'

@@ -5,10 +5,13 @@ import type { Problem } from './problem.ts'
 import type { RawValue } from './sources.ts'
 import * as is from './values.ts'
 
-export interface EventsTable extends EventFilter {
+export const EVENT_FORMATS = ['deferd', 'cloudevents'] as const
+
+/** Settings of a subscription, of a table and of a command. */
+export interface SubscriptionTerms extends EventFilter {
   /** `https://…`, `http://…`, `file:/…` or `stdout`; empty for events that are only read through the admin API. */
   readonly to: string
-  readonly format: 'deferd' | 'cloudevents'
+  readonly format: (typeof EVENT_FORMATS)[number]
   /** Maximum number of events in one request. */
   readonly batch: number
   /** True to send to private addresses, and without TLS. */
@@ -17,6 +20,9 @@ export interface EventsTable extends EventFilter {
   readonly size: number
   /** Number of rotated files to keep. */
   readonly keep: number
+}
+
+export interface EventsTable extends SubscriptionTerms {
   /** Signing keys as `whsec_` and base64, newest first. */
   readonly secrets: readonly string[]
   /** Position of the heading. */
@@ -27,7 +33,7 @@ export interface EventsTable extends EventFilter {
 export const SUBSCRIPTION_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i
 
 /** Limit of events per request. */
-const MOST_PER_REQUEST = 1_000
+export const MOST_PER_REQUEST = 1_000
 
 const typePatterns = is.kind('a list of types or patterns such as "recipient.*"', (given) => {
   const reading = is.list(given)
@@ -37,11 +43,22 @@ const typePatterns = is.kind('a list of types or patterns such as "recipient.*"'
 
 const MASK = '(not shown)'
 
+/** The form of a target; `none` for events that are only read, `web` for each text that is not of another form. */
+export const targetKind = (to: string): 'none' | 'stdout' | 'file' | 'web' =>
+  to === '' ? 'none' : to === 'stdout' ? 'stdout' : to.startsWith('file:') ? 'file' : 'web'
+
 export function isTarget(text: string, allowPrivate: boolean): boolean {
-  if (text === '' || text === 'stdout') return true
-  if (text.startsWith('file:')) return /^file:\/(?!.*\/$)./.test(text)
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && (url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')) && url.username === ''
+  switch (targetKind(text)) {
+    case 'none':
+    case 'stdout':
+      return true
+    case 'file':
+      return /^file:\/(?!.*\/$)./.test(text)
+    case 'web': {
+      const url = URL.canParse(text) ? new URL(text) : undefined
+      return url !== undefined && (url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')) && url.username === ''
+    }
+  }
 }
 
 /**
@@ -49,11 +66,18 @@ export function isTarget(text: string, allowPrivate: boolean): boolean {
  * operators paste into reports get this form.
  */
 export function maskedTarget(to: string): string {
-  if (to === '' || to === 'stdout' || to.startsWith('file:')) return to
-  if (!URL.canParse(to)) return MASK
-  const { protocol, host, pathname, search, hash } = new URL(to)
-  return `${protocol}//${host}/${`${pathname}${search}${hash}` === '/' ? '' : MASK}`
+  switch (targetKind(to)) {
+    case 'none':
+    case 'stdout':
+    case 'file':
+      return to
+    case 'web':
+      return URL.canParse(to) ? maskedUrl(new URL(to)) : MASK
+  }
 }
+
+const maskedUrl = ({ protocol, host, pathname, search, hash }: URL): string =>
+  `${protocol}//${host}/${`${pathname}${search}${hash}` === '/' ? '' : MASK}`
 
 /** Masks the secrets in a value of a table. */
 export function shownValue(key: string, text: string): string {
@@ -80,7 +104,7 @@ const KEYS = {
   senders: { kind: is.list, byDefault: '' },
   secret: { kind: secrets, byDefault: '' },
   allow_private: { kind: is.flag, byDefault: 'no' },
-  format: { kind: is.oneOf('deferd', 'cloudevents'), byDefault: 'deferd' },
+  format: { kind: is.oneOf(...EVENT_FORMATS), byDefault: 'deferd' },
   batch: { kind: is.count(1, MOST_PER_REQUEST), byDefault: '1' },
   size: { kind: is.size, byDefault: '0' },
   keep: { kind: is.count(), byDefault: '5' },

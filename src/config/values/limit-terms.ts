@@ -63,16 +63,16 @@ export function queueLimitTerms(config: QueueLimitConfig): QueueLimitTerms | nul
 }
 
 /** An entry with a digit and a dot, colon or slash before any other character is a network. */
-const isNetwork = (entry: string): boolean => /^!*(?:\[|cidr:|\/|[\d.]+(?:\/|$)|[\da-f]*:[\da-f:.]*(?:\/|$))/i.test(entry)
+export const isNetwork = (entry: string): boolean => /^!*(?:\[|cidr:|\/|[\d.]+(?:\/|$)|[\da-f]*:[\da-f:.]*(?:\/|$))/i.test(entry)
 
-/** Clients whose mail is not refused. */
-export class LimitExceptions {
+/** Users of AUTH, `token:NAME` and networks. */
+export class Clients {
   readonly #networks: Networks
   readonly #users: ReadonlySet<string>
 
   /** Throws an Error that names the parameter when an entry is a network that does not exist. */
-  constructor(entries: readonly string[]) {
-    this.#networks = new Networks(entries.filter(isNetwork), 'queue_limit_exceptions')
+  constructor(entries: readonly string[], parameter: string) {
+    this.#networks = new Networks(entries.filter(isNetwork), parameter)
     this.#users = new Set(entries.filter((entry) => !isNetwork(entry)))
   }
 

@@ -24,6 +24,14 @@ type RulesIn<Type> = { readonly kind: Type; readonly path: string } | { readonly
 
 export const isPatterns = (source: TableSource): source is PatternSource => source.kind === 'regexp' || source.kind === 'pcre'
 
+/** The values that the configuration itself contains. Values in files are parsed at their look-up. */
+export function valuesOf(sources: readonly TableSource[]): readonly string[] {
+  return sources.flatMap((source) => {
+    if (source.kind === 'static') return [source.value]
+    return source.kind === 'inline' ? [...source.entries.values()] : []
+  })
+}
+
 const FORMS = 'write a TOML table, inline:{key=value}, texthash:/PATH, cidr:/PATH, regexp:/PATH, pcre:/PATH or static:value'
 
 /** The tables are searched in order. */

@@ -33,6 +33,8 @@ export type RelayParameters = {
   readonly log_format?: ParameterValue
   /** File of the log, instead of standard error; SIGHUP opens it again. */
   readonly log_file?: ParameterValue
+  /** Addresses in the log and in events: as they are, as texts that stand for them (`erased-1f0c9a3b`), or their domains (`***@example.com`). Default: `full`. */
+  readonly log_addresses?: ParameterValue
   /** Program name in log lines of the format postfix, before the slash. Default: `deferd`. */
   readonly syslog_name?: ParameterValue
   /** Address and port of the admin API and the page; off when empty. Beyond loopback it needs the others. */
@@ -167,6 +169,16 @@ export type RelayParameters = {
   readonly queue_limit_exceptions?: ParameterValue
   /** Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client. Default: `login, token, sender_domain, client`. */
   readonly share_key?: ParameterValue
+  /** Class of mail for which nothing else names one, and of mail whose class the configuration no longer has; without [class.NAME] tables there is none. Default: `normal`. */
+  readonly default_class?: ParameterValue
+  /** Lookup tables of classes by the user of AUTH, or token:NAME for a token of the API. */
+  readonly sasl_class_maps?: ParameterValue
+  /** Lookup tables of classes by the envelope sender: user@domain, @domain, or <> for the null sender; for mail without an entry in sasl_class_maps. */
+  readonly sender_class_maps?: ParameterValue
+  /** Lookup tables of classes by the address of the client (cidr: for networks), for mail without an entry in the two others. */
+  readonly client_class_maps?: ParameterValue
+  /** Header field that asks for a class and is removed from all mail; without [class.NAME] tables, and when empty, no field does. Default: `X-Deferd-Class`. */
+  readonly class_header?: ParameterValue
   /** Restrictions by client, applied at each RCPT before the other lists, see docs/access.md. */
   readonly smtpd_client_restrictions?: ParameterValue
   /** Restrictions by sender, applied at each RCPT after smtpd_client_restrictions. */
@@ -189,6 +201,14 @@ export type RelayParameters = {
   readonly smtpd_user_hourly_message_limit?: ParameterValue
   /** Maximum messages of one envelope sender in an hour, above which MAIL gets 450; 0 for no limit. Default: `0`. */
   readonly smtpd_sender_hourly_message_limit?: ParameterValue
+  /** The suppression list: refuse its addresses at RCPT (yes), log them and accept all the same (warn), or keep and use none (no). Default: `no`. */
+  readonly suppression?: ParameterValue
+  /** Refusals of an address as unknown, for one sender domain, that put it on the suppression list. Default: `2`. */
+  readonly suppression_bounce_limit?: ParameterValue
+  /** Least time between two of these refusals; earlier ones do not count. A time such as `'5m'` or `'2d'`, or a number of seconds. Default: `12h`. */
+  readonly suppression_bounce_interval?: string | number
+  /** Time within which these refusals are counted. A time such as `'5m'` or `'2d'`, or a number of days. Default: `14d`. */
+  readonly suppression_bounce_window?: string | number
   /** Characters before the extension of a local part: + makes ann+news an address of ann. None when empty. */
   readonly recipient_delimiter?: ParameterValue
   /** Lookups that add an address extension without a key of its own to the result. Default: `canonical, virtual`. */
@@ -451,12 +471,24 @@ export type RelayParameters = {
   readonly bounce_notice_recipient?: ParameterValue
   /** Recipient of undeliverable notices. Default: `postmaster`. */
   readonly '2bounce_notice_recipient'?: ParameterValue
+  /** Recipient of notices to the postmaster of the class resource: that too many recipients of a destination are refused as unknown. Default: `postmaster`. */
+  readonly error_notice_recipient?: ParameterValue
   /** Recipient of copies of delay warnings. Default: `postmaster`. */
   readonly delay_notice_recipient?: ParameterValue
   /** Time that the history keeps a message that left the queue. A time such as `'5m'` or `'2d'`, or a number of days. Default: `3d`. */
   readonly history_retention?: string | number
   /** Maximum messages in the history. Default: `1000000`. */
   readonly history_limit?: ParameterValue
+  /** Dialogues with hosts that are kept: those of failed attempts, none, or those of all attempts. Content and secrets are never in one. Default: `failed`. */
+  readonly session_transcripts?: ParameterValue
+  /** Maximum size of the kept dialogues, compressed; the oldest are deleted first. A size such as `'10M'`, or a number of bytes. Default: `64M`. */
+  readonly session_transcript_limit?: string | number
+  /** Time that dialogues are kept; at most history_retention. A time such as `'5m'` or `'2d'`, or a number of days. Default: `3d`. */
+  readonly session_retention?: string | number
+  /** Time that the content of a message stays that did not reach all its recipients, so that deferd history resend can send it again; 0 to delete it at once. A time such as `'5m'` or `'2d'`, or a number of days. Default: `0`. */
+  readonly returned_content_retention?: string | number
+  /** Maximum size of these contents; the oldest are deleted first. A size such as `'10M'`, or a number of bytes. Default: `1G`. */
+  readonly returned_content_limit?: string | number
   /** Time that events are kept for subscriptions that have not had them. A time such as `'5m'` or `'2d'`, or a number of days. Default: `3d`. */
   readonly event_retention?: string | number
   /** Maximum events that are kept for subscriptions; the oldest are deleted first. Default: `1000000`. */

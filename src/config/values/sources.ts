@@ -31,6 +31,7 @@ export interface RawSettings {
   readonly providers: Map<string, Map<string, RawValue>>
   /** Positions of the keys of each provider's rules. */
   readonly whereOfRule: Map<string, (n: number, key: string) => string>
+  readonly classes: Map<string, Map<string, RawValue>>
   readonly dkim: Map<string, Map<string, RawValue>>
   readonly events: Map<string, Map<string, RawValue>>
   readonly oauth: Map<string, Map<string, RawValue>>
@@ -39,6 +40,9 @@ export interface RawSettings {
   readonly schedules: Map<string, Map<string, RawValue>>
   /** Positions of the headings of `schedules`. */
   readonly whereOfSchedule: Map<string, string>
+  readonly quotas: Map<string, Map<string, RawValue>>
+  /** Positions of the headings of `quotas`. */
+  readonly whereOfQuota: Map<string, string>
   /** Client secrets of the environment, by variable. */
   readonly oauthSecrets: Map<string, string>
   /** Files that hold the values of variables. */
@@ -70,7 +74,7 @@ export interface ConfigSources {
   readonly defaultFiles?: DefaultFiles | undefined
 }
 
-const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events', 'oauth', 'schedule'])
+const TABLES = new Set(['transport_maps', 'destination', 'provider', 'dkim', 'events', 'oauth', 'schedule', 'quota', 'class'])
 
 function readIfThere(path: string): string | undefined {
   try {
@@ -164,7 +168,15 @@ export function addTables(
       for (const [key, target] of Object.entries(value)) raw.transportMaps.set(key, { value: target, where: where(name, key) })
     } else {
       const target =
-        { dkim: raw.dkim, events: raw.events, provider: raw.providers, oauth: raw.oauth, schedule: raw.schedules }[name] ?? raw.destinations
+        {
+          dkim: raw.dkim,
+          events: raw.events,
+          provider: raw.providers,
+          oauth: raw.oauth,
+          schedule: raw.schedules,
+          quota: raw.quotas,
+          class: raw.classes,
+        }[name] ?? raw.destinations
       for (const [heading, table] of Object.entries(value)) {
         if (!isTable(table)) problems.push({ where: where(name, heading), text: `expected a table: [${name}."${heading}"]` })
         else {
@@ -173,6 +185,7 @@ export function addTables(
           if (name === 'destination') raw.whereOfDestination.set(heading, where(name, heading))
           if (name === 'oauth') raw.whereOfOauth.set(heading, where(name, heading))
           if (name === 'schedule') raw.whereOfSchedule.set(heading, where(name, heading))
+          if (name === 'quota') raw.whereOfQuota.set(heading, where(name, heading))
           if (name === 'provider') raw.whereOfRule.set(heading, (n, key) => where(name, heading, 'rule', String(n), key))
         }
       }
