@@ -4,7 +4,7 @@
  */
 import type { QueueTime } from '../system/clock.ts'
 import type { DestinationName, Recipient } from '../mail/message.ts'
-import type { MessageWithNoticesDue } from '../store/queue-store.ts'
+import type { MessageWithNoticesDue } from '../store/recorded-outcomes.ts'
 import { noticeDueFor } from './notice.ts'
 import type { NoticeSettings } from './notice-writer.ts'
 import { isOverdue, nextWarning } from './warning-times.ts'

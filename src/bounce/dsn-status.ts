@@ -3,7 +3,7 @@
  * order are those of Postfix, with mail_name in the X- fields.
  */
 import type { QueueTime } from '../system/clock.ts'
-import { isOrdered } from '../mail/message-times.ts'
+import { isOfClient } from '../mail/message-times.ts'
 import { isEnhancedStatus } from '../mail/smtp-reply.ts'
 import { EXPANDED, isRelayed, queueIdOf, type NoticeDue, type Message, type Recipient } from '../mail/message.ts'
 import { isOverdue } from './warning-times.ts'
@@ -71,7 +71,7 @@ export function statusBlock(facts: StatusFacts): string[] {
   lines.push(`${x}-Sender: ${typedAddress(senderShown(message.sender, reportingMta), message.smtputf8)}`)
   lines.push(`Arrival-Date: ${date(message.arrivedAt)}`)
   if (message.deliverBy !== undefined) lines.push(`Deliver-By-Date: ${date(message.deliverBy)}`)
-  if (message.holdRequest !== undefined && !isOrdered(message.holdRequest))
+  if (message.holdRequest !== undefined && isOfClient(message.holdRequest))
     lines.push(`Future-Release-Request: ${text(message.holdRequest, 100)}`)
   for (const recipient of facts.recipients) lines.push('', ...recipientBlock(recipient, facts, text))
   return lines

@@ -6,7 +6,8 @@
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import type { DestinationName, Message, MessageId } from '../mail/message.ts'
 import type { Arrivals } from '../store/membership/node-table.ts'
-import { StoreUnavailable, type MessageWithNoticesDue, type QueueStore, type Report } from '../store/queue-store.ts'
+import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
+import type { MessageWithNoticesDue, Report } from '../store/recorded-outcomes.ts'
 import type { StoreHealth } from '../store/store-health.ts'
 import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
@@ -18,7 +19,7 @@ import { noticesFor } from './notice.ts'
 import type { NoticePort } from './notice-port.ts'
 import { NoticeRetries } from './notice-retries.ts'
 import { NoticeRounds } from './notice-rounds.ts'
-import { noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
+import { keptFrom, noticeSent, NoticeWriter, type NoticeEntry, type NoticeSettings, type WrittenNotice } from './notice-writer.ts'
 import { nextWarning, warningsUsed } from './warning-times.ts'
 import { TokenBucket, type TokenBucketLimits } from './token-bucket.ts'
 
@@ -231,6 +232,7 @@ export class MailerDaemon implements NoticePort {
       message: message.id,
       noticesSettled: recipients.flatMap(({ id, noticeDue }) => (noticeDue === undefined ? [] : [{ recipient: id, noticeDue }])),
       late,
+      ...keptFrom(clock.now(), settings()),
       notices: written.map(({ prepared }) => prepared.entry),
       warnings,
       warnAt: message.sender === '' ? null : nextWarning(ages, message, warnings),

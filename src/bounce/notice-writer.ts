@@ -1,12 +1,16 @@
 /** Composes notices as queue entries: reads the original up to the limits, writes the notice and assigns its id. */
+import { MailClasses } from '../config/values/mail-classes.ts'
 import type { Config } from '../config/options.ts'
-import type { Clock, QueueTime } from '../system/clock.ts'
+import type { WarningAges } from './warning-times.ts'
+import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import { isInternational } from '../mail/address.ts'
 import type { EnvelopeRecipient } from '../mail/envelope.ts'
 import { NOT_SHOWN, shownFieldsIn } from '../mail/mime/shown-fields.ts'
 import type { Message, MessageId } from '../mail/message.ts'
 import { inChunks } from '../store/chunks.ts'
-import type { NewMessage, QueueStore } from '../store/queue-store.ts'
+import type { NewMessage } from '../store/new-message.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { Report } from '../store/recorded-outcomes.ts'
 import { writeDsn, type Dsn } from './dsn.ts'
 import { noticeRules, warningAges, type Notice, type NoticeRules } from './notice.ts'
 import { readOriginal, type ReadPiece, type ReturnedOriginal } from './returned-original.ts'
@@ -45,8 +49,11 @@ export interface NoticeSettings {
   readonly headerLimit: number
   /** Whether Subject and From are kept (queue_index_headers). */
   readonly keepsTexts: boolean
-  /** Ages in ms at which delay warnings are sent (delay_warning_time), ascending. */
-  readonly warningAges: readonly number[]
+  /** Ages at which delay warnings are sent (delay_warning_time). */
+  readonly warningAges: WarningAges
+  readonly classes: MailClasses
+  /** returned_content_retention; 0 to keep no content. */
+  readonly contentKeptFor: Duration
 }
 
 export const noticeSettings = (config: Config, templates: Templates): NoticeSettings => ({
@@ -57,7 +64,13 @@ export const noticeSettings = (config: Config, templates: Templates): NoticeSett
   headerLimit: config.header_size_limit,
   keepsTexts: config.queue_index_headers,
   warningAges: warningAges(config),
+  classes: new MailClasses(config.class, config.default_class),
+  contentKeptFor: config.returned_content_retention,
 })
+
+/** The member `keepUntil` of a settlement or report; none when no content is kept. */
+export const keptFrom = (now: QueueTime, { contentKeptFor }: Pick<NoticeSettings, 'contentKeptFor'>): Pick<Report, 'keepUntil'> =>
+  contentKeptFor === 0 ? {} : { keepUntil: now + contentKeptFor }
 
 interface NoticeWriterDeps {
   readonly store: Pick<QueueStore, 'readChunk'>
@@ -126,7 +139,7 @@ export class NoticeWriter {
   }
 
   async #compose(notice: Notice, message: Message, original: ReturnedOriginal): Promise<ComposedNotice> {
-    const { templates, reportingMta, threaded, keepsTexts } = this.#settings()
+    const { templates, reportingMta, threaded, keepsTexts, classes } = this.#settings()
     const { id, queueId, arrivedAt } = this.#entry.begin()
     const dsn = writeDsn({
       notice,
@@ -141,7 +154,8 @@ export class NoticeWriter {
     })
     const content = inChunks(dsn.content)
     const texts = keepsTexts ? shownFieldsIn(dsn.content) : NOT_SHOWN
-    return { notice, content, signed: await this.#entry.signed({ ...envelopeOf(notice, dsn, { id, arrivedAt }), ...texts }, content) }
+    const queued = { ...envelopeOf(notice, dsn, { id, arrivedAt }), ...texts, class: classes.ofNotice(message.class) }
+    return { notice, content, signed: await this.#entry.signed(queued, content) }
   }
 }
 

@@ -5,7 +5,9 @@
 import type { Config } from '../config/options.ts'
 import type { Notify } from '../mail/envelope.ts'
 import type { NoticeDue, Recipient } from '../mail/message.ts'
-import type { MessageWithNoticesDue } from '../store/queue-store.ts'
+import type { Duration } from '../system/clock.ts'
+import type { WarningAges } from './warning-times.ts'
+import type { MessageWithNoticesDue } from '../store/recorded-outcomes.ts'
 
 /** notify_classes; `bounce` implies `2bounce`. */
 export type NoticeClasses = Config['notify_classes']
@@ -200,5 +202,14 @@ const toPostmaster = (
 ): Notice => ({ ...notice, to: 'postmaster', address: postmaster[role], from: doubleBounceSender })
 
 /** The positive ages of delay_warning_time, ascending. An age of 0 disables the warning. */
-export const warningAges = (config: Pick<Config, 'delay_warning_time'>): readonly number[] =>
-  [...new Set(config.delay_warning_time)].filter((age) => age > 0).toSorted((a, b) => a - b)
+const agesIn = (times: readonly Duration[]): readonly Duration[] => [...new Set(times)].filter((age) => age > 0).toSorted((a, b) => a - b)
+
+/** Ages by delay_warning_time of the class of a message, and of the relay. */
+export function warningAges(config: Pick<Config, 'delay_warning_time' | 'class' | 'default_class'>): WarningAges {
+  const ofRelay = agesIn(config.delay_warning_time)
+  const { class: tables, default_class: byDefault } = config
+  const ofClasses = new Map(
+    [...tables].map(([name, { settings: own }]) => [name, own.delay_warning_time === undefined ? ofRelay : agesIn(own.delay_warning_time)]),
+  )
+  return ({ class: name = byDefault }) => ofClasses.get(name) ?? ofClasses.get(byDefault) ?? ofRelay
+}

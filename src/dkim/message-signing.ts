@@ -29,7 +29,8 @@ export type SigningResult =
 export interface ArrivingMessage {
   header(piece: Uint8Array): void
   body(piece: Uint8Array): void
-  end(): Promise<string>
+  /** The signatures of a message that is sent from a time on. */
+  end(releasedAt: QueueTime): Promise<string>
 }
 
 export function signsAnywhere(config: Config): boolean {
@@ -45,23 +46,23 @@ export class MessageSigning {
     this.#deps = deps
   }
 
-  begin(queueId: string, arrivedAt: QueueTime): ArrivingMessage {
+  begin(queueId: string): ArrivingMessage {
     const digest = new MessageDigest(this.#deps.config.smtp_line_length_limit)
-    const signedAt = timeOfSignature(this.#deps.clock.wall.of(arrivedAt))
+    const { wall } = this.#deps.clock
     return {
       header: (piece) => digest.header(piece),
       body: (piece) => digest.body(piece),
-      end: () => this.#sign(queueId, digest.fields(), { bodyHash: digest.bodyHash(), signedAt }),
+      end: (at) => this.#sign(queueId, digest.fields(), { bodyHash: digest.bodyHash(), signedAt: timeOfSignature(wall.of(at)) }),
     }
   }
 
   /** A complete message with its signatures. */
   async signed(queueId: string, message: Message, content: readonly Uint8Array[]): Promise<Message> {
-    const arriving = this.begin(queueId, releasedAt(message))
+    const arriving = this.begin(queueId)
     const { header, body } = splitContent(Buffer.concat(content))
     arriving.header(header)
     arriving.body(body)
-    return withPrepended(message, await arriving.end())
+    return withPrepended(message, await arriving.end(releasedAt(message)))
   }
 
   /**

@@ -88,7 +88,7 @@ export class Signer {
 }
 
 /** The keys of a domain: of its own table, else of that of its longest parent domain, `.parent` before `parent`. */
-export function keysFor(keys: DkimKeys, domain: string): DkimDomain | undefined {
+export function keysFor<Table>(keys: ReadonlyMap<string, Table>, domain: string): Table | undefined {
   for (const key of lookupKeys(domain)) {
     const found = keys.get(key) ?? keys.get(key.replace(/^\./, ''))
     if (found !== undefined) return found

@@ -12,8 +12,16 @@ export interface ContentEntry {
   end(): Taken
 }
 
+/**
+ * The part of a content that steps may change: the header, or header and body. While mail is sent, the header only: a signature has the hash of
+ * the body and is sent before the body is read, so that it has the hash of the stored one.
+ */
+export type Change = 'header' | 'body'
+
 /** Takes what the step before leaves of a content. The calls come in this order, except that `insert` may stand among those of `header`. */
-export interface ContentStep {
+export interface ContentStep<C extends Change = Change> {
+  /** The part that the steps before this one may change. A step that changes the body is made over a `ContentStep<'body'>` only. */
+  readonly permits: C
   /** Bytes of the header, divided anywhere. */
   header(bytes: Buffer): void
   /** A complete field that the steps after this one leave as it is. */

@@ -1,5 +1,5 @@
 /** The step that edits the header of a content; see HeaderEditor. */
-import type { ContentEntry, ContentStep, Taken } from './content-step.ts'
+import type { Change, ContentEntry, ContentStep, Taken } from './content-step.ts'
 import { inTurn } from './content-step.ts'
 import { HeaderEditor, type BodyStart, type HeaderRules } from './header-editor.ts'
 
@@ -7,16 +7,18 @@ const CRLF = Buffer.from('\r\n')
 const NOTHING = Buffer.alloc(0)
 
 /** The fields of a header that were read so far. */
-export type ReadFields = Pick<HeaderEditor, 'names' | 'hops' | 'messageId' | 'subject' | 'from'>
+export type ReadFields = Pick<HeaderEditor, 'names' | 'hops' | 'messageId' | 'subject' | 'from' | 'asked'>
 
-export class EditedHeader implements ContentEntry, ContentStep {
+export class EditedHeader<C extends Change> implements ContentEntry, ContentStep<C> {
+  readonly permits: C
   readonly #next: ContentStep
   readonly #additions: (fields: ReadFields) => string
   readonly #editor: HeaderEditor
   #hasEnded = false
 
   /** `additions` returns fields to add at the end of the header, with their line ends. */
-  constructor(rules: HeaderRules, next: ContentStep, additions: (fields: ReadFields) => string = () => '') {
+  constructor(rules: HeaderRules, next: ContentStep<C>, additions: (fields: ReadFields) => string = () => '') {
+    this.permits = next.permits
     this.#next = next
     this.#additions = additions
     this.#editor = new HeaderEditor(rules, (piece) => next.header(piece))

@@ -50,4 +50,6 @@ export interface Envelope extends NamedTimes {
   readonly body?: '7bit' | '8bitmime' | undefined
   /** Number of failed attempts after which the client gives the message up. */
   readonly maxAttempts?: number | undefined
+  /** Class for which the client asks. */
+  readonly class?: string | undefined
 }

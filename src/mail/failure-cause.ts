@@ -51,6 +51,15 @@ function masked(text: string): string {
   })
 }
 
+/**
+ * The codes of a failure, for counts: of the reply, such as `421 4.7.28`, or the enhanced status with the step of the attempt when no server
+ * replied: `4.4.1 connect`.
+ */
+export function causeCode({ reply, status, stage }: Pick<DeliveryStatus, 'reply' | 'status' | 'stage'>): string {
+  const codes = reply === undefined ? undefined : CODES.exec(reply.slice(0, READ_LENGTH))?.[0]
+  return codes?.replace('-', ' ') ?? `${status} ${stage}`
+}
+
 export function causeOf({ reply, reason }: Pick<DeliveryStatus, 'reply' | 'reason'>): string {
   const text = (reply ?? reason).slice(0, READ_LENGTH)
   const codes = reply === undefined ? '' : (CODES.exec(text)?.[0] ?? '')

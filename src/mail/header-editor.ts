@@ -21,6 +21,8 @@ export interface HeaderRules {
   readonly completion: Completion | null
   /** Whether Subject and From are read. */
   readonly readsTexts: boolean
+  /** Lower-case name of a field by which the client asks for something: it is read and removed. */
+  readonly request?: string | undefined
 }
 
 /** The body, which begins after the header. */
@@ -40,6 +42,8 @@ export class HeaderEditor {
   /** Unfolded values of the first Subject and From fields, as they are passed on; undefined unless they are read. */
   subject: string | undefined
   from: string | undefined
+  /** Unfolded value of the first field `request`. */
+  asked: string | undefined
   readonly #rules: HeaderRules
   readonly #take: (piece: Buffer) => void
   #bytes: Buffer = NOTHING
@@ -165,8 +169,9 @@ export class HeaderEditor {
     const field = this.#bytes.toString('latin1', this.#start, this.#cutAt < 0 ? end : this.#cutAt)
     const name = field.slice(0, this.#colon).trimEnd()
     const key = name.toLowerCase()
-    if (this.#rules.dropped.has(key)) return this.#pass(this.#start, end)
     const value = field.slice(this.#colon + 1)
+    if (key === this.#rules.request) this.asked ??= unfolded(value)
+    if (key === this.#rules.request || this.#rules.dropped.has(key)) return this.#pass(this.#start, end)
     if (key === 'message-id') this.messageId ??= unfolded(value)
     const edited = this.#edited(name, value, roleOf(key))
     if (this.#rules.readsTexts) this.#readText(key, edited.slice(name.length + 1))
@@ -181,7 +186,7 @@ export class HeaderEditor {
     const name = this.#name
     const hasBlanks = this.#colon !== name.length
     const isWhole = this.#cutAt < 0 && end - this.#start <= fieldLimit && this.#bytes[end - 1] === LF && this.#bytes[end - 2] === CR
-    const isRead = name === 'message-id' || (name === 'subject' && this.#rules.readsTexts)
+    const isRead = name === 'message-id' || name === this.#rules.request || (name === 'subject' && this.#rules.readsTexts)
     return isWhole && !hasBlanks && !dropped.has(name) && !isRead && roleOf(name) === undefined
   }
 

@@ -10,7 +10,7 @@ export interface MessageTimes {
   readonly notBefore?: QueueTime | undefined
   /** True until the time `notBefore` has come. */
   readonly scheduled?: boolean | undefined
-  /** The client's request to hold the message, as RFC 4865 §6 has it in notices: `for;3600`, `until;2026-11-24T08:00:00Z`. After `queue reschedule` the order of the operator; see orderedRequestOf. */
+  /** The client's request to hold the message, as RFC 4865 §6 has it in notices: `for;3600`, `until;2026-11-24T08:00:00Z`. After `queue reschedule` the order of the operator; see orderedRequestOf. Of mail that a quota holds, the quota; see quotaRequestOf. */
   readonly holdRequest?: string | undefined
   /** Time at which the client gives the message up. The lifetime may end before. */
   readonly expires?: QueueTime | undefined
@@ -140,8 +140,35 @@ const ORDERED = 'operator;'
 /** The order of an operator in place of a client's request: `operator;until;2026-11-24T08:00:00Z`. */
 export const orderedRequestOf = (time: NamedTime): string => `${ORDERED}${holdRequestOf(time)}`
 
-/** False for the request of a client. */
+/** True for the order of an operator. */
 export const isOrdered = (request: string): boolean => request.startsWith(ORDERED)
+
+const QUOTA = 'quota;'
+
+/** A quota that holds a message. */
+interface HoldingQuota {
+  readonly quota: string
+  /** The limit without room: `1000/1h`. */
+  readonly limit: string
+  /** Recipients that are charged. */
+  readonly recipients: number
+  /** Sender as the client gave it. */
+  readonly sender: string
+}
+
+/** A quota in place of a client's request: `quota;app;1000/1h;3;app@example.com`. */
+export const quotaRequestOf = ({ quota, limit, recipients, sender }: HoldingQuota): string =>
+  `${QUOTA}${quota};${limit};${recipients};${sender}`
+
+/** The quota that holds a message with a request; undefined for the request of a client or operator. */
+export function holdingQuota(request: string): HoldingQuota | undefined {
+  if (!request.startsWith(QUOTA)) return undefined
+  const [, quota = '', limit = '', recipients = '', ...sender] = request.split(';')
+  return { quota, limit, recipients: Number(recipients), sender: sender.join(';') }
+}
+
+/** True for a request that notices have (RFC 4865 §6): that of the client. */
+export const isOfClient = (request: string): boolean => !isOrdered(request) && holdingQuota(request) === undefined
 
 const ownRequest = (request: string): string => (isOrdered(request) ? request.slice(ORDERED.length) : request)
 

@@ -57,7 +57,7 @@ export interface Message extends MessageTimes {
   readonly messageId?: string | undefined
   /** Subject for people (mail/mime/shown-fields); absent without one, and with `queue_index_headers = no`. */
   readonly subject?: string | undefined
-  /** From of the header for people, likewise. */
+  /** From of the header for people; empty without one, and absent with `queue_index_headers = no`. */
   readonly fromHeader?: string | undefined
   /** Client from which the message came: `mx.example[192.0.2.1]`; absent for mail of this machine. */
   readonly client?: string | undefined
@@ -65,6 +65,8 @@ export interface Message extends MessageTimes {
   readonly saslUsername?: string | undefined
   /** Share of the queue to which the message counts: the client, user, token or sender that `share_key` names. */
   readonly share?: string | undefined
+  /** Class by which the message is scheduled ([class.NAME]); absent without classes. */
+  readonly class?: string | undefined
   /** Number of steps of the retry schedule that may fail, as the client asked (maximum_attempts of the API); see Progress. */
   readonly maxAttempts?: number | undefined
 }
@@ -162,6 +164,8 @@ export interface Recipient extends EnvelopeRecipient, Progress {
   /** Time when the recipient reached its final state. */
   readonly settledAt?: QueueTime | undefined
   readonly noticeDue?: NoticeDue | undefined
+  /** Queue id of the message with which it was sent again after it had failed. */
+  readonly resentAs?: string | undefined
   /** Name of the node that delivers to the recipient now, in the details of a message; only in a queue of several nodes. */
   readonly node?: string | undefined
 }

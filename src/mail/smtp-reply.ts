@@ -1,4 +1,5 @@
 /** SMTP replies and delivery status of recipients (RFC 5321 §4.2, RFC 3463). */
+import type { Duration } from '../system/clock.ts'
 import type { TlsFacts } from './tls-facts.ts'
 
 /** An SMTP reply: code, enhanced status code (if the server sent one), and the remaining text. */
@@ -7,8 +8,13 @@ export interface SmtpReply {
   /** Enhanced status code such as `4.7.1`; absent when the server sent none. */
   readonly status?: string | undefined
   readonly text: string
-  /** The limit of this relay that refuses mail for now: of the queue, of a share in it, or of the messages of a share that are held back. */
-  readonly limit?: 'queue' | 'share' | 'held' | undefined
+  /**
+   * The limit of this relay that refuses mail for now: the disk, or the limit of the queue, of a share in it, or of the messages of a share that
+   * are held back, or a quota.
+   */
+  readonly limit?: 'disk' | 'queue' | 'share' | 'held' | 'quota' | undefined
+  /** Time after which a quota has room. Absent for mail that it never has room for, and for other replies. */
+  readonly retryAfter?: Duration | undefined
 }
 
 /** The step of an attempt that an outcome came from, in the order of a session (RFC 5321 §3). */

@@ -116,7 +116,7 @@ describe('no notice lost or sent twice', () => {
     const triedAgain = async () => {
       world.inDelivery.add(message.id)
       for (const destination of ['x.example', 'y.example'])
-        await world.store.claimDue({ destination, now: world.clock.now(), limit: 10, recipientLimit: 50 })
+        await world.store.claimDue({ destination, now: world.clock.now(), bands: [{ band: 0, limit: 10 }], recipientLimit: 50 })
       await world.fail(message, 0)
       world.fate = () => 'commits'
       return 'commits' as const
@@ -251,7 +251,7 @@ describe('delay warnings', () => {
     await world.defer(message, 0, due, { warnAt: message.arrivedAt + 4 * HOUR })
     await world.advance(4 * HOUR + 50 * MINUTE)
     expect(world.told).toEqual([])
-    await world.store.claimDue({ destination: 'x.example', now: world.clock.now(), limit: 1, recipientLimit: 1 })
+    await world.store.claimDue({ destination: 'x.example', now: world.clock.now(), bands: [{ band: 0, limit: 1 }], recipientLimit: 1 })
     await world.defer(message, 0, due + HOUR, { noticeDue: 'delay', warnAt: null })
     await world.rest()
     expect(world.told).toEqual(['delayed: a@x.example'])
@@ -279,7 +279,7 @@ describe('delay warnings', () => {
     for (const position of [1, 2]) await world.defer(message, position, later)
     await world.fail(message, 3)
     await world.advance(5 * HOUR)
-    await world.store.claimDue({ destination: 'x.example', now: world.clock.now(), limit: 1, recipientLimit: 1 })
+    await world.store.claimDue({ destination: 'x.example', now: world.clock.now(), bands: [{ band: 0, limit: 1 }], recipientLimit: 1 })
     await world.defer(message, 0, later, { noticeDue: 'delay', warnAt: null })
     await world.rest()
     // c has no DELAY in NOTIFY, d has failed, and e was never attempted and is in delivery.

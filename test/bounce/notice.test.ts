@@ -261,11 +261,11 @@ describe('RET and bounce_size_limit', () => {
 })
 
 describe('times of delay notices', () => {
-  const ages = warningAges(loaded(['delay_warning_time=24h, 4h, 0, 4h']).config)
+  const ages = warningAges(loaded(['delay_warning_time=24h, 4h, 0, 4h']).config)({})
 
   test('ages are used in order, once each; 0 disables', () => {
     expect(ages).toEqual([4 * HOUR, 24 * HOUR])
-    expect(warningAges(loaded().config)).toEqual([])
+    expect(warningAges(loaded().config)({})).toEqual([])
   })
 
   test('a delay notice quotes the last reply', async () => {

@@ -1,4 +1,4 @@
-/** Parses mail for tests: header fields, text, HTML and attachments. The input is not trusted: parts and nesting are limited. */
+/** Parses mail for people and for tests: header fields, text, HTML and attachments. The input is not trusted: parts and nesting are limited. */
 import { createHash } from 'node:crypto'
 import { asText, decodeBody, readPart, splitMultipart, type MimePart } from './mime-reader.ts'
 import { fieldsOf } from '../headers.ts'

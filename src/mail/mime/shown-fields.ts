@@ -19,9 +19,10 @@ export type ShownFields = Pick<Message, 'subject' | 'fromHeader'>
 
 export const NOT_SHOWN: ShownFields = {}
 
+/** `fromHeader` is empty for mail without the field: its presence tells that the texts are kept. */
 export const shownFields = ({ subject, from }: GivenFields): ShownFields => ({
   subject: subject === undefined ? undefined : shownText(subject),
-  fromHeader: from === undefined ? undefined : shownText(from),
+  fromHeader: shownText(from ?? ''),
 })
 
 /** The fields of a complete content, for mail that the relay composes. */
