@@ -7,6 +7,7 @@ import { BEFORE_RCPT, OF_SESSION, requestForLess } from '../mail/less-mail.ts'
 import { maskControls, statusOf, type DeliveryStatus, type Stage } from '../mail/smtp-reply.ts'
 import type { RecipientId } from '../mail/message.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
+import type { SessionRecorder } from '../sessions/session-recorder.ts'
 import type { LoginFailure, RecipientOutcome } from './delivery-agent.ts'
 import type { ServerReply } from './reply-reader.ts'
 import { challengeText } from './sasl-challenge.ts'
@@ -346,6 +347,19 @@ export function classify(transcript: Transcript, peer: Peer, policy: Policy): Cl
 export function withTls(result: Classification, tls: TlsFacts): Classification {
   const verdicts = new Map<RecipientId, Verdict>()
   for (const [id, verdict] of result.verdicts) verdicts.set(id, { ...verdict, status: { ...verdict.status, tls } })
+  return { ...result, verdicts }
+}
+
+/** Adds the record of the session to failed recipients, or to all. */
+export function withSession(
+  result: Classification,
+  recorder: Pick<SessionRecorder, 'record'>,
+  kept: 'no' | 'failed' | 'all',
+): Classification {
+  const isKept = ({ outcome }: Verdict): boolean => kept === 'all' || (kept === 'failed' && outcome !== 'delivered')
+  if (![...result.verdicts.values()].some(isKept)) return result
+  const session = recorder.record()
+  const verdicts = new Map([...result.verdicts].map(([id, verdict]) => [id, isKept(verdict) ? { ...verdict, session } : verdict]))
   return { ...result, verdicts }
 }
 

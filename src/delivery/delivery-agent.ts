@@ -3,6 +3,7 @@
  * was attempted. A network failure is an outcome; a rejection is a bug.
  */
 import type { QueueTime } from '../system/clock.ts'
+import type { SessionRecord } from '../sessions/session-recorder.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DeliveryRequest, RecipientId } from '../mail/message.ts'
 
@@ -17,6 +18,8 @@ export interface RecipientOutcome {
   readonly deliverByEnds?: boolean | undefined
   /** True for a permanent failure that soft_bounce turned into a deferral; logged as SOFTBOUNCE. */
   readonly softBounce?: boolean | undefined
+  /** The session of the outcome, where it is recorded (session_transcripts). */
+  readonly session?: SessionRecord | undefined
   /** Index of the chunk of the content that the store could not return, when that is the only reason of the deferral. */
   readonly unreadChunk?: number | undefined
 }

@@ -1,4 +1,5 @@
 /** Decides how DANE applies to one mail exchanger (RFC 7672 §2.2, Postfix smtp_tls_policy.c dane_init). Pure. */
+import type { DaneLevel } from '../../config/values/tls-levels.ts'
 import type { SecureLookup, TlsaRecord } from '../../system/net.ts'
 import type { HostDns } from '../routing/host-order.ts'
 import { usableRecords, type DaneDigest } from './tlsa.ts'
@@ -44,7 +45,7 @@ export type DaneDecision =
   | { readonly kind: 'verify'; readonly base: string; readonly records: readonly TlsaRecord[]; readonly half: boolean }
 
 export interface DaneFacts {
-  readonly level: 'dane' | 'dane-only'
+  readonly level: DaneLevel
   readonly host: string
   readonly port: number
   readonly dns: Pick<HostDns, 'mxSecure'>

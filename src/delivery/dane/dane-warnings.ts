@@ -2,6 +2,7 @@
 import { settingsUnder } from '../../config/destination-settings.ts'
 import type { Config } from '../../config/options.ts'
 import { parseTlsPolicy } from '../../config/tls-policy-map.ts'
+import { isByDane } from '../../config/values/tls-levels.ts'
 import { daneProblem } from './dane-problem.ts'
 
 const isLocal = (server: string): boolean => /^(?:127\.|\[?::1(?:\]|$))/.test(server)
@@ -9,7 +10,7 @@ const isLocal = (server: string): boolean => /^(?:127\.|\[?::1(?:\]|$))/.test(se
 function usesDane(config: Config): boolean {
   const levels = [null, ...config.destination.keys()].map((heading) => settingsUnder(config, heading).smtp_tls_security_level)
   const policies = config.smtp_tls_policy_maps.map((line) => parseTlsPolicy(line)[1].level)
-  return [...levels, ...policies].some((level) => level === 'dane' || level === 'dane-only')
+  return [...levels, ...policies].some(isByDane)
 }
 
 /** `servers` are the name servers in effect. */

@@ -5,11 +5,14 @@
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
+import type { SessionFacts, SessionRecorder } from '../../sessions/session-recorder.ts'
+import type { SessionRecordings } from '../../sessions/session-recordings.ts'
 import { providerOfHosts } from '../../config/values/provider-table.ts'
 import { queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import { SECOND, withTimeout, type Duration, type QueueTime } from '../../system/clock.ts'
-import { classify, classifyFailure, withTls, type Policy } from '../classify.ts'
+import { classify, classifyFailure, withSession, withTls, type Classification, type Policy } from '../classify.ts'
 import type { Delivery, DeliveryOptions } from '../delivery-agent.ts'
+import type { Peer } from '../transcript.ts'
 import { OutcomeTracker } from '../outcome-tracker.ts'
 import { QUERIES_PER_HOP, type HostFinder, type HostSearch } from '../routing/host-finder.ts'
 import type { Host } from '../routing/host-order.ts'
@@ -29,6 +32,8 @@ export interface AttemptDeps extends SessionOpenerDeps, TransferDeps {
   readonly policies: DestinationPolicies
   readonly finder: HostFinder
   readonly cache: ConnectionCache
+  /** Records sessions; absent where none are. */
+  readonly sessions?: Pick<SessionRecordings, 'begin'> | undefined
   /** Ends each session before MAIL, and tries all hosts; absent for deliveries. */
   readonly rehearsal?: Rehearsal | undefined
 }
@@ -182,11 +187,13 @@ export class Attempt {
       key = `${context.key} ${relayName(host)} ${found.terms.digest}`
       if (await this.#useKept({ ...context, key })) return
     }
-    const session = await this.#opener.open(host, { ...context, key }, found)
+    const recorder = this.#recorderFor(host)
+    const session = await this.#opener.open(host, { ...context, key }, found, recorder)
+    if (session === undefined || session === 'passed-over' || 'failure' in session) recorder?.end()
     if (session === undefined) return void (this.#progress = BARRED)
     if (session === 'passed-over') return void (this.#hasPassedOver = true)
     const policy = this.#policy(context.hop, host.best, found.terms)
-    if ('failure' in session) return this.#refused(host, session, policy)
+    if ('failure' in session) return this.#refused(host, session, policy, recorder)
     const { rehearsal } = this.#deps
     if (rehearsal === undefined) return void (await this.#transact(session, key, policy))
     rehearsal.tried(host, session, true)
@@ -194,19 +201,44 @@ export class Attempt {
     session.quit()
   }
 
-  #refused(host: Host, session: FailedSession, policy: Policy): void {
+  #recorderFor(host: Peer, openedAt?: Duration): SessionRecorder | null {
+    const ends = { protocol: this.#route.transport, peer: relayName(host), direction: 'to' } as const
+    return this.#deps.sessions?.begin(ends, this.#mailFacts, openedAt) ?? null
+  }
+
+  /** The record of a reused connection goes on for the same destination only: clients may see some destinations, and not others. */
+  #recordAgain(session: SmtpSession): void {
+    const { recorder, peer, openedAt, localAddress } = session
+    if (recorder?.facts.destination === this.#request.destination) return recorder.learn(this.#mailFacts)
+    recorder?.event('the connection is used for another destination')
+    recorder?.end()
+    session.recorder = this.#recorderFor(peer, openedAt)
+    session.recorder?.reused(localAddress)
+  }
+
+  get #mailFacts(): SessionFacts {
+    const { destination, message, recipients } = this.#request
+    return { destination, sender: message.sender, recipients: recipients.map(({ address }) => address) }
+  }
+
+  #refused(host: Host, session: FailedSession, policy: Policy, recorder: SessionRecorder | null): void {
     this.#deps.rehearsal?.tried(host, session, true)
     const { failure, oauth } = session
     this.#facts = { ...this.#facts, oauth }
     const withoutFeedback = failure.kind === 'aborted' || (failure.kind === 'tls' && policy.tlsOptional)
     const result = classifyFailure(failure, this.#outcomes.open, host, policy)
-    this.#outcomes.record(withTls(result, session.tls), withoutFeedback)
+    this.#outcomes.record(this.#withSession(withTls(result, session.tls), recorder), withoutFeedback)
+  }
+
+  #withSession(result: Classification, recorder: SessionRecorder | null): Classification {
+    return recorder === null ? result : withSession(result, recorder, this.#deps.config.session_transcripts)
   }
 
   /** Uses kept connections until one is usable. Returns false when there is none. */
   async #useKept({ hop, key }: HopContext): Promise<boolean> {
     const values = this.#settings
     for (let session = this.#deps.cache.take(key, values); session !== undefined; session = this.#deps.cache.take(key, values)) {
+      this.#recordAgain(session)
       // A cached connection that proves closed is not a failure of the host.
       if (await this.#transact(session, key, this.#policy(hop, true))) return true
     }
@@ -229,7 +261,8 @@ export class Attempt {
     this.#facts = factsAfter(this.#facts, session, transcript)
     this.#progress = progressAfter(this.#progress, transcript)
     const withoutFeedback = transcript.unreadable !== undefined || transcript.failure?.kind === 'aborted'
-    this.#outcomes.record(withTls(classify(transcript, session.peer, policy), session.tls), withoutFeedback)
+    const result = withTls(classify(transcript, session.peer, policy), session.tls)
+    this.#outcomes.record(this.#withSession(result, session.recorder), withoutFeedback)
     this.#keepOrQuit(session, key)
     return true
   }

@@ -15,11 +15,14 @@ import type { DaneVerification } from '../dane/dane-verification.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import { isCertificateRefused, tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
 import type { SessionFailure } from '../transcript.ts'
-import { parseChallenge, type SaslChallenge } from '../sasl-challenge.ts'
+import { challengeText, parseChallenge, type SaslChallenge } from '../sasl-challenge.ts'
+import { MASKED } from '../../sessions/masked-line.ts'
+import type { SessionRecorder } from '../../sessions/session-recorder.ts'
 import { Dialogue, type Waiting } from './dialogue.ts'
 import { parseExtensions, type Extensions } from './envelope-commands.ts'
-import { tlsErrorText } from './error-text.ts'
+import { systemErrorText, tlsErrorText } from './error-text.ts'
 import { isKind, type Command, type CommandChannel } from './mail-transaction.ts'
+import { failureEvent, tlsEvent } from './session-events.ts'
 import type { SessionOptions } from './session-options.ts'
 import { FAILURE_ANSWERS, initialResponse, isTokenMechanism, type TokenMechanism } from './token-mechanisms.ts'
 
@@ -93,12 +96,15 @@ export class ClientConnection extends Base implements CommandChannel {
   extensions: Extensions = new Map()
   /** The host's name as stated in its EHLO reply. */
   ehloName = ''
+  /** Records the session; null where nothing is recorded. */
+  recorder: SessionRecorder | null
   /** Set when TLS is established. */
   tlsConnection: TlsConnection | undefined
 
   constructor(socket: Socket, options: SessionOptions) {
     super(optionsFor(socket, options))
     this.#options = options
+    this.recorder = options.recorder ?? null
     this.#isSystemSocket = socket instanceof Socket
     this.dialogue = new Dialogue({
       clock: options.clock,
@@ -107,6 +113,8 @@ export class ClientConnection extends Base implements CommandChannel {
         this.close()
         this.#drained?.()
       },
+      heard: (lines, challenge) => this.recorder?.server(lines, challenge && challengeText(challenge).trim()),
+      failed: (failure) => this.#note(failureEvent(failure)),
       handshake: (lines) => this.#handshakeReply(lines),
     })
     this.dialogue.endBy(options.endBy)
@@ -162,7 +170,10 @@ export class ClientConnection extends Base implements CommandChannel {
 
   #sendAuth(line: string): Promise<ServerReply | undefined> {
     const reply = this.dialogue.expect('auth')
-    if (!this.dialogue.over) this._socket.write(`${line}\r\n`)
+    if (!this.dialogue.over) {
+      this.recorder?.client(line, !line.startsWith('AUTH '))
+      this._socket.write(`${line}\r\n`)
+    }
     return reply
   }
 
@@ -175,9 +186,9 @@ export class ClientConnection extends Base implements CommandChannel {
         if (error === null) return resolve(undefined)
         const reply = this.dialogue.lastReply
         const refused = reply !== undefined && reply.code >= 400
-        resolve(
-          refused ? { kind: 'refused', stage: 'auth', reply } : { kind: 'auth-unavailable', why: this.dialogue.concealed(error.message) },
-        )
+        // The message has the last reply, and a challenge may be anything in base64.
+        const why = this.dialogue.concealed(error.message.replaceAll(/\b334[ -]\S+/g, `334 ${MASKED}`))
+        resolve(refused ? { kind: 'refused', stage: 'auth', reply } : { kind: 'auth-unavailable', why })
       })
     })
   }
@@ -190,7 +201,9 @@ export class ClientConnection extends Base implements CommandChannel {
 
   request(commands: readonly Command[]): Promise<ServerReply | undefined>[] {
     const replies = commands.map(({ step }) => this.dialogue.expect(step))
-    if (!this.dialogue.over) this._socket.write(commands.map(({ text }) => `${text}\r\n`).join(''))
+    if (this.dialogue.over) return replies
+    if (this.recorder !== null) for (const { text } of commands) this.recorder.client(text)
+    this._socket.write(commands.map(({ text }) => `${text}\r\n`).join(''))
     return replies
   }
 
@@ -201,6 +214,7 @@ export class ClientConnection extends Base implements CommandChannel {
   async write(bytes: Uint8Array): Promise<boolean> {
     if (this.dialogue.over) return false
     this.dialogue.await('body')
+    this.recorder?.content(bytes.length)
     await new Promise<void>((resolve) => {
       this.#drained = resolve
       this._socket.write(bytes, () => resolve())
@@ -208,16 +222,24 @@ export class ClientConnection extends Base implements CommandChannel {
     return !this.dialogue.over
   }
 
-  finish(bytes: Uint8Array, count: number): Promise<ServerReply | undefined>[] {
+  finish(bytes: Uint8Array, count: number, command?: string): Promise<ServerReply | undefined>[] {
     const replies = Array.from({ length: count }, () => this.#afterContent('end-of-data'))
-    if (!this.dialogue.over) this._socket.write(bytes)
+    this.#send(bytes, command)
     return replies
   }
 
-  chunk(bytes: Uint8Array): Promise<ServerReply | undefined> {
+  chunk(bytes: Uint8Array, command: string): Promise<ServerReply | undefined> {
     const reply = this.#afterContent('bdat')
-    if (!this.dialogue.over) this._socket.write(bytes)
+    this.#send(bytes, command)
     return reply
+  }
+
+  /** Sends content, behind a command in the same write. */
+  #send(bytes: Uint8Array, command?: string): void {
+    if (this.dialogue.over) return
+    if (command !== undefined) this.recorder?.client(command)
+    this.recorder?.content(bytes.length)
+    this._socket.write(command === undefined ? bytes : Buffer.concat([Buffer.from(`${command}\r\n`), bytes]))
   }
 
   #afterContent(step: 'bdat' | 'end-of-data'): Promise<ServerReply | undefined> {
@@ -226,6 +248,12 @@ export class ClientConnection extends Base implements CommandChannel {
 
   drop(): void {
     this.dialogue.end()
+  }
+
+  /** Calls a function when the connection has been closed. */
+  whenClosed(call: () => void): void {
+    if (this._socket.closed) call()
+    else this._socket.once('close', call)
   }
 
   /** Sends QUIT and does not wait for the reply (smtp_skip_quit_response). Closes the connection after smtp_quit_timeout. */
@@ -240,6 +268,7 @@ export class ClientConnection extends Base implements CommandChannel {
       timer.cancel()
       quitting.delete(socket)
     })
+    this.recorder?.client('QUIT')
     socket.end('QUIT\r\n')
   }
 
@@ -250,7 +279,9 @@ export class ClientConnection extends Base implements CommandChannel {
   }
 
   override _sendCommand(command: string, shown?: string): void {
-    this.dialogue.await(awaitedAfter(command))
+    const awaited = awaitedAfter(command)
+    this.dialogue.await(awaited)
+    this.recorder?.client(command, awaited === 'auth' && !command.startsWith('AUTH '))
     super._sendCommand(command, shown)
   }
 
@@ -263,6 +294,7 @@ export class ClientConnection extends Base implements CommandChannel {
         const verification = tls.verifyPeer?.(this._socket) ?? { kind: 'fits' as const }
         if (verification.kind !== 'fits') return this.dialogue.fail(failureOf(verification))
         this.tlsConnection = tlsConnection(this._socket, tls, inspects)
+        this.recorder?.event(tlsEvent(this.tlsConnection))
         secured?.(this.tlsConnection)
       }
       if (tls.wrapper) this.dialogue.await('greeting')
@@ -300,9 +332,15 @@ export class ClientConnection extends Base implements CommandChannel {
     return tlsErrorText(this._socket.errored ?? error)
   }
 
+  #note(event: string | null): void {
+    if (event !== null) this.recorder?.event(event)
+  }
+
   /** Called for every error of nodemailer. */
   #failed(error: Error & { readonly response?: string | undefined }): void {
     const { stage, lastReply } = this.dialogue
+    const { errored } = this._socket
+    if (errored !== null && this.upgrading !== true && !this.dialogue.over) this.#note(systemErrorText(errored))
     if (this.upgrading === true)
       this.dialogue.fail({ kind: isCertificateRefused(this._socket) ? 'certificate' : 'tls', why: this.#tlsError(error) })
     else if (error.response !== undefined && lastReply !== undefined) this.dialogue.fail({ kind: 'refused', stage, reply: lastReply })

@@ -25,6 +25,10 @@ export class Concealment {
     return shown.replace(RUNS, (run) => (this.#betrays(run.toLowerCase()) ? CONCEALED : run))
   }
 
+  applyAll(texts: readonly string[]): readonly string[] {
+    return this.#secrets.length === 0 ? texts : texts.map((text) => this.apply(text))
+  }
+
   #betrays(run: string): boolean {
     for (let at = 0; at < run.length - SHORTEST_SECRET + STEP; at += STEP) {
       const part = run.slice(Math.min(at, run.length - SHORTEST_SECRET)).slice(0, SHORTEST_SECRET)

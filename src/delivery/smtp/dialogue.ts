@@ -7,6 +7,7 @@ import type { Clock, Duration } from '../../system/clock.ts'
 import type { Stage } from '../../mail/smtp-reply.ts'
 import { Concealment } from './concealment.ts'
 import { Deadline } from './stage-deadline.ts'
+import { parseChallenge, type SaslChallenge } from '../sasl-challenge.ts'
 import type { Step } from './mail-transaction.ts'
 import { ReplyReader, type ServerReply } from '../reply-reader.ts'
 import type { SessionFailure } from '../transcript.ts'
@@ -48,6 +49,10 @@ interface DialogueDeps {
   readonly settings: Settings
   /** Ends the connection at once. */
   readonly disconnect: () => void
+  /** Called with the lines of each reply, without secrets, and with the reason that a challenge (334) states. */
+  readonly heard: (lines: readonly string[], challenge: SaslChallenge | undefined) => void
+  /** Called with the failure that ends the dialogue. */
+  readonly failed: (failure: SessionFailure) => void
   /** Called with the lines of a reply to the greeting, EHLO, STARTTLS or AUTH. */
   readonly handshake: (lines: readonly string[]) => void
 }
@@ -117,6 +122,8 @@ export class Dialogue {
       const { reply, lines } = reading
       // The text of a challenge stays as it is, because it is base64 to be decoded.
       const text = reply.code === 334 ? reply.text : this.concealed(reply.text)
+      const challenge = reply.code === 334 ? parseChallenge(reply.text, (shown) => this.concealed(shown)) : undefined
+      this.#deps.heard(this.#concealment.applyAll(lines), challenge)
       this.#answer({ ...reply, text, raw: this.concealed(reply.raw) }, lines)
     }
   }
@@ -141,7 +148,10 @@ export class Dialogue {
 
   /** Ends the dialogue with a failure. Later failures are ignored. */
   fail(failure: SessionFailure): void {
-    if (!this.#over) this.#failure = failure
+    if (!this.#over) {
+      this.#failure = failure
+      this.#deps.failed(failure)
+    }
     this.end()
   }
 

@@ -13,8 +13,9 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 export function systemErrorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const code = 'code' in error ? String(error.code) : ''
-  return TEXTS[code] ?? error.message
+  // nodemailer replaces the code of an error of the system, whose message ends with it.
+  const codes = ['code' in error ? String(error.code) : '', /E[A-Z]+$/.exec(error.message)?.[0] ?? '']
+  return codes.map((code) => TEXTS[code]).find((text) => text !== undefined) ?? error.message
 }
 
 /** Advice that Node adds to some reasons of OpenSSL; it speaks of Node's command line. */

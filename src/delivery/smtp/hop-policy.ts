@@ -1,6 +1,7 @@
 /** TLS policies of one next hop during an attempt: TLSA records of its hosts, then the MTA-STS policy, then the configuration. */
 import type { Settings } from '../../config/destination-settings.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
+import { isByDane, type DaneLevel } from '../../config/values/tls-levels.ts'
 import { asciiName, namesExchanger } from '../sts/sts-record.ts'
 import type { StsPolicies, StsRules } from '../sts/sts-policies.ts'
 import { unmetReason, type TlsPolicyFailure } from '../tls/policy-failure.ts'
@@ -97,7 +98,7 @@ export type HostTerms = { readonly dane?: DaneStage | undefined } & (
 export async function termsOfHost(facts: HostTermsFacts, deps: HopPolicyDeps & DaneDeps): Promise<HostTerms> {
   const { hop, host, tls, sts } = facts
   const level = deps.tls.levelFor(hop, tls)
-  if (level !== 'dane' && level !== 'dane-only') return byStsOrConfig(facts, deps, tls)
+  if (!isByDane(level)) return byStsOrConfig(facts, deps, tls)
   if (facts.optional === true) return { terms: deps.tls.termsFor(hop, host.name, { ...tls, level: 'may' }) }
   const decision = await daneDecision(facts, level, deps)
   switch (decision.kind) {
@@ -134,7 +135,7 @@ interface DaneDeps {
   readonly net: Pick<Net, 'lookupSecure'>
 }
 
-async function daneDecision({ host, lmtp }: HostTermsFacts, level: 'dane' | 'dane-only', { config, net }: DaneDeps): Promise<DaneDecision> {
+async function daneDecision({ host, lmtp }: HostTermsFacts, level: DaneLevel, { config, net }: DaneDeps): Promise<DaneDecision> {
   const problem = lmtp ? 'DANE is for SMTP only' : daneProblem(config)
   if (problem !== undefined)
     return level === 'dane'

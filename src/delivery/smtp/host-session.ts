@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { Config } from '../../config/options.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
+import type { SessionRecorder } from '../../sessions/session-recorder.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Net } from '../../system/net.ts'
 import type { Host } from '../routing/host-order.ts'
@@ -42,6 +43,7 @@ export interface Opening {
   /** End of the attempt on the monotonic clock. */
   readonly endBy: Duration
   readonly signal: AbortSignal
+  readonly recorder: SessionRecorder | null
   /** Called when the host has sent its greeting. */
   readonly greeted: (() => void) | undefined
   /** Called when the connection is open, with its local address. */
@@ -88,14 +90,17 @@ async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promis
   const { clock, config, passwords, secured, tickets, quitting, inspects } = deps
   const { hop, settings, tls, lmtp, sender, ticketKey, endBy, signal } = opening
   if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
+  const openedAt = clock.monotonic()
   const socket = await dial(host, deps, opening)
   if ('kind' in socket) return failedSession(socket, tls)
+  opening.recorder?.connected(socket.localAddress)
   opening.connected(socket.localAddress)
   const relay = relayName(host)
   const key = `${ticketKey} ${relay} ${tls.digest}`
   const options = {
     peer: host,
     clock,
+    openedAt,
     settings,
     helo: config.smtp_helo_name,
     lmtp,
@@ -108,6 +113,7 @@ async function openOnce(host: Host, deps: OpeningDeps, opening: Opening): Promis
     detectLoop: hop.port === config.smtp_tcp_port && !lmtp,
     endBy,
     quitting,
+    recorder: opening.recorder,
     inspects,
   }
   const session = await SmtpSession.open(socket, options, signal)
@@ -125,6 +131,8 @@ async function dial({ address, port }: Host, { clock, net }: OpeningDeps, openin
     socket.destroy()
     return { kind: 'aborted', stage: 'connect' }
   } catch (error) {
-    return { kind: 'unreachable', why: systemErrorText(error) }
+    const why = systemErrorText(error)
+    opening.recorder?.event(`cannot connect: ${why}`)
+    return { kind: 'unreachable', why }
   }
 }

@@ -32,10 +32,10 @@ export interface CommandChannel {
   beginContent(): void
   /** Writes content. Resolves with true when more may be written, and with false when the connection failed. */
   write(bytes: Uint8Array): Promise<boolean>
-  /** Writes the end of the content and returns `count` replies. A 2xx reply is accepted only after this process has sent all bytes. */
-  finish(bytes: Uint8Array, count: number): Promise<ServerReply | undefined>[]
+  /** Writes the end of the content, with BDAT behind its command, and returns `count` replies. A 2xx reply is accepted only after this process has sent all bytes. */
+  finish(bytes: Uint8Array, count: number, command?: string): Promise<ServerReply | undefined>[]
   /** Writes a BDAT command with its chunk, not the last one, and returns the reply. A 2xx reply is accepted as for `finish`. */
-  chunk(bytes: Uint8Array): Promise<ServerReply | undefined>
+  chunk(bytes: Uint8Array, command: string): Promise<ServerReply | undefined>
   /** Closes the connection without QUIT. */
   drop(): void
 }
@@ -222,7 +222,8 @@ class Transaction {
     let chunk: ContentRead = first
     channel.beginContent()
     while (chunk.kind === 'chunk' && !chunk.last) {
-      const reply = await channel.chunk(bdat(encoding.encode(chunk.bytes)))
+      const bytes = encoding.encode(chunk.bytes)
+      const reply = await channel.chunk(bytes, bdat(bytes))
       if (reply === undefined) return
       if (!isKind(2, reply)) {
         this.#transcript.end = [reply]
@@ -235,7 +236,7 @@ class Transaction {
     if (chunk.kind === 'unreadable') return this.#abort(chunk)
     if (channel.failure !== undefined) return
     const last = Buffer.concat([encoding.encode(chunk.bytes), Buffer.from(encoding.lineEnd())])
-    this.#transcript.end = await Promise.all(channel.finish(bdat(last, ' LAST'), 1))
+    this.#transcript.end = await Promise.all(channel.finish(last, 1, bdat(last, ' LAST')))
     this.#transcript.possiblySent = this.#transcript.end.includes(undefined)
   }
 
@@ -246,5 +247,4 @@ class Transaction {
   }
 }
 
-/** A BDAT command with its chunk, for one write. */
-const bdat = (chunk: Uint8Array, last = ''): Uint8Array => Buffer.concat([Buffer.from(`BDAT ${chunk.length}${last}\r\n`), chunk])
+const bdat = (chunk: Uint8Array, last = ''): string => `BDAT ${chunk.length}${last}`

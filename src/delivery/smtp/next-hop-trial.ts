@@ -92,8 +92,9 @@ async function connect(host: Host, { config, net, clock, settings, tls, credenti
   if (tls.wrapper && !tls.required) return failedSession({ kind: 'tls-level', level: tls.level }, tls)
   const localAddress = (host.address.includes(':') ? bind6 : bind) || undefined
   try {
+    const openedAt = clock.monotonic()
     const socket = await net.dial({ address: host.address, port: host.port, localAddress, timeout: Math.min(timeout, SESSION_LIMIT) })
-    const session = { peer: host, clock, settings, helo: config.smtp_helo_name, lmtp: false, tls, credentials, detectLoop: false }
+    const session = { peer: host, clock, openedAt, settings, helo: config.smtp_helo_name, lmtp: false, tls, credentials, detectLoop: false }
     const end = { endBy: clock.monotonic() + SESSION_LIMIT, quitting: new Set<typeof socket>() }
     return await SmtpSession.open(socket, { ...session, ...end }, new AbortController().signal)
   } catch (error) {

@@ -15,7 +15,7 @@ import { MessageContent, type ContentSource, type ReadChunk } from './message-co
 
 /** smtp_header_checks of a configuration. */
 export interface HeaderChecks {
-  readonly rules: ContentRules
+  readonly rules: ContentRules<'header'>
   /** Records the actions on a message. */
   readonly report: (queueId: string) => Pick<CheckReport, 'took' | 'warn'>
 }

@@ -5,6 +5,8 @@
 import type { Settings } from '../../config/destination-settings.ts'
 import { placeText } from '../../config/values/endpoints.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
+import { isByDane } from '../../config/values/tls-levels.ts'
+import type { SessionRecorder } from '../../sessions/session-recorder.ts'
 import { releasedAt, queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { Connecting, DeliveryOptions } from '../delivery-agent.ts'
@@ -85,8 +87,7 @@ export class SessionOpener {
 
   /** True when TLSA records decide about TLS: they are looked up before each use of a connection. */
   isByDane(hop: NextHop): boolean {
-    const level = this.#deps.tls.levelFor(hop, this.#tls)
-    return level === 'dane' || level === 'dane-only'
+    return isByDane(this.#deps.tls.levelFor(hop, this.#tls))
   }
 
   /** Connections with equal transport, next hop, terms of TLS, login and local address have the same key, and are interchangeable. */
@@ -106,11 +107,16 @@ export class SessionOpener {
    * Opens a session for mail, if the terms and the scheduler allow one, and reports the end of its TLS stage. Undefined when the lease of this
    * node has ended.
    */
-  async open(host: Host, context: HopContext, found: HostTerms): Promise<SmtpSession | FailedSession | 'passed-over' | undefined> {
+  async open(
+    host: Host,
+    context: HopContext,
+    found: HostTerms,
+    recorder: SessionRecorder | null,
+  ): Promise<SmtpSession | FailedSession | 'passed-over' | undefined> {
     const connecting = 'failure' in found ? undefined : this.#facts.connecting?.(serverAddress(host))
     if (connecting === null) return 'passed-over'
     try {
-      return await this.#openAllowed(host, context, { found, connecting })
+      return await this.#openAllowed(host, context, { found, connecting, recorder })
     } finally {
       connecting?.ended()
     }
@@ -119,7 +125,11 @@ export class SessionOpener {
   async #openAllowed(
     host: Host,
     context: HopContext,
-    { found, connecting }: { readonly found: HostTerms; readonly connecting: Connecting | undefined },
+    {
+      found,
+      connecting,
+      recorder,
+    }: { readonly found: HostTerms; readonly connecting: Connecting | undefined; readonly recorder: SessionRecorder | null },
   ): Promise<SmtpSession | FailedSession | undefined> {
     const greeted = connecting === undefined ? undefined : () => connecting.greeted()
     let localAddress: string | undefined
@@ -127,26 +137,31 @@ export class SessionOpener {
       localAddress = address
       this.#facts.connected(relayName(host))
     }
-    const session = await this.#openOnce(host, context, found, { greeted, connected })
+    const session = await this.#openOnce(host, context, found, { greeted, connected, recorder })
     if (session === undefined) return undefined
     this.#report(host, context, { session, dane: found.dane, localAddress })
     if ('failure' in found || !('failure' in session) || session.failure.kind !== 'tls') return session
     if (!this.#mayTryInClear(context.hop, found.terms)) return session
+    recorder?.event('trying without TLS')
     const id = queueIdOf(this.#facts.request.message)
     this.#deps.note(`${id}: Cannot start TLS with ${relayName(host)}: ${session.failure.why}; trying in clear`)
-    return this.#openOnce(host, context, { terms: { ...NO_TLS, stated: found.terms.stated } }, { greeted, connected })
+    return this.#openOnce(host, context, { terms: { ...NO_TLS, stated: found.terms.stated } }, { greeted, connected, recorder })
   }
 
   /** Opens a session that gets no mail, to show how it would begin. Nothing is reported. Undefined when the lease of this node has ended. */
   async look(host: Host, context: HopContext): Promise<SmtpSession | FailedSession | undefined> {
-    return this.#openOnce(host, context, await this.termsOf(host, context), { greeted: undefined, connected: () => undefined })
+    return this.#openOnce(host, context, await this.termsOf(host, context), {
+      greeted: undefined,
+      connected: () => undefined,
+      recorder: null,
+    })
   }
 
   async #openOnce(
     host: Host,
     { hop, key }: HopContext,
     found: HostTerms,
-    calls: Pick<Opening, 'greeted' | 'connected'>,
+    calls: Pick<Opening, 'greeted' | 'connected' | 'recorder'>,
   ): Promise<SmtpSession | FailedSession | undefined> {
     if ('failure' in found) return failedSession(found.failure, found.terms)
     // A process that was stopped during the look-ups may resume here, after it was taken over.

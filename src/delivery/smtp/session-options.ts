@@ -1,6 +1,7 @@
 /** Options of one SMTP session: peer, name, time limits, TLS and login. */
 import type { Socket } from 'node:net'
 import type { Settings } from '../../config/destination-settings.ts'
+import type { SessionRecorder } from '../../sessions/session-recorder.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { Credentials } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
@@ -10,6 +11,8 @@ import type { Peer } from '../transcript.ts'
 export interface SessionOptions {
   readonly peer: Peer
   readonly clock: Clock
+  /** Time when the connection began, on the monotonic clock. */
+  readonly openedAt: Duration
   readonly settings: Settings
   /** The relay's name in EHLO (smtp_helo_name). */
   readonly helo: string
@@ -28,6 +31,8 @@ export interface SessionOptions {
   readonly endBy: Duration
   /** Connections that are open after QUIT was sent. */
   readonly quitting: Set<Socket>
+  /** Records the session; absent or null where nothing is recorded. */
+  readonly recorder?: SessionRecorder | null | undefined
   /** True to describe the certificate of the host. */
   readonly inspects?: boolean | undefined
 }

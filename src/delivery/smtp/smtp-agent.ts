@@ -8,6 +8,7 @@ import type { Config } from '../../config/options.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import { EXPANDED, LOOPING, type DeliveryRequest, type Message } from '../../mail/message.ts'
+import type { SessionRecordings } from '../../sessions/session-recordings.ts'
 import { Attempt, type AttemptDeps } from './attempt.ts'
 import { ConnectionCache } from './connection-cache.ts'
 import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../delivery-agent.ts'
@@ -69,6 +70,8 @@ export interface SmtpAgentDeps {
   readonly signing?: MessageSigning | null | undefined
   /** smtp_header_checks; null or absent without. */
   readonly headerChecks?: HeaderChecks | null | undefined
+  /** Records sessions; absent where none are. */
+  readonly sessions?: SessionRecordings | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
   /** Called for each TLS connection when smtp_tls_loglevel is 1; `relay` is the host as in the log. */
   readonly secured: (relay: string, connection: TlsConnection) => void

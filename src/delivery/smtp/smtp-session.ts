@@ -12,6 +12,8 @@ import { needsAnotherToken } from '../sasl-challenge.ts'
 import type { Peer, SessionFailure, Transcript } from '../transcript.ts'
 import { ClientConnection } from './client-connection.ts'
 import { isSuspicious, transact, type Mail } from './mail-transaction.ts'
+import type { SessionRecorder } from '../../sessions/session-recorder.ts'
+import { failureEvent } from './session-events.ts'
 import type { SessionOptions } from './session-options.ts'
 
 /** A session that could not be opened. */
@@ -30,26 +32,31 @@ export class SmtpSession {
   readonly tlsConnection: TlsConnection | undefined
   /** Name of the `[oauth.NAME]` table whose access token the server gets; undefined for another login, or none. */
   readonly oauth: string | undefined
-  /** Time when the connection was opened, on the monotonic clock. */
+  /** Time when the connection began, on the monotonic clock. */
   readonly openedAt: Duration
+  /** Undefined where the system does not tell it. */
+  readonly localAddress: string | undefined
   readonly #connection: ClientConnection
   #uses = 0
   #inStep = true
 
-  private constructor(connection: ClientConnection, options: SessionOptions) {
+  private constructor(connection: ClientConnection, options: SessionOptions, localAddress: string | undefined) {
     this.#connection = connection
     this.peer = options.peer
     this.tlsConnection = connection.tlsConnection
     this.tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection })
     this.oauth = tableOf(connection, options)
-    this.openedAt = options.clock.monotonic()
+    this.openedAt = options.openedAt
+    this.localAddress = localAddress
+    connection.whenClosed(() => this.recorder?.end())
   }
 
   /** Opens a session up to the end of AUTH. On failure, closes the connection and resolves with the failure. */
   static async open(socket: Socket, options: SessionOptions, signal: AbortSignal): Promise<SmtpSession | FailedSession> {
     const connection = new ClientConnection(socket, options)
     const failure = await abortable(connection, signal, async () => (await connection.handshake()) ?? prepareForMail(connection, options))
-    if (failure === undefined) return new SmtpSession(connection, options)
+    if (failure === undefined) return new SmtpSession(connection, options, socket.localAddress)
+    if (connection.failure === undefined) note(connection, failure)
     connection.drop()
     const tls = tlsFacts({ terms: options.tls, connection: connection.tlsConnection, failure })
     return { failure, tls, tlsConnection: connection.tlsConnection, oauth: tableOf(connection, options) }
@@ -61,6 +68,7 @@ export class SmtpSession {
     this.#uses++
     return abortable(connection, signal, async () => {
       const transcript = await transact(connection, { ...mail, reset: this.#uses > 1 })
+      if (transcript.failure !== undefined && connection.failure === undefined) note(connection, transcript.failure)
       this.#inStep &&= ![transcript.mail, transcript.data, ...transcript.rcpt, ...transcript.end].some(isSuspicious)
       return transcript
     })
@@ -86,9 +94,23 @@ export class SmtpSession {
     return !this.#connection.dialogue.over && this.#inStep
   }
 
+  /** Records the session; null where nothing is recorded. */
+  get recorder(): SessionRecorder | null {
+    return this.#connection.recorder
+  }
+
+  set recorder(recorder: SessionRecorder | null) {
+    this.#connection.recorder = recorder
+  }
+
   quit(): void {
     this.#connection.sendQuit()
   }
+}
+
+function note({ recorder }: ClientConnection, failure: SessionFailure): void {
+  const event = failureEvent(failure)
+  if (event !== null) recorder?.event(event)
 }
 
 /** The table of the login that a server asks for. */

@@ -10,7 +10,7 @@ import type { ContentRead, ContentSource } from './message-content.ts'
 export type HeaderSigning = (header: Buffer, changed: boolean) => Promise<string>
 
 /** The steps of a content, of which `last` takes what they leave. A content that is refused is unreadable for now. */
-type Steps = (last: ContentStep, refuse: (reply: SmtpReply) => void) => ContentEntry
+type Steps = (last: ContentStep<'header'>, refuse: (reply: SmtpReply) => void) => ContentEntry
 
 export class SteppedContent implements ContentSource {
   readonly #content: ContentSource
@@ -52,9 +52,9 @@ export class SteppedContent implements ContentSource {
     if (last) await this.#entry.end()
   }
 
-  #lastStep(): ContentStep {
+  #lastStep(): ContentStep<'header'> {
     const keep = (piece: Buffer): undefined => void (piece.length > 0 && this.#pieces.push(piece))
-    return { header: keep, insert: keep, beginBody: (line) => this.#beginBody(line), body: keep, end: () => undefined }
+    return { permits: 'header', header: keep, insert: keep, beginBody: (line) => this.#beginBody(line), body: keep, end: () => undefined }
   }
 
   #beginBody(line: Buffer): Taken {

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { WallTime } from '../../system/clock.ts'
+import { LEVEL_RULES } from '../../config/values/tls-levels.ts'
 import { cipherOf } from '../../system/tls-cipher.ts'
 import type { TlsTerms } from './tls-policy.ts'
 
@@ -61,7 +62,7 @@ function trustOf(
 ): TlsConnection['trust'] {
   if (trust !== undefined) return trust
   // The handshake fails at these levels unless the certificate is trusted and has the name.
-  if (level === 'verify' || level === 'secure' || (rehearsed && socket.authorized)) return 'Verified'
+  if (LEVEL_RULES[level].isVerified || (rehearsed && socket.authorized)) return 'Verified'
   // At the other levels the name is not required. Node checks it after the chain.
   const isTrusted = socket.authorized || String(socket.authorizationError) === 'ERR_TLS_CERT_ALTNAME_INVALID'
   return isTrusted ? 'Trusted' : 'Untrusted'

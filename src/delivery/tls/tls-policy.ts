@@ -16,7 +16,8 @@ import { verifyByTlsa, type DaneVerification } from '../dane/dane-verification.t
 import { tlsaText } from '../dane/tlsa.ts'
 import { dnsNamesOf, namesNone } from './certificate-names.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
-import { DEFAULT_MATCH, isMandatory, parseTlsPolicy, type TlsPolicy } from '../../config/tls-policy-map.ts'
+import { parseTlsPolicy, type TlsPolicy } from '../../config/tls-policy-map.ts'
+import { LEVEL_RULES } from '../../config/values/tls-levels.ts'
 import type { TlsLevel } from '../../config/values/tls-levels.ts'
 
 /** TLS requirements of one session. */
@@ -102,11 +103,11 @@ export class TlsPolicies {
   }
 
   /**
-   * True when the MTA-STS policy of a next hop applies: its mail exchangers are looked up, and the level is `may` or `dane`. An entry of
+   * True when the MTA-STS policy of a next hop applies: its mail exchangers are looked up, and the level yields to it. An entry of
    * smtp_tls_policy_maps takes precedence, as the operator's way around the policy of a domain.
    */
   followsSts(hop: NextHop, { level, wrapper }: TlsSettings): boolean {
-    return hop.mx && (level === 'may' || level === 'dane') && !wrapper && isIP(hop.host) === 0 && this.#entryFor(hop) === undefined
+    return hop.mx && LEVEL_RULES[level].yieldsToSts && !wrapper && isIP(hop.host) === 0 && this.#entryFor(hop) === undefined
   }
 
   termsFor(hop: NextHop, hostname: string, settings: TlsSettings, sts?: AppliedSts): TlsTerms {
@@ -115,7 +116,7 @@ export class TlsPolicies {
     const { level, match } = policy
     const { wrapper } = settings
     if (level === 'none') return wrapper ? { ...NO_TLS, wrapper } : NO_TLS
-    const trusted = level === 'verify' || level === 'secure'
+    const { isVerified: trusted, isMandatory: required } = LEVEL_RULES[level]
     const names = match.map((name) =>
       name === 'hostname' ? hostname : name === 'nexthop' ? hop.host : name === 'dot-nexthop' ? `.${hop.host}` : name,
     )
@@ -124,7 +125,6 @@ export class TlsPolicies {
       ...(trusted ? { checkServerIdentity: (_: string, certificate: PeerCertificate) => identityError(names, certificate) } : {}),
       ...this.#fileOptions(),
     }
-    const required = isMandatory(level)
     const stated = { level, policy: required ? ('config' as const) : ('none' as const) }
     return { level, required, wrapper, options, stated, digest: this.#digestOf(policy, settings) }
   }
@@ -192,7 +192,7 @@ export class TlsPolicies {
   }
 
   #policyFor(hop: NextHop, level: TlsLevel): TlsPolicy {
-    return this.#entryFor(hop) ?? { level, match: DEFAULT_MATCH[level] }
+    return this.#entryFor(hop) ?? { level, match: LEVEL_RULES[level].names }
   }
 
   /** The entry of smtp_tls_policy_maps that matches; undefined when none does. */
