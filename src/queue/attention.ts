@@ -2,6 +2,7 @@
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
+import type { ListingObstacles } from '../suppression/suppressions.ts'
 import { limitText, type LimitState } from './intake/queue-limits.ts'
 import { runState, runText, type ScheduleState } from './schedule-state.ts'
 
@@ -20,6 +21,8 @@ export type AttentionItem =
   | { readonly kind: 'schedule-failed'; readonly count: number; /** `nightly: …` */ readonly why: string; readonly since: QueueTime }
   /** The fullest limit of those that refuse mail, or of those from NEARLY_FULL on. */
   | { readonly kind: 'limits'; readonly count: number; readonly why: string; readonly since: QueueTime | null }
+  /** Sender domains and destinations whose recipients are not put on the suppression list. */
+  | { readonly kind: 'listings-stopped'; readonly count: number; readonly why: string; readonly since: QueueTime | null }
   | { readonly kind: 'corrupt-messages'; readonly messages: number }
   /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
   | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
@@ -38,6 +41,7 @@ export interface AttentionFacts {
   readonly tokens: readonly TokenState[]
   readonly schedules: readonly ScheduleState[]
   readonly limits: readonly LimitState[]
+  readonly listings: ListingObstacles
   readonly now: QueueTime
   readonly tally: Pick<QueueTally, 'queues'>
   /** Recipients whose lifetime ends within `within` ms. */
@@ -52,6 +56,7 @@ export function attentionOf({
   tokens,
   schedules,
   limits,
+  listings,
   now,
   tally,
   expiring,
@@ -64,6 +69,7 @@ export function attentionOf({
     ...tokenItem(tokens),
     ...scheduleItem(schedules, now),
     ...limitItem(limits),
+    ...listingItem(listings),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
     ...(noticesDue.count === 0 ? [] : [{ kind: 'notices-due' as const, messages: noticesDue.count, isAtLeast: noticesDue.isAtLeast }]),
@@ -96,6 +102,17 @@ function limitItem(limits: readonly LimitState[]): readonly AttentionItem[] {
   const found = nearlyFull(limits)
   const [first] = found
   return first === undefined ? [] : [{ kind: 'limits', count: found.length, why: limitText(first), since: first.refusedSince }]
+}
+
+/** The entry of the stopped listings, as a list: empty for none. Those that wait for an operator come first. */
+function listingItem({ stopped, braked }: ListingObstacles): readonly AttentionItem[] {
+  const count = stopped.length + braked.length
+  const [first] = stopped
+  if (first !== undefined)
+    return [{ kind: 'listings-stopped', count, why: `too many addresses of ${first.scope} were listed within an hour`, since: first.at }]
+  const [destination] = braked
+  if (destination === undefined) return []
+  return [{ kind: 'listings-stopped', count, why: `too many recipients of ${destination} are refused as unknown`, since: null }]
 }
 
 /** The entry of the tables whose last run failed, as a list: empty for none. It has the reason of the one that failed last. */

@@ -4,7 +4,7 @@
  */
 import { queueIdOf, type MessageId, type Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
-import type { Operation } from '../store/queue-store.ts'
+import type { Operation } from '../store/message-operation.ts'
 import type { RoundDeps } from './operation-rounds.ts'
 import type { SelectedMessage } from './selected-messages.ts'
 

@@ -5,7 +5,7 @@ const LF = 10
 const CR = 13
 
 /** Finds the end of the header, which includes the empty line after it. Lines may extend over several chunks. */
-class HeaderEnd {
+export class HeaderEnd {
   /** True while the current line is empty. */
   #lineEmpty = true
   #found = false

@@ -6,7 +6,8 @@ import { errorMessage } from '../system/caught-error.ts'
 import { SECOND, sleep, type Duration } from '../system/clock.ts'
 import { TaskSet } from '../system/task-set.ts'
 import { queueIdOf, type MessageId } from '../mail/message.ts'
-import type { AuditEntry, AuditId, OperationEnd, PlacedPage } from '../store/audit-log.ts'
+import type { AuditEntry, AuditId, NewOperation, OperationEnd } from '../store/records/audit-log.ts'
+import type { PlacedPage } from '../store/queue-reader.ts'
 import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
 import {
@@ -31,15 +32,21 @@ export interface JobDeps extends RoundDeps {
 }
 
 /** An operation that was begun. */
-export interface StartedOperation {
+export interface StartedOperation<S extends OperationSummary = OperationSummary> {
   readonly id: AuditId
   /** Resolves at the end. Rejects with the error that ended it, or with OperationCancelled. */
-  readonly ended: Promise<OperationSummary>
+  readonly ended: Promise<S>
 }
 
 /** The operation was cancelled (EX_TEMPFAIL). */
 export class OperationCancelled extends Error {
   override readonly name = 'OperationCancelled'
+  readonly exitCode = 75
+}
+
+/** The process leaves an operation to the next one, which goes on with it (EX_TEMPFAIL). Nothing is recorded. */
+export class OperationLeft extends Error {
+  override readonly name = 'OperationLeft'
   readonly exitCode = 75
 }
 
@@ -86,7 +93,7 @@ export class OperationJobs {
   /** Begins the undo of an operation: changes those of its messages that are still as it has placed them. Rejects with NotUndoable. */
   async undo(request: UndoRequest, progress: (soFar: Progress) => void = noProgress): Promise<StartedOperation> {
     const { reader, clock } = this.#deps
-    const entry = await reader.operation(request.operation)
+    const entry = await reader.records.audit.one(request.operation)
     if (entry === undefined) throw new NotUndoable(`there is no operation ${request.operation}`)
     const operation = undoingOf(entry, clock.now())
     const selection = { kind: 'placed', by: entry.id } as const
@@ -100,10 +107,10 @@ export class OperationJobs {
    */
   async cancel(id: AuditId, by: string): Promise<Cancellation> {
     const { store, reader, clock, scheduler } = this.#deps
-    const entry = await reader.operation(id)
+    const entry = await reader.records.audit.one(id)
     if (entry === undefined) return 'unknown'
     const end = { state: 'cancelled', at: clock.now(), error: `cancelled by ${by}` } as const
-    if (!(await store.auditLog.endOperation(id, end))) return 'ended'
+    if (!(await store.records.audit.end(id, end))) return 'ended'
     if (!endsAttempts(entry.action)) return 'cancelled'
     for (let after: MessageId | null = 0; after !== null;) {
       const page: PlacedPage = await reader.placedBy(id, { after, limit: CHANGED_AT_ONCE })
@@ -121,13 +128,14 @@ export class OperationJobs {
   }
 
   async #begin(job: Job, progress: (soFar: Progress) => void): Promise<StartedOperation> {
-    const { store, clock, retention } = this.#deps
-    const { operation: action, selection, who, reason, expected, undoes, request } = job
+    const { clock, retention } = this.#deps
+    const { operation: action, selection, who, requestId, reason, expected, undoes, request } = job
     const at = clock.now()
     const moment = { now: at, wall: clock.wall }
     const record = {
       at,
       who,
+      requestId,
       action,
       arguments: selection.kind === 'placed' ? `undo of ${selection.by}` : operationText({ ...job, selection }, moment),
       reason,
@@ -136,23 +144,39 @@ export class OperationJobs {
       undoes,
       request,
     }
-    const id = await store.auditLog.beginOperation(record)
-    const ended = this.#run(id, job, progress)
+    return this.carry(record, (id) => this.#rounds(id, job, progress))
+  }
+
+  /**
+   * Begins an operation that `work` carries out in rounds; `isStopped` tells it to end. Resolves when the record is on disk. Rejects with
+   * RequestRepeated when the request was carried out before.
+   */
+  async carry<S extends OperationSummary>(
+    record: NewOperation,
+    work: (id: AuditId, isStopped: () => boolean) => Promise<S>,
+  ): Promise<StartedOperation<S>> {
+    return this.goOn(await this.#deps.store.records.audit.begin(record), work)
+  }
+
+  /** Goes on with an operation that has begun. */
+  goOn<S extends OperationSummary>(id: AuditId, work: (id: AuditId, isStopped: () => boolean) => Promise<S>): StartedOperation<S> {
+    const ended = this.#run(id, work)
     this.#tasks.add(ended.then(noProgress, noProgress))
     return { id, ended }
   }
 
-  async #run(id: AuditId, job: Job, progress: (soFar: Progress) => void): Promise<OperationSummary> {
+  async #run<S extends OperationSummary>(id: AuditId, work: (id: AuditId, isStopped: () => boolean) => Promise<S>): Promise<S> {
     try {
-      const summary = await this.#rounds(id, job, progress)
+      const summary = await work(id, () => this.#isStopped)
       const { matched, inTransfer, unknown } = summary
       const ended = await this.#end(id, { state: 'done', matched, inTransfer, unknown: unknown.length, error: null })
       // A call that is repeated because its answer was lost finds the operation done.
-      if (!ended && (await this.#deps.reader.operation(id))?.state !== 'done') throw await this.#cancelled(id)
+      if (!ended && (await this.#deps.reader.records.audit.one(id))?.state !== 'done') throw await this.cancelled(id)
       return summary
     } catch (error) {
-      // Nothing is recorded for an operation that was cancelled, because it has ended.
-      if (!(error instanceof OperationCancelled)) this.#endLater(id, { state: 'failed', error: errorMessage(error) })
+      // Nothing is recorded for an operation that was cancelled, because it has ended, nor for one that goes on.
+      if (!(error instanceof OperationCancelled) && !(error instanceof OperationLeft))
+        this.#endLater(id, { state: 'failed', error: errorMessage(error) })
       throw error
     }
   }
@@ -168,7 +192,7 @@ export class OperationJobs {
     for await (const messages of selectedRounds(this.#deps, { ...job, through }, unknown)) {
       matched += messages.length
       const carried = await carryOut(this.#deps, { ...job, through, ordered }, messages, { operation: id, at: clock.now(), matched })
-      if (carried === null) throw await this.#cancelled(id)
+      if (carried === null) throw await this.cancelled(id)
       changed += carried.ids.length
       if (job.operation === 'flush') passed = withUnchanged(passed, unchanged(messages, carried.ids))
       inTransfer = [...inTransfer, ...carried.inTransfer]
@@ -182,14 +206,14 @@ export class OperationJobs {
   }
 
   /** The error of an operation that was ended by another call. */
-  async #cancelled(id: AuditId): Promise<OperationCancelled> {
-    const entry: AuditEntry | undefined = await this.#deps.reader.operation(id)
+  async cancelled(id: AuditId): Promise<OperationCancelled> {
+    const entry: AuditEntry | undefined = await this.#deps.reader.records.audit.one(id)
     const { error = null, changed = 0 } = entry ?? {}
     return new OperationCancelled(`operation ${id} was ${error ?? 'ended'}; changed messages: ${changed}`)
   }
 
   #end(id: AuditId, end: Omit<OperationEnd, 'at'>): Promise<boolean> {
-    return this.#deps.store.auditLog.endOperation(id, { ...end, at: this.#deps.clock.now() })
+    return this.#deps.store.records.audit.end(id, { ...end, at: this.#deps.clock.now() })
   }
 
   /** Records the end as soon as the store can commit. The next opening of the queue records the end of an operation that has none. */

@@ -1,12 +1,18 @@
 /** Operations on queued messages, as the command line, the page and the HTTP interface ask for them. */
 import type { MessageId, QueueName } from '../mail/message.ts'
 import type { NamedTime } from '../mail/message-times.ts'
-import type { AuditId, IdempotentRequest } from '../store/audit-log.ts'
+import type { Actor, AuditId, IdempotentRequest } from '../store/records/audit-log.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
 
 export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore', 'reschedule'] as const
 /** Operation on queued messages. */
 export type OperationName = (typeof OPERATIONS)[number]
+/** Name in the audit log of the operation that sends departed mail again (queue/resending). */
+export const RESEND = 'resend'
+/** Name in the audit log of the operation that erases addresses of departed mail (queue/erasing). */
+export const ERASE = 'erase'
+/** Actions of the audit log that are operations on many messages. */
+export const MESSAGE_OPERATIONS = [...OPERATIONS, RESEND, ERASE] as const
 
 /** Selection of messages: by id, or by a filter. */
 export type Selection =
@@ -14,7 +20,7 @@ export type Selection =
   | { readonly kind: 'filter'; readonly filter: QueueFilter; readonly limit: number | null }
 
 /** An operation on many messages. Every key is required, so that a layer that omits a new one does not compile. */
-export interface BulkOperation {
+export interface BulkOperation extends Actor {
   readonly operation: OperationName
   readonly selection: Selection
   /** Queues whose messages may be changed; null for all queues. */
@@ -25,8 +31,6 @@ export interface BulkOperation {
   readonly release: NamedTime | null
   /** True to count and list messages without changing them. */
   readonly dryRun: boolean
-  /** Name of the operator, for the audit log. */
-  readonly who: string
 }
 
 /** Terms of an operation on mail of any queue, which needs no terms of its own. */
@@ -53,7 +57,7 @@ export interface OperationRequest extends Omit<BulkOperation, 'dryRun'> {
 }
 
 /** An undo of an operation. */
-export interface UndoRequest extends Pick<OperationRequest, 'who' | 'reason' | 'request'> {
+export interface UndoRequest extends Actor, Pick<OperationRequest, 'reason' | 'request'> {
   readonly operation: AuditId
 }
 

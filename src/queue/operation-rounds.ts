@@ -1,12 +1,14 @@
 /** Carries out the rounds of an operation, each of which is one commit, and tells the scheduler and the log about the changed messages. */
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { expiryOf, queueIdOf, type DestinationName, type MessageId } from '../mail/message.ts'
-import type { OperationRound } from '../store/audit-log.ts'
-import type { LiveDestination, Suspension } from '../store/destination-status.ts'
+import type { OperationRound } from '../store/records/audit-log.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { Suspension } from '../store/records/suspension.ts'
 import type { ListedMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { TakenBack } from '../store/membership/taken-back.ts'
-import type { DestinationDue, Operation, QueueStore } from '../store/queue-store.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { DestinationDue, Operation } from '../store/message-operation.ts'
 import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
@@ -21,6 +23,8 @@ export interface SchedulerControl {
   workAdded(due: readonly DestinationDue[], options: { readonly revive: boolean; readonly scheduled?: QueueTime | undefined }): void
   suspend(name: DestinationName, suspension: Suspension): Promise<void>
   resume(name: DestinationName, by: string): Promise<void>
+  suspendProvider(name: string, suspension: Suspension): Promise<void>
+  resumeProvider(name: string, by: string): Promise<void>
   /**
    * Gives the mail of these messages back that nodes have claimed and that has no slot, on all nodes. With `rests`, the nodes that gave mail
    * back make no claims for a moment. Rejects with NotTakenBack when a running node does not answer in time.
@@ -277,7 +281,7 @@ async function idAbove(store: Pick<QueueStore, 'nextId' | 'nextIds'>, last: Mess
 }
 
 /** Lifetime of a requeued message: the longest lifetime among its destinations. */
-function lifetime(policies: DestinationPolicies, { message: { sender }, recipients }: ListedMessage): Duration {
-  const name = sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
-  return Math.max(0, ...recipients.map(({ destination }) => policies.for(destination).settings[name]))
+function lifetime(policies: DestinationPolicies, { message, recipients }: ListedMessage): Duration {
+  const name = message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
+  return Math.max(0, ...recipients.map(({ destination }) => policies.forMail(destination, message).settings[name]))
 }

@@ -1,5 +1,5 @@
 /** Decides whether and how an operation can be undone. */
-import type { AuditEntry } from '../store/audit-log.ts'
+import type { AuditEntry } from '../store/records/audit-log.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 import { queueTimeOf, type Moment } from '../mail/message-times.ts'
 import { OPERATIONS, type BulkOperation, type OperationName } from './operation-request.ts'

@@ -47,6 +47,7 @@ const PRINTED: { readonly [Kind in ConditionKind]: (value: FilterValue<Kind>, mo
   address: (address) => address,
   destination: (name) => name,
   queue: (name) => name,
+  name: (name) => name,
   age: (arrival, { now }) => recordedDuration(Math.max(0, now - arrival)),
   rest: (end, { now }) => recordedDuration(Math.max(0, end - now)),
   instant: (at, { wall }) => formatInstant(wall.of(at)),
@@ -103,11 +104,17 @@ export function operationWords(operation: WordedOperation, moment: Moment): read
 /** An id that looks like an option is none. */
 const operands = (ids: readonly string[]): readonly string[] => (ids.some((id) => id.startsWith('-')) ? ['--', ...ids] : ids)
 
+/** The first 20 ids of a text for a shell, and a comment of the shell with the number of the others. */
+export const namedIds = (ids: readonly string[]): { readonly named: readonly string[]; readonly comment: string } => ({
+  named: ids.slice(0, NAMED),
+  comment: ids.length > NAMED ? ` # and ${ids.length - NAMED} more` : '',
+})
+
 /** The words as a text for a shell, with at most 20 ids. */
 export function operationText(operation: WordedOperation, moment: Moment): string {
   const { selection } = operation
-  const ids = selection.kind === 'ids' ? selection.ids : []
-  const named = ids.length > NAMED ? { ...operation, selection: { kind: 'ids' as const, ids: ids.slice(0, NAMED) } } : operation
-  const more = ids.length > NAMED ? ` # and ${ids.length - NAMED} more` : ''
-  return `${operationWords(named, moment).map(shellWord).join(' ')}${more}`
+  if (selection.kind !== 'ids') return operationWords(operation, moment).map(shellWord).join(' ')
+  const { named, comment } = namedIds(selection.ids)
+  const words = operationWords({ ...operation, selection: { kind: 'ids', ids: named } }, moment)
+  return `${words.map(shellWord).join(' ')}${comment}`
 }

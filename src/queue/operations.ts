@@ -3,14 +3,18 @@
  * the lock. Transactions are short, so that mail does not wait. Each operation adds one record to the audit log.
  */
 import { queueIdOf, type DestinationName } from '../mail/message.ts'
-import type { AuditId, AuditRecord } from '../store/audit-log.ts'
+import type { Actor, AuditId, AuditRecord } from '../store/records/audit-log.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { Duration } from '../system/clock.ts'
+import type { Random } from '../system/random.ts'
 import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
 import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { recordedDuration } from './operation-words.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
+import { Erasing } from './erasing.ts'
+import { Resending, type MailEntry } from './resending.ts'
 import { followWallClock } from './wall-clock-step.ts'
 import { cancelMessages, type Cancelled } from './cancellation.ts'
 import { rescheduled, type NewTimes } from './rescheduling.ts'
@@ -18,8 +22,7 @@ import type { ListedMessage } from '../store/queue-reader.ts'
 import { passedOver, selectedRounds, withPassedOver, type SelectedMessage } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
-export interface SuspensionRequest {
-  readonly by: string
+export interface SuspensionRequest extends Actor {
   /** Time after which the suspension ends by itself; null for never. */
   readonly duration: Duration | null
   readonly reason: string | null
@@ -30,10 +33,28 @@ export class Operations {
   readonly scheduler: SchedulerControl
   readonly #deps: JobDeps
 
-  constructor(deps: JobDeps) {
+  readonly #resending: Resending | null
+  readonly #erasing: Erasing | null
+
+  /** `mail` and `random` are those of a daemon. */
+  constructor({ mail, random, ...deps }: JobDeps & { readonly mail?: MailEntry | undefined; readonly random?: Random | undefined }) {
     this.#deps = deps
     this.scheduler = deps.scheduler
     this.jobs = new OperationJobs(deps)
+    this.#resending = mail === undefined ? null : new Resending({ ...deps, ...mail, jobs: this.jobs })
+    this.#erasing = random === undefined ? null : new Erasing({ ...deps, random, jobs: this.jobs })
+  }
+
+  /** Erases addresses of the history. Throws StoreUnavailable where no daemon runs, which goes on after a crash. */
+  get erasing(): Erasing {
+    if (this.#erasing === null) throw new StoreUnavailable('no daemon runs here, which erases addresses')
+    return this.#erasing
+  }
+
+  /** Sends mail of the history again. Throws StoreUnavailable where no relay takes mail. */
+  get resending(): Resending {
+    if (this.#resending === null) throw new StoreUnavailable('no daemon runs here, which takes mail')
+    return this.#resending
   }
 
   /** Performs an operation and calls `progress` after every round. Rejects with OperationCancelled. */
@@ -49,19 +70,28 @@ export class Operations {
     return { ...(await ended), id }
   }
 
-  async suspend(name: DestinationName, { by, duration, reason }: SuspensionRequest): Promise<void> {
+  async suspend(name: DestinationName, { duration, reason, ...actor }: SuspensionRequest): Promise<void> {
     const until = duration === null ? null : this.#deps.clock.now() + duration
-    await this.#deps.scheduler.suspend(name, { by, until, reason })
-    const options = [
-      duration === null ? '' : ` --for=${recordedDuration(duration)}`,
-      reason === null ? '' : ` ${shellWord(`--reason=${reason}`)}`,
-    ]
-    await this.#audit({ who: by, action: 'suspend', arguments: `${shellWord(name)}${options.join('')}`, reason })
+    await this.#deps.scheduler.suspend(name, { by: actor.who, until, reason })
+    await this.#audit({ ...actor, action: 'suspend', arguments: `${shellWord(name)}${suspensionOptions(duration, reason)}`, reason })
   }
 
-  async resume(name: DestinationName, who: string): Promise<void> {
-    await this.#deps.scheduler.resume(name, who)
-    await this.#audit({ who, action: 'resume', arguments: shellWord(name) })
+  async resume(name: DestinationName, actor: Actor): Promise<void> {
+    await this.#deps.scheduler.resume(name, actor.who)
+    await this.#audit({ ...actor, action: 'resume', arguments: shellWord(name) })
+  }
+
+  /** Suspends all destinations of a provider, also later ones. */
+  async suspendProvider(name: string, { duration, reason, ...actor }: SuspensionRequest): Promise<void> {
+    const until = duration === null ? null : this.#deps.clock.now() + duration
+    await this.#deps.scheduler.suspendProvider(name, { by: actor.who, until, reason })
+    await this.#audit({ ...actor, action: 'suspend', arguments: `provider ${name}${suspensionOptions(duration, reason)}`, reason })
+  }
+
+  /** Ends a suspension of a provider. Destinations that are suspended themselves stay so. */
+  async resumeProvider(name: string, actor: Actor): Promise<void> {
+    await this.#deps.scheduler.resumeProvider(name, actor.who)
+    await this.#audit({ ...actor, action: 'resume', arguments: `provider ${name}` })
   }
 
   /** Cancels messages at the request of their submitters; see cancelMessages. */
@@ -91,7 +121,7 @@ export class Operations {
 
   /** Records an action on one destination. */
   #audit(record: Omit<AuditRecord, 'at' | 'changed'>): Promise<AuditId> {
-    return this.#deps.store.auditLog.audit({ ...record, at: this.#deps.clock.now(), changed: 1 })
+    return this.#deps.store.records.audit.add({ ...record, at: this.#deps.clock.now(), changed: 1 })
   }
 
   /** Selects the messages of an operation without changing them. */
@@ -110,3 +140,6 @@ export class Operations {
     return { matched, changed: 0, inTransfer, unknown, ...passed }
   }
 }
+
+const suspensionOptions = (duration: Duration | null, reason: string | null): string =>
+  [duration === null ? '' : ` --for=${recordedDuration(duration)}`, reason === null ? '' : ` ${shellWord(`--reason=${reason}`)}`].join('')

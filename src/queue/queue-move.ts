@@ -4,15 +4,17 @@
  */
 import { queueIdOf, type MessageId } from '../mail/message.ts'
 import type { AccessEntry } from '../store/records/access-entry.ts'
-import { hasMovedTo, type MovedRecords, type Origin } from '../store/move-store.ts'
+import { FIRST_KEY } from '../store/records/suppression-entry.ts'
+import type { Suspension } from '../store/records/suspension.ts'
+import { hasMovedTo, NO_RECORDS, type MovedRecords, type Origin } from '../store/move-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
-import type { AuditId } from '../store/audit-log.ts'
-import { SECOND, sleep, type Duration } from '../system/clock.ts'
+import type { Actor, AuditId } from '../store/records/audit-log.ts'
+import { SECOND, sleep, type Duration, type QueueTime } from '../system/clock.ts'
 import { handedOver, subscriptionsOf, takeBackSubscriptions } from './subscription-move.ts'
 import { MoveRefused, offsetBetween, QueueMover, type MovableQueue, type MovedQueue, type QueueMoverDeps } from './queue-mover.ts'
 
 /** An operator's request to move a queue. */
-export interface MoveRequest {
+export interface MoveRequest extends Actor {
   /** Place of the queue that the operator means to move: the daemon of a folder may have another one in a database. */
   readonly from: 'directory' | 'database'
   /** Directory of the target, as an absolute path, or its URL. */
@@ -20,8 +22,6 @@ export interface MoveRequest {
   readonly isFinal: boolean
   /** Parameter `queue_database_durability` of the target, when that is in PostgreSQL. */
   readonly durability: 'replicated' | 'primary'
-  /** Name of the operator, for the audit log. */
-  readonly who: string
 }
 
 export interface MoveProgress {
@@ -63,7 +63,10 @@ const PAGE = 250
  * Moves the messages that are in the queue now, except those in transfer and those with notices due; with `isFinal`, waits for these
  * and moves everything. Rejects with MoveRefused, or with StoreUnavailable; repeating the move then completes it.
  */
-export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 'who'>, deps: QueueMoveDeps): Promise<MoveSummary> {
+export async function moveQueue(
+  { isFinal, who, requestId }: Pick<MoveRequest, 'isFinal' | keyof Actor>,
+  deps: QueueMoveDeps,
+): Promise<MoveSummary> {
   const { source, names, progress } = deps
   const mover = await QueueMover.begin({
     ...deps,
@@ -73,7 +76,14 @@ export async function moveQueue({ isFinal, who }: Pick<MoveRequest, 'isFinal' | 
     },
   })
   const words = `--to=${names.target}${isFinal ? ' --final' : ''}`
-  const auditedAs = await source.store.auditLog.audit({ at: source.clock.now(), who, action: 'move', arguments: words, changed: 0 })
+  const auditedAs = await source.store.records.audit.add({
+    at: source.clock.now(),
+    who,
+    requestId,
+    action: 'move',
+    arguments: words,
+    changed: 0,
+  })
   await mover.complete(auditedAs)
   // Before the first message moves, so that its subscribers are told of what happens to it there.
   await sendRecords(deps, { subscriptions: await subscriptionsOf(source, offsetBetween(source.clock, deps.target.clock)) })
@@ -127,14 +137,12 @@ async function remaining(mover: QueueMover, reader: QueueReader): Promise<readon
   return [unreadable, null]
 }
 
-const NO_RECORDS: MovedRecords = { history: [], audit: [], destinations: [], access: [], tokens: [], grants: [], subscriptions: [] }
-
 async function sendRecords({ source, target }: QueueMoveDeps, records: Partial<MovedRecords>): Promise<void> {
   const { identity } = await source.moves.moveState()
   await target.moves.takeRecords(identity, { ...NO_RECORDS, ...records })
 }
 
-/** Copies history, audit log, the states of destinations, access entries, tokens, refresh tokens and subscriptions. What the target has is not sent again. */
+/** Copies history, audit log, the states of destinations, access entries, tokens, refresh tokens, suspensions of providers, the suppression list and subscriptions. What the target has is not sent again. */
 async function moveRecords(deps: QueueMoveDeps): Promise<void> {
   const { source, target, names } = deps
   const { identity } = await source.moves.moveState()
@@ -145,6 +153,9 @@ async function moveRecords(deps: QueueMoveDeps): Promise<void> {
   for (let at = 0; at < later.length; at += PAGE) await send({ access: later.slice(at, at + PAGE) })
   await send({ tokens: (await source.reader.records.tokens.all()).map((token) => laterBy(offset, token)) })
   await send({ grants: (await source.reader.records.grants.all()).map((one) => ({ ...one, expiresAt: one.expiresAt + offset })) })
+  const suspended = await source.reader.records.providers.suspensions()
+  await send({ suspensions: suspended.map(({ provider, suspension }) => ({ provider, suspension: endsLater(offset, suspension) })) })
+  await moveSuppressions(deps, send, offset)
   await send({ subscriptions: await handedOver(source, offset) })
   let { history: seq, audit: after } = await target.moves.recordsTaken(identity)
   for (let page = await source.moves.historyAfter(seq, PAGE); page.length > 0; page = await source.moves.historyAfter(seq, PAGE)) {
@@ -152,14 +163,43 @@ async function moveRecords(deps: QueueMoveDeps): Promise<void> {
     seq = page.at(-1)?.seq ?? seq
   }
   for (
-    let page = await source.reader.audit({ after, limit: PAGE });
+    let page = await source.reader.records.audit.after({ after, limit: PAGE });
     page.length > 0;
-    page = await source.reader.audit({ after, limit: PAGE })
+    page = await source.reader.records.audit.after({ after, limit: PAGE })
   ) {
     await send({ audit: page })
     after = page.at(-1)?.id ?? after
   }
 }
+
+/** Copies the suppression list. Refusals that do not list an address yet are not copied. */
+async function moveSuppressions(
+  { source }: QueueMoveDeps,
+  send: (records: Partial<MovedRecords>) => Promise<void>,
+  offset: Duration,
+): Promise<void> {
+  const later = (at: QueueTime | null): QueueTime | null => (at === null ? null : at + offset)
+  const any = { scope: null, address: null, reason: null, destination: null, since: null, now: source.clock.now(), limit: PAGE }
+  for (let after = FIRST_KEY; ;) {
+    const page = await source.reader.records.suppressions.page({ ...any, after })
+    const suppressions = page.map(({ seq: _seq, ...one }) => ({
+      ...one,
+      since: later(one.since),
+      until: later(one.until),
+      firstHitAt: later(one.firstHitAt),
+      lastHitAt: later(one.lastHitAt),
+      strikes: [],
+    }))
+    await send({ suppressions })
+    if (page.length < PAGE) return
+    after = page.at(-1) ?? after
+  }
+}
+
+const endsLater = (offset: Duration, suspension: Suspension): Suspension => ({
+  ...suspension,
+  until: suspension.until === null ? null : suspension.until + offset,
+})
 
 /** The record with its times on a clock that is ahead by `offset` ms. */
 const laterBy = <T extends Pick<AccessEntry, 'addedAt' | 'expiresAt'>>(offset: Duration, record: T): T => ({

@@ -6,7 +6,8 @@ import type { QueueTime } from '../system/clock.ts'
 import { isOfAliases, type DestinationName, type Message } from '../mail/message.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import type { DestinationDue, Move, QueueStore } from '../store/queue-store.ts'
+import type { QueueStore } from '../store/queue-store.ts'
+import type { DestinationDue, Move } from '../store/message-operation.ts'
 
 interface RerouteDeps {
   readonly store: QueueStore

@@ -4,7 +4,7 @@ import { expiryOf, type Message } from '../mail/message.ts'
 import { orderedRequestOf, queueTimeOf, type Moment, type NamedTime } from '../mail/message-times.ts'
 import type { FormerTimes } from '../store/former-times.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
-import type { Rescheduling } from '../store/queue-store.ts'
+import type { Rescheduling } from '../store/message-operation.ts'
 import type { QueueTime } from '../system/clock.ts'
 
 /** Times in place of those of the message. */
@@ -43,7 +43,7 @@ export function rescheduled(
     times: [...destinations].map((destination) => ({
       destination,
       dueAt: notBefore,
-      expiresAt: expiryOf({ ...message, notBefore, expires }, policies.for(destination).settings[lifetime]),
+      expiresAt: expiryOf({ ...message, notBefore, expires }, policies.forMail(destination, message).settings[lifetime]),
     })),
   }
 }

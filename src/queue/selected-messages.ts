@@ -1,6 +1,6 @@
 /** Finds the messages that an operation selects, in rounds. */
 import type { Message, MessageId, QueueName } from '../mail/message.ts'
-import type { AuditId } from '../store/audit-log.ts'
+import type { AuditId } from '../store/records/audit-log.ts'
 import type { FormerTimes } from '../store/former-times.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'

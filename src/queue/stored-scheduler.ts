@@ -5,14 +5,15 @@
 import type { DestinationName } from '../mail/message.ts'
 import type { Membership } from '../store/membership/membership.ts'
 import { NOTHING_TAKEN } from '../store/membership/taken-back.ts'
-import type { Suspension } from '../store/destination-status.ts'
+import type { Suspension } from '../store/records/suspension.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Published } from '../outbox/event-data.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { suspended } from './scheduler/destination-control.ts'
-import { endSavedSuspension } from './scheduler/provider-control.ts'
+import { resumeSavedProvider, suspendSavedProvider } from './scheduler/providers/provider-orders.ts'
+import { nameOfProvider } from '../config/provider-directory.ts'
 
 /** The nodes that deliver the mail of the queue. */
 export interface OtherNodes extends Pick<Membership, 'recall'>, Pick<SchedulerControl, 'transfers'> {}
@@ -20,8 +21,8 @@ export interface OtherNodes extends Pick<Membership, 'recall'>, Pick<SchedulerCo
 const NO_NODES: OtherNodes = { recall: async () => NOTHING_TAKEN, transfers: async () => [] }
 
 export function storedScheduler(
-  store: Pick<QueueStore, 'saveDestination' | 'records'>,
-  reader: Pick<QueueReader, 'destinationRecords' | 'records'>,
+  store: Pick<QueueStore, 'saveDestination' | 'records' | 'outbox'>,
+  reader: Pick<QueueReader, 'destinationRecords'>,
   recorder: EventRecorder,
   { recall, transfers }: OtherNodes = NO_NODES,
 ): SchedulerControl {
@@ -39,9 +40,11 @@ export function storedScheduler(
     takeBack: (messages, { rests }) => recall({ messages, destination: null, rests }),
     transfers,
     resume: async (name, by) => {
-      await endSavedSuspension(store, await reader.records.providerMembers.providerOf(name))
-      await change(name, null, { kind: 'resumed', destination: name, by })
+      const isSuspended = (await reader.destinationRecords()).some((record) => record.name === name && record.suspension !== null)
+      if (isSuspended) await change(name, null, { kind: 'resumed', destination: name, by })
     },
+    suspendProvider: (name, suspension) => suspendSavedProvider({ store, recorder, recall }, name, suspension),
+    resumeProvider: (name, by) => resumeSavedProvider({ store, recorder }, name, by),
     snapshot: () => [],
   }
 }
@@ -61,6 +64,8 @@ export const sharedScheduler = (
       ),
     suspend: (name, suspension) => schedulerOf(name).suspend(name, suspension),
     resume: (name, by) => schedulerOf(name).resume(name, by),
+    suspendProvider: (name, suspension) => schedulerOf(nameOfProvider(name)).suspendProvider(name, suspension),
+    resumeProvider: (name, by) => schedulerOf(nameOfProvider(name)).resumeProvider(name, by),
     takeBack: (messages, options) => own.takeBack(messages, options),
     transfers: () => stored.transfers(),
     snapshot: () => own.snapshot(),

@@ -7,9 +7,9 @@ import type { Matching } from '../patterns/matching.ts'
 import type { Events } from '../telemetry/events.ts'
 
 /** Null when no check applies to arriving mail. */
-export function arrivalChecks(config: Config, tables: CheckTables, matching: Matching): ContentRules | null {
+export function arrivalChecks(config: Config, tables: CheckTables, matching: Matching): ContentRules<'body'> | null {
   if ([...tables.keys()].every((name) => name === 'smtp_header_checks')) return null
-  return { tables, matching, fieldLimit: config.header_size_limit, bodyLimit: config.body_checks_size_limit }
+  return { changes: 'body', tables, matching, fieldLimit: config.header_size_limit, bodyLimit: config.body_checks_size_limit }
 }
 
 /** Null when no check applies to sent mail. */
@@ -17,7 +17,7 @@ export function headerChecks(config: Config, all: CheckTables, events: Events, m
   const table = all.get('smtp_header_checks')
   if (table === undefined) return null
   return {
-    rules: { tables: new Map([['header_checks', table]]), matching, fieldLimit: config.header_size_limit, bodyLimit: 0 },
+    rules: { changes: 'header', tables: new Map([['header_checks', table]]), matching, fieldLimit: config.header_size_limit, bodyLimit: 0 },
     report: (queueId) => ({
       took: (action, part, octets, text) =>
         events.emit({ kind: 'content-checked', during: 'delivery', queueId, action, part, octets, text }),

@@ -3,7 +3,7 @@ import type { NoticeEntry } from '../bounce/notice-writer.ts'
 import { isInternational } from '../mail/address.ts'
 import { mailDate } from '../mail/mail-date.ts'
 import { NOT_SHOWN, shownFieldsIn } from '../mail/mime/shown-fields.ts'
-import type { Message } from '../mail/message.ts'
+import type { DestinationName, Message } from '../mail/message.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import { inChunks } from '../store/chunks.ts'
 import type { Clock } from '../system/clock.ts'
@@ -60,3 +60,14 @@ export async function queueOperatorMail({ subject, text, recipients }: OperatorM
   const signed = await entry.signed(message, chunks)
   await intake.take({ message: signed, recipients: recipients.map((address) => ({ address })), content: chunks, client: null })
 }
+
+/** Tells that the recipients of a destination are not put on the suppression list. */
+export const brakeMail = (destination: DestinationName): Omit<OperatorMail, 'recipients'> => ({
+  subject: `Too many unknown recipients at ${destination}`,
+  text: `Within an hour, ${destination} has refused more than a fifth of at least 20 recipients as unknown.
+Its directory may be down, so that none of them is put on the suppression list, and
+those of the last hour were removed from it. Listing goes on when fewer are refused.
+
+deferd history list --status 5.1.1 --since 1h
+`,
+})

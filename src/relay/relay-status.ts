@@ -1,5 +1,5 @@
 /** State of a running relay for commands, the page and the API: counts of the queue, rates, destinations, and what needs attention. */
-import { HOUR, type Clock, type Duration } from '../system/clock.ts'
+import { HOUR, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
 import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../queue/attention.ts'
@@ -7,14 +7,15 @@ import { COUNTED, LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import { scheduleStates, type Schedules } from '../queue/schedule-state.ts'
 import type { QueueLimits } from '../queue/intake/queue-limits.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
+import type { ListingObstacles } from '../suppression/suppressions.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/queue-tally.ts'
 import { VERSION } from '../system/version.ts'
-import type { Events } from '../telemetry/events.ts'
+import { onEvents, type Events } from '../telemetry/events.ts'
 import { LastOutcomes, type RecentAttempts } from '../telemetry/last-outcomes.ts'
 import { Meter } from '../telemetry/meter.ts'
-import { RecentTroubles } from '../telemetry/recent-troubles.ts'
+import { RecentLog } from '../telemetry/recent-log.ts'
 
 /** Limits of the items that need attention. */
 const EXPIRING_WITHIN: Duration = HOUR
@@ -29,22 +30,36 @@ interface RelayStatusDeps {
   readonly tokens: Pick<AccessTokens, 'states'>
   readonly schedules: () => Schedules
   readonly limits: Pick<QueueLimits, 'states'>
+  readonly listings: () => Promise<ListingObstacles>
+  /** The last warnings and errors of the process; those of this relay when absent. */
+  readonly log: RecentLog | undefined
 }
 
 export class RelayStatus {
+  readonly log: RecentLog
   readonly #deps: RelayStatusDeps
   readonly #meter: Meter
   readonly #lastOutcomes = new LastOutcomes()
-  readonly #troubles: RecentTroubles
+  /** Reason and begin of a failure of the store to commit; null while the store can commit. */
+  #storeUnavailable: { readonly why: string; readonly since: QueueTime } | null = null
 
   constructor(deps: RelayStatusDeps) {
     const { clock, events } = deps
     this.#deps = deps
+    this.log = deps.log ?? ownLog(deps)
     this.#meter = new Meter(clock)
-    this.#troubles = new RecentTroubles(() => clock.now())
     events.listen(this.#meter.listen)
     events.listen(this.#lastOutcomes.listen)
-    events.listen(this.#troubles.listen)
+    events.listen(
+      onEvents({
+        'store-unavailable': ({ why }) => {
+          this.#storeUnavailable ??= { why, since: clock.now() }
+        },
+        'store-recovered': () => {
+          this.#storeUnavailable = null
+        },
+      }),
+    )
   }
 
   async all(): Promise<LiveStatus> {
@@ -79,22 +94,25 @@ export class RelayStatus {
   async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<readonly AttentionItem[]> {
     const { clock, store, tokens } = this.#deps
     const now = clock.now()
-    const [tally, expiring, due, schedules] = await Promise.all([
+    const notes = this.log.notes(clock.wall.of(now))
+    const [tally, expiring, due, schedules, listings] = await Promise.all([
       this.#tally(),
       reader.expiring(now + EXPIRING_WITHIN, EXPIRING_COUNTED),
       store.messagesWithNoticesDue(0, NOTICES_COUNTED),
       scheduleStates(reader, this.#deps.schedules(), clock),
+      this.#deps.listings(),
     ])
     return attentionOf({
-      storeUnavailable: this.#troubles.storeUnavailable,
+      storeUnavailable: this.#storeUnavailable,
       tokens: tokens.states(),
       schedules,
       limits: this.#deps.limits.states(),
+      listings,
       now,
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
       noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },
-      warnings: this.#troubles.warnings(now),
+      warnings: notes === null ? null : { ...notes, since: clock.wall.queueTime(notes.since) },
     })
   }
 
@@ -105,3 +123,9 @@ export class RelayStatus {
 
 const largestOf = ({ waiting }: LiveStatus['tally']): readonly DestinationName[] =>
   waiting.slice(0, LARGEST).map(({ destination }) => destination)
+
+function ownLog({ events, clock }: Pick<RelayStatusDeps, 'events' | 'clock'>): RecentLog {
+  const log = new RecentLog(clock.wall.now())
+  events.listen(log.listen)
+  return log
+}

@@ -8,19 +8,24 @@ import { MailerDaemon } from '../bounce/mailer-daemon.ts'
 import type { NoticeEntry, NoticeSettings } from '../bounce/notice-writer.ts'
 import { SubmissionReturner } from '../bounce/rejected-submission.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
+import { ClassBands } from '../config/values/mail-classes.ts'
 import { ProviderDirectory } from '../config/provider-directory.ts'
 import type { Config } from '../config/options.ts'
+import { parseMailbox } from '../mail/mailbox-list.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import type { Clock, Duration, QueueTime } from '../system/clock.ts'
+import type { MailEntry } from '../queue/resending.ts'
 import type { Signing } from '../system/signing.ts'
 import type { Random } from '../system/random.ts'
 import { AccessTokens } from '../oauth/access-tokens.ts'
 import { EventRecorder } from '../outbox/event-recorder.ts'
 import { StoreTroubles } from '../outbox/store-troubles.ts'
 import { TokenReports } from '../outbox/token-reports.ts'
+import { Suppressions } from '../suppression/suppressions.ts'
 import type { Acceptor } from '../queue/intake/acceptor.ts'
 import type { LimitState } from '../queue/intake/queue-limits.ts'
+import { QuotaUpkeep } from '../queue/quota-upkeep.ts'
 import { LimitUpkeep } from '../queue/intake/limit-upkeep.ts'
 import { ScheduledLimit } from '../queue/intake/scheduled-limit.ts'
 import { Intake, lifetimeOf } from '../queue/intake/intake.ts'
@@ -33,8 +38,9 @@ import { Scheduler } from '../queue/scheduler/scheduler.ts'
 import type { SchedulerPorts } from '../queue/scheduler/scheduler-state.ts'
 import type { SmtpAgent } from '../delivery/smtp/smtp-agent.ts'
 import { Matching } from '../patterns/matching.ts'
+import { ClassRegistry } from './class-registry.ts'
 import { noticeEntry } from './notice-entry.ts'
-import { queueOperatorMail, type OperatorMail } from './operator-mail.ts'
+import { brakeMail, queueOperatorMail, type OperatorMail } from './operator-mail.ts'
 import type { Shard } from '../store/membership/shards.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../store/membership/membership.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -45,12 +51,14 @@ import { StsPolicies } from '../delivery/sts/sts-policies.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { StoreHealth } from '../store/store-health.ts'
 import { ContentCache } from '../queue/intake/content-cache.ts'
+import { SessionRecordings } from '../sessions/session-recordings.ts'
 import { startSmtpd, type Smtpd } from '../smtpd/server.ts'
 import { disconnect, drained } from '../smtpd/replies.ts'
 import type { OpenSession } from '../smtpd/open-connections.ts'
 import type { FlushDomain } from '../smtpd/session.ts'
 import { onEvents, type Events } from '../telemetry/events.ts'
 import { activeLimits } from './active-limits.ts'
+import type { RecentLog } from '../telemetry/recent-log.ts'
 import { RelayStatus } from './relay-status.ts'
 import { acceptorOf, compileRules, smtpAgent, type RelaySettings, type Rules } from './rules.ts'
 
@@ -62,6 +70,8 @@ interface RelayDeps extends RelaySettings {
   /** Membership among the nodes that share the queue; SOLE_MEMBERSHIP when absent. */
   readonly membership?: Membership | undefined
   readonly events: Events
+  /** The last warnings and errors of the process; those of this relay when absent. */
+  readonly log?: RecentLog | undefined
   /** Providers of destinations, which the store of a shared queue fills. Absent for a queue with one owner. */
   readonly providers?: ProviderDirectory | undefined
   /** Access entries of commands; none when absent. */
@@ -70,8 +80,8 @@ interface RelayDeps extends RelaySettings {
   readonly isDraining?: (() => boolean) | undefined
   /** Signs with the DKIM keys; in the thread pool when absent. */
   readonly sign?: Signing | undefined
-  /** Reads stored MTA-STS policies. When absent, no policies are applied. */
-  readonly reader?: Pick<QueueReader, 'records'> | undefined
+  /** Reads the queue. When absent, no MTA-STS policies are applied, and mail that quotas hold is not planned anew. */
+  readonly reader?: QueueReader | undefined
   /** Wraps or replaces the SMTP agent, for simulations. */
   readonly watchAgent?: ((agent: DeliveryAgent) => DeliveryAgent) | undefined
 }
@@ -87,18 +97,25 @@ export class Relay {
   /** Access tokens for next hops. They outlive a reload. */
   readonly accessTokens: AccessTokens
   readonly #tokenReports: TokenReports
+  /** Records of SMTP sessions. They outlive a reload. */
+  readonly recordings: SessionRecordings
   /** Makes the events that programs get. */
   readonly recorder: EventRecorder
   readonly status: RelayStatus
+  readonly suppressions: Suppressions
   readonly #deps: RelayDeps
   readonly #membership: Membership
   /** Providers of destinations. They outlive a reload. */
   readonly #providers: ProviderDirectory
+  /** Numbers of the classes. They outlive a reload. */
+  readonly #bands = new ClassBands()
+  readonly #classes: ClassRegistry
   readonly #contents = new ContentCache()
   readonly #mailerDaemon: MailerDaemon
   readonly #entry: NoticeEntry
   readonly #submissions: SubmissionReturner
   readonly #limits: LimitUpkeep
+  readonly quotas: QuotaUpkeep
   #rules: Rules
   #settings: RelaySettings
   #agent: SmtpAgent
@@ -113,7 +130,8 @@ export class Relay {
     this.#providers = providers ?? new ProviderDirectory()
     this.matching = new Matching(clock)
     this.recorder = new EventRecorder(clock)
-    this.#rules = compileRules(deps, this.#providers, deps)
+    this.recordings = new SessionRecordings({ clock, keepsDeliveries: () => this.config.session_transcripts !== 'no' })
+    this.#rules = compileRules(deps, { providers: this.#providers, bands: this.#bands }, deps)
     this.sts = this.#openStsPolicies(deps)
     this.#tokenReports = new TokenReports({ outbox: store.outbox, recorder: this.recorder, events })
     const { answered } = this.#tokenReports
@@ -142,6 +160,9 @@ export class Relay {
       closed: (destination) => table.isClosed(destination),
     })
     this.#limits = new LimitUpkeep({ store, clock, events, recorder, isShared: membership !== SOLE_MEMBERSHIP })
+    this.quotas = this.#openQuotas(deps)
+    this.suppressions = this.#openSuppressions(deps)
+    this.#classes = this.#openClasses(deps)
     this.scheduler = this.#openScheduler(deps, { storeHealth, active, table, limits })
     this.intake = this.#openIntake(deps, storeHealth)
     this.#tlsReports = this.#reportSender(deps)
@@ -153,7 +174,12 @@ export class Relay {
       signing: () => this.#rules.signing,
     })
     this.#submissions = new SubmissionReturner({ store, clock, events, recorder, entry: this.#entry, settings: () => this.#rules.notices })
-    this.status = new RelayStatus({
+    this.status = this.#statusOf(deps)
+    this.#attach()
+  }
+
+  #statusOf({ store, clock, events, log }: RelayDeps): RelayStatus {
+    return new RelayStatus({
       store,
       clock,
       events,
@@ -161,8 +187,43 @@ export class Relay {
       tokens: this.accessTokens,
       schedules: () => this.config.schedule,
       limits: this.#limits.limits,
+      listings: () => this.suppressions.obstacles(),
+      log,
     })
-    this.#attach()
+  }
+
+  #openQuotas({ store, clock, events, reader }: RelayDeps): QuotaUpkeep {
+    const deps = {
+      store,
+      clock,
+      events,
+      reader,
+      recorder: this.recorder,
+      policies: () => this.#rules.policies,
+      scheduler: () => this.scheduler,
+      owns: (key: string) => this.#membership.owns(key),
+      isShared: this.#membership !== SOLE_MEMBERSHIP,
+    }
+    return new QuotaUpkeep(deps, this.config)
+  }
+
+  #openClasses({ store, clock, membership }: RelayDeps): ClassRegistry {
+    const added = (): Promise<void> => this.scheduler.scan()
+    return new ClassRegistry({ store, clock, bands: this.#bands, isShared: membership !== undefined, added })
+  }
+
+  #openSuppressions({ store, clock, events, membership }: RelayDeps): Suppressions {
+    return new Suppressions(
+      {
+        store,
+        clock,
+        events,
+        recorder: this.recorder,
+        isShared: membership !== undefined,
+        braked: (destination) => this.#tellPostmaster(brakeMail(destination)),
+      },
+      this.config,
+    )
   }
 
   #watchStore({ store, clock, events }: RelayDeps): StoreHealth {
@@ -216,9 +277,11 @@ export class Relay {
       scheduler: this.scheduler,
       notices: this.#mailerDaemon,
       limits: this.#limits.limits,
+      quotas: this.quotas.quotas,
       scheduledLimit: new ScheduledLimit({ store, clock, settings: () => this.#rules.config }),
       destinationOf: (address, sender) => this.#rules.router.route(address, sender).destination,
       policies: () => this.#rules.policies,
+      keepsContent: () => this.#rules.config.returned_content_retention > 0,
       needed: () => Math.max(this.#rules.config.queue_minfree, 1.5 * this.#rules.config.message_size_limit),
     })
   }
@@ -294,6 +357,12 @@ export class Relay {
     return this.#rules.notices
   }
 
+  /** Parts that queue mail again. */
+  get mailEntry(): MailEntry {
+    const { intake, suppressions } = this
+    return { intake, suppressions, signing: () => this.#rules.signing, lineLimit: () => this.config.smtp_line_length_limit }
+  }
+
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw = (key: string): number => this.#deps.random.draw(key)
 
@@ -306,6 +375,7 @@ export class Relay {
       sts: this.sts,
       tokens: this.accessTokens,
       tlsReports: this.#tlsResults,
+      sessions: this.recordings,
     })
   }
 
@@ -352,10 +422,11 @@ export class Relay {
    */
   async reload(settings: RelaySettings): Promise<void> {
     const { config } = settings
-    const rules = compileRules(settings, this.#providers, this.#deps)
+    const rules = compileRules(settings, { providers: this.#providers, bands: this.#bands }, this.#deps)
     const [old, agent] = [this.#agent, this.#agentOf(rules)]
     const acceptor = acceptorOf(rules, { ...this.#deps, intake: this.intake, matching: this.matching })
     try {
+      await this.#classes.apply(config.class.keys())
       await this.#smtpd?.reload({ config, acceptor, deadEnds: rules.deadEnds, access: accessOf(settings) })
     } catch (error) {
       await agent.close()
@@ -367,6 +438,8 @@ export class Relay {
     this.#acceptor = acceptor
     this.accessTokens.configure(settings.secrets?.oauth ?? new Map())
     await this.#limits.apply(config)
+    this.quotas.apply(config)
+    await this.suppressions.apply(config)
     this.scheduler.reconfigure()
     this.#tlsReports.start()
     await old.close()
@@ -375,10 +448,13 @@ export class Relay {
   /** Destination of an address, and the time when a message's lifetime ends there. */
   routeOf(
     address: string,
-    message: Pick<Message, 'sender' | 'createdAt' | 'notBefore' | 'expires'>,
+    message: Pick<Message, 'sender' | 'createdAt' | 'notBefore' | 'expires' | 'class'>,
   ): { readonly destination: DestinationName; readonly expiresAt: QueueTime } {
     const { destination } = this.#rules.router.route(address, message.sender)
-    return { destination, expiresAt: expiryOf(message, lifetimeOf(message.sender, this.#rules.policies.for(destination).settings)) }
+    return {
+      destination,
+      expiresAt: expiryOf(message, lifetimeOf(message.sender, this.#rules.policies.forMail(destination, message).settings)),
+    }
   }
 
   /** Queues a mail to the operators. Rejects as queueOperatorMail does. */
@@ -386,10 +462,20 @@ export class Relay {
     return queueOperatorMail(mail, { intake: this.intake, entry: this.#entry, clock: this.#deps.clock, config: this.config })
   }
 
+  /** Queues a mail of the class `resource` to the postmaster. */
+  async #tellPostmaster(mail: Omit<OperatorMail, 'recipients'>): Promise<void> {
+    const { notify_classes: classes, error_notice_recipient: recipient, myorigin } = this.config
+    const address = parseMailbox(recipient, myorigin)
+    if (classes.includes('resource') && address !== undefined) await this.mailOperators({ ...mail, recipients: [address] })
+  }
+
   /** Starts deliveries. Mail accepted earlier waits in the queue until then. */
   async start(): Promise<void> {
+    await this.#classes.apply(this.config.class.keys())
     await this.#limits.apply(this.config)
+    await this.suppressions.apply(this.config)
     await this.scheduler.start()
+    await this.quotas.start()
     this.#mailerDaemon.start(this.#entry)
     await this.sts?.start()
     this.#tlsReports.start()
@@ -408,12 +494,27 @@ export class Relay {
   /** Opens the SMTP ports. Rejects with CannotListen when a port cannot be opened. `flushDomain` serves ETRN; without it, ETRN gets 458. */
   async listen(flushDomain: FlushDomain = () => false): Promise<readonly Endpoint[]> {
     const { config, net, clock, random, events, isDraining = () => false } = this.#deps
+    await this.#classes.apply(config.class.keys())
     const refusal: Intake['refusal'] = (...mail) => (isDraining() ? drained(config.myhostname) : this.intake.refusal(...mail))
-    const { acceptor } = this
+    const recipientRefusal: Intake['recipientRefusal'] = (...mail) => this.intake.recipientRefusal(...mail)
+    const { acceptor, recordings, suppressions } = this
     const { deadEnds } = this.#rules
     const { accessEntries, serverSecrets } = this.#deps
     const access = { access: accessOf(this.#deps), accessEntries, serverSecrets }
-    this.#smtpd = await startSmtpd({ config, net, clock, random, events, acceptor, deadEnds, intake: { refusal }, flushDomain, ...access })
+    this.#smtpd = await startSmtpd({
+      config,
+      net,
+      clock,
+      random,
+      events,
+      acceptor,
+      deadEnds,
+      intake: { refusal, recipientRefusal },
+      flushDomain,
+      recordings,
+      suppressions,
+      ...access,
+    })
     return this.#smtpd.listeners
   }
 
@@ -424,6 +525,8 @@ export class Relay {
       workAdded: (due, options) => scheduler.workAdded(due, options),
       suspend: (name, suspension) => destinations.suspend(name, suspension),
       resume: (name, by) => destinations.resume(name, by),
+      suspendProvider: (name, suspension) => destinations.suspendProvider(name, suspension),
+      resumeProvider: (name, by) => destinations.resumeProvider(name, by),
       takeBack: (messages, options) => scheduler.takeBack(messages, options),
       transfers: async () => scheduler.transfers,
       snapshot: () => destinations.all(),
@@ -438,9 +541,13 @@ export class Relay {
 
   /** Closes the SMTP ports and waits up to `grace` for running deliveries. Other mail stays in the store. */
   async stop(grace: Duration): Promise<void> {
+    this.recordings.traces.close()
     await Promise.all([this.#smtpd?.close(grace / 2), this.scheduler.stop(grace)])
     await this.#mailerDaemon.stop()
     await this.#limits.stop()
+    await this.quotas.stop()
+    await this.#classes.stop()
+    await this.suppressions.stop()
     this.#tlsReports.close()
     await this.#tlsResults.close()
     this.sts?.close()

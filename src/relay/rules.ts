@@ -4,6 +4,7 @@ import type { AccessTables } from '../access/access-tables.ts'
 import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
 import type { Templates } from '../bounce/templates.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
+import type { ClassBands } from '../config/values/mail-classes.ts'
 import type { Config } from '../config/options.ts'
 import type { ProviderDirectory } from '../config/provider-directory.ts'
 import { parseSignedFields } from '../config/values/signed-fields.ts'
@@ -21,9 +22,11 @@ import type { Matching } from '../patterns/matching.ts'
 import { Acceptor } from '../queue/intake/acceptor.ts'
 import type { ContentCache } from '../queue/intake/content-cache.ts'
 import type { Intake } from '../queue/intake/intake.ts'
+import { ClassChoice, openClassMaps, type ClassMaps } from '../queue/intake/class-choice.ts'
 import { GenericMaps } from '../rewriting/generic.ts'
 import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
+import type { SessionRecordings } from '../sessions/session-recordings.ts'
 import type { Membership } from '../store/membership/membership.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
@@ -48,6 +51,8 @@ export interface RelaySettings {
   readonly dkimKeys?: DkimKeys | undefined
   /** Opened tables of actions for content; opened by the relay when absent. */
   readonly checks?: CheckTables | undefined
+  /** Opened lookup tables of classes; opened by the relay when absent. */
+  readonly classMaps?: ClassMaps | undefined
   /** Opened access tables; opened by the relay when absent. */
   readonly access?: AccessTables | undefined
   /** Users and certificate of the SMTP server; read by the relay when absent. */
@@ -65,6 +70,7 @@ export interface Rules {
   readonly deadEnds: DeadEnds
   readonly signing: MessageSigning | null
   readonly checks: CheckTables
+  readonly classes: ClassChoice | null
   readonly secrets: DeliverySecrets | undefined
 }
 
@@ -76,11 +82,17 @@ interface RulePorts {
   readonly sign?: Signing | undefined
 }
 
+/** Facts of the queue that outlive a reload. */
+interface LastingRules {
+  readonly providers: ProviderDirectory
+  readonly bands: ClassBands
+}
+
 /** Compiles settings. Throws PolicyError for an invalid retry policy, ConfigError when a DKIM key cannot be used. */
-export function compileRules(settings: RelaySettings, providers: ProviderDirectory, ports: RulePorts): Rules {
-  const { config, templates, secrets, tables, routingTables, dkimKeys, checks = openChecks(config).checks } = settings
+export function compileRules(settings: RelaySettings, { providers, bands }: LastingRules, ports: RulePorts): Rules {
+  const { config, templates, secrets, tables, routingTables, dkimKeys, classMaps, checks = openChecks(config).checks } = settings
   const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
-  const policies = new DestinationPolicies(config, providers)
+  const policies = new DestinationPolicies(config, providers, bands)
   const opened = tables ?? openTables(config).tables
   const rewriting = Rewriting.of(config, opened)
   return {
@@ -93,6 +105,7 @@ export function compileRules(settings: RelaySettings, providers: ProviderDirecto
     deadEnds: new DeadEnds({ config, net: ports.net, clock: ports.clock, router, rewriting }),
     signing: signingOf(config, dkimKeys, ports),
     checks,
+    classes: ClassChoice.of(config, classMaps ?? openClassMaps(config).maps),
     secrets,
   }
 }
@@ -107,11 +120,12 @@ interface AgentParts extends RulePorts {
   readonly sts: StsPolicies | undefined
   readonly tokens: AccessTokens
   readonly tlsReports: Pick<TlsReports, 'count'>
+  readonly sessions: SessionRecordings
 }
 
 /** The SMTP client of one configuration. */
 export function smtpAgent({ config, router, policies, generic, signing, checks, secrets }: Rules, parts: AgentParts): SmtpAgent {
-  const { clock, random, net, store, membership, events, contents, matching, sts, tokens, tlsReports } = parts
+  const { clock, random, net, store, membership, events, contents, matching, sts, tokens, tlsReports, sessions } = parts
   return new SmtpAgent({
     config,
     router,
@@ -131,6 +145,7 @@ export function smtpAgent({ config, router, policies, generic, signing, checks, 
       events.emit({ kind: 'tls-established', relay, trust, reused, protocol, cipher, bits }),
     tokens: (name) => tokens.of(name),
     sts,
+    sessions,
     policyFailed: (failure) => events.emit({ kind: 'tls-policy-failed', ...failure }),
     ...(config.smtp_tlsrpt_enable ? { tlsEnded: tlsReports.count } : {}),
   })
@@ -138,9 +153,9 @@ export function smtpAgent({ config, router, policies, generic, signing, checks, 
 
 /** The acceptor of one configuration. */
 export const acceptorOf = (
-  { config, rewriting, signing, checks }: Rules,
+  { config, rewriting, signing, checks, classes }: Rules,
   { intake, clock, events, matching }: Pick<AgentParts, 'clock' | 'events' | 'matching'> & { readonly intake: Intake },
-): Acceptor => new Acceptor({ intake, config, clock, events, rewriting, signing, checks: arrivalChecks(config, checks, matching) })
+): Acceptor => new Acceptor({ intake, config, clock, events, rewriting, signing, classes, checks: arrivalChecks(config, checks, matching) })
 
 /** Null without DKIM tables, and when no destination's mail is signed. Throws ConfigError when a key cannot be used. */
 function signingOf(

@@ -25,6 +25,7 @@ const CALM: AttentionFacts = {
   tokens: [{ name: 'm365', user: '', left: 3_600_000, problem: null, failedSince: null }],
   schedules: [],
   limits: [],
+  listings: { braked: [], stopped: [] },
   now: T0,
   tally: { queues: [] },
   expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
@@ -51,6 +52,7 @@ test('each condition is one entry, the store first', () => {
       // Its node is gone.
       { table: NIGHTLY, next: null, last: { ...RUN, until: T0 - 3 } },
     ],
+    listings: { braked: ['big.example'], stopped: [{ scope: 'us.example', at: T0 }] },
     limits: [
       { share: null, measure: 'messages', used: 95_000, limit: 100_000, refusedSince: null },
       { share: 'app', measure: 'bytes', used: 960, limit: 1_000, refusedSince: T0 },
@@ -69,6 +71,7 @@ test('each condition is one entry, the store first', () => {
     { kind: 'oauth-failed', count: 2, why: 'google: no answer within 30 s: wait', since: T0 },
     { kind: 'schedule-failed', count: 2, why: 'nightly: no space left', since: T0 - 2 },
     { kind: 'limits', count: 2, why: '960 of 1,000 bytes of the share app in the queue: mail is refused', since: T0 },
+    { kind: 'listings-stopped', count: 2, why: 'too many addresses of us.example were listed within an hour', since: T0 },
     { kind: 'corrupt-messages', messages: 2 },
     { kind: 'expiring-recipients', count: 4, isAtLeast: false, within: 3_600_000 },
     { kind: 'notices-due', messages: 20, isAtLeast: true },

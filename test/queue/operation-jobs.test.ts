@@ -9,7 +9,7 @@ import { countMatching, hasOutgrown, planOf, PlanOutdated } from '../../src/queu
 import type { OperationName, OperationRequest } from '../../src/queue/operation-request.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
-import { RequestRepeated } from '../../src/store/audit-log.ts'
+import { RequestRepeated } from '../../src/store/records/audit-log.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { intercepted } from '../../src/store/methods.ts'
@@ -82,11 +82,11 @@ const done = async (operation: OperationName, more: Partial<OperationRequest> = 
 test('an operation has its record while it runs and after it', async () => {
   const seen: unknown[] = []
   world.control.afterRound = async (round) => {
-    if (round === 1) seen.push(await world.reader.operation(1))
+    if (round === 1) seen.push(await world.reader.records.audit.one(1))
   }
   const id = await done('hold', { reason: 'a test', plan: { through: MESSAGES, matched: MESSAGES, acceptsGrowth: false } })
   expect(seen).toMatchObject([{ state: 'running', matched: 64, changed: 64, expected: MESSAGES, reason: 'a test' }])
-  expect(await world.reader.operation(id)).toMatchObject({
+  expect(await world.reader.records.audit.one(id)).toMatchObject({
     state: 'done',
     matched: MESSAGES,
     changed: MESSAGES,
@@ -103,15 +103,15 @@ test('a cancelled operation changes nothing after its round, and its undo restor
   world.rounds.length = 0
   const { id, ended } = await world.jobs.start(order('delete'))
   await expect(ended).rejects.toThrow(new OperationCancelled('operation 2 was cancelled by page:bob; changed messages: 128'))
-  expect(await world.reader.operation(id)).toMatchObject({ state: 'cancelled', changed: 128, matched: 128 })
+  expect(await world.reader.records.audit.one(id)).toMatchObject({ state: 'cancelled', changed: 128, matched: 128 })
   expect(await inTrash()).toHaveLength(129)
   expect(await world.jobs.cancel(id, 'eve')).toBe('ended')
   expect(await world.jobs.cancel(99, 'eve')).toBe('unknown')
   const undone = await world.jobs.undo(undo(id))
   expect(await undone.ended).toEqual({ matched: 128, changed: 128, inTransfer: 0, unknown: [] })
   expect(await inTrash()).toEqual([untouched])
-  expect(await world.reader.operation(id)).toMatchObject({ undoneBy: undone.id })
-  expect(await world.reader.operation(undone.id)).toMatchObject({
+  expect(await world.reader.records.audit.one(id)).toMatchObject({ undoneBy: undone.id })
+  expect(await world.reader.records.audit.one(undone.id)).toMatchObject({
     action: 'restore',
     undoes: id,
     expected: 128,
@@ -220,7 +220,7 @@ test('a plan that the queue has outgrown is refused, unless growth is accepted',
   for (let n = 0; n < 150; n++) await queue(world.store, { at: T0 })
   const refused = world.jobs.start(order('hold', { plan: { through, matched, acceptsGrowth: false } }))
   await expect(refused).rejects.toThrow(new PlanOutdated(MESSAGES, MESSAGES + 150))
-  expect(await world.reader.operation(1)).toBeUndefined()
+  expect(await world.reader.records.audit.one(1)).toBeUndefined()
   await done('hold', { plan: { through, matched, acceptsGrowth: true } })
   expect((await queueNames()).get('hold')).toHaveLength(MESSAGES)
 })
@@ -241,15 +241,15 @@ test('a repeated request has no second effect', async () => {
   const request = { key: 'ci 1', digest: 'a'.repeat(64) }
   const id = await done('hold', { request })
   await expect(world.jobs.start(order('release', { request }))).rejects.toBeInstanceOf(RequestRepeated)
-  expect(await world.reader.keptRequest('ci 1')).toMatchObject({ answer: String(id) })
+  expect(await world.reader.records.requests.find('ci 1')).toMatchObject({ answer: String(id) })
   expect((await queueNames()).get('hold')).toHaveLength(MESSAGES)
 })
 
 test('an operation is done when the answer to its end was lost and the call is repeated', async () => {
   const { store, deps } = world
-  const twice = intercepted(store, async (method, _, perform) => {
+  const twice = intercepted(store, async (method, [record, call], perform) => {
     const answer = await perform()
-    return method === 'endOperation' ? perform() : answer
+    return method === 'record' && record === 'audit' && call === 'end' ? perform() : answer
   })
   const { ended } = await new Operations({ ...deps, store: twice }).jobs.start(order('hold'))
   expect(await ended).toMatchObject({ changed: MESSAGES })
@@ -260,7 +260,7 @@ test('an operation that fails is recorded with its error and its counts', async 
   const { id, ended } = await world.jobs.start(order('hold'))
   await expect(ended).rejects.toThrow('no such thing')
   await world.jobs.stop()
-  expect(await world.reader.operation(id)).toMatchObject({ state: 'failed', error: 'no such thing', changed: 128, matched: 128 })
+  expect(await world.reader.records.audit.one(id)).toMatchObject({ state: 'failed', error: 'no such thing', changed: 128, matched: 128 })
   expect(await (await world.jobs.undo(undo(id))).ended).toMatchObject({ changed: 128 })
 })
 

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { givenConditions, withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
+import { isRange } from '../../src/mail/message-times.ts'
 import { operationText, operationWords, type WordedOperation } from '../../src/queue/operation-words.ts'
 import { ANY_MESSAGE, filterOf, isFiltered, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { DAY, HOUR, MINUTE, seconds } from '../../src/system/clock.ts'
@@ -100,7 +101,8 @@ test('bash and the command read the filter that was carried out', () => {
     },
     { requiredKeys: [] },
   )
-  const wanted = fc.sample(fc.tuple(given, fc.option(fc.integer({ min: 1, max: 1_000 }))), { numRuns: 300, seed: 1 })
+  const ordered = given.filter(({ arrived_after: after, arrived_before: before }) => isRange(after, before))
+  const wanted = fc.sample(fc.tuple(ordered, fc.option(fc.integer({ min: 1, max: 1_000 }))), { numRuns: 300, seed: 1 })
   const operations = wanted.map(([conditions, limit]) => {
     const filter = filterOf(conditions, MOMENT)
     return deleting({ selection: { kind: 'filter', filter, limit }, operation: 'delete' })

@@ -55,7 +55,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`a move to and from PostgreSQL${WITHOUT_P
     await fill(source)
     const { mail, destinations } = await seen(source)
     const access = await accessIn(source)
-    expect([access.entries.length, access.tokens.length, access.grants.length]).toEqual([1, 1, 1])
+    expect([access.entries.length, access.tokens.length, access.grants.length, access.suspensions.length]).toEqual([1, 1, 1, 1])
     await move(source, target, { isFinal: true })
     expect(await seen(target)).toEqual({ mail, destinations })
     expect(await accessIn(target)).toEqual(access)
@@ -107,7 +107,7 @@ test('access entries stay until the final move, which converts their ends and ke
   const [before] = (await accessIn(source)).entries
   const offset = 3_600_000
   await move(source, target, { offset })
-  expect(await accessIn(target)).toEqual({ entries: [], tokens: [], grants: [] })
+  expect(await accessIn(target)).toEqual({ entries: [], tokens: [], grants: [], suspensions: [] })
   const { store } = await target.open()
   const own = { subject: 'sender' as const, key: 'b@us.example', action: 'OK', addedAt: T0, addedBy: 'op', expiresAt: null }
   await store.records.access.set(own)

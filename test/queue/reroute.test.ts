@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { reroute } from '../../src/queue/reroute.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import type { DestinationDue } from '../../src/store/queue-store.ts'
+import type { DestinationDue } from '../../src/store/message-operation.ts'
 import { HOUR } from '../../src/system/clock.ts'
 import { LIFETIME, queue, T0 } from '../conformance/mail.ts'
 

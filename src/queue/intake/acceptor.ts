@@ -6,12 +6,12 @@ import type { Config } from '../../config/options.ts'
 import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
-import { releasedAt } from '../../mail/message.ts'
 import { acceptedTimes, timeProblem } from '../../mail/message-times.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { mailDate } from '../../mail/mail-date.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { ContentRules } from '../../checks/checked-content.ts'
+import type { ClassChoice } from './class-choice.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 import type { Events } from '../../telemetry/events.ts'
 import { receivedLine, type LocalUser, type SmtpClient } from './received-header.ts'
@@ -45,6 +45,8 @@ export interface Submission {
   readonly handling?: Handling | undefined
   /** Absent for a submission that may be queued each time it is sent. */
   readonly keep?: KeepRequest | undefined
+  /** Class of the listener; empty or absent for none. */
+  readonly listenerClass?: string | undefined
 }
 
 /** Takes the content of one message. */
@@ -84,7 +86,9 @@ interface AcceptorDeps {
   /** Signs the mail of own clients; null or absent without DKIM tables. */
   readonly signing?: MessageSigning | null | undefined
   /** Checks of the content; null or absent without any. */
-  readonly checks?: ContentRules | null | undefined
+  readonly checks?: ContentRules<'body'> | null | undefined
+  /** Decides about classes; null or absent without any. */
+  readonly classes?: ClassChoice | null | undefined
 }
 
 export class Acceptor implements MessageTaker {
@@ -113,13 +117,14 @@ export class Acceptor implements MessageTaker {
       },
       discarded: ({ identity: { queueId }, envelope: { sender }, submitter: { client, uid } }, messageId) =>
         events.emit({ kind: 'discarded', queueId, sender, messageId, client, uid }),
+      lookupFailed: (queueId, reason) => this.#lookupFailed(queueId, reason),
       report: (what, error) =>
         events.emit({ kind: 'note', level: 'error', text: `${what}: ${error instanceof Error ? error.message : String(error)}` }),
     }
   }
 
   /** Begins a message. The caller writes the content with CRLF line ends, then calls `end` or `abandon`. */
-  open({ envelope: given, client, sizeLimit, declaredSize = 0, handling, keep }: Submission): MessageReceiver {
+  open({ envelope: given, client, sizeLimit, declaredSize = 0, handling, keep, listenerClass = '' }: Submission): MessageReceiver {
     const { config } = this.#deps
     // MAILER-DAEMON as a sender becomes the null sender, as in Postfix cleanup, because that address has no mailbox.
     const received = given.sender.toLowerCase() === this.#mailerDaemon ? { ...given, sender: '' } : given
@@ -145,17 +150,20 @@ export class Acceptor implements MessageTaker {
     const facts = {
       identity,
       envelope,
+      given: { sender: received.sender, recipients: received.recipients.length },
       times,
       trace,
       sizeLimit: sizeLimit ?? config.message_size_limit,
       declaredSize,
       additions,
       completion,
-      signing: isOwn ? (this.#deps.signing?.begin(identity.queueId, releasedAt({ ...identity, ...times })) ?? null) : null,
+      signing: isOwn ? (this.#deps.signing?.begin(identity.queueId) ?? null) : null,
       submitter: submitterOf(client),
       checks: this.#checks(identity.queueId, envelope, client),
       handling: handling ?? null,
       keep: keep ?? null,
+      classes: this.#deps.classes ?? null,
+      listenerClass,
     }
     const receiver = new MessageReceiver(facts, this.#receiverDeps)
     if (begun === null) receiver.refuse(WRITE_ERROR)
@@ -183,11 +191,13 @@ export class Acceptor implements MessageTaker {
   }
 
   #lookups(queueId: string): MessageLookups | null {
-    const { rewriting, events } = this.#deps
+    const { rewriting } = this.#deps
     if (rewriting === null || rewriting === undefined) return null
-    return new MessageLookups(rewriting, (reason) =>
-      events.emit({ kind: 'note', level: 'error', text: `${queueId}: message not accepted, try again later: ${reason}` }),
-    )
+    return new MessageLookups(rewriting, (reason) => this.#lookupFailed(queueId, reason))
+  }
+
+  #lookupFailed(queueId: string, reason: string): void {
+    this.#deps.events.emit({ kind: 'note', level: 'error', text: `${queueId}: message not accepted, try again later: ${reason}` })
   }
 
   /** Accepts a whole message. When reading `content` fails, rejects with that error and queues nothing. */

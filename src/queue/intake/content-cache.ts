@@ -9,7 +9,7 @@ import { bytesOf, freeChunk } from '../../store/chunks.ts'
 /** Maximum number of bytes in the cache. */
 const BUDGET = 64 * 1024 * 1024
 /** Maximum number of bytes of a content that is kept while it is received. */
-const LARGEST = 16 * 1024 * 1024
+const LARGEST = 32 * 1024 * 1024
 
 interface Kept {
   readonly chunks: readonly Uint8Array[]

@@ -3,6 +3,7 @@
  * the recipients, and commits everything in one transaction. It then passes the admitted requests to the scheduler. MAILER-DAEMON commits
  * a notice that `prepare` has routed and scheduled.
  */
+import { NO_CLASS } from '../../config/values/mail-classes.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { NoticePort } from '../../bounce/notice-port.ts'
 import type { PreparedMessage } from '../../bounce/notice-writer.ts'
@@ -32,10 +33,12 @@ import {
 import type { Admission } from '../scheduler/admission.ts'
 import type { Scheduler } from '../scheduler/scheduler.ts'
 import { bytesOf } from '../../store/chunks.ts'
-import { StoreUnavailable, type NewMessage, type NewRecipient, type QueueStore } from '../../store/queue-store.ts'
+import type { NewMessage, NewRecipient } from '../../store/new-message.ts'
+import { StoreUnavailable, type QueueStore } from '../../store/queue-store.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { ContentCache } from './content-cache.ts'
-import type { Admitted, QueueLimits } from './queue-limits.ts'
+import { noRoom, type Admitted, type QueueLimits } from './queue-limits.ts'
+import type { Charged, Quotas, SubmittedMail } from './quotas.ts'
 import type { ScheduledLimit } from './scheduled-limit.ts'
 import type { Origin } from './share-key.ts'
 import { SpaceAccount } from './space-account.ts'
@@ -50,7 +53,8 @@ export interface NewIdentity {
 /** A message to queue. */
 export interface Entry {
   readonly message: Message
-  readonly recipients: readonly EnvelopeRecipient[]
+  /** `destination` is absent for a recipient that is to be routed. */
+  readonly recipients: readonly (EnvelopeRecipient & { readonly destination?: DestinationName | undefined })[]
   /**
    * The content, or the part after the staged chunks, in chunks. The caller must not read or change the chunks after the call.
    */
@@ -71,6 +75,7 @@ export interface Submitted extends Entry {
   readonly maildropFile?: string | undefined
   /** The request that queues the message. The store commits it with the message. */
   readonly request?: NewMessage['request']
+  readonly charges?: NewMessage['charges']
 }
 
 export interface IntakeDeps {
@@ -86,6 +91,9 @@ export interface IntakeDeps {
   readonly policies: () => DestinationPolicies
   readonly limits: QueueLimits
   readonly scheduledLimit: ScheduledLimit
+  readonly quotas: Quotas
+  /** True while contents of returned mail are kept (returned_content_retention). */
+  readonly keepsContent: () => boolean
   /** Number of bytes that must be free on the disk to accept mail: the larger of queue_minfree and 1.5 × message_size_limit. */
   readonly needed: () => number
 }
@@ -94,7 +102,7 @@ export interface IntakeDeps {
 export const lifetimeOf = (sender: string, settings: Settings): Duration =>
   sender === '' ? settings.bounce_queue_lifetime : settings.maximal_queue_lifetime
 
-const NO_SPACE: SmtpReply = { code: 452, status: '4.3.1', text: 'Insufficient system storage' }
+const NO_SPACE = noRoom('disk', 'Insufficient system storage')
 /** Reply when the store cannot commit. */
 export const WRITE_ERROR: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: queue file write error' }
 
@@ -114,7 +122,7 @@ export class Intake {
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
-    this.#space = new SpaceAccount(deps.store.upkeep, deps.clock)
+    this.#space = new SpaceAccount(deps.store.upkeep, deps.clock, (bytes) => this.#deleteKept(bytes))
   }
 
   /** Refuses all mail with a reply, also messages that are being received; null ends that. */
@@ -171,25 +179,28 @@ export class Intake {
 
   /**
    * The reply to MAIL when mail of this size, which is held back or not, cannot be queued now; undefined when mail can be queued. Returns a
-   * promise only when the free space has to be read, or a limit applies to mail that is held back.
+   * promise only when the free space has to be read, a limit applies to mail that is held back, or there are quotas.
    */
   refusal(size: number, origin: Origin, isHeld: boolean): Promise<SmtpReply | undefined> | SmtpReply | undefined {
+    const { scheduledLimit, quotas } = this.#deps
     const busy = this.#busy(size, origin)
-    const held = isHeld ? this.#deps.scheduledLimit.refusal(origin) : undefined
-    return held === undefined ? busy : this.#busyOrHeld(busy, held)
+    if (!isHeld && !quotas.isOn) return busy
+    return writable(firstOf([busy, isHeld ? scheduledLimit.refusal(origin) : undefined, quotas.refusal(origin)]))
   }
 
-  async #busyOrHeld(
-    busy: Promise<SmtpReply | undefined> | SmtpReply | undefined,
-    held: Promise<SmtpReply | undefined>,
-  ): Promise<SmtpReply | undefined> {
-    try {
-      const tooMany = await held
-      return (await busy) ?? tooMany
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return WRITE_ERROR
-      throw error
-    }
+  /** The reply to RCPT when a quota refuses so many recipients; undefined when none does. Returns a promise only when there are quotas. */
+  recipientRefusal(origin: Origin, recipients: number): Promise<SmtpReply | undefined> | undefined {
+    const { quotas } = this.#deps
+    return quotas.isOn ? writable(firstOf([quotas.recipientRefusal(origin, recipients)])) : undefined
+  }
+
+  /** Deletes contents of returned mail, the oldest first, before mail is refused for lack of space. Resolves with false when there are none. */
+  async #deleteKept(bytes: number): Promise<boolean> {
+    const { store, keepsContent } = this.#deps
+    if (!keepsContent()) return false
+    const { bytes: kept } = await store.departed.dropKept({ until: 0, bytes: Infinity })
+    for (let more = kept > 0; more;) ({ more } = await store.departed.dropKept({ until: 0, bytes: Math.max(0, kept - bytes) }))
+    return kept > 0
   }
 
   #busy(size: number, origin: Origin): Promise<SmtpReply | undefined> | SmtpReply | undefined {
@@ -199,16 +210,7 @@ export class Intake {
     const full = limits.refusal(size, origin)
     if (full !== undefined) return full
     const fits = this.#space.hasMoreThan(Math.max(needed(), size))
-    return fits === true ? undefined : this.#refusalUnless(fits)
-  }
-
-  async #refusalUnless(fits: Promise<boolean>): Promise<SmtpReply | undefined> {
-    try {
-      return (await fits) ? undefined : NO_SPACE
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return WRITE_ERROR
-      throw error
-    }
+    return fits === true ? undefined : writable(fits.then((does) => (does ? undefined : NO_SPACE)))
   }
 
   /** Has the free space read again before the next message, as after a change of the disk. */
@@ -236,8 +238,30 @@ export class Intake {
     return this.#deps.scheduledLimit.admit(content, origin)
   }
 
+  /** Charges a message to the quotas that count it, or refuses it; undefined when none does. `settled` follows. */
+  charge(content: ContentId, mail: SubmittedMail): Promise<Charged | undefined> | Charged | undefined {
+    return this.#deps.quotas.admit(content, mail)
+  }
+
+  /** Charges a message that is discarded, or returns the reply that refuses it. Rejects with StoreUnavailable. */
+  async chargeDiscarded(content: ContentId, mail: SubmittedMail): Promise<SmtpReply | undefined> {
+    const { quotas, store } = this.#deps
+    const charged = await quotas.admit(content, mail)
+    if (charged === undefined) return undefined
+    if ('refusal' in charged) return charged.refusal
+    try {
+      await store.records.quotaCounts.charge(charged.charges)
+    } catch (error) {
+      quotas.ended(content, false)
+      throw error
+    }
+    quotas.ended(content, true)
+    return undefined
+  }
+
   /** Ends the promises to a message that may be queued, or is not going to be. */
   settled(content: ContentId, mayBeQueued: boolean): void {
+    this.#deps.quotas.ended(content, mayBeQueued)
     this.#deps.limits.ended(content)
     this.#deps.scheduledLimit.ended(content, mayBeQueued)
   }
@@ -249,7 +273,7 @@ export class Intake {
     const { message, client, uid, saslUsername, saslMethod, upstream } = entry
     const happened = acceptedEvent(entry, { client, uid, saslUsername, saslMethod, upstream })
     const admitted = this.prepare(entry, happened)
-    const prepared = { ...admitted.entry, maildropFile: entry.maildropFile, request: entry.request }
+    const prepared = { ...admitted.entry, maildropFile: entry.maildropFile, request: entry.request, charges: entry.charges }
     const bytes = bytesOf(entry.content)
     try {
       await store.enqueue(prepared)
@@ -266,23 +290,28 @@ export class Intake {
 
   /** Routes and schedules a message. The caller commits the result. `happened` is the event of its acceptance. */
   prepare(given: Entry, happened = acceptedEvent(given, { client: null })): PreparedMessage {
-    const { destinationOf, recorder, contents, scheduler } = this.#deps
-    const { message, recipients, content, hold = false } = given
+    const { destinationOf, recorder, contents, scheduler, policies } = this.#deps
+    const { recipients, content, hold = false } = given
+    const { classes } = policies()
+    const message =
+      classes.defaultName === undefined ? given.message : { ...given.message, class: given.message.class ?? classes.defaultName }
     const events = recorder.of(happened)
     const byDestination = new Map<DestinationName, number>()
     const routed = recipients.map((recipient) => {
-      const destination = aliasDestination(recipient) ?? destinationOf(recipient.address, message.sender)
+      const destination = recipient.destination ?? aliasDestination(recipient) ?? destinationOf(recipient.address, message.sender)
       byDestination.set(destination, (byDestination.get(destination) ?? 0) + 1)
       return { recipient, destination }
     })
-    const admission = scheduler.admit(message.id, hold || message.scheduled === true ? NO_MAIL : byDestination)
+    const admission = scheduler.admit(message, hold || message.scheduled === true ? NO_MAIL : byDestination)
     const dueAt = startOf(message)
     const expiries = new Map<DestinationName, QueueTime>()
     for (const destination of byDestination.keys()) expiries.set(destination, this.#expiryOf(message, destination))
-    const isKept = admission.hasAny && contents.keep(message, content)
+    // A message that is sent again has its content in the store.
+    const isKept = content.length > 0 && admission.hasAny && contents.keep(message, content)
     if (!isKept) contents.drop(message.contentId)
     const entry: NewMessage = {
       message,
+      band: classes.bands.of(message.class),
       content,
       hold,
       ...(events === undefined ? {} : { events }),
@@ -314,6 +343,7 @@ export class Intake {
     admission.committed(requests)
     const waiting = entry.recipients.filter((one) => !one.leased)
     if (waiting.length === 0) return
+    const band = entry.band ?? NO_CLASS
     const scheduled = entry.message.scheduled === true ? startOf(entry.message) : undefined
     if (scheduled === undefined) {
       this.#deps.notices.waits(entry.message)
@@ -321,6 +351,7 @@ export class Intake {
     }
     const due = new Map(waiting.map((one) => [one.destination, { destination: one.destination, dueAt: one.dueAt }]))
     scheduler.workAdded([...due.values()], {
+      bands: [band],
       expiresAt: waiting.reduce((earliest, one) => Math.min(earliest, one.expiresAt), Infinity),
       scheduled,
     })
@@ -339,7 +370,7 @@ export class Intake {
   }
 
   #expiryOf(message: Message, destination: DestinationName): QueueTime {
-    return expiryOf(message, lifetimeOf(message.sender, this.#deps.policies().for(destination).settings))
+    return expiryOf(message, lifetimeOf(message.sender, this.#deps.policies().forMail(destination, message).settings))
   }
 }
 
@@ -361,6 +392,21 @@ const acceptedEvent = ({ message, recipients }: Entry, origin: Omit<Accepted, 'k
   recipients: recipients.map(({ address }) => address),
   ...origin,
 })
+
+/** The first reply that refuses mail. */
+async function firstOf(answers: readonly (Promise<SmtpReply | undefined> | SmtpReply | undefined)[]): Promise<SmtpReply | undefined> {
+  return (await Promise.all(answers.map((one) => Promise.resolve(one)))).find((reply) => reply !== undefined)
+}
+
+/** WRITE_ERROR in place of StoreUnavailable. */
+async function writable(asked: Promise<SmtpReply | undefined>): Promise<SmtpReply | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return WRITE_ERROR
+    throw error
+  }
+}
 
 const megabytes = (bytes: number): string => (Math.max(0, bytes) / 1e6).toFixed(1)
 

@@ -87,6 +87,8 @@ const CONDITIONS: Conditions = {
   // Mail in the maildrop has no destination and no attempt yet, so conditions on them do not match.
   destination: () => false,
   queue: () => false,
+  // The class is decided when the mail enters the queue.
+  class: () => false,
   arrivedAfter: (begin, { arrivedAt }) => arrivedAt >= begin,
   arrivedBefore: (end, { arrivedAt }) => arrivedAt < end,
   olderThan: (limit, { arrivedAt }) => arrivedAt < limit,

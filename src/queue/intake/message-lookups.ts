@@ -6,8 +6,8 @@ import { LookupFailed } from '../../rewriting/lookup-table.ts'
 import { ExpansionFailed } from '../../rewriting/virtual-aliases.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 
-/** Reply when a lookup for an address has no usable result. */
-const LOOKUP_FAILED: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: address lookup failed' }
+/** Reply when a lookup has no usable result. */
+export const LOOKUP_FAILED: SmtpReply = { code: 451, status: '4.3.0', text: 'Error: address lookup failed' }
 
 /** Reply when an alias exceeds a limit, as that of Postfix. */
 const EXPANSION_FAILED: SmtpReply = { code: 451, status: '4.6.0', text: 'Error: Alias expansion error' }

@@ -10,27 +10,36 @@ import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
 import type { ContentEntry, ContentStep } from '../../mail/content-step.ts'
 import { EditedHeader, type ReadFields } from '../../mail/edited-header.ts'
 import { CheckedContent, NO_VERDICT, redirected, type CheckReport, type ContentRules, type Verdict } from '../../checks/checked-content.ts'
+import { LookupFailed } from '../../rewriting/lookup-table.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
-import type { Message } from '../../mail/message.ts'
+import { LOOKUP_FAILED } from './message-lookups.ts'
+import { releasedAt, type Message } from '../../mail/message.ts'
 import type { MessageTimes } from '../../mail/message-times.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
+import type { Charged, SubmittedMail } from './quotas.ts'
+import type { ClassChoice } from './class-choice.ts'
 import type { Origin } from './share-key.ts'
 import { StagedContent } from './staged-content.ts'
-import { RequestRepeated } from '../../store/audit-log.ts'
-import { OutcomeUnknown, StoreUnavailable, type NewMessage } from '../../store/queue-store.ts'
+import { RequestRepeated } from '../../store/records/audit-log.ts'
+import type { NewMessage } from '../../store/new-message.ts'
+import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
 import type { ArrivingMessage } from '../../dkim/message-signing.ts'
 import { withPrepended } from '../../dkim/stored-signature.ts'
 
 /** Result of a submission. */
 export type Acceptance =
-  | { readonly kind: 'queued'; readonly queueId: string }
+  /** `class`: the class of the message; absent without classes. */
+  | { readonly kind: 'queued'; readonly queueId: string; readonly class?: string | undefined }
   /** `isLogged`: the log has the reason, from a check of the content. */
   | { readonly kind: 'refused'; readonly reply: SmtpReply; readonly isLogged?: boolean }
   /** The commit of the message was not answered: it may be queued. The client must get no reply, so that it repeats the message. */
   | { readonly kind: 'unknown' }
 
 /** The methods of Intake that the receiver uses. */
-export type IntakePort = Pick<Intake, 'begin' | 'stageFrom' | 'stage' | 'unstage' | 'admit' | 'admitHeld' | 'settled' | 'take'>
+export type IntakePort = Pick<
+  Intake,
+  'begin' | 'stageFrom' | 'stage' | 'unstage' | 'admit' | 'admitHeld' | 'charge' | 'chargeDiscarded' | 'settled' | 'take'
+>
 
 interface ReceiverLimits {
   /** Maximum octets of a header field (header_size_limit). */
@@ -51,6 +60,8 @@ export interface Handling extends Readonly<Verdict> {
 export interface ReceiverFacts {
   readonly identity: ReturnType<Intake['begin']>
   readonly envelope: Envelope
+  /** The envelope before rewriting. */
+  readonly given: { readonly sender: string; readonly recipients: number }
   /** The times that the client has named. */
   readonly times: MessageTimes
   /** The Received field of this relay. */
@@ -69,17 +80,21 @@ export interface ReceiverFacts {
   readonly checks: ContentChecks | null
   /** Null for ordinary treatment. */
   readonly handling: Handling | null
+  /** Decides about the class; null without classes. */
+  readonly classes: ClassChoice | null
+  /** Class of the listener; empty for none. */
+  readonly listenerClass: string
   /** The request that must have its effect once, with the answer to it; null without one. */
   readonly keep: KeepRequest | null
   readonly submitter: Pick<Parameters<Intake['take']>[0], 'client' | 'uid' | 'saslUsername' | 'saslMethod' | 'upstream' | 'maildropFile'>
 }
 
 /** Returns the request that queues a message, which is kept with it, when the content is complete. */
-export type KeepRequest = (messageId: string | undefined) => NonNullable<NewMessage['request']>
+export type KeepRequest = (messageId: string | undefined, ofClass: string | undefined) => NonNullable<NewMessage['request']>
 
 /** Checks of one message. */
 export interface ContentChecks {
-  readonly rules: ContentRules
+  readonly rules: ContentRules<'body'>
   readonly report: Pick<CheckReport, 'took' | 'warn'>
 }
 
@@ -88,6 +103,8 @@ export interface MessageReceiverDeps {
   readonly limits: ReceiverLimits
   /** Records that a message is discarded. */
   readonly discarded: (facts: ReceiverFacts, messageId: string | undefined) => void
+  /** Logs the reason why a lookup for a message has no usable result. */
+  readonly lookupFailed: (queueId: string, reason: string) => void
   /** Logs internal errors: bugs, and staged content that could not be deleted. */
   readonly report: (what: string, error: unknown) => void
 }
@@ -113,16 +130,17 @@ export class MessageReceiver {
   readonly #deps: MessageReceiverDeps
   readonly #content: StagedContent
   #progress: Progress = { kind: 'receiving' }
-  readonly #header: EditedHeader
+  readonly #header: EditedHeader<'body'>
   /** The first step of the content. */
   readonly #entry: ContentEntry
   #messageId: string | undefined
   #texts: ShownFields = NOT_SHOWN
+  #class: string | undefined
   #received = 0
   /** A byte above 127 was received. */
   #eightBit = false
   /** Examines the content; null without checks. */
-  readonly #checked: CheckedContent | null
+  readonly #checked: CheckedContent<'body'> | null
 
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
@@ -137,8 +155,10 @@ export class MessageReceiver {
     })
     const last = signed(facts.signing, this.#queuedContent())
     for (const field of facts.handling?.prepended ?? []) last.header(Buffer.from(`${field}\r\n`))
-    this.#header = new EditedHeader({ dropped, fieldLimit, readsTexts, completion: facts.completion }, last, (fields) =>
-      this.#endHeader(fields),
+    this.#header = new EditedHeader(
+      { dropped, fieldLimit, readsTexts, completion: facts.completion, request: facts.classes?.header ?? undefined },
+      last,
+      (fields) => this.#endHeader(fields),
     )
     this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#report(facts.checks), this.#header)
     this.#entry = this.#checked ?? this.#header
@@ -152,13 +172,13 @@ export class MessageReceiver {
   }
 
   /** The last step: adds what is left to the content that will be queued. */
-  #queuedContent(): ContentStep {
+  #queuedContent(): ContentStep<'body'> {
     const keep = (bytes: Buffer): undefined => {
       if (this.#isOver || bytes.length === 0) return
       this.#eightBit ||= !isAscii(bytes)
       this.#content.add(bytes)
     }
-    return { header: keep, insert: keep, beginBody: keep, body: keep, end: () => undefined }
+    return { permits: 'body', header: keep, insert: keep, beginBody: keep, body: keep, end: () => undefined }
   }
 
   /** Octets of the content received so far, without the Received field. */
@@ -278,17 +298,28 @@ export class MessageReceiver {
     if (this.#verdict.discard) return this.#discard()
     let outcome: Acceptance | undefined
     try {
+      this.#class = this.#chosenClass()
       const tooMany = this.#facts.times.scheduled === true ? await intake.admitHeld(id, this.#origin) : undefined
       const admitted = tooMany === undefined ? intake.admit(id, this.#content.size, this.#origin) : { refusal: tooMany }
+      const charging = 'refusal' in admitted ? admitted : intake.charge(id, this.#submitted)
+      const charged = charging instanceof Promise ? await charging : charging
       if ('refusal' in admitted) this.refuse(admitted.refusal)
-      else outcome = await this.#queue(admitted.share)
+      else if (charged !== undefined && 'refusal' in charged) this.refuse(charged.refusal)
+      else outcome = await this.#queue(admitted.share, charged)
     } catch (error) {
       if (error instanceof RequestRepeated) throw error
-      this.#failed(error)
+      if (error instanceof LookupFailed) this.#lookupFailed(error)
+      else this.#failed(error)
     } finally {
       intake.settled(id, outcome !== undefined)
     }
     return outcome
+  }
+
+  /** Throws LookupFailed. */
+  #chosenClass(): string | undefined {
+    const { classes, listenerClass, envelope } = this.#facts
+    return classes?.classOf({ ...this.#origin, listenerClass, asked: envelope.class ?? this.#header.fields.asked })
   }
 
   get #origin(): Origin {
@@ -296,8 +327,14 @@ export class MessageReceiver {
     return { sender: this.#facts.envelope.sender, user, address: client?.address ?? null }
   }
 
-  async #queue(share: string | undefined): Promise<Acceptance | undefined> {
-    const { identity, envelope, times, submitter, signing } = this.#facts
+  get #submitted(): SubmittedMail {
+    const { given, times } = this.#facts
+    return { origin: { ...this.#origin, sender: given.sender }, recipients: given.recipients, expires: times.expires }
+  }
+
+  async #queue(share: string | undefined, charged: ChargedMail | undefined): Promise<Acceptance | undefined> {
+    const { identity, envelope, submitter, signing } = this.#facts
+    const times = heldTimes(this.#facts.times, charged)
     const { client, saslUsername } = submitter
     const queued: Message = {
       id: identity.id,
@@ -317,15 +354,24 @@ export class MessageReceiver {
       client: client === null ? undefined : `${client.name}[${client.address}]`,
       saslUsername,
       maxAttempts: envelope.maxAttempts,
+      class: this.#class,
       share,
       ...times,
     }
     const { hold, redirect } = this.#verdict
     const recipients = redirect === undefined ? envelope.recipients : redirected(envelope.recipients, redirect)
     try {
-      const message = signing === null ? queued : withPrepended(queued, await signing.end())
-      const request = this.#facts.keep?.(this.#messageId)
-      await this.#deps.intake.take({ message, recipients, hold, content: this.#content.takeAll(), request, ...submitter })
+      const message = signing === null ? queued : withPrepended(queued, await signing.end(releasedAt(queued)))
+      const request = this.#facts.keep?.(this.#messageId, this.#class)
+      await this.#deps.intake.take({
+        message,
+        recipients,
+        hold,
+        content: this.#content.takeAll(),
+        request,
+        charges: charged?.charges,
+        ...submitter,
+      })
       return this.#queued
     } catch (error) {
       if (error instanceof RequestRepeated) {
@@ -347,14 +393,29 @@ export class MessageReceiver {
     }
   }
 
-  async #discard(): Promise<Acceptance> {
+  async #discard(): Promise<Acceptance | undefined> {
+    try {
+      const refusal = await this.#deps.intake.chargeDiscarded(this.#facts.identity.id, this.#submitted)
+      if (refusal !== undefined) {
+        this.refuse(refusal)
+        return undefined
+      }
+    } catch (error) {
+      this.#failed(error)
+      return undefined
+    }
     this.#deps.discarded(this.#facts, this.#messageId)
     await this.abandon()
     return this.#queued
   }
 
   get #queued(): Acceptance {
-    return { kind: 'queued', queueId: this.queueId }
+    return { kind: 'queued', queueId: this.queueId, class: this.#class }
+  }
+
+  #lookupFailed({ message }: LookupFailed): void {
+    this.#deps.lookupFailed(this.queueId, message)
+    this.refuse(LOOKUP_FAILED)
   }
 
   /** Reports an internal error and refuses the message with 451. */
@@ -364,11 +425,20 @@ export class MessageReceiver {
   }
 }
 
+type ChargedMail = Exclude<Charged, { refusal: SmtpReply }>
+
+/** The times of a message. A quota that holds it longer than its client replaces the request of the client. */
+function heldTimes(times: MessageTimes, charged: ChargedMail | undefined): MessageTimes {
+  const hold = charged?.hold ?? null
+  if (hold === null || (times.notBefore ?? 0) >= hold.until) return times
+  return { ...times, notBefore: hold.until, scheduled: true, holdRequest: hold.request }
+}
+
 const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Adds the digest of what is queued to a step. */
-function signed(signing: ArrivingMessage | null, next: ContentStep): ContentStep {
+function signed(signing: ArrivingMessage | null, next: ContentStep<'body'>): ContentStep<'body'> {
   if (signing === null) return next
   return {
     ...next,

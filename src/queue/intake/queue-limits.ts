@@ -3,13 +3,7 @@
  * its content, from counts in memory. A message on its way to the store counts as promised, so that clients do not pass a limit together. A limit
  * that has refused mail is open again at queue_limit_resume.
  */
-import {
-  LimitExceptions,
-  queueLimitTerms,
-  type Measure,
-  type QueueLimitConfig,
-  type QueueLimitTerms,
-} from '../../config/values/limit-terms.ts'
+import { Clients, queueLimitTerms, type Measure, type QueueLimitConfig, type QueueLimitTerms } from '../../config/values/limit-terms.ts'
 import type { ContentId } from '../../mail/message.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { NO_SHARE, type ShareChanges, type ShareCount } from '../../store/share-counts.ts'
@@ -92,19 +86,22 @@ interface QueueLimitsDeps {
 /** Answer to a message whose content is complete. */
 export type Admitted = { readonly refusal: SmtpReply } | { readonly share: string | undefined }
 
-const QUEUE_FULL: SmtpReply = { code: 452, status: '4.3.1', text: 'Error: queue is full, try again later', limit: 'queue' }
-const shareFull = (share: string): SmtpReply => {
-  const key = share.replace(/[^ -~]/gu, '?').slice(0, KEY_SHOWN)
-  return { code: 452, status: '4.3.1', text: `Error: too much mail of ${key} in the queue`, limit: 'share' }
-}
+/** Refuses mail for which there is no room now (RFC 5321 §4.2.3). */
+export const noRoom = (limit: 'disk' | 'queue' | 'share', text: string): SmtpReply => ({ code: 452, status: '4.3.1', text, limit })
+
+const QUEUE_FULL = noRoom('queue', 'Error: queue is full, try again later')
+const shareFull = (share: string): SmtpReply => noRoom('share', `Error: too much mail of ${shownKey(share)} in the queue`)
 /** Maximum octets of a key in a reply, whose line has at most 512 (RFC 5321 §4.5.3.1.5). */
 const KEY_SHOWN = 300
+
+/** A key as a reply has it. */
+export const shownKey = (key: string): string => key.replace(/[^ -~]/gu, '?').slice(0, KEY_SHOWN)
 
 export class QueueLimits {
   readonly #deps: QueueLimitsDeps
   #terms: QueueLimitTerms | null = null
   #key: QueueLimitConfig['share_key'] = []
-  #exceptions = new LimitExceptions([])
+  #exceptions = new Clients([], 'queue_limit_exceptions')
   /** True when all mail of the queue is counted: no mail is refused before. */
   #isCounted = false
   readonly #own = new Sums()
@@ -131,7 +128,7 @@ export class QueueLimits {
   configure(config: QueueLimitConfig): void {
     this.#terms = queueLimitTerms(config)
     this.#key = config.share_key
-    this.#exceptions = new LimitExceptions(config.queue_limit_exceptions)
+    this.#exceptions = new Clients(config.queue_limit_exceptions, 'queue_limit_exceptions')
     this.#clear()
   }
 

@@ -7,7 +7,7 @@ import type { ContentId } from '../../mail/message.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { QueueStore, ScheduledMail } from '../../store/queue-store.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
-import { shareOf, type Origin } from './share-key.ts'
+import { originOf, shareOf, type Origin } from './share-key.ts'
 
 const TOO_MANY: SmtpReply = { code: 552, status: '5.7.16', text: 'Error: too many messages are held for later release', limit: 'held' }
 
@@ -105,10 +105,9 @@ export class ScheduledLimit {
 /** Numbers of messages by share. */
 function countsOf(mail: readonly ScheduledMail[], key: Config['share_key']): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  for (const { sender, saslUsername, client, messages } of mail) {
-    const address = client === null ? null : (/\[(.*)\]$/.exec(client)?.[1] ?? client)
-    const share = shareOf(key, { sender, user: saslUsername ?? undefined, address })
-    if (share !== undefined) counts.set(share, (counts.get(share) ?? 0) + messages)
+  for (const one of mail) {
+    const share = shareOf(key, originOf(one))
+    if (share !== undefined) counts.set(share, (counts.get(share) ?? 0) + one.messages)
   }
   return counts
 }

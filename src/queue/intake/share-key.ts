@@ -1,5 +1,6 @@
-/** The share of the queue to which a message counts (share_key): whose mail it is. Pure. */
+/** Whose mail a message is: the share of the queue to which it counts (share_key), and its keys in quotas. Pure. */
 import type { SharePart } from '../../config/values/limit-terms.ts'
+import type { QuotaKey } from '../../config/values/quota-table.ts'
 import { domainOf } from '../../mail/address.ts'
 
 /** Origin of a message. */
@@ -11,11 +12,20 @@ export interface Origin {
   readonly address: string | null
 }
 
+/** Origin of a message, as the store keeps it. */
+interface StoredOrigin {
+  readonly sender: string
+  readonly saslUsername?: string | null | undefined
+  /** Client as `name[address]`. */
+  readonly client?: string | null | undefined
+}
+
 const TOKEN = 'token:'
 /** Share of mail of this machine from the null sender. */
 const LOCAL = 'local'
 
-function partOf(part: SharePart, { sender, user, address }: Origin): string {
+/** One part of the origin; empty when the message has none. Addresses and domains are in lower case. */
+export function partOf(part: SharePart | QuotaKey, { sender, user, address }: Origin): string {
   switch (part) {
     case 'login':
       return user === undefined || user.startsWith(TOKEN) ? '' : user
@@ -23,6 +33,8 @@ function partOf(part: SharePart, { sender, user, address }: Origin): string {
       return user?.startsWith(TOKEN) === true ? user : ''
     case 'sender_domain':
       return domainOf(sender).toLowerCase()
+    case 'sender':
+      return sender.toLowerCase()
     case 'client':
       return address ?? LOCAL
   }
@@ -35,4 +47,10 @@ export function shareOf(key: readonly SharePart[], origin: Origin): string | und
     if (share !== '') return share
   }
   return undefined
+}
+
+/** The origin of a stored message. */
+export function originOf({ sender, saslUsername, client }: StoredOrigin): Origin {
+  const address = client === null || client === undefined ? null : (/\[(.*)\]$/.exec(client)?.[1] ?? client)
+  return { sender, user: saslUsername ?? undefined, address }
 }

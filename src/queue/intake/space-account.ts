@@ -18,6 +18,7 @@ const REFUSAL_AGE: Duration = 20
 export class SpaceAccount {
   readonly #store: Pick<StoreUpkeep, 'freeSpace'>
   readonly #clock: Clock
+  readonly #reclaim: (bytes: number) => Promise<boolean>
   /** Free bytes as of a time on the monotonic clock. */
   #sample: { readonly at: Duration; readonly free: number } = { at: -Infinity, free: 0 }
   /** The last sample that was asked for; null before the first one and after a failure. */
@@ -28,9 +29,11 @@ export class SpaceAccount {
   readonly #promised = new Map<ContentId, number>()
   #promisedInAll = 0
 
-  constructor(store: Pick<StoreUpkeep, 'freeSpace'>, clock: Clock) {
+  /** `reclaim` makes room for a number of bytes, and resolves with false when there is nothing to delete for it. */
+  constructor(store: Pick<StoreUpkeep, 'freeSpace'>, clock: Clock, reclaim: (bytes: number) => Promise<boolean>) {
     this.#store = store
     this.#clock = clock
+    this.#reclaim = reclaim
   }
 
   /**
@@ -47,6 +50,8 @@ export class SpaceAccount {
     // Each refusal has a sample of its own: one that was asked for earlier does not show the space of messages refused since.
     const now = this.#clock.monotonic()
     if (this.available <= bytes && now - this.#sample.at >= REFUSAL_AGE) await this.#take(now)
+    // A page that becomes free is counted with the next sample.
+    if (this.available <= bytes && (await this.#reclaim((bytes - this.available) * OVERHEAD + 1))) await this.#take(now)
     return this.available > bytes
   }
 

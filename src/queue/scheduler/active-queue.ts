@@ -54,12 +54,14 @@ export class ActiveQueue {
 
   /**
    * Number of recipients for which the active queue has room, at a destination that has `waiting` recipients in memory already.
-   * While other destinations wait, one destination gets at most a fifth of the queue.
+   * While other destinations wait, one destination gets at most a fifth of the queue. With `leavesRoom`, a fifth of the queue is left to
+   * other mail.
    */
-  room(waiting: number, othersWait: boolean): number {
+  room(waiting: number, { othersWait, leavesRoom }: { readonly othersWait: boolean; readonly leavesRoom: boolean }): number {
     const limits = this.#limits()
-    if (this.roomForMessages === 0) return 0
-    const free = limits.recipients - this.#recipients - this.#promised
+    const left = leavesRoom ? Math.ceil(limits.messages / 5) : 0
+    if (this.roomForMessages <= left) return 0
+    const free = Math.min(limits.recipients - this.#recipients - this.#promised, ...(leavesRoom ? [this.roomForMessages - left] : []))
     if (!othersWait) return Math.max(0, free)
     const share = Math.max(1, Math.floor(Math.min(limits.recipients, limits.messages) / 5))
     return Math.max(0, Math.min(free, share - waiting))

@@ -2,14 +2,15 @@
  * Room in the active queue for the mail of one new message, from before its commit until its requests are in memory. A shard or a provider of
  * a destination is not given away meanwhile.
  */
-import type { DeliveryRequest, DestinationName, MessageId } from '../../mail/message.ts'
+import type { Band } from '../../config/values/mail-classes.ts'
+import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import type { Events } from '../../telemetry/events.ts'
 import type { Destination } from './destination.ts'
 import type { GiveBack } from './give-back.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 import type { TakeBack } from './take-back.ts'
 
-type State = Pick<SchedulerState, 'clock' | 'events' | 'active' | 'table' | 'arriving'>
+type State = Pick<SchedulerState, 'clock' | 'events' | 'active' | 'table' | 'arriving' | 'policies'>
 export interface AdmissionLoops {
   readonly giveBack: GiveBack
   readonly takeBack: TakeBack
@@ -24,12 +25,14 @@ interface Admitted {
 
 export class Admission {
   readonly #message: MessageId
+  readonly #band: Band
   readonly #state: State
   readonly #loops: AdmissionLoops
   readonly #admitted = new Map<DestinationName, Admitted>()
 
-  constructor(message: MessageId, state: State, loops: AdmissionLoops) {
-    this.#message = message
+  constructor(message: Pick<Message, 'id' | 'class'>, state: State, loops: AdmissionLoops) {
+    this.#message = message.id
+    this.#band = state.policies().classes.bands.of(message.class)
     this.#state = state
     this.#loops = loops
   }
@@ -37,7 +40,7 @@ export class Admission {
   /** Reserves room for mail for an open destination that this node schedules; does nothing when there is not enough. */
   reserve(destination: Destination, recipients: number): void {
     const { active, table, arriving } = this.#state
-    if (table.room(destination, true) < recipients) return
+    if (table.room(destination, this.#band, true) < recipients) return
     active.reserve(this.#message, recipients)
     arriving.beginEnter(this.#message)
     destination.beginCommit()
@@ -64,7 +67,7 @@ export class Admission {
     reportActivated(events, requests)
     const entering = new Set(takeBack.passing(requests))
     for (const request of requests) {
-      if (entering.has(request)) giveBack.whereClosed(table.enter({ request, activatedAt }))
+      if (entering.has(request)) giveBack.whereClosed(table.enter(request, activatedAt))
       else active.release(this.#message, request.recipients.length)
     }
     this.#end()

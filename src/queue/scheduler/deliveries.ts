@@ -13,7 +13,7 @@ import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Expiry } from './expiry.ts'
 import type { GiveBack } from './give-back.ts'
-import type { Job } from './job-queue.ts'
+import type { Job } from './turns/job-queue.ts'
 import { earliestDue } from './lifecycle.ts'
 import type { ProviderControl } from './provider-control.ts'
 import { NEVER_STARTED, type SettlementWriter } from './settlement-writer.ts'
@@ -78,7 +78,7 @@ export class Deliveries {
     const dueAt = earliestDue(settlement)
     if (dueAt === null) return
     // The destination may have left memory and be here again.
-    due.expect(destination.name, dueAt)
+    due.expect(destination.name, dueAt, [job.band])
     for (const recipient of job.request.recipients) expiry.expect(recipient.expiresAt)
   }
 

@@ -6,7 +6,7 @@ import type { GiveBack } from './give-back.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import type { Suspension } from '../../store/destination-status.ts'
+import type { Suspension } from '../../store/records/suspension.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
@@ -34,7 +34,7 @@ interface Decision {
 }
 
 /** Cause of a resumption that no operator ordered, for the log. */
-const SUSPENSION_ENDED = 'the end of its suspension'
+export const SUSPENSION_ENDED = 'the end of its suspension'
 export const ANOTHER_NODE = 'an operator at another node'
 
 export class DestinationControl {

@@ -1,15 +1,20 @@
 /**
- * The destinations in memory, and the order in which their jobs are delivered. Destinations take turns. Within a destination, new
- * mail and retries take turns. Small messages preempt large ones. The table is passive: the scheduler makes the deliveries.
+ * The destinations in memory, and the order in which their jobs are delivered. Classes have turns by their weights, and destinations of a
+ * class one after the other. Within a destination and class, new mail and retries take turns. Small messages preempt large ones of their
+ * class. The table is passive: the scheduler makes the deliveries.
  */
+import type { Band, MailClasses } from '../../config/values/mail-classes.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
-import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { DeliveryRequest, DestinationName, MessageId } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
 import { Destination } from './destination.ts'
-import type { Job } from './job-queue.ts'
+import type { Job } from './turns/job-queue.ts'
 import { Preemption } from './preemption.ts'
 import { Provider } from './provider.ts'
+import { ClassTurns } from './turns/class-turns.ts'
+import type { Flow } from './turns/flow.ts'
+import { placesLeft, RunningDeliveries } from './turns/running-deliveries.ts'
 
 /** A job that was selected for delivery. */
 export interface RunningDelivery {
@@ -28,23 +33,29 @@ export class DestinationTable {
   readonly #limits: () => ActiveLimits
   readonly #policies: () => DestinationPolicies
   readonly #destinations = new Map<DestinationName, Destination>()
-  /** Destinations that may be ready, in the order of their turns. */
-  readonly #turns = new Set<Destination>()
+  /** Flows that may be ready. */
+  readonly #turns: ClassTurns<Destination>
   readonly #providers = new Map<string, Provider>()
-  /** Ready destinations that wait for the limits of a provider, in the order of their turns. */
-  readonly #blocked = new Map<Provider, Set<Destination>>()
+  /** Flows of ready destinations that wait for the limits of a provider. */
+  readonly #blocked = new Map<Provider, ClassTurns<Destination>>()
   /** Providers of waiting jobs. */
   readonly #providerOfJob = new Map<Job, Provider>()
-  readonly #preemption: Preemption
+  /** By band: a message preempts messages of its class only. */
+  readonly #preemptions = new Map<Band, Preemption>()
   /** Transports with a delivery in progress, or with a delay after a delivery. */
   readonly #busyTransports = new Set<string>()
-  #running = 0
+  /** Deliveries that have a slot. */
+  readonly #running = new RunningDeliveries()
 
   constructor(active: ActiveQueue, limits: () => ActiveLimits, policies: () => DestinationPolicies) {
     this.#active = active
     this.#limits = limits
     this.#policies = policies
-    this.#preemption = new Preemption(() => limits().slots)
+    this.#turns = new ClassTurns<Destination>(() => policies().classes)
+  }
+
+  get #classes(): MailClasses {
+    return this.#policies().classes
   }
 
   get all(): IterableIterator<Destination> {
@@ -73,7 +84,7 @@ export class DestinationTable {
 
   /** Number of deliveries that have a slot. */
   get running(): number {
-    return this.#running
+    return this.#running.all
   }
 
   get providers(): IterableIterator<Provider> {
@@ -107,40 +118,63 @@ export class DestinationTable {
   /** Drops a destination. Deliveries in progress may still end. */
   forget(destination: Destination): void {
     if (this.#destinations.get(destination.name) === destination) this.#destinations.delete(destination.name)
-    this.#turns.delete(destination)
-    this.#unblock(destination)
+    this.#leaveTurns(destination)
     destination.hosts.leave()
   }
 
-  /** Number of recipients for which the active queue has room at a destination. */
-  room(destination: Destination, othersWait: boolean): number {
+  /** Number of recipients of a band for which the active queue has room at a destination. */
+  room(destination: Destination, band: Band, othersWait: boolean): number {
     // The destinations of a provider count as one, so that they do not fill the active queue.
-    return this.#active.room(Math.max(destination.waitingRecipients, destination.provider?.waitingRecipients ?? 0), othersWait)
+    const waiting = Math.max(destination.mail.flowOf(band).jobs.recipients, destination.provider?.waitingRecipients ?? 0)
+    const [highest] = this.#classes.all
+    const isLower = this.#classes.compete && this.#classes.ofBand(band) !== highest
+    return this.#active.room(waiting, { othersWait, leavesRoom: isLower })
   }
 
-  /** Adds a job that the active queue has already counted. */
-  enter(job: Job): Destination {
-    const destination = this.get(job.request.destination)
-    destination.push(job)
-    this.#preemption.added(job)
+  /** Adds a request that the active queue has already counted. */
+  enter(request: DeliveryRequest, activatedAt: QueueTime): Destination {
+    const destination = this.get(request.destination)
+    const job = { request, activatedAt, band: this.#classes.bands.of(request.message.class) }
+    destination.mail.flowOf(job.band).jobs.push(job)
+    this.#preemptionOf(job.band).added(job)
     this.#entered(job, destination.provider)
     this.stir(destination)
     return destination
   }
 
-  /** If the destination is ready, appends it to the order of turns, or to those that wait for the limits of its provider. */
+  #preemptionOf(band: Band): Preemption {
+    let preemption = this.#preemptions.get(band)
+    if (preemption === undefined) this.#preemptions.set(band, (preemption = new Preemption(() => this.#limits().slots)))
+    return preemption
+  }
+
+  /**
+   * Gives the flows of a destination their turns: a flow with new mail at once, if several classes compete, and otherwise when the
+   * destination has room; the parked flow whose turn it is at the destination, when that has room.
+   */
   stir(destination: Destination): void {
-    if (!destination.ready) return
-    const { provider } = destination
-    if (provider !== null && (this.#blocked.get(provider)?.size ?? 0) > 0) this.#block(destination, provider)
-    else this.#turns.add(destination)
+    for (const flow of destination.mail.flows) if (!flow.isParked && this.#mayJoin(flow)) this.#join(flow)
+    const [next] = destination.mail.parked.filter((flow) => destination.isReadyFor(flow))
+    if (next !== undefined) this.#join(next)
+  }
+
+  #mayJoin(flow: Flow<Destination>): boolean {
+    return this.#classes.compete ? flow.jobs.size > 0 : flow.destination.isReadyFor(flow)
+  }
+
+  /** Appends a flow to the order of turns, or to those that wait for the limits of its provider. */
+  #join(flow: Flow<Destination>): void {
+    const { provider } = flow.destination
+    const blocked = provider === null ? undefined : this.#blocked.get(provider)
+    if (blocked !== undefined && blocked.size > 0) this.#block(flow, blocked)
+    else this.#turns.add(flow)
   }
 
   /**
    * Selects the next job and counts its delivery. Returns undefined when there is no job, no free slot or no room in a window.
    */
   next(now: QueueTime, monotonicTime: Duration): RunningDelivery | undefined {
-    if (this.#running >= this.#limits().deliveries) return undefined
+    if (this.#running.all >= this.#limits().deliveries) return undefined
     do {
       const selected = this.#select(now, monotonicTime)
       if (selected !== undefined) return selected
@@ -149,67 +183,100 @@ export class DestinationTable {
   }
 
   #select(now: QueueTime, monotonicTime: Duration): RunningDelivery | undefined {
-    for (const destination of this.#turns) {
+    for (const flow of this.#turns.inOrder((band) => this.#leavesSlotTo(band))) {
+      const { destination } = flow
       if (this.#busyTransports.has(destination.transport)) continue
-      const head = destination.ready ? destination.peek() : undefined
+      const head = destination.isReadyFor(flow) ? flow.jobs.peek() : undefined
       if (head === undefined) {
-        this.#turns.delete(destination)
+        this.#turns.delete(flow)
+        flow.isParked = this.#classes.compete && flow.jobs.size > 0
         continue
       }
       const { provider } = destination
-      if (provider?.hasRoom === false) {
-        this.#block(destination, provider)
+      if (provider?.fits(flow.band, this.#classes) === false) {
+        this.#block(flow, this.#blockedBy(provider))
         continue
       }
-      const preempting = this.#preemption.before(head, now, (job) => this.#mayStart(this.get(job.request.destination)))
+      const preempting = this.#preemptionOf(flow.band).before(head, now, (job) => this.#mayStart(job))
       if (preempting !== undefined) return this.#begin(preempting, monotonicTime)
-      this.#turns.delete(destination)
+      this.#turns.delete(flow)
       return this.#begin(head, monotonicTime)
     }
     return undefined
   }
 
-  #mayStart(destination: Destination): boolean {
-    return destination.ready && destination.provider?.hasRoom !== false && !this.#busyTransports.has(destination.transport)
+  /** False while the classes above reserve the slots that are left. */
+  #leavesSlotTo(band: Band): boolean {
+    const { deliveries } = this.#limits()
+    return !this.#classes.compete || this.#running.leavesRoomTo(band, this.#classes, (reserved) => placesLeft(deliveries, reserved))
+  }
+
+  #mayStart({ request, band }: Job): boolean {
+    const destination = this.get(request.destination)
+    const hasRoom = destination.isReadyFor(destination.mail.flowOf(band)) && destination.provider?.fits(band, this.#classes) !== false
+    return hasRoom && !this.#busyTransports.has(destination.transport)
   }
 
   #begin(job: Job, monotonicTime: Duration): RunningDelivery {
     const destination = this.get(job.request.destination)
-    destination.take(job)
-    this.#preemption.selected(job)
+    const flow = destination.mail.flowOf(job.band)
+    flow.jobs.take(job)
+    this.#preemptionOf(job.band).selected(job)
     this.#left(job)
     this.#active.begin(job.request.message.id)
-    this.#running++
+    this.#running.begin(job.band)
+    this.#turns.begun(flow, job.request.recipients.length)
     if (this.#limits().transportDelay > 0) this.#busyTransports.add(destination.transport)
-    const begunAs = destination.begin(job.request.message.id, monotonicTime)
+    const begunAs = destination.begin(job, monotonicTime)
     const { provider } = destination
-    provider?.begin()
+    if (provider !== null) {
+      provider.begin(job)
+      this.#blocked.get(provider)?.begun(flow, job.request.recipients.length)
+    }
     this.stir(destination)
     return { job, destination, begunAs, alone: false, provider }
   }
 
-  /** Lets a destination wait for the limits of its provider, after those that wait already. */
-  #block(destination: Destination, provider: Provider): void {
-    this.#turns.delete(destination)
-    const blocked = this.#blocked.get(provider) ?? new Set()
-    this.#blocked.set(provider, blocked.add(destination))
+  #blockedBy(provider: Provider): ClassTurns<Destination> {
+    let blocked = this.#blocked.get(provider)
+    if (blocked === undefined) this.#blocked.set(provider, (blocked = new ClassTurns<Destination>(() => this.#classes)))
+    return blocked
   }
 
-  #unblock(destination: Destination): void {
-    for (const blocked of this.#blocked.values()) blocked.delete(destination)
+  /** Lets a flow wait for the limits of its provider, after those of its class that wait already. */
+  #block(flow: Flow<Destination>, blocked: ClassTurns<Destination>): void {
+    this.#turns.delete(flow)
+    flow.isParked = false
+    blocked.add(flow)
   }
 
-  /** Gives a turn to the destination that has waited longest for each provider that has room. Returns false when there is none. */
+  /** Takes the places of all flows of a destination. */
+  #leaveTurns({ mail }: Destination): void {
+    for (const flow of mail.flows) {
+      flow.isParked = false
+      this.#turns.delete(flow)
+      for (const blocked of this.#blocked.values()) blocked.delete(flow)
+    }
+  }
+
+  /** Gives a turn to the flow whose turn it is at each provider that has room. Returns false when there is none. */
   #admitBlocked(): boolean {
     let admitted = false
     for (const [provider, blocked] of this.#blocked) {
-      const [first] = provider.hasRoom ? blocked : []
+      const [first] = blocked.inOrder((band) => provider.fits(band, this.#classes))
       if (first === undefined) continue
       blocked.delete(first)
+      first.isParked = this.#classes.compete
       this.#turns.add(first)
       admitted = true
     }
     return admitted
+  }
+
+  /** Applies changed classes to the order of turns. */
+  reconfigure(): void {
+    this.#turns.regroup()
+    for (const blocked of this.#blocked.values()) blocked.regroup()
   }
 
   #entered(job: Job, provider: Provider | null): void {
@@ -224,21 +291,22 @@ export class DestinationTable {
   }
 
   /** Counts a delivery that ignores turns. */
-  beginAlone(job: Job, monotonicTime: Duration): RunningDelivery {
-    const { message, recipients, destination: name } = job.request
+  beginAlone(request: DeliveryRequest, activatedAt: QueueTime, monotonicTime: Duration): RunningDelivery {
+    const { message, recipients, destination: name } = request
     const destination = this.get(name)
+    const job = { request, activatedAt, band: this.#classes.bands.of(message.class) }
     this.#active.reserve(message.id, recipients.length)
     this.#active.begin(message.id)
     const { provider } = destination
-    provider?.begin()
-    return { job, destination, begunAs: destination.begin(message.id, monotonicTime), alone: true, provider }
+    provider?.begin(job)
+    return { job, destination, begunAs: destination.begin(job, monotonicTime), alone: true, provider }
   }
 
   /** Frees the slot and the place in the window after the outcome of a delivery is committed. */
   finished({ job, destination, alone, provider }: RunningDelivery, monotonicTime: Duration): void {
-    if (!alone) this.#running--
-    provider?.end()
-    destination.end(job.request.message.id, monotonicTime)
+    if (!alone) this.#running.end(job.band)
+    provider?.end(job)
+    destination.end(job, monotonicTime)
     this.#active.end(job.request.message.id)
     this.#active.release(job.request.message.id, job.request.recipients.length)
     this.stir(destination)
@@ -257,18 +325,17 @@ export class DestinationTable {
 
   /** Removes the waiting jobs of a destination, also from the counts of the active queue. */
   withdraw(destination: Destination): readonly Job[] {
-    this.#turns.delete(destination)
-    this.#unblock(destination)
-    const jobs = destination.drain()
+    this.#leaveTurns(destination)
+    const jobs = destination.mail.drain()
     for (const job of jobs) this.#withdrawn(job)
     return jobs
   }
 
   /** Removes the waiting jobs of messages, also from the counts of the active queue. */
   withdrawOf(messages: readonly MessageId[]): readonly Job[] {
-    const jobs = messages.flatMap((message) => this.#preemption.waitingOf(message))
+    const jobs = messages.flatMap((message) => [...this.#preemptions.values()].flatMap((one) => one.waitingOf(message)))
     for (const job of jobs) {
-      this.get(job.request.destination).remove(job)
+      this.get(job.request.destination).mail.flowOf(job.band).jobs.remove(job)
       this.#withdrawn(job)
     }
     return jobs
@@ -276,7 +343,7 @@ export class DestinationTable {
 
   #withdrawn(job: Job): void {
     this.#left(job)
-    this.#preemption.withdrawn(job)
+    this.#preemptionOf(job.band).withdrawn(job)
     this.#active.release(job.request.message.id, job.request.recipients.length)
   }
 }

@@ -2,11 +2,13 @@
  * One destination in memory: its health, the jobs that wait for it, and the earliest due time of its mail in the store. The
  * destination is passive: the scheduler calls the methods below and acts on their results.
  */
+import type { Band } from '../../config/values/mail-classes.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
-import type { DestinationName, MessageId } from '../../mail/message.ts'
-import type { LiveDestination, Suspension, UndeliveredAttempts, LastAttempt } from '../../store/destination-status.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { LiveDestination, UndeliveredAttempts, LastAttempt } from '../../store/destination-status.ts'
+import type { Suspension } from '../../store/records/suspension.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
@@ -25,8 +27,10 @@ import {
   type DestinationHealth,
 } from './destination-health.ts'
 import { DestinationHosts } from './hosts/destination-hosts.ts'
-import { JobQueue, type Job } from './job-queue.ts'
+import type { Job } from './turns/job-queue.ts'
 import type { Provider } from './provider.ts'
+import { DestinationMail } from './turns/destination-mail.ts'
+import type { Flow } from './turns/flow.ts'
 import { countedAttempts } from './undelivered-attempts.ts'
 
 export class Destination {
@@ -37,11 +41,9 @@ export class Destination {
   readonly #provider: () => Provider | null
   /** The hosts for which it waits. */
   readonly hosts = new DestinationHosts<Destination>(this)
-  readonly #jobs = new JobQueue()
+  readonly mail: DestinationMail<Destination>
   readonly #rate = new AdaptiveRate()
   #health: DestinationHealth
-  /** Messages of the deliveries in flight. */
-  readonly #inTransfer: MessageId[] = []
   /** Number of deliveries started so far; the serial number of the last one. */
   #begun = 0
   /** Time when the last delivery ended, on the monotonic clock. */
@@ -50,7 +52,6 @@ export class Destination {
   #acceptedAt: Duration | null = null
   #undelivered: UndeliveredAttempts | undefined
   #lastAttempt: LastAttempt | undefined
-  #nextDueAt: QueueTime | null = null
   #claiming = false
   /** Number of rate delays in progress. */
   #delays = 0
@@ -63,6 +64,7 @@ export class Destination {
     this.transport = /^(?:smtp|lmtp|discard|error)(?=:)/.exec(name)?.[0] ?? 'smtp'
     this.#policies = policies
     this.#provider = provider
+    this.mail = new DestinationMail<Destination>(this, policies)
     this.#health = freshHealth(this.settings)
   }
 
@@ -81,11 +83,6 @@ export class Destination {
     return this.#health.access
   }
 
-  /** Due time of the earliest mail in the store; null when none is known. */
-  get nextDueAt(): QueueTime | null {
-    return this.#nextDueAt
-  }
-
   /** Whether mail is attempted. A suspension of the provider comes before the state of the destination itself. */
   get access(): Access {
     const { access } = this.#health
@@ -100,26 +97,17 @@ export class Destination {
 
   /** Number of deliveries in progress. */
   get inFlight(): number {
-    return this.#inTransfer.length
-  }
-
-  /** Number of jobs in memory that wait for a slot. */
-  get waitingJobs(): number {
-    return this.#jobs.size
-  }
-
-  get waitingRecipients(): number {
-    return this.#jobs.recipients
+    return this.mail.inFlight
   }
 
   /** True when no job waits or is in delivery. */
   get isIdle(): boolean {
-    return this.#jobs.size === 0 && this.inFlight === 0
+    return this.inFlight === 0 && this.mail.waitingJobs === 0
   }
 
   /** True when deliveries follow each other closely enough at `now` to share a connection (Postfix smtp_connection_cache_on_demand). */
   keepsConnection(now: Duration): boolean {
-    if (this.#jobs.size > 0 || this.inFlight > 1) return true
+    if (this.inFlight > 1 || this.mail.waitingJobs > 0) return true
     return this.#lastEndedAt !== null && now - this.#lastEndedAt <= SECOND
   }
 
@@ -143,19 +131,20 @@ export class Destination {
     return this.#released
   }
 
-  /** True when a delivery may start now. */
-  get ready(): boolean {
-    if (this.#jobs.size === 0 || this.#released || this.#delays > 0 || this.access.kind === 'suspended') return false
+  /** True when the next job of the flow may be delivered now. */
+  isReadyFor({ jobs, band }: Flow<Destination>): boolean {
+    if (jobs.size === 0 || this.#released || this.#delays > 0 || this.access.kind === 'suspended') return false
     if (this.hosts.waitsFor.length > 0) return false
-    return this.access.kind === 'dead' ? this.access.probing && this.inFlight === 0 : this.inFlight < this.window
+    return this.access.kind === 'dead' ? this.access.probing && this.inFlight === 0 : this.mail.fits(band, this.window)
   }
 
   /** Time of the next claim. Null while no mail waits in the store or none may be attempted. */
   get wakesAt(): QueueTime | null {
-    if (this.#nextDueAt === null || this.#claiming || this.access.kind === 'suspended' || this.hosts.waitsFor.length > 0) return null
+    const { nextDueAt } = this.mail
+    if (nextDueAt === null || this.#claiming || this.access.kind === 'suspended' || this.hosts.waitsFor.length > 0) return null
     if (this.access.kind === 'dead')
-      return this.access.probing || this.hosts.isProbedByOther ? null : Math.max(this.access.until, this.#nextDueAt)
-    return this.#nextDueAt
+      return this.access.probing || this.hosts.isProbedByOther ? null : Math.max(this.access.until, nextDueAt)
+    return nextDueAt
   }
 
   /** True while the destination is open or its probe is due. Mail at the end of its lifetime then waits for a last attempt. */
@@ -164,23 +153,7 @@ export class Destination {
     return this.access.kind === 'dead' && (this.access.probing || this.access.until <= now)
   }
 
-  // --- jobs
-
-  push(job: Job): void {
-    this.#jobs.push(job)
-  }
-
-  peek(): Job | undefined {
-    return this.#jobs.peek()
-  }
-
-  take(job: Job): void {
-    this.#jobs.take(job)
-  }
-
-  remove(job: Job): void {
-    this.#jobs.remove(job)
-  }
+  // --- claims and commits
 
   beginCommit(): void {
     this.#commits++
@@ -190,28 +163,11 @@ export class Destination {
     this.#commits--
   }
 
-  /** Removes all jobs. */
-  drain(): Job[] {
-    return this.#jobs.drain()
-  }
-
-  // --- mail in the store
-
-  /** Records that mail in the store is due from `dueAt` on. */
-  expect(dueAt: QueueTime): void {
-    if (this.#nextDueAt === null || dueAt < this.#nextDueAt) this.#nextDueAt = dueAt
-  }
-
-  /**
-   * Marks the start of a claim, and returns and forgets the due time. The answer of the claim sets a new one; due times reported
-   * meanwhile are kept.
-   */
-  beginClaim(): QueueTime | null {
-    const from = this.#nextDueAt
+  /** Marks the start of a claim. Due times that are reported meanwhile are kept, and the answer sets those of the claimed bands. */
+  beginClaim(bands: readonly Band[]): void {
+    this.mail.claiming(bands)
     this.#claiming = true
     this.probing(true)
-    this.#nextDueAt = null
-    return from
   }
 
   endClaim(): void {
@@ -220,16 +176,16 @@ export class Destination {
 
   // --- deliveries
 
-  /** Starts a delivery of a message at `now` on the monotonic clock and returns its serial number. */
-  begin(message: MessageId, now: Duration): number {
+  /** Starts a delivery at `now` on the monotonic clock and returns its serial number. */
+  begin(job: Job, now: Duration): number {
     this.refresh(now)
-    this.#inTransfer.push(message)
+    this.mail.begin(job)
     return ++this.#begun
   }
 
   /** Ends a delivery whose outcome is committed. */
-  end(message: MessageId, now: Duration): void {
-    this.#inTransfer.splice(this.#inTransfer.indexOf(message), 1)
+  end(job: Job, now: Duration): void {
+    this.mail.end(job)
     this.#lastEndedAt = now
   }
 
@@ -248,7 +204,7 @@ export class Destination {
 
   /** True when the delivery in flight is all its mail that is known. */
   get isAlone(): boolean {
-    return this.inFlight === 1 && this.#jobs.size === 0 && this.#nextDueAt === null && !this.#claiming
+    return this.inFlight === 1 && this.mail.waitingJobs === 0 && this.mail.nextDueAt === null && !this.#claiming
   }
 
   #become(health: DestinationHealth): void {
@@ -373,7 +329,7 @@ export class Destination {
 
   /** True when the destination has no state that must be kept. */
   get forgettable(): boolean {
-    return this.#health.access.kind === 'open' && this.isSettled && this.#nextDueAt === null && this.#lastEndedAt === null
+    return this.#health.access.kind === 'open' && this.isSettled && this.mail.nextDueAt === null && this.#lastEndedAt === null
   }
 
   /** State at `now` on the monotonic clock. */
@@ -385,15 +341,15 @@ export class Destination {
     return {
       destination: this.name,
       state: stateOf({ ...this.#health, access }, this.settings, isDelayed),
-      provider: provider?.status() ?? null,
+      provider: provider?.status(now) ?? null,
       window: this.window,
       messageRate: rates.length === 0 ? null : Math.min(...rates),
       inFlight: this.inFlight,
-      inTransfer: [...this.#inTransfer],
+      inTransfer: [...this.mail.inTransfer],
       awaited: this.hosts.waitsFor,
       isProbed: access.kind === 'dead' && (access.probing || this.hosts.isProbedByOther),
-      waiting: this.#jobs.recipients,
-      nextDueAt: this.#nextDueAt,
+      waiting: this.mail.waitingRecipients,
+      nextDueAt: this.mail.nextDueAt,
       deadUntil: access.kind === 'dead' ? access.until : null,
       probeInterval: access.kind === 'dead' ? access.interval : null,
       suspension: access.kind === 'suspended' ? access.suspension : null,

@@ -2,17 +2,21 @@
  * Claims mail from the store when it is due. Destinations are in a heap, ordered by the time of their next claim, and one alarm
  * is set for the earliest. A dead, suspended or saturated destination is not in the heap, so its backlog costs nothing.
  */
+import type { Band } from '../../config/values/mail-classes.ts'
 import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
 import type { Duration, QueueTime, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { Destination } from './destination.ts'
+import type { BandClaim } from '../../store/queue-store.ts'
 import { DueHeap } from './due/due-heap.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' | 'table' | 'shards' | 'arriving' | 'tasks'>
+type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' | 'table' | 'shards' | 'arriving' | 'tasks' | 'policies'>
 
 /** Maximum number of recipients per claim. */
 const CLAIM_LIMIT = 100
+
+const promised = (bands: readonly BandClaim[]): number => bands.reduce((sum, { limit }) => sum + limit, 0)
 
 export class DueQueue {
   readonly #state: State
@@ -30,12 +34,15 @@ export class DueQueue {
     this.#alarm = new EarliestAlarm(state.clock, () => scheduler.dispatch())
   }
 
-  /** Schedules a claim at `dueAt`, because mail for the destination waits in the store. Ignores destinations of other nodes. */
-  expect(name: DestinationName, dueAt: QueueTime): void {
+  /**
+   * Schedules a claim at `dueAt`, because mail for the destination waits in the store; of any band unless `bands` names some. Ignores
+   * destinations of other nodes.
+   */
+  expect(name: DestinationName, dueAt: QueueTime, bands: readonly Band[] = this.#state.policies().classes.bands.all): void {
     const { shards, table } = this.#state
     if (!shards.schedules(name)) return
     const destination = table.get(name)
-    destination.expect(dueAt)
+    destination.mail.expect(dueAt, bands)
     this.schedule(destination)
   }
 
@@ -86,10 +93,10 @@ export class DueQueue {
         this.#heap.set(first.name, wakesAt)
         continue
       }
-      const limit = this.#limit(destination)
-      if (limit > 0) {
-        active.promise(limit)
-        tasks.add(arriving.claiming(this.#claim(destination, now, limit)))
+      const bands = this.#bands(destination, now)
+      if (bands.length > 0) {
+        active.promise(promised(bands))
+        tasks.add(arriving.claiming(this.#claim(destination, now, bands)))
       } else if (destination.isIdle) {
         this.#withoutRoom.add(destination)
       }
@@ -99,34 +106,46 @@ export class DueQueue {
     }
   }
 
-  /** Number of recipients to claim: 0 when none may be claimed now, at most 1 for a probe. */
-  #limit(destination: Destination): number {
-    if (destination.access.kind === 'dead') return destination.inFlight === 0 ? 1 : 0
-    const { window, waitingJobs } = destination
-    // A few times the window keeps all slots in use. More recipients would be leased too early.
-    if (waitingJobs >= 2 * window) return 0
-    const othersWait = this.#heap.size > 1
-    const { active, table } = this.#state
-    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * window), table.room(destination, othersWait), active.roomForMessages)
+  /** The bands whose mail is due, each with the number of recipients to claim, the greatest weight first; one recipient for a probe. */
+  #bands(destination: Destination, now: QueueTime): readonly BandClaim[] {
+    const { classes } = this.#state.policies()
+    const due = destination.mail.dueAt(now)
+    const inOrder = due.length < 2 ? due : due.toSorted((a, b) => classes.ofBand(b.band).weight - classes.ofBand(a.band).weight)
+    if (destination.access.kind === 'dead')
+      return destination.inFlight === 0 ? inOrder.slice(0, 1).map((one) => ({ ...one, limit: 1 })) : []
+    let left = this.#state.active.roomForMessages
+    return inOrder.flatMap((one) => {
+      const limit = Math.min(this.#limit(destination, one.band), left)
+      left -= limit
+      return limit > 0 ? [{ ...one, limit }] : []
+    })
   }
 
-  async #claim(destination: Destination, now: QueueTime, limit: number): Promise<void> {
+  #limit(destination: Destination, band: Band): number {
+    const { window, mail } = destination
+    // A few times the window keeps all slots in use. More recipients would be leased too early.
+    if (mail.flowOf(band).jobs.size >= 2 * window) return 0
+    const othersWait = this.#heap.size > 1
+    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * window), this.#state.table.room(destination, band, othersWait))
+  }
+
+  async #claim(destination: Destination, now: QueueTime, bands: readonly BandClaim[]): Promise<void> {
     const { store, storeHealth, active } = this.#state
-    const from = destination.beginClaim() ?? undefined
+    destination.beginClaim(bands.map(({ band }) => band))
     let requests: readonly DeliveryRequest[] = []
     try {
       const recipientLimit = destination.settings.destination_recipient_limit
-      const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit, from })
+      const answer = await store.claimDue({ destination: destination.name, now, bands, recipientLimit })
       // The destination may have left memory and be here again.
-      if (answer.nextDueAt !== null) this.expect(destination.name, answer.nextDueAt)
+      for (const { band, dueAt } of answer.next) this.expect(destination.name, dueAt, [band])
       requests = answer.requests
     } catch (error) {
       // The claim is repeated when the store has recovered.
-      this.expect(destination.name, from ?? now)
+      for (const { band, from = now } of bands) this.expect(destination.name, from, [band])
       storeHealth.failed(error)
     }
     destination.endClaim()
-    active.redeem(limit)
+    active.redeem(promised(bands))
     if (requests.length === 0) {
       destination.probing(false)
       // No delivery results from this claim, so the next destination is scheduled here and not at a delivery's end.

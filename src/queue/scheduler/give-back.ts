@@ -5,11 +5,11 @@ import type { Destination } from './destination.ts'
 import type { Access } from './destination-health.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Expiry } from './expiry.ts'
-import type { Job } from './job-queue.ts'
+import type { Job } from './turns/job-queue.ts'
 import { idsOf } from './lifecycle.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'storeHealth' | 'table' | 'shards' | 'arriving' | 'tasks'>
+type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'storeHealth' | 'table' | 'shards' | 'arriving' | 'tasks' | 'policies'>
 interface Loops {
   readonly due: DueQueue
   readonly expiry: Expiry
@@ -37,7 +37,7 @@ export class GiveBack {
 
   /** Returns requests that the active queue does not count, or no longer counts. */
   async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
-    const { store, storeHealth, arriving } = this.#state
+    const { store, storeHealth, arriving, policies } = this.#state
     const { due, scheduler } = this.#loops
     for (const { message } of requests) if (arriving.returning(message.id)) due.rest(REST)
     destination.beginCommit()
@@ -48,9 +48,11 @@ export class GiveBack {
     } finally {
       destination.endCommit()
     }
+    const { bands } = policies().classes
     for (const { message, recipients } of requests) {
       // A flush has made the recipient due, at a time that is not known here.
-      for (const { flushed, dueAt } of recipients) due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt)
+      for (const { flushed, dueAt } of recipients)
+        due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt, [bands.of(message.class)])
       scheduler.checkRest(message)
       due.admitNext()
     }
@@ -107,7 +109,8 @@ export class GiveBack {
    * node schedules. A probe is kept.
    */
   whereClosed(destination: Destination): void {
-    const { access, waitingJobs, name } = destination
+    const { access, mail, name } = destination
+    const { waitingJobs } = mail
     if (waitingJobs === 0) return
     const isReleased = destination.isReleased || !this.#state.shards.schedules(name)
     if (access.kind === 'open' && !isReleased) return

@@ -13,7 +13,7 @@ import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-ag
 import { attemptLimit } from './due/attempt-limit.ts'
 import { isTraced } from '../../mail/message-times.ts'
 import { isRelayed, releasedAt, startOf, type DeliveryRequest, type LeasedRecipient, type RecipientId } from '../../mail/message.ts'
-import type { AttemptRecord, Settled, Settlement } from '../../store/queue-store.ts'
+import type { AttemptRecord, Settled, Settlement } from '../../store/recorded-outcomes.ts'
 
 export interface LifecycleFacts {
   readonly policy: DestinationPolicy

@@ -2,21 +2,24 @@
  * The destinations in memory as the rest of the relay sees them: their states, and orders of operators to suspend and resume them. An order
  * for a destination of another node is saved, and its owner applies it.
  */
+import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { SchedulerState } from './scheduler-state.ts'
 import { type Duration, SECOND, sleep } from '../../system/clock.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import { isClosed, isRefusing, type DeliverySlots, type LiveDestination, type Suspension } from '../../store/destination-status.ts'
+import { isClosed, isRefusing, type DeliverySlots, type LiveDestination } from '../../store/destination-status.ts'
+import type { Suspension } from '../../store/records/suspension.ts'
 import { ordered, suspended, type DestinationControl } from './destination-control.ts'
 import type { Expiry } from './expiry.ts'
-import { endSavedSuspension, type ProviderControl } from './provider-control.ts'
+import { providerSuspended, recordEvent, resumeSavedProvider, suspendSavedProvider } from './providers/provider-orders.ts'
+import type { ProviderControl } from './provider-control.ts'
 
 /** Time between two looks at a shard that is being loaded. */
 const LOOK: Duration = SECOND / 10
 
 type State = Pick<
   SchedulerState,
-  'store' | 'clock' | 'recorder' | 'storeHealth' | 'membership' | 'directory' | 'table' | 'addresses' | 'limits' | 'shards'
+  'store' | 'clock' | 'recorder' | 'storeHealth' | 'membership' | 'table' | 'addresses' | 'limits' | 'shards'
 >
 interface Loops {
   readonly control: DestinationControl
@@ -90,21 +93,35 @@ export class LiveDestinations {
     await expiry.run()
   }
 
-  /**
-   * Ends a suspension of a destination, after that of its provider by a rule. Resolves when both are committed. Rejects with
-   * StoreUnavailable when a commit fails; the suspension of the provider may then have ended.
-   */
+  /** Ends a suspension of a destination, not that of its provider. Resolves when that is committed. Rejects as `suspend` does. */
   async resume(name: DestinationName, by: string): Promise<void> {
-    const { store, recorder, directory, table, shards } = this.#state
-    const { control, providers } = this.#loops
+    const { store, recorder, shards } = this.#state
     await this.#loaded(name)
-    if (!shards.schedules(name)) {
-      await endSavedSuspension(store, directory.of(name))
-      return store.saveDestination(ordered(name, null), recorder.of({ kind: 'resumed', destination: name, by }))
-    }
-    const provider = table.providerOf(name)
-    if (provider !== null) await providers.resume(provider, by)
-    await control.resume(name, by)
+    if (!shards.schedules(name)) return store.saveDestination(ordered(name, null), recorder.of({ kind: 'resumed', destination: name, by }))
+    await this.#loops.control.resume(name, by)
+  }
+
+  /** Suspends a provider: all its destinations, also later ones. Resolves and rejects as `suspend` does. */
+  async suspendProvider(name: string, suspension: Suspension): Promise<void> {
+    const { store, recorder, membership, shards, table } = this.#state
+    const { providers, expiry } = this.#loops
+    await this.#loaded(nameOfProvider(name))
+    if (!shards.schedules(nameOfProvider(name)))
+      return suspendSavedProvider({ store, recorder, recall: (recall) => membership.recall(recall) }, name, suspension)
+    await providers.suspend(table.provider(name), suspension)
+    await recordEvent(store, recorder, providerSuspended(name, suspension, recorder.wall))
+    await expiry.run()
+  }
+
+  /** Ends a suspension of a provider, also that by a rule. Destinations that are suspended themselves stay so. Resolves and rejects as `resume` does. */
+  async resumeProvider(name: string, by: string): Promise<void> {
+    const { store, recorder, shards, table } = this.#state
+    await this.#loaded(nameOfProvider(name))
+    if (!shards.schedules(nameOfProvider(name))) return resumeSavedProvider({ store, recorder }, name, by)
+    const provider = table.provider(name)
+    if (provider.suspension === null) return
+    await this.#loops.providers.resume(provider, by)
+    await recordEvent(store, recorder, { kind: 'provider-resumed', provider: name, by })
   }
 
   /** Resolves when the saved state of the destination is not being loaded, or when calls of the store are abandoned. */

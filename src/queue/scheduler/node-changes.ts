@@ -3,6 +3,7 @@
  * the mail and the destinations of its shards.
  */
 import type { DueQueue } from './due-queue.ts'
+import type { DestinationName } from '../../mail/message.ts'
 import { nameOfProvider } from '../../config/provider-directory.ts'
 import type { Recall, TakenBack } from '../../store/membership/taken-back.ts'
 import type { Arrivals } from '../../store/membership/node-table.ts'
@@ -94,17 +95,20 @@ export class NodeChanges {
     tasks.add(storeHealth.retryUntilCommitted(read))
   }
 
-  /** Gives claimed mail back, because another node has changed its messages or suspended its destination. */
+  /** Gives claimed mail back, because another node has changed its messages or suspended its destination or provider. */
   async recalled({ messages, destination, rests }: Recall): Promise<TakenBack> {
     const { storeHealth, shards } = this.#state
-    const { control, takeBack } = this.#loops
-    if (destination !== null)
-      await storeHealth.retryUntilCommitted(() => control.compare((name) => name === destination && shards.schedules(name)))
+    const { control, providers, takeBack } = this.#loops
+    if (destination !== null) {
+      const isAsked = (name: DestinationName): boolean => name === destination && shards.schedules(name)
+      await storeHealth.retryUntilCommitted(() => control.compare(isAsked))
+      await storeHealth.retryUntilCommitted(() => providers.compare(isAsked))
+    }
     return takeBack.messages(messages, { rests })
   }
 
   /** Applies changes that other nodes made. */
-  arrived({ due, destinations, providers: ended }: Arrivals): void {
+  arrived({ due, destinations, providers: changes }: Arrivals): void {
     const { clock, storeHealth, shards, tasks } = this.#state
     const { control, providers, expiry, scheduler } = this.#loops
     if (due.length > 0) {
@@ -122,6 +126,6 @@ export class NodeChanges {
       if (!shards.schedules(record.name)) continue
       tasks.add(storeHealth.retryUntilCommitted(() => control.received(record)).then(() => expiry.run()))
     }
-    for (const record of ended) if (shards.schedules(nameOfProvider(record.provider))) providers.received(record)
+    for (const change of changes) if (shards.schedules(nameOfProvider(change.provider))) providers.received(change)
   }
 }

@@ -4,7 +4,7 @@
  * message is slowed down by a factor of at most cost/(cost − 1), so it never starves.
  */
 import type { QueueTime } from '../../system/clock.ts'
-import type { Job } from './job-queue.ts'
+import type { Job } from './turns/job-queue.ts'
 import type { MessageId } from '../../mail/message.ts'
 
 /** `default_delivery_slot_cost`, `…_loan`, `…_discount` (percent), `default_minimum_delivery_slots`. */

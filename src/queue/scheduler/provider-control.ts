@@ -1,29 +1,33 @@
 /**
- * Changes of providers: which destinations belong to them, and which reply rules apply. Both are committed, so that they survive a
- * restart. Suspensions and limits by rules end by themselves, at the latest at the next start after their end, and with their rules.
+ * Changes of providers: which destinations belong to them, which reply rules apply, and suspensions by operators. All are committed, so that
+ * they survive a restart. Effects of rules end at their time, at the latest at the next start after it, and with their rules; a suspension by an
+ * operator ends at its time, and with the table of its provider.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { GiveBack } from './give-back.ts'
 import { nameOfProvider } from '../../config/provider-directory.ts'
 import { actionText } from '../../config/values/provider-table.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
-import { ruleLabel, withoutSuspensions, type ProviderRecord, type RuleEffect } from '../../store/records/provider-state.ts'
-import type { QueueStore } from '../../store/queue-store.ts'
-import { MINUTE, type Duration } from '../../system/clock.ts'
+import type { Published } from '../../outbox/event-data.ts'
+import { ruleLabel, withoutSuspensions, type ProviderChange, type RuleEffect } from '../../store/records/provider-state.ts'
+import type { Suspension } from '../../store/records/suspension.ts'
+import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { formatDuration } from '../../system/duration.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { Destination } from './destination.ts'
-import { ANOTHER_NODE } from './destination-control.ts'
+import { ANOTHER_NODE, SUSPENSION_ENDED } from './destination-control.ts'
+import { providerSuspended, recordEvent } from './providers/provider-orders.ts'
 import type { RunningDelivery } from './destination-table.ts'
 import type { DueQueue } from './due-queue.ts'
 import type { Provider } from './provider.ts'
-import { ReplyRules } from './reply-rules.ts'
+import { ReplyRules } from './providers/reply-rules.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 import type { ShardTransfer } from './shard-transfer.ts'
 
 type State = Pick<
   SchedulerState,
-  'store' | 'clock' | 'events' | 'storeHealth' | 'directory' | 'fillsDirectory' | 'table' | 'shards' | 'tasks'
+  'store' | 'clock' | 'events' | 'recorder' | 'storeHealth' | 'directory' | 'fillsDirectory' | 'table' | 'shards' | 'tasks'
 >
 interface Loops {
   readonly due: DueQueue
@@ -63,9 +67,21 @@ export class ProviderControl {
   async recall(wanted: (name: DestinationName) => boolean = () => true): Promise<void> {
     const { store, directory, fillsDirectory, table } = this.#state
     if (fillsDirectory) directory.replace(await store.records.providerMembers.all())
-    const saved = new Map((await store.records.providers.all()).map(({ provider, effects }) => [provider, effects]))
-    for (const name of new Set([...saved.keys(), ...Array.from(table.providers, (one) => one.name)]))
-      if (wanted(nameOfProvider(name))) table.provider(name).apply(saved.get(name) ?? [])
+    const { effects, orders } = await this.#readSaved()
+    for (const name of new Set([...effects.keys(), ...orders.keys(), ...Array.from(table.providers, (one) => one.name)]))
+      if (wanted(nameOfProvider(name))) table.provider(name).apply(effects.get(name) ?? [], orders.get(name) ?? null)
+  }
+
+  async #readSaved(): Promise<{
+    readonly effects: ReadonlyMap<string, readonly RuleEffect[]>
+    readonly orders: ReadonlyMap<string, Suspension>
+  }> {
+    const { providers } = this.#state.store.records
+    const [effects, orders] = [await providers.all(), await providers.suspensions()]
+    return {
+      effects: new Map(effects.map((one) => [one.provider, one.effects])),
+      orders: new Map(orders.map(({ provider, suspension }) => [provider, suspension])),
+    }
   }
 
   stop(): void {
@@ -117,7 +133,7 @@ export class ProviderControl {
   learn({ destination, provider }: RunningDelivery, { outcomes }: AttemptResult): void {
     const rules = provider?.table?.rules ?? []
     if (provider === null || rules.length === 0 || destination.isReleased) return
-    const { clock } = this.#state
+    const { clock, tasks } = this.#state
     const replies = [...outcomes.values()].flatMap(({ outcome, status: { reply } }) =>
       outcome === 'delivered' || reply === undefined ? [] : [reply],
     )
@@ -126,66 +142,86 @@ export class ProviderControl {
     this.#rules.set(provider, counts)
     const begun = counts.learn({ rules, effects: provider.effects, replies, now: clock.now(), at: clock.monotonic() })
     if (begun.length === 0) return
-    this.#apply(provider, [...provider.effects, ...begun])
+    tasks.add(this.#apply(provider, [...provider.effects, ...begun], provider.ordered))
     for (const effect of begun) this.#report(provider, effect)
   }
 
+  // --- orders of operators
+
   /**
-   * Ends the suspension of a provider by order of an operator; resolves when that is committed. Rejects with StoreUnavailable, without
-   * effect, when the commit fails.
+   * Suspends a provider; resolves when that is committed and its mail in memory was given back. Rejects with StoreUnavailable, without effect,
+   * when the commit fails.
    */
-  async resume(provider: Provider, by: string): Promise<void> {
-    if (provider.suspension === null) return
-    await this.#state.store.records.providers.save({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
-    this.#resumed(provider, by)
+  async suspend(provider: Provider, suspension: Suspension): Promise<void> {
+    await this.#state.store.records.providers.suspend({ provider: provider.name, suspension })
+    await this.#suspended(provider, suspension)
   }
 
-  /** Applies the order of an operator at another node to end a suspension. The record may have overwritten a newer one, so it is saved again. */
-  received({ provider }: ProviderRecord): void {
-    this.#resumed(this.#state.table.provider(provider), ANOTHER_NODE)
+  /** Ends the suspension of a provider, by an operator or a rule; resolves when that is committed. Rejects as `suspend` does. */
+  async resume(provider: Provider, by: string): Promise<void> {
+    if (provider.suspension === null) return
+    await this.#state.store.records.providers.resume({ provider: provider.name, effects: withoutSuspensions(provider.effects) })
+    await this.#resumed(provider, by)
+  }
+
+  /** Applies the order of an operator at another node. The record may have overwritten a newer one, so it is saved again. */
+  received(change: ProviderChange): void {
+    const { table, tasks } = this.#state
+    const provider = table.provider(change.provider)
+    tasks.add('suspension' in change ? this.#suspended(provider, change.suspension) : this.#resumed(provider, ANOTHER_NODE))
   }
 
   /** Applies such orders, which may have been missed, to the providers whose names are `wanted`. */
   async compare(wanted: (name: DestinationName) => boolean): Promise<void> {
-    const { store, table } = this.#state
-    const isSaved = (provider: Provider): boolean => provider.suspension !== null && !this.#saves.has(provider)
-    const suspended = [...table.providers].filter((provider) => isSaved(provider) && wanted(nameOfProvider(provider.name)))
-    if (suspended.length === 0) return
-    const saved = new Map((await store.records.providers.all()).map(({ provider, effects }) => [provider, effects]))
-    for (const provider of suspended) {
-      const effects = saved.get(provider.name) ?? []
-      if (withoutSuspensions(effects).length === effects.length) this.#resumed(provider, ANOTHER_NODE)
+    const { table } = this.#state
+    const { effects, orders } = await this.#readSaved()
+    for (const name of new Set([...orders.keys(), ...Array.from(table.providers, (one) => one.name)])) {
+      if (!wanted(nameOfProvider(name))) continue
+      const provider = table.provider(name)
+      const [order, saved] = [orders.get(name), effects.get(name) ?? []]
+      const isRuleOver = provider.suspension !== null && !this.#saves.has(provider) && withoutSuspensions(saved).length === saved.length
+      if (order !== undefined) {
+        if (!isDeepStrictEqual({ ...provider.ordered }, { ...order })) await this.#suspended(provider, order)
+      } else if (provider.ordered !== null || isRuleOver) await this.#resumed(provider, ANOTHER_NODE)
     }
   }
 
-  #resumed(provider: Provider, by: string): void {
-    if (provider.suspension !== null)
-      this.#state.events.emit({ kind: 'note', level: 'info', text: `provider ${provider.name}: resumed by ${by}` })
-    this.#apply(provider, withoutSuspensions(provider.effects))
+  async #suspended(provider: Provider, suspension: Suspension): Promise<void> {
+    const { clock, events } = this.#state
+    events.emit(providerSuspended(provider.name, suspension, clock.wall))
+    await this.#apply(provider, provider.effects, suspension)
+  }
+
+  async #resumed(provider: Provider, by: string): Promise<void> {
+    if (provider.suspension !== null) this.#state.events.emit({ kind: 'provider-resumed', provider: provider.name, by })
+    await this.#apply(provider, withoutSuspensions(provider.effects), null)
   }
 
   #report({ name }: Provider, { rule, action, until, reply }: RuleEffect): void {
     const { store, storeHealth, clock, events, tasks } = this.#state
     const at = clock.now()
-    const effect = `${actionText(action)} for ${formatDuration(until - at)}`
+    const effect = `${actionText(action)} for ${formatDuration(Math.round((until - at) / SECOND) * SECOND)}`
     events.emit({ kind: 'note', level: 'warning', text: `provider ${name}: ${effect} by rule ${rule}: ${reply}` })
     const record = { at, who: ruleLabel(name, rule), action: action.kind, arguments: `provider ${name}: ${effect}: ${reply}` }
-    tasks.add(storeHealth.retryUntilCommitted(() => store.auditLog.audit({ ...record, changed: 0 })).then(() => undefined))
+    tasks.add(storeHealth.retryUntilCommitted(() => store.records.audit.add({ ...record, changed: 0 })).then(() => undefined))
   }
 
-  /** Applies effects to the destinations in memory, and saves them. */
-  #apply(provider: Provider, effects: readonly RuleEffect[]): void {
+  /** Applies effects and a suspension to the destinations in memory, and saves the effects. Resolves when the mail of a suspended one was given back. */
+  async #apply(provider: Provider, effects: readonly RuleEffect[], ordered: Suspension | null): Promise<void> {
     const { table, tasks } = this.#state
     const { due, giveBack, scheduler } = this.#loops
-    provider.apply(effects)
+    provider.apply(effects, ordered)
     tasks.add(this.#save(provider))
-    for (const { until } of effects) this.#ends.expect(until)
-    for (const destination of table.all) {
-      if (destination.provider !== provider) continue
-      if (provider.suspension !== null) tasks.add(giveBack.waiting(destination))
-      due.schedule(destination)
-    }
+    this.#expectEnds(provider)
+    const destinations = [...table.all].filter((destination) => destination.provider === provider)
+    const returned = provider.suspension === null ? [] : destinations.map((destination) => giveBack.waiting(destination))
+    for (const destination of destinations) due.schedule(destination)
     scheduler.dispatch()
+    await Promise.all(returned)
+  }
+
+  #expectEnds({ effects, ordered }: Provider): void {
+    for (const { until } of [...effects, ...(ordered === null ? [] : [ordered])]) if (until !== null) this.#ends.expect(until)
   }
 
   /** Saves what applies at each try, so that a repeated one overwrites no newer state. */
@@ -204,27 +240,39 @@ export class ProviderControl {
     }
   }
 
-  /** Ends the effects whose time has come or whose rule is gone, of providers that this node schedules, and sets the alarm for the next end. */
+  /** Ends the effects and suspensions whose time has come or whose table is gone, of providers that this node schedules, and sets the alarm for the next end. */
   refresh(): void {
-    const { clock, table, shards } = this.#state
+    const { clock, table, shards, tasks } = this.#state
     const now = clock.now()
     for (const provider of table.providers) {
       if (!shards.schedules(nameOfProvider(provider.name))) continue
+      const { ordered, effects } = provider
       const rules = new Set(provider.table?.rules.map(({ name }) => name))
-      const left = provider.effects.filter(({ until, rule }) => until > now && rules.has(rule))
-      if (left.length < provider.effects.length) this.#apply(provider, left)
-      for (const { until } of left) this.#ends.expect(until)
+      const left = effects.filter(({ until, rule }) => until > now && rules.has(rule))
+      const isOver = ordered !== null && (provider.table === undefined || (ordered.until ?? Infinity) <= now)
+      const happened = isOver ? this.#reportEnd(provider) : null
+      if (isOver || left.length < effects.length) tasks.add(this.#apply(provider, left, isOver ? null : ordered))
+      if (happened !== null) tasks.add(this.#endOrder(provider, now, happened))
+      this.#expectEnds(provider)
     }
   }
-}
 
-/**
- * Ends the suspension of a provider that another process schedules, or none; null for no provider. The store tells its scheduler, or
- * the next one loads it.
- */
-export async function endSavedSuspension(store: Pick<QueueStore, 'records'>, provider: string | null): Promise<void> {
-  if (provider === null) return
-  const effects = (await store.records.providers.all()).find((one) => one.provider === provider)?.effects ?? []
-  const left = withoutSuspensions(effects)
-  if (left.length < effects.length) await store.records.providers.save({ provider, effects: left })
+  #reportEnd({ name, table }: Provider): Published {
+    const by = table === undefined ? 'the end of its table' : SUSPENSION_ENDED
+    const happened = { kind: 'provider-resumed', provider: name, by } as const
+    this.#state.events.emit(happened)
+    return happened
+  }
+
+  /** Deletes the suspension of a provider that has ended. A later order stays, and effects are those that apply at each try. */
+  async #endOrder(provider: Provider, now: QueueTime, happened: Published): Promise<void> {
+    const { store, storeHealth, recorder } = this.#state
+    const { providers } = store.records
+    const { name, table } = provider
+    await storeHealth.retryUntilCommitted(async () => {
+      if (table !== undefined) await providers.endSuspension(name, now)
+      else if (provider.ordered === null) await providers.resume(provider.record())
+    })
+    await storeHealth.retryUntilCommitted(() => recordEvent(store, recorder, happened))
+  }
 }

@@ -1,12 +1,15 @@
 /**
  * One provider in memory: the limits that its destinations share. Passive: the scheduler begins and ends deliveries and reads the limits.
  */
+import type { Band, MailClasses } from '../../config/values/mail-classes.ts'
 import type { DestinationSettings } from '../../config/options.ts'
 import type { ProviderTable, RuleAction } from '../../config/values/provider-table.ts'
-import type { Suspension } from '../../store/destination-status.ts'
-import { ruleLabel, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/records/provider-state.ts'
+import type { Suspension } from '../../store/records/suspension.ts'
+import { suspensionByRule, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/records/provider-state.ts'
 import { MINUTE, type Duration } from '../../system/clock.ts'
+import type { Job } from './turns/job-queue.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
+import { placesLeft, RunningDeliveries } from './turns/running-deliveries.ts'
 
 /** Limits of a provider from its table and from the effects of its rules; null for no limit. */
 interface SharedLimits {
@@ -19,7 +22,7 @@ interface SharedLimits {
 const lowest = (limits: readonly number[]): number | null => (limits.length === 0 ? null : Math.min(...limits))
 
 /** The limits that apply: the lowest of each kind. */
-function sharedLimits(
+export function sharedLimits(
   { concurrencyLimit, messageRateLimit }: Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'>,
   effects: readonly Pick<RuleEffect, 'action'>[],
   adaptiveRate: number | null,
@@ -37,19 +40,14 @@ function sharedLimits(
   }
 }
 
-/** True when a delivery to a destination of the provider may begin. */
-export const hasRoom = (
-  limits: Pick<SharedLimits, 'concurrency'>,
-  facts: { readonly inFlight: number; readonly delays: number },
-): boolean => facts.delays === 0 && (limits.concurrency === null || facts.inFlight < limits.concurrency)
-
 export class Provider {
   readonly name: string
   readonly #table: () => ProviderTable<DestinationSettings> | undefined
   readonly #rate = new AdaptiveRate()
   #effects: readonly RuleEffect[] = []
+  #ordered: Suspension | null = null
   #suspension: Suspension | null = null
-  #inFlight = 0
+  readonly #running = new RunningDeliveries()
   /** Number of rate delays in progress. */
   #delays = 0
   #waitingRecipients = 0
@@ -68,14 +66,27 @@ export class Provider {
     return sharedLimits(this.table ?? { concurrencyLimit: 0, messageRateLimit: 0 }, this.#effects, adaptiveRate)
   }
 
-  /** True when a delivery may begin. */
+  /** True when a delivery may begin, without regard to classes. */
   get hasRoom(): boolean {
-    return hasRoom(this.#limits(null), { inFlight: this.#inFlight, delays: this.#delays })
+    const { concurrency } = this.#limits(null)
+    return this.#delays === 0 && (concurrency === null || this.#running.all < concurrency)
   }
 
-  /** Suspension by a rule; null without. */
+  /** True when a delivery of the band may begin. */
+  fits(band: Band, classes: MailClasses): boolean {
+    const { concurrency } = this.#limits(null)
+    if (!this.hasRoom || concurrency === null || !classes.compete) return this.hasRoom
+    return this.#running.leavesRoomTo(band, classes, (reserved) => placesLeft(concurrency, reserved))
+  }
+
+  /** Suspension by an operator or, without one, by a rule; null for none. */
   get suspension(): Suspension | null {
     return this.#suspension
+  }
+
+  /** Suspension by an operator; null for none. */
+  get ordered(): Suspension | null {
+    return this.#ordered
   }
 
   get effects(): readonly RuleEffect[] {
@@ -84,12 +95,12 @@ export class Provider {
 
   // --- deliveries
 
-  begin(): void {
-    this.#inFlight++
+  begin({ band }: Job): void {
+    this.#running.begin(band)
   }
 
-  end(): void {
-    this.#inFlight--
+  end({ band }: Job): void {
+    this.#running.end(band)
   }
 
   beginDelay(): void {
@@ -139,7 +150,7 @@ export class Provider {
 
   /** Updates the adaptive rate after a delivery. Returns the lower rate, undefined when it is not lowered. */
   learnRate(facts: Omit<RateFacts, 'others'>): LoweredRate | undefined {
-    if (this.#learns) return this.#rate.learn({ ...facts, others: this.#inFlight - 1 })
+    if (this.#learns) return this.#rate.learn({ ...facts, others: this.#running.all - 1 })
     this.#rate.forget()
     return undefined
   }
@@ -155,19 +166,27 @@ export class Provider {
 
   // --- effects of rules
 
-  /** Sets the rules that apply. */
-  apply(effects: readonly RuleEffect[]): void {
+  /** Sets the rules that apply, and the suspension by an operator. */
+  apply(effects: readonly RuleEffect[], ordered: Suspension | null): void {
     this.#effects = effects
-    const suspending = effects.find(({ action }) => action.kind === 'suspend')
-    this.#suspension =
-      suspending === undefined ? null : { by: ruleLabel(this.name, suspending.rule), until: suspending.until, reason: suspending.reply }
+    this.#ordered = ordered === null ? null : { ...ordered, provider: this.name }
+    this.#suspension = this.#ordered ?? suspensionByRule(this.record())
   }
 
   record(): ProviderRecord {
     return { provider: this.name, effects: this.#effects }
   }
 
-  status(): LiveProvider {
-    return { name: this.name, limit: this.#limits(null).concurrency, inFlight: this.#inFlight, effects: this.#effects }
+  /** State at `now` on the monotonic clock. */
+  status(now: Duration): LiveProvider {
+    return {
+      name: this.name,
+      suspension: this.suspension,
+      isThrottled: this.isThrottled(now),
+      messageRate: this.messageRate(now),
+      limit: this.#limits(null).concurrency,
+      inFlight: this.#running.all,
+      effects: this.#effects,
+    }
   }
 }

@@ -1,13 +1,15 @@
 /** Ports and passive state of the scheduler, which exist before its loops, and the calls of the loops to the scheduler. */
 import type { NoticePort } from '../../bounce/notice-port.ts'
 import type { NoticeSettings } from '../../bounce/notice-writer.ts'
+import type { Band } from '../../config/values/mail-classes.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
 import type { ContentId, DeliveryRequest, Message } from '../../mail/message.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Membership } from '../../store/membership/membership.ts'
-import type { DestinationDue, QueueStore } from '../../store/queue-store.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { DestinationDue } from '../../store/message-operation.ts'
 import type { StoreHealth } from '../../store/store-health.ts'
 import type { Clock, QueueTime } from '../../system/clock.ts'
 import type { TaskSet } from '../../system/task-set.ts'
@@ -55,6 +57,8 @@ export interface SchedulerState extends SchedulerPorts {
 export interface AddedWorkOptions {
   /** True to open dead destinations. */
   readonly revive?: boolean
+  /** Bands of the mail; all when absent. */
+  readonly bands?: readonly Band[]
   /** The earliest expiry of the mail; absent when unknown. */
   readonly expiresAt?: QueueTime
   /** Time for which a message among it is scheduled; absent when none is. */

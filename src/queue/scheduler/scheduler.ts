@@ -6,7 +6,8 @@
  */
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import { takenTogether, type TakenBack } from '../../store/membership/taken-back.ts'
-import { StoreUnavailable, type DestinationDue } from '../../store/queue-store.ts'
+import { StoreUnavailable } from '../../store/queue-store.ts'
+import type { DestinationDue } from '../../store/message-operation.ts'
 import type { Duration } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
 import { AddressLimits } from './hosts/address-limits.ts'
@@ -147,7 +148,7 @@ export class Scheduler implements SchedulerLoop {
    * Reserves room in the active queue for a new message, by destination with its number of recipients, where the destination is open and this
    * node schedules it. The mail for other destinations must wait.
    */
-  admit(message: MessageId, byDestination: ReadonlyMap<DestinationName, number>): Admission {
+  admit(message: Pick<Message, 'id' | 'class'>, byDestination: ReadonlyMap<DestinationName, number>): Admission {
     const admission = new Admission(message, this.#state, this.#admission)
     if (!this.#started || this.#stopping) return admission
     for (const [name, recipients] of byDestination) {
@@ -165,7 +166,7 @@ export class Scheduler implements SchedulerLoop {
     for (const { destination, dueAt } of due) {
       if (!this.#state.shards.schedules(destination)) continue
       if (options.revive === true) this.#control.revive(destination)
-      this.#due.expect(destination, dueAt)
+      this.#due.expect(destination, dueAt, options.bands)
     }
     if (options.scheduled !== undefined) this.#schedules.expect(options.scheduled)
     // Mail restored by an operator may be past its lifetime.
@@ -209,7 +210,7 @@ export class Scheduler implements SchedulerLoop {
     for (const request of requests) {
       this.#state.active.reserve(request.message.id, request.recipients.length)
       if (request.forcedExpire) this.#forcedExpiry.add(request)
-      else this.#state.table.enter({ request, activatedAt })
+      else this.#state.table.enter(request, activatedAt)
     }
   }
 
@@ -236,7 +237,7 @@ export class Scheduler implements SchedulerLoop {
     const isOpen = destination.access.kind === 'open' && !destination.isReleased && destination.provider?.hasRoom !== false
     const mayStart = isOpen && this.#state.shards.schedules(destination.name) && !storeHealth.unavailable
     if (!mayStart) return this.#giveBack.requests(destination, [request])
-    await this.#deliver(this.#state.table.beginAlone({ request, activatedAt: clock.now() }, clock.monotonic()))
+    await this.#deliver(this.#state.table.beginAlone(request, clock.now(), clock.monotonic()))
   }
 
   async #deliver(running: RunningDelivery): Promise<void> {
@@ -280,6 +281,7 @@ export class Scheduler implements SchedulerLoop {
   /** Applies changed settings. They may allow more deliveries, which are started. What rules did ends with them. */
   reconfigure(): void {
     this.#providers.refresh()
+    this.#state.table.reconfigure()
     this.#due.scheduleAll()
     this.dispatch()
   }

@@ -2,14 +2,16 @@
  * Commits outcomes to the store, and repeats each commit until it succeeds, because mail without a recorded outcome is delivered
  * again. Events are emitted only after the commit.
  */
+import { keptFrom } from '../../bounce/notice-writer.ts'
 import type { SchedulerState } from './scheduler-state.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { Outcome } from '../../outbox/event-data.ts'
-import type { Job } from './job-queue.ts'
+import type { Job } from './turns/job-queue.ts'
+import { KeptSessions, withoutDialogues } from '../../delivery/kept-sessions.ts'
 import { expire, settle, whyNoNotice, type LifecycleFacts } from './lifecycle.ts'
 import type { DeliveryRequest, Message } from '../../mail/message.ts'
-import type { Settlement } from '../../store/queue-store.ts'
+import type { Settlement } from '../../store/recorded-outcomes.ts'
 
 type State = Pick<
   SchedulerState,
@@ -30,6 +32,7 @@ export const NEVER_STARTED: DeliveryStatus = {
 
 export class SettlementWriter {
   readonly #state: State
+  readonly #sessions = new KeptSessions()
 
   constructor(state: State) {
     this.#state = state
@@ -41,10 +44,10 @@ export class SettlementWriter {
    */
   async attempted(job: Job, result: AttemptResult, returned: boolean): Promise<Settlement> {
     const { request } = job
-    const settlement = settle(request, result, job, { ...this.#facts(request), returned })
+    const settlement = this.#sessions.refer(settle(request, result, job, { ...this.#facts(request), returned }), request, result)
     await this.#settle({ request, settlement, result }, () => {
       const { attempts, recipients: settled } = settlement
-      this.#state.events.emit({ kind: 'attempted', request, result, attempts, settled })
+      this.#state.events.emit({ kind: 'attempted', request, result: withoutDialogues(result), attempts, settled })
     })
     return settlement
   }
@@ -62,19 +65,21 @@ export class SettlementWriter {
     events.emit({ kind: 'quarantined', message, why })
   }
 
-  #facts({ destination }: DeliveryRequest): LifecycleFacts {
+  #facts({ destination, message }: DeliveryRequest): LifecycleFacts {
     const { policies, noticeSettings, draw } = this.#state
-    return { policy: policies().for(destination), notices: noticeSettings(), draw }
+    return { policy: policies().forMail(destination, message), notices: noticeSettings(), draw }
   }
 
   async #settle(outcome: Pick<Outcome, 'request' | 'result'> & { readonly settlement: Settlement }, emit: () => void): Promise<void> {
-    const { store, events, recorder, storeHealth, noticeSettings, notices } = this.#state
+    const { store, clock, events, recorder, storeHealth, noticeSettings, notices } = this.#state
     const { request, settlement } = outcome
     const { message } = request
     const why = whyNoNotice(request, settlement, noticeSettings().rules)
     const recorded = recorder.settlement(outcome, why)
-    const complete = recorded === undefined ? settlement : { ...settlement, events: recorded }
+    const kept = keptFrom(clock.now(), noticeSettings())
+    const complete = recorded === undefined && kept.keepUntil === undefined ? settlement : { ...settlement, ...kept, events: recorded }
     const result = await storeHealth.retryUntilCommitted(() => store.settle(complete))
+    if (settlement.sessions !== undefined) this.#sessions.committed(settlement.sessions)
     emit()
     const expired = settlement.recipients.filter((one) => one.state === 'expired').map((one) => one.recipient)
     const unattempted = outcome.result === null ? { request, settled: settlement.recipients } : null

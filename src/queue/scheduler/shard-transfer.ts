@@ -48,7 +48,8 @@ export class ShardTransfer {
     if (!storeHealth.abandoned.aborted) await change()
     table.forget(destination)
     if (shards.schedules(destination.name)) table.get(destination.name).recall(destination.record())
-    if (destination.nextDueAt !== null) due.expect(destination.name, destination.nextDueAt)
+    const { nextDueAt } = destination.mail
+    if (nextDueAt !== null) due.expect(destination.name, nextDueAt)
   }
 
   async #empty(leaving: readonly Destination[]): Promise<void> {

@@ -7,7 +7,7 @@ import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 function account(free: number) {
   const disk = { free }
-  const space = new SpaceAccount({ freeSpace: async () => disk.free }, realClock)
+  const space = new SpaceAccount({ freeSpace: async () => disk.free }, realClock, async () => false)
   return { disk, space }
 }
 
@@ -38,7 +38,7 @@ test('a message that grows is promised the difference only', async () => {
 
 test('messages that ask while the disk is read share one sample; a young sample answers at once', async () => {
   let samples = 0
-  const space = new SpaceAccount({ freeSpace: async () => (++samples, 10_000_000) }, realClock)
+  const space = new SpaceAccount({ freeSpace: async () => (++samples, 10_000_000) }, realClock, async () => false)
   expect(await Promise.all([1, 2, 3].map(async () => space.hasMoreThan(1_000_000)))).toEqual([true, true, true])
   expect(samples).toBe(1)
   expect(space.hasMoreThan(1_000_000)).toBe(true)
@@ -47,7 +47,11 @@ test('messages that ask while the disk is read share one sample; a young sample 
 
 test('a sample that failed is taken again by the next message', async () => {
   const answers = [() => Promise.reject(new StoreUnavailable('the database is away')), async () => 10_000_000]
-  const space = new SpaceAccount({ freeSpace: () => answers.shift()?.() ?? Promise.reject(new Error('asked too often')) }, realClock)
+  const space = new SpaceAccount(
+    { freeSpace: () => answers.shift()?.() ?? Promise.reject(new Error('asked too often')) },
+    realClock,
+    async () => false,
+  )
   await expect(space.hasMoreThan(1_000_000)).rejects.toThrow('the database is away')
   expect(await space.hasMoreThan(1_000_000)).toBe(true)
 })
@@ -55,7 +59,7 @@ test('a sample that failed is taken again by the next message', async () => {
 test('a message is not refused by a sample that another one asked for before space became free', async () => {
   const clock = new VirtualClock()
   const asked: ((free: number) => void)[] = []
-  const space = new SpaceAccount({ freeSpace: () => new Promise((resolve) => asked.push(resolve)) }, clock)
+  const space = new SpaceAccount({ freeSpace: () => new Promise((resolve) => asked.push(resolve)) }, clock, async () => false)
   const first = space.hasMoreThan(1_000_000)
   asked.shift()?.(0)
   expect(await first).toBe(false)

@@ -54,7 +54,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
 }
 
 const admits = (scheduler: Scheduler, store: QueueStore, name: string): boolean =>
-  scheduler.admit(store.nextId(), new Map([[name, 1]])).has(name)
+  scheduler.admit({ id: store.nextId() }, new Map([[name, 1]])).has(name)
 
 test('a destination that was dropped from memory while its suspension was stored is suspended all the same', async () => {
   const { store } = openMemoryStore()

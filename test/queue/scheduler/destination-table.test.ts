@@ -47,7 +47,7 @@ function tableWith(destinations: readonly string[], limits: Partial<ActiveLimits
   )
   destinations.forEach((destination, n) => {
     active.reserve(n + 1, 1)
-    table.enter({ request: request(n + 1, destination), activatedAt: 0 })
+    table.enter(request(n + 1, destination), 0)
   })
   const running: RunningDelivery[] = []
   const begin = () => {
@@ -92,7 +92,7 @@ describe('the next delivery', () => {
 
   test('one outside of all turns counts against no limit', () => {
     const { active, table, begin } = tableWith(['a.example'], { deliveries: 1 })
-    const alone = table.beginAlone({ request: request(7, 'b.example'), activatedAt: 0 }, 0)
+    const alone = table.beginAlone(request(7, 'b.example'), 0, 0)
     expect(begin()).toBe(1)
     expect(active.holds(7)).toBe(true)
     table.finished(alone, 1)
@@ -128,7 +128,7 @@ describe('idle destinations', () => {
   test('stay while they are suspended, or mail for them waits in the store', () => {
     const { table } = tableWith([])
     table.get('a.example').suspend({ by: 'root', until: null, reason: null })
-    table.get('b.example').expect(5)
+    table.get('b.example').mail.expect(5, [0])
     table.get('c.example')
     table.forgetIdle(0)
     expect([...table.all].map(({ name }) => name)).toEqual(['a.example', 'b.example'])

@@ -16,7 +16,7 @@ const { config, written } = configFrom({ myhostname: 'us.example' }, 'us.example
 const notices = noticeSettings(config, loadTemplates({ config, written }).templates)
 
 const withJitter = (retry_jitter: number) => new DestinationPolicies({ ...config, retry_jitter }).for('far.example')
-const warnedAfter = (...warningAges: readonly number[]) => ({ ...notices, warningAges })
+const warnedAfter = (...ages: readonly number[]) => ({ ...notices, warningAges: () => ages })
 
 const facts = (differs: Partial<Facts> = {}): Facts => ({
   policy: withJitter(0),

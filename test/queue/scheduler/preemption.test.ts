@@ -25,7 +25,7 @@ function queueOf(...messages: readonly [message: number, entries: number][]) {
   const add = (message: number, entries: number, now = 0) => {
     for (let i = 0; i < entries; i++) {
       active.reserve(message, 0)
-      table.enter({ request: request(message), activatedAt: now })
+      table.enter(request(message), now)
     }
   }
   for (const [message, entries] of messages) add(message, entries)

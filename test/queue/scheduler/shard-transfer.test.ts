@@ -162,7 +162,7 @@ test('mail of a shard is delivered by the node that takes it', async () => {
   expect(tried()).toEqual([])
   await take()
   expect(tried()).toEqual([id])
-  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(true)
+  expect(scheduler.admit({ id: store.nextId() }, ONE_FAR).hasAny).toBe(true)
   deliveries[0]?.end()
   await advance(0)
   expect(leasesOf()).toEqual([])
@@ -174,7 +174,7 @@ test('a suspension that another node saved applies before the first delivery', a
   await queue(other.store)
   await take()
   expect(tried()).toEqual([])
-  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(false)
+  expect(scheduler.admit({ id: store.nextId() }, ONE_FAR).hasAny).toBe(false)
 })
 
 test('mail that waits for a slot is given back with its shard, and deliveries in progress are awaited', async () => {
@@ -184,7 +184,7 @@ test('mail that waits for a slot is given back with its shard, and deliveries in
   await take()
   expect(tried()).toEqual(ids.slice(0, 5))
   const released = release()
-  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(false)
+  expect(scheduler.admit({ id: store.nextId() }, ONE_FAR).hasAny).toBe(false)
   await advance(5 * SECOND)
   expect(released).toEqual({ done: false, given: [IDLE] })
   for (const delivery of deliveries) delivery.end()
@@ -228,13 +228,13 @@ test('a destination whose provider is being changed accepts no lease, and mail t
   running.end('not-begun')
   await advance(SECOND)
   expect([joins.length, leasesOf()]).toEqual([1, []])
-  expect(scheduler.admit(store.nextId(), ONE_FAR).hasAny).toBe(false)
+  expect(scheduler.admit({ id: store.nextId() }, ONE_FAR).hasAny).toBe(false)
   joins[0]?.end()
   await advance(SECOND)
   // Mail that was admitted here and is committed with a lease after that is the other node's.
   membership.held = true
   const late = await queue(store, { leased: true })
-  const admission = scheduler.admit(late, ONE_FAR)
+  const admission = scheduler.admit({ id: late }, ONE_FAR)
   membership.held = false
   const [recipient] = running.request.recipients
   if (recipient === undefined) throw new Error('a request has recipients')
@@ -248,7 +248,7 @@ test('a shard is not released while new mail for it is being committed, and that
   const { store, other, scheduler, take, release, advance, tried, leasesOf } = await twoNodes()
   await take()
   const id = store.nextId()
-  const admission = scheduler.admit(id, ONE_FAR)
+  const admission = scheduler.admit({ id }, ONE_FAR)
   expect(admission.hasAny).toBe(true)
   const released = release()
   await advance(60 * SECOND)
@@ -457,48 +457,87 @@ test('an order that ends a suspension by a rule is answered after its commit, an
   const { store, other, scheduler, take, isClosed, saved } = await withProvider([effect('busy'), effect('slow')])
   await queue(other.store)
   await take()
-  const save = store.records.providers.save.bind(store)
-  store.records.providers.save = () => Promise.reject(new StoreUnavailable('full'))
-  await expect(scheduler.destinations.resume('far.example', 'root')).rejects.toThrow('full')
+  const resume = store.records.providers.resume.bind(store)
+  store.records.providers.resume = () => Promise.reject(new StoreUnavailable('full'))
+  await expect(scheduler.destinations.resumeProvider(BIG, 'root')).rejects.toThrow('full')
   expect([isClosed(), await saved()]).toEqual([true, ['busy', 'slow']])
-  store.records.providers.save = save
-  await scheduler.destinations.resume('far.example', 'root')
+  store.records.providers.resume = resume
+  await scheduler.destinations.resumeProvider(BIG, 'root')
   expect([isClosed(), await saved()]).toEqual([false, ['slow']])
 })
 
 test('an order at another node ends a suspension by a rule', async () => {
   const { nodes, other, scheduler, take, tried, advance, seen, isClosed, saved } = await withProvider([effect('busy'), effect('slow')])
-  await other.store.joinProvider('far.example', BIG)
   const id = await queue(other.store)
   await take()
   expect(isClosed()).toBe(true)
   const control = storedScheduler(other.store, other.reader, idleRecorder)
-  await control.resume('far.example', 'root')
+  await control.resumeProvider(BIG, 'root')
   expect(await saved()).toEqual(['slow'])
   scheduler.nodes.arrived(await nodes.arrivals())
   await advance(MINUTE)
   expect([isClosed(), tried(), await saved()]).toEqual([false, [id], ['slow']])
-  const text = `provider ${BIG}: resumed by an operator at another node`
-  expect(seen).toContainEqual(expect.objectContaining({ kind: 'note', text }))
+  expect(seen).toContainEqual(expect.objectContaining({ kind: 'provider-resumed', provider: BIG, by: 'an operator at another node' }))
 })
 
 test('an order of another node that was missed ends a suspension by a rule', async () => {
   const { nodes, other, scheduler, take, advance, isClosed } = await withProvider([effect('busy')])
-  await other.store.joinProvider('far.example', BIG)
   await queue(other.store)
   await take()
   expect(isClosed()).toBe(true)
-  await storedScheduler(other.store, other.reader, idleRecorder).resume('far.example', 'root')
+  await storedScheduler(other.store, other.reader, idleRecorder).resumeProvider(BIG, 'root')
   await nodes.arrivals()
   scheduler.nodes.missed()
   await advance(0)
   expect(isClosed()).toBe(false)
 })
 
-test('an order at a node that does not schedule the destination ends a suspension by a rule', async () => {
+test('an order at a node that does not schedule the provider ends a suspension by a rule', async () => {
   const { scheduler, other, saved } = await withProvider([effect('busy')])
-  await scheduler.destinations.resume('far.example', 'root')
+  await scheduler.destinations.resumeProvider(BIG, 'root')
   expect([await saved(), (await other.nodes.arrivals()).providers]).toEqual([[], [{ provider: BIG, effects: [] }]])
+})
+
+test('an order at another node suspends a provider, and is answered when no attempt of its mail begins any more', async () => {
+  const { nodes, other, scheduler, take, tried, advance, seen, isClosed } = await withProvider([], {
+    providers: { [BIG]: { mx: ['.big.example'], provider_concurrency_limit: 1 } },
+  })
+  const ids = [await queue(other.store), await queue(other.store)]
+  await take()
+  expect(tried()).toEqual(ids.slice(0, 1))
+  const suspension = { by: 'root', until: null, reason: 'maintenance' }
+  const recall = (asked: Parameters<typeof scheduler.nodes.recalled>[0]) => scheduler.nodes.recalled(asked)
+  await storedScheduler(other.store, other.reader, idleRecorder, { recall, transfers: async () => [] }).suspendProvider(BIG, suspension)
+  expect(isClosed()).toBe(true)
+  expect((await other.reader.destinationLoad('far.example')).leased).toBe(1)
+  scheduler.nodes.arrived(await nodes.arrivals())
+  await advance(MINUTE)
+  expect([isClosed(), tried()]).toEqual([true, ids.slice(0, 1)])
+  expect(seen).toContainEqual(expect.objectContaining({ kind: 'provider-suspended', provider: BIG, by: 'root', reason: 'maintenance' }))
+})
+
+test.each(['loaded with the shard', 'found when it was missed'])('a suspension by an operator at another node is %s', async (how) => {
+  const { nodes, other, scheduler, take, tried, advance, isClosed } = await withProvider([effect('slow')])
+  const suspend = () =>
+    storedScheduler(other.store, other.reader, idleRecorder).suspendProvider(BIG, { by: 'root', until: T0 + HOUR, reason: null })
+  if (how.startsWith('loaded')) await suspend()
+  await take()
+  // Orders are compared also when no mail of the provider is in memory.
+  if (!how.startsWith('loaded')) {
+    await suspend()
+    await nodes.arrivals()
+    scheduler.nodes.missed()
+  }
+  await advance(0)
+  const id = await queue(other.store)
+  scheduler.nodes.missed()
+  await advance(MINUTE)
+  expect([isClosed(), tried()]).toEqual([true, []])
+  await advance(HOUR)
+  expect([isClosed(), await other.store.records.providers.suspensions()]).toEqual([false, []])
+  scheduler.nodes.missed()
+  await advance(0)
+  expect(tried()).toEqual([id])
 })
 
 describe('a destination whose provider is changed and which this node still schedules', () => {

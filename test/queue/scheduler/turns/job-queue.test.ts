@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { DeliveryRequest } from '../../../src/mail/message.ts'
-import { JobQueue, type Job } from '../../../src/queue/scheduler/job-queue.ts'
+import type { DeliveryRequest } from '../../../../src/mail/message.ts'
+import { JobQueue, type Job } from '../../../../src/queue/scheduler/turns/job-queue.ts'
 
 function job(id: number, fresh: boolean, recipients = 1): Job {
   const request: DeliveryRequest = {
@@ -21,7 +21,7 @@ function job(id: number, fresh: boolean, recipients = 1): Job {
     forcedExpire: false,
     lease: { owner: 1, until: Infinity },
   }
-  return { request, activatedAt: 0 }
+  return { request, activatedAt: 0, band: 0 }
 }
 
 const ids = (jobs: readonly Job[]) => jobs.map(({ request }) => request.message.id)

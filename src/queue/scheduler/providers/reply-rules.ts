@@ -2,9 +2,9 @@
  * Decides which reply rules of a provider begin to apply after a reply. Only replies of remote servers are matched: a failure that
  * deferd itself words must not begin or prolong a rule. Counts of matches are in memory; the caller saves the rules that apply.
  */
-import type { ReplyRule } from '../../config/values/provider-table.ts'
-import type { RuleEffect } from '../../store/records/provider-state.ts'
-import type { Duration, QueueTime } from '../../system/clock.ts'
+import type { ReplyRule } from '../../../config/values/provider-table.ts'
+import type { RuleEffect } from '../../../store/records/provider-state.ts'
+import type { Duration, QueueTime } from '../../../system/clock.ts'
 
 /** Bytes of a reply that are searched. A longer reply is cut. */
 const SEARCHED = 2_000

@@ -1,13 +1,15 @@
 /**
- * Delivery requests that wait in memory for one destination. New mail and retries alternate; within each of the two, the order is
+ * Delivery requests of one band that wait in memory for one destination. New mail and retries alternate; within each of the two, the order is
  * first in, first out.
  */
-import type { DeliveryRequest } from '../../mail/message.ts'
-import type { QueueTime } from '../../system/clock.ts'
+import type { Band } from '../../../config/values/mail-classes.ts'
+import type { DeliveryRequest } from '../../../mail/message.ts'
+import type { QueueTime } from '../../../system/clock.ts'
 
 /** A delivery request in the active queue, waiting or in delivery. */
 export interface Job {
   readonly request: DeliveryRequest
+  readonly band: Band
   /** Time at which the request entered the active queue. */
   readonly activatedAt: QueueTime
 }

@@ -1,0 +1,95 @@
+/** Tells of quotas that fill: at 80 and 100 percent, once in each slice, and when a key that was told of has room again. */
+import { rethrowUnlessUnavailable, type QueueStore } from '../../store/queue-store.ts'
+import type { QuotaLimit } from '../../config/values/quota-table.ts'
+import type { QuotaUse } from '../../store/records/quota-count.ts'
+import type { EventRecorder } from '../../outbox/event-recorder.ts'
+import type { QueueTime } from '../../system/clock.ts'
+import { TaskSet } from '../../system/task-set.ts'
+import type { EventOf, Events } from '../../telemetry/events.ts'
+
+/** Use of a limit by a key. */
+export interface QuotaState extends QuotaUse {
+  readonly limit: QuotaLimit
+  readonly used: number
+  /** Begin of the slice. */
+  readonly slice: QueueTime
+  /** True when mail is refused or held. */
+  readonly isFull: boolean
+}
+
+const NEAR = 0.8
+
+interface QuotaReportsDeps {
+  readonly store: Pick<QueueStore, 'outbox'>
+  readonly events: Events
+  readonly recorder: Pick<EventRecorder, 'of'>
+}
+
+interface Told extends QuotaUse {
+  readonly limit: QuotaLimit
+  readonly slice: QueueTime
+  readonly percent: 80 | 100
+}
+
+export class QuotaReports {
+  readonly #deps: QuotaReportsDeps
+  readonly #told = new Map<string, Told>()
+  readonly #records = new TaskSet((error) => {
+    throw error
+  })
+
+  constructor(deps: QuotaReportsDeps) {
+    this.#deps = deps
+  }
+
+  /** Keys that were told of, whose use is to be looked at again. */
+  get told(): readonly QuotaUse[] {
+    return [...this.#told.values()]
+  }
+
+  /** Tells of limits that are nearly or wholly used. */
+  readonly used = (states: readonly QuotaState[]): void => {
+    for (const { quota, key, limit, used, slice, isFull } of states) {
+      const percent = isFull ? 100 : used >= limit.most * NEAR ? 80 : undefined
+      if (percent === undefined) continue
+      const id = idOf(quota, key, limit)
+      const last = this.#told.get(id)
+      if (last?.slice === slice && last.percent >= percent) continue
+      this.#told.set(id, { quota, key, limit, slice, percent })
+      this.#tell({ kind: 'quota-reached', ...membersOf({ quota, key, limit, used }), percent })
+    }
+  }
+
+  /** Tells of limits with room again. `states` has the present use of the keys. */
+  cleared(states: readonly QuotaState[]): void {
+    const present = new Map(states.map((one) => [idOf(one.quota, one.key, one.limit), one]))
+    for (const [id, { quota, key, limit }] of this.#told) {
+      const { used = 0, isFull = false } = present.get(id) ?? {}
+      if (isFull || used >= limit.most * NEAR) continue
+      this.#told.delete(id)
+      this.#tell({ kind: 'quota-cleared', ...membersOf({ quota, key, limit, used }) })
+    }
+  }
+
+  settled(): Promise<void> {
+    return this.#records.settled()
+  }
+
+  #tell(event: EventOf<'quota-reached' | 'quota-cleared'>): void {
+    const { events, recorder, store } = this.#deps
+    events.emit(event)
+    const recorded = recorder.of(event)
+    if (recorded !== undefined) this.#records.add(store.outbox.recordEvents(recorded).catch(rethrowUnlessUnavailable))
+  }
+}
+
+const idOf = (quota: string, key: string, limit: QuotaLimit): string => `${quota} ${limit.text} ${key}`
+
+const membersOf = ({ quota, key, limit, used }: Pick<QuotaState, 'quota' | 'key' | 'limit' | 'used'>) => ({
+  quota,
+  key,
+  measure: limit.measure,
+  span: limit.span,
+  used,
+  limit: limit.most,
+})

@@ -1,0 +1,240 @@
+/**
+ * Quotas (`[quota.NAME]`): how much mail of a key is accepted in a span of time. Mail is charged when it is queued, in one transaction, so that mail that is
+ * refused or fails costs nothing and the counts survive any crash. Mail above a limit is refused, or held until there is room. Nodes of a shared queue
+ * know the charges of each other a second later at the latest.
+ */
+import { matchesPattern } from '../../patterns/filter-pattern.ts'
+import type { Config } from '../../config/options.ts'
+import type { QuotaLimit, QuotaMeasure, QuotaTable } from '../../config/values/quota-table.ts'
+import type { ContentId } from '../../mail/message.ts'
+import { quotaRequestOf } from '../../mail/message-times.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { QuotaCharge, QuotaUse } from '../../store/records/quota-count.ts'
+import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
+import { QuotaCounts } from './quota-counts.ts'
+import type { QuotaState } from './quota-reports.ts'
+import { endOfUse, firstCommonRoom, sliceAt, usedAt, type Amounts, type LimitedUse } from './quota-window.ts'
+import { shownKey } from './queue-limits.ts'
+import { partOf, type Origin } from './share-key.ts'
+
+export type QuotaConfig = Pick<Config, 'quota'>
+
+/** A quota that counts a message, with the limits of its key. */
+export interface CountedQuota extends QuotaUse {
+  readonly table: QuotaTable
+  readonly limits: readonly QuotaLimit[]
+}
+
+/** The time until which a message is held, and its request in the message. */
+interface QuotaHold {
+  readonly until: QueueTime
+  readonly request: string
+}
+
+/** A message whose content is complete. */
+export interface SubmittedMail {
+  /** With the sender that the client gave. */
+  readonly origin: Origin
+  /** As the client gave them. */
+  readonly recipients: number
+  /** Time at which the client gives the message up; absent without one. */
+  readonly expires?: QueueTime | undefined
+}
+
+/** Answer to a message whose content is complete. */
+export type Charged = { readonly refusal: SmtpReply } | { readonly charges: readonly QuotaCharge[]; readonly hold: QuotaHold | null }
+
+interface QuotasDeps {
+  readonly store: Pick<QueueStore, 'records'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly isShared: boolean
+  /** Called with the use of each limit that a message was charged to, and of one that had no room for it. */
+  readonly used: (states: readonly QuotaState[]) => void
+}
+
+/** When mail may leave, and the quota that determines it; null for none. */
+interface Plan {
+  readonly at: QueueTime
+  readonly by: CountedQuota | null
+}
+
+export class Quotas {
+  readonly #deps: QuotasDeps
+  readonly counts: QuotaCounts
+  #tables: readonly QuotaTable[] = []
+  readonly #charged = new Map<ContentId, { readonly quotas: readonly CountedQuota[]; readonly end: (mayBeStored: boolean) => void }>()
+
+  constructor(deps: QuotasDeps) {
+    this.#deps = deps
+    const { store, clock, isShared } = deps
+    this.counts = new QuotaCounts({ read: (use, now) => store.records.quotaCounts.of(use, now), clock, isShared })
+  }
+
+  /** True while there is a quota. */
+  get isOn(): boolean {
+    return this.#tables.length > 0
+  }
+
+  get tables(): readonly QuotaTable[] {
+    return this.#tables
+  }
+
+  configure({ quota }: QuotaConfig): void {
+    this.#tables = [...quota.values()]
+    if (!this.isOn) this.counts.clear()
+  }
+
+  /** The reply to MAIL when a quota refuses a message; undefined when none does, at once without a quota. */
+  refusal(origin: Origin): Promise<SmtpReply | undefined> | SmtpReply | undefined {
+    return this.#asked(origin, (quotas) => this.#refusal(quotas, { messages: 1, recipients: 0 }, 'messages'))
+  }
+
+  /** The reply to RCPT when a quota refuses so many recipients; undefined when none does, at once without a quota. */
+  recipientRefusal(origin: Origin, recipients: number): Promise<SmtpReply | undefined> | SmtpReply | undefined {
+    return this.#asked(origin, (quotas) => this.#refusal(quotas, { messages: 1, recipients }, 'recipients'))
+  }
+
+  /**
+   * Charges a message whose content is complete, or returns the reply that refuses it. Undefined without a quota that counts it. `ended` follows a
+   * charge.
+   */
+  admit(content: ContentId, mail: SubmittedMail): Promise<Charged | undefined> | Charged | undefined {
+    return this.#asked(mail.origin, (quotas) => this.#charge(content, quotas, mail))
+  }
+
+  /** Ends the charge of a message that may be stored, or is not going to be. */
+  ended(content: ContentId, mayBeStored: boolean): void {
+    const charged = this.#charged.get(content)
+    if (charged === undefined) return
+    this.#charged.delete(content)
+    charged.end(mayBeStored)
+    if (mayBeStored) this.#deps.used(charged.quotas.flatMap((quota) => this.statesOf(quota, false)))
+  }
+
+  /** The quotas that count mail of an origin. None counts mail from the null sender. */
+  of(origin: Origin): readonly CountedQuota[] {
+    if (origin.sender === '') return []
+    return this.#tables.flatMap((table) => {
+      const key = partOf(table.key, origin)
+      const counted = key === '' ? undefined : countedBy(table, key)
+      return counted === undefined ? [] : [counted]
+    })
+  }
+
+  /** The use of each limit of a key; empty for a quota that does not count it. */
+  statesOfKey({ quota, key }: QuotaUse): readonly QuotaState[] {
+    const table = this.#tables.find(({ name }) => name === quota)
+    const counted = table === undefined ? undefined : countedBy(table, key)
+    return counted === undefined ? [] : this.statesOf(counted, false)
+  }
+
+  /** The charges of mail to all quotas: to those that hold at the time when it may leave, to the others now. */
+  chargesOf(quotas: readonly CountedQuota[], need: Amounts, at: QueueTime): readonly QuotaCharge[] {
+    const now = this.#deps.clock.now()
+    return quotas.flatMap(({ quota, key, limits, table: { action } }) =>
+      [...new Set(limits.map(({ span }) => span))].map((span) => {
+        const begin = sliceAt(action === 'hold' ? at : now, span)
+        return { quota, key, span, begin, ...need, until: endOfUse(begin, span) }
+      }),
+    )
+  }
+
+  /** The time at which mail may leave by the quotas that hold. */
+  planOf(quotas: readonly CountedQuota[], need: Amounts): Plan {
+    const now = this.#deps.clock.now()
+    const holding = quotas.filter(({ table }) => table.action === 'hold')
+    const at = this.#room(holding, need, now)
+    if (at === now) return { at, by: null }
+    const latest = holding.toSorted((a, b) => this.#room([b], need, now) - this.#room([a], need, now))
+    return { at, by: latest[0] ?? null }
+  }
+
+  /** The use of each limit of a key. `isFull`: mail has found no room. */
+  statesOf(counted: CountedQuota, isFull: boolean): readonly QuotaState[] {
+    const now = this.#deps.clock.now()
+    const { quota, key, limits } = counted
+    return limits.map((limit) => {
+      const used = usedAt(this.counts.of(counted, limit.span), limit, now)
+      const hasNoRoom = isFull && this.#room([{ ...counted, limits: [limit] }], { messages: 1, recipients: 1 }, now) > now
+      return { quota, key, limit, used, slice: sliceAt(now, limit.span), isFull: used >= limit.most || hasNoRoom }
+    })
+  }
+
+  /** The largest used part of a limit of each quota, among the keys in memory. */
+  ratios(): ReadonlyMap<string, number> {
+    const ratios = new Map(this.#tables.map(({ name }) => [name, 0]))
+    for (const use of this.counts.uses)
+      for (const { used, limit } of this.statesOfKey(use)) ratios.set(use.quota, Math.max(ratios.get(use.quota) ?? 0, used / limit.most))
+    return ratios
+  }
+
+  #room(quotas: readonly CountedQuota[], need: Amounts, from: QueueTime): QueueTime {
+    const uses = quotas.flatMap((one) => one.limits.map((limit): LimitedUse => ({ limit, slices: this.counts.of(one, limit.span) })))
+    return firstCommonRoom(uses, need, from)
+  }
+
+  #asked<T>(origin: Origin, decide: (quotas: readonly CountedQuota[]) => T): Promise<T | undefined> | T | undefined {
+    if (this.#tables.length === 0) return undefined
+    const quotas = this.of(origin)
+    if (quotas.length === 0) return undefined
+    const loading = this.counts.load(quotas)
+    return loading === undefined ? decide(quotas) : loading.then(() => decide(quotas))
+  }
+
+  #refusal(quotas: readonly CountedQuota[], need: Amounts, measure: QuotaMeasure): SmtpReply | undefined {
+    const now = this.#deps.clock.now()
+    for (const one of quotas) {
+      const isTooLarge = one.limits.some((limit) => need[limit.measure] > limit.most)
+      const wait = this.#room([one], need, now) - now
+      if (!isTooLarge && wait <= (one.table.action === 'hold' ? one.table.holdLimit : 0)) continue
+      if (!isTooLarge) this.#deps.used(this.statesOf(one, true))
+      return refusalOf(measure === 'messages' ? 'too much mail' : 'too many recipients', one, isTooLarge ? undefined : wait)
+    }
+    return undefined
+  }
+
+  #charge(
+    content: ContentId,
+    quotas: readonly CountedQuota[],
+    { origin: { sender }, recipients, expires = Infinity }: SubmittedMail,
+  ): Charged {
+    const need = { messages: 1, recipients }
+    const refusal = this.#refusal(quotas, { messages: 1, recipients: 0 }, 'messages') ?? this.#refusal(quotas, need, 'recipients')
+    if (refusal !== undefined) return { refusal }
+    const { at, by } = this.planOf(quotas, need)
+    if (by !== null) this.#deps.used(this.statesOf(by, true))
+    if (by !== null && expires <= at) return { refusal: refusalOf('too much mail', by, at - this.#deps.clock.now()) }
+    const charges = this.chargesOf(quotas, need, at)
+    this.#charged.set(content, { quotas, end: this.counts.add(charges) })
+    return { charges, hold: by === null ? null : { until: at, request: this.requestOf(by, need, sender) } }
+  }
+
+  /** The request of a message that a quota holds. */
+  requestOf(by: CountedQuota, need: Amounts, sender: string): string {
+    const now = this.#deps.clock.now()
+    const full = by.limits.toSorted((a, b) => this.#roomOf(by, b, need, now) - this.#roomOf(by, a, need, now))[0]
+    return quotaRequestOf({ quota: by.quota, limit: full?.text ?? '', recipients: need.recipients, sender })
+  }
+
+  #roomOf(by: CountedQuota, limit: QuotaLimit, need: Amounts, from: QueueTime): QueueTime {
+    return this.#room([{ ...by, limits: [limit] }], need, from)
+  }
+}
+
+/** `retryAfter` is absent for mail that a limit never has room for. */
+const refusalOf = (what: 'too much mail' | 'too many recipients', { key }: QuotaUse, retryAfter: Duration | undefined): SmtpReply => ({
+  code: 450,
+  status: '4.7.1',
+  text: `Error: ${what} from ${shownKey(key)}`,
+  limit: 'quota',
+  retryAfter,
+})
+
+/** The limits of a key; undefined for a quota that does not count it. */
+export function countedBy(table: QuotaTable, key: string): CountedQuota | undefined {
+  const { name: quota, match, exceptions } = table
+  const limits = exceptions.get(key.toLowerCase()) ?? table.limits
+  const isCounted = limits.length > 0 && (match.length === 0 || match.some((pattern) => matchesPattern(pattern, key)))
+  return isCounted ? { quota, key, table, limits } : undefined
+}

@@ -1,0 +1,112 @@
+/** Keeps the quotas of a relay: applies the configuration, plans held mail anew, tells of keys with room again, and deletes old counts. Nothing runs without a quota. */
+import { isDeepStrictEqual } from 'node:util'
+import type { EventRecorder } from '../outbox/event-recorder.ts'
+import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
+import { HOUR, MINUTE } from '../system/clock.ts'
+import { every, type PeriodicTask } from '../system/periodic-task.ts'
+import { TaskSet } from '../system/task-set.ts'
+import type { Events } from '../telemetry/events.ts'
+import { QuotaChanges } from './intake/quota-changes.ts'
+import { QuotaReports } from './intake/quota-reports.ts'
+import { Quotas, type QuotaConfig } from './intake/quotas.ts'
+import { planHeldMail, type QuotaPlanningDeps } from './quota-planning.ts'
+
+interface QuotaUpkeepDeps extends Omit<QuotaPlanningDeps, 'quotas' | 'reader' | 'store' | 'scheduler'> {
+  readonly store: Pick<QueueStore, 'records' | 'outbox' | 'operate'>
+  /** Held mail is not planned anew when absent. */
+  readonly reader: QuotaPlanningDeps['reader'] | undefined
+  readonly scheduler: () => QuotaPlanningDeps['scheduler']
+  readonly events: Events
+  readonly recorder: EventRecorder
+  /** True for a queue of several nodes. */
+  readonly isShared: boolean
+}
+
+const TASK = { failed: rethrowUnlessUnavailable } as const
+
+export class QuotaUpkeep {
+  readonly #deps: QuotaUpkeepDeps
+  readonly quotas: Quotas
+  readonly changes: QuotaChanges
+  readonly #reports: QuotaReports
+  readonly #plans = new TaskSet((error) => {
+    throw error
+  })
+  #config: QuotaConfig
+  #planned: Promise<void> = Promise.resolve()
+  #tasks: readonly PeriodicTask[] = []
+  #stopping = new AbortController()
+
+  constructor(deps: QuotaUpkeepDeps, config: QuotaConfig) {
+    const { store, clock, isShared } = deps
+    this.#deps = deps
+    this.#config = config
+    this.#reports = new QuotaReports(deps)
+    this.quotas = new Quotas({ store, clock, isShared, used: this.#reports.used })
+    this.quotas.configure(config)
+    const names = (): readonly string[] => this.quotas.tables.map(({ name }) => name)
+    this.changes = new QuotaChanges({ store, clock, names, changed: (key) => this.#wasReset(key) })
+  }
+
+  /** Begins, with mail that an earlier life of the relay has held. */
+  async start(): Promise<void> {
+    this.#stopping = new AbortController()
+    this.#watch()
+    if (this.quotas.isOn || (await this.#deps.store.records.quotaCounts.any().catch(rethrowUnlessUnavailable)) === true) this.#plan(null)
+  }
+
+  /** Applies a changed configuration. */
+  apply(config: QuotaConfig): void {
+    if (isDeepStrictEqual(config.quota, this.#config.quota)) return
+    this.#config = config
+    this.quotas.configure(config)
+    this.#watch()
+    this.#plan(null)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    const tasks = this.#tasks
+    this.#tasks = []
+    await Promise.all(tasks.map((task) => task.stop()))
+    await this.#plans.settled()
+    await this.#reports.settled()
+  }
+
+  #watch(): void {
+    const { clock, store } = this.#deps
+    if (this.quotas.isOn === this.#tasks.length > 0) return
+    if (this.quotas.isOn) {
+      this.#tasks = [
+        every(clock, MINUTE, () => this.#look(), TASK),
+        every(clock, HOUR, () => store.records.quotaCounts.prune({ now: clock.now() }), { ...TASK, immediate: true }),
+      ]
+      return
+    }
+    for (const task of this.#tasks) this.#plans.add(task.stop())
+    this.#tasks = []
+  }
+
+  /** Tells of keys that have room again. */
+  async #look(): Promise<void> {
+    const { quotas } = this
+    const told = this.#reports.told
+    if (told.length === 0) return
+    await quotas.counts.load(told)
+    this.#reports.cleared(told.flatMap((use) => quotas.statesOfKey(use)))
+  }
+
+  async #wasReset(key: string): Promise<void> {
+    this.quotas.counts.forget(this.quotas.tables.map(({ name: quota }) => ({ quota, key })))
+    this.#plan(key)
+  }
+
+  #plan(key: string | null): void {
+    const { reader, scheduler, ...deps } = this.#deps
+    if (reader === undefined) return
+    const { signal } = this.#stopping
+    const plan = (): Promise<void> => planHeldMail({ ...deps, reader, scheduler: scheduler(), quotas: this.quotas }, key, signal)
+    this.#planned = this.#planned.then(plan).catch(rethrowUnlessUnavailable)
+    this.#plans.add(this.#planned)
+  }
+}

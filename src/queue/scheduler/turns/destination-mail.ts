@@ -1,0 +1,137 @@
+/** The mail of one destination by band: what waits in memory, what is in delivery, and when mail in the store is due. Passive. */
+import type { Band, MailClasses } from '../../../config/values/mail-classes.ts'
+import type { MessageId } from '../../../mail/message.ts'
+import type { QueueTime } from '../../../system/clock.ts'
+import type { Job } from './job-queue.ts'
+import { ClassTags } from './class-tags.ts'
+import { Flow } from './flow.ts'
+import { placesLeft, RunningDeliveries } from './running-deliveries.ts'
+
+/** Reserves keep one place of a window free. */
+const ONE_PLACE = 0
+
+interface DueMail {
+  readonly band: Band
+  readonly from: QueueTime
+}
+
+/** Shared by all destinations, of which a relay can have a million. */
+const NONE: readonly never[] = []
+
+const orNone = <T>(all: readonly T[]): readonly T[] => (all.length === 0 ? NONE : all)
+
+/** `D` is the destination. */
+export class DestinationMail<D> {
+  readonly #destination: D
+  readonly #policies: () => { readonly classes: MailClasses }
+  /** Bands that have had mail in memory. */
+  #flows: readonly Flow<D>[] = NONE
+  #inTransfer: readonly MessageId[] = NONE
+  // Created at first use: most destinations have waiting mail in the store only.
+  #running: RunningDeliveries | null = null
+  /** Due times of the earliest mail in the store, one for each band. */
+  #due: readonly DueMail[] = NONE
+  /** Start tags of the deliveries to this destination; null without several classes. */
+  #tags: ClassTags | null = null
+
+  constructor(destination: D, policies: () => { readonly classes: MailClasses }) {
+    this.#destination = destination
+    this.#policies = policies
+  }
+
+  get #classes(): MailClasses {
+    return this.#policies().classes
+  }
+
+  // --- in memory
+
+  get flows(): readonly Flow<D>[] {
+    return this.#flows
+  }
+
+  flowOf(band: Band): Flow<D> {
+    let flow = this.#flows.find((one) => one.band === band)
+    if (flow === undefined) this.#flows = [...this.#flows, (flow = new Flow(this.#destination, band))]
+    return flow
+  }
+
+  /** Number of jobs that wait for a slot. */
+  get waitingJobs(): number {
+    return this.#flows.reduce((sum, { jobs }) => sum + jobs.size, 0)
+  }
+
+  get waitingRecipients(): number {
+    return this.#flows.reduce((sum, { jobs }) => sum + jobs.recipients, 0)
+  }
+
+  /** Removes all jobs that wait. */
+  drain(): Job[] {
+    return this.#flows.flatMap(({ jobs }) => jobs.drain())
+  }
+
+  /** The parked flows in the order in which they go on: classes by their share of the deliveries to this destination. */
+  get parked(): readonly Flow<D>[] {
+    const parked = this.#flows.filter(({ isParked, jobs }) => isParked && jobs.size > 0)
+    if (this.#tags === null || parked.length < 2) return parked
+    const classes = this.#classes
+    const order = this.#tags.inOrder(classes.all)
+    return parked.toSorted((a, b) => order.indexOf(classes.ofBand(a.band)) - order.indexOf(classes.ofBand(b.band)))
+  }
+
+  // --- in delivery
+
+  /** Messages of the deliveries in progress. */
+  get inTransfer(): readonly MessageId[] {
+    return this.#inTransfer
+  }
+
+  get inFlight(): number {
+    return this.#inTransfer.length
+  }
+
+  /** True when a delivery of the band may begin in a window. */
+  fits(band: Band, window: number): boolean {
+    if (this.inFlight >= window) return false
+    const classes = this.#classes
+    return !classes.compete || this.#running === null || this.#running.leavesRoomTo(band, classes, () => placesLeft(window, ONE_PLACE))
+  }
+
+  begin({ request, band }: Job): void {
+    this.#inTransfer = [...this.#inTransfer, request.message.id]
+    ;(this.#running ??= new RunningDeliveries()).begin(band)
+    const classes = this.#classes
+    if (classes.compete) (this.#tags ??= new ClassTags()).begun(classes.ofBand(band), request.recipients.length)
+  }
+
+  end({ request, band }: Job): void {
+    this.#inTransfer = orNone(this.#inTransfer.toSpliced(this.#inTransfer.indexOf(request.message.id), 1))
+    this.#running?.end(band)
+  }
+
+  // --- in the store
+
+  /** Due time of the earliest mail in the store; null when none is known. */
+  get nextDueAt(): QueueTime | null {
+    return this.#due.length === 0 ? null : Math.min(...this.#due.map(({ from }) => from))
+  }
+
+  /** Records that mail in the store is due from `dueAt` on, of these bands. */
+  expect(dueAt: QueueTime, bands: readonly Band[]): void {
+    const known = (band: Band): QueueTime => this.#due.find((one) => one.band === band)?.from ?? Infinity
+    this.#due = [...this.#without(bands), ...bands.map((band) => ({ band, from: Math.min(dueAt, known(band)) }))]
+  }
+
+  /** The bands whose mail is due, with its time. */
+  dueAt(now: QueueTime): readonly DueMail[] {
+    return this.#due.filter(({ from }) => from <= now)
+  }
+
+  /** Forgets the due times of bands: their mail is claimed, and the answer has new ones. */
+  claiming(bands: readonly Band[]): void {
+    this.#due = this.#without(bands)
+  }
+
+  #without(bands: readonly Band[]): readonly DueMail[] {
+    return orNone(this.#due.filter(({ band }) => !bands.includes(band)))
+  }
+}
