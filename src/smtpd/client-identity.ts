@@ -10,6 +10,9 @@ import { Peer, type PeerRules } from './peer.ts'
 
 export type ListenerRules = Pick<Listener, 'tls' | 'auth'>
 
+/** Those of its sessions. */
+export type SessionRules = ListenerRules & Pick<Listener, 'class'>
+
 /** The user object that smtp-server stores for an authenticated client. */
 export interface Login {
   readonly name: string

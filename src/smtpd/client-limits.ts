@@ -28,22 +28,68 @@ interface ClientRecord {
   connections: number
   /** Start of the current time unit, on the monotonic clock. */
   since: Duration
-  counts: { [K in CountedEvent]?: number }
+  events: { [K in CountedEvent]?: number }
 }
 
 /** Number of addresses in memory; those with connections are never dropped. */
 const MOST_ADDRESSES = 10_000
 
-export class ClientLimits {
-  readonly #settings: ClientLimitSettings
+/** Connections and events of the clients at all listeners. A reload keeps them. */
+export class ClientCounts {
   readonly #clock: Clock
-  readonly #exceptions: Networks
-  readonly #limits: { readonly [K in CountedEvent]: number }
   readonly #records = new Map<string, ClientRecord>()
 
-  constructor(settings: ClientLimitSettings, clock: Clock) {
-    this.#settings = settings
+  constructor(clock: Clock) {
     this.#clock = clock
+  }
+
+  /** Counts a connection. Returns how many the client has. */
+  enter(address: string): number {
+    return ++this.#recordOf(address).connections
+  }
+
+  leave(address: string): void {
+    const record = this.#records.get(address)
+    if (record === undefined) return
+    record.connections--
+    if (record.connections === 0 && Object.keys(record.events).length === 0) this.#records.delete(address)
+  }
+
+  /** Counts an event. Returns how many there were in the current time unit. */
+  count(event: CountedEvent, address: string, unit: Duration): number {
+    const record = this.#recordOf(address)
+    const now = this.#clock.monotonic()
+    if (now - record.since >= unit) Object.assign(record, { since: now, events: {} })
+    return (record.events[event] = (record.events[event] ?? 0) + 1)
+  }
+
+  #recordOf(address: string): ClientRecord {
+    const known = this.#records.get(address)
+    if (known !== undefined) return known
+    if (this.#records.size >= MOST_ADDRESSES) this.#forget()
+    const record: ClientRecord = { connections: 0, since: this.#clock.monotonic(), events: {} }
+    this.#records.set(address, record)
+    return record
+  }
+
+  /** Drops addresses without connections, oldest first, until half remain. */
+  #forget(): void {
+    for (const [address, record] of this.#records) {
+      if (record.connections === 0) this.#records.delete(address)
+      if (this.#records.size < MOST_ADDRESSES / 2) return
+    }
+  }
+}
+
+export class ClientLimits {
+  readonly #settings: ClientLimitSettings
+  readonly #counts: ClientCounts
+  readonly #exceptions: Networks
+  readonly #limits: { readonly [K in CountedEvent]: number }
+
+  constructor(settings: ClientLimitSettings, counts: ClientCounts) {
+    this.#settings = settings
+    this.#counts = counts
     this.#exceptions = new Networks(settings.smtpd_client_event_limit_exceptions, 'smtpd_client_event_limit_exceptions')
     this.#limits = {
       connection: settings.smtpd_client_connection_rate_limit,
@@ -60,46 +106,21 @@ export class ClientLimits {
    */
   enter(address: string): SmtpReply | undefined {
     const { smtpd_client_connection_count_limit: most } = this.#settings
-    const record = this.#recordOf(address)
-    record.connections++
-    const tooMany = most > 0 && record.connections > most && !this.#exceptions.has(address)
+    const connections = this.#counts.enter(address)
+    const tooMany = most > 0 && connections > most && !this.#exceptions.has(address)
     return this.count('connection', address) ?? (tooMany ? this.#refusal('connection', address) : undefined)
   }
 
   leave(address: string): void {
-    const record = this.#records.get(address)
-    if (record === undefined) return
-    record.connections--
-    if (record.connections === 0 && Object.keys(record.counts).length === 0) this.#records.delete(address)
+    this.#counts.leave(address)
   }
 
   /** Counts an event of a client. Returns a refusal when the client exceeds the limit of that event in the current time unit. */
   count(event: CountedEvent, address: string): SmtpReply | undefined {
     const limit = this.#limits[event]
     if (limit === 0 || this.#exceptions.has(address)) return undefined
-    const record = this.#recordOf(address)
-    const now = this.#clock.monotonic()
-    if (now - record.since >= this.#settings.anvil_rate_time_unit) Object.assign(record, { since: now, counts: {} })
-    const count = (record.counts[event] ?? 0) + 1
-    record.counts[event] = count
+    const count = this.#counts.count(event, address, this.#settings.anvil_rate_time_unit)
     return count > limit ? this.#refusal(event, address) : undefined
-  }
-
-  #recordOf(address: string): ClientRecord {
-    const known = this.#records.get(address)
-    if (known !== undefined) return known
-    if (this.#records.size >= MOST_ADDRESSES) this.#forget()
-    const record: ClientRecord = { connections: 0, since: this.#clock.monotonic(), counts: {} }
-    this.#records.set(address, record)
-    return record
-  }
-
-  /** Drops addresses without connections, oldest first, until half remain. */
-  #forget(): void {
-    for (const [address, record] of this.#records) {
-      if (record.connections === 0) this.#records.delete(address)
-      if (this.#records.size < MOST_ADDRESSES / 2) return
-    }
   }
 
   #refusal(event: CountedEvent, address: string): SmtpReply {

@@ -8,6 +8,7 @@ import type { SMTPServer } from 'smtp-server'
 import { SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import { cipherOf } from '../system/tls-cipher.ts'
 import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { SessionRecorder } from '../sessions/session-recorder.ts'
 import type { SmtpClient } from '../queue/intake/received-header.ts'
 import type { ContentReader } from './data-stream.ts'
 import type { Login } from './client-identity.ts'
@@ -22,9 +23,12 @@ interface ClientSocketOptions {
   readonly id: string
   /** Address of the client, which is not that of the socket behind a proxy. */
   readonly address: string
+  /** Records the session; null where nothing is recorded. */
+  readonly recorder: SessionRecorder | null
 }
 
 export abstract class ClientSocket implements LineHandler, AdapterHandler {
+  protected readonly recorder: SessionRecorder | null
   readonly #server: SMTPServer
   readonly #clock: Clock
   readonly #id: string
@@ -43,7 +47,8 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
   /** Undefined until TLS needs it. */
   #adapter: SmtpConnectionAdapter | undefined
 
-  constructor(server: SMTPServer, socket: Socket, { clock, id, address }: ClientSocketOptions) {
+  constructor(server: SMTPServer, socket: Socket, { clock, id, address, recorder }: ClientSocketOptions) {
+    this.recorder = recorder
     this.#server = server
     this.#socket = socket
     this.#topmost = socket
@@ -109,12 +114,14 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
 
   /** Adds a reply to the output, which `flush` writes. `keywords` become further lines of the reply. */
   protected sendReply(reply: SmtpReply, keywords: readonly string[] = []): void {
+    const before = this.#out.length
     let line = formatReply(reply)
     for (const keyword of keywords) {
       this.#out += `${reply.code}-${line.slice(4)}\r\n`
       line = `${reply.code} ${keyword}`
     }
     this.#out += `${line}\r\n`
+    this.recorder?.server(this.#out.slice(before, -2).split('\r\n'))
   }
 
   protected flush(): void {
@@ -225,8 +232,10 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
 
   /** A challenge may be empty. The space before it is required (RFC 4954 §4). */
   authReply(code: number, status: string, text: string): void {
-    if (code === 334) this.#out += `334 ${text}\r\n`
-    else this.sendReply({ code, status: status === '' ? undefined : status, text })
+    if (code === 334) {
+      this.#out += `334 ${text}\r\n`
+      this.recorder?.server([`334 ${text}`])
+    } else this.sendReply({ code, status: status === '' ? undefined : status, text })
   }
 
   socketFailed(error: Error): void {
@@ -240,6 +249,8 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
     if (this.#ended) return
     this.#handshakeFailed(this.#closing ? 'closed by the server' : 'lost connection')
     this.#ended = true
+    if (!this.#closing) this.recorder?.event('the client closed the connection')
+    this.recorder?.end()
     this.#linger?.cancel()
     this.#reader.close()
     this.ended(!this.#closing)

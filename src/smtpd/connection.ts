@@ -14,10 +14,12 @@ import { ClientSocket } from './client-socket.ts'
 import { Deadline } from './command-deadline.ts'
 import type { OpenSession } from './open-connections.ts'
 import { IncomingContent, type ContentEnd, type NewlineRules } from './incoming-content.ts'
+import type { SessionRecorder } from '../sessions/session-recorder.ts'
+import type { SessionRecordings } from '../sessions/session-recordings.ts'
 import { UNKNOWN } from './peer-name.ts'
 import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
-import type { ListenerRules, Login } from './client-identity.ts'
+import type { SessionRules, Login } from './client-identity.ts'
 import { Session, type SessionContext } from './session.ts'
 import type { CommandLine } from './line-reader.ts'
 
@@ -45,6 +47,8 @@ export interface ServerContext {
   readonly clock: Clock
   readonly acceptor: MessageTaker
   readonly sessions: SessionContext
+  /** Records sessions; absent where none are. */
+  readonly recordings?: Pick<SessionRecordings, 'begin' | 'wants'> | undefined
   /** Looks up the name of a client; absent with smtpd_peername_lookup = no. */
   readonly nameOf?: ((address: string) => Promise<string>) | undefined
   /** Returns true if a new connection is within smtpd_process_limit. Closes an idle connection to make room if necessary. */
@@ -55,10 +59,12 @@ export interface ServerContext {
 
 export interface ConnectionOptions {
   readonly context: ServerContext
-  readonly rules: ListenerRules
+  readonly rules: SessionRules
   readonly id: string
   /** Address of the client, which a proxy may have given. */
   readonly address: string
+  /** Records the session; null where nothing is recorded. */
+  readonly recorder: SessionRecorder | null
 }
 
 type Phase =
@@ -83,8 +89,8 @@ export class Connection extends ClientSocket {
   readonly #content = new IncomingContent()
   #phase: Phase = { kind: 'opening', isLogged: false, hasSpoken: false }
 
-  constructor(server: SMTPServer, socket: Socket, { context, rules, id, address }: ConnectionOptions) {
-    super(server, socket, { clock: context.clock, id, address })
+  constructor(server: SMTPServer, socket: Socket, { context, rules, id, address, recorder }: ConnectionOptions) {
+    super(server, socket, { clock: context.clock, id, address, recorder })
     this.#context = context
     this.#dialogue = new Session(context.sessions, { name: UNKNOWN, address: this.address }, rules)
     this.#isWrapped = rules.tls === 'wrapper'
@@ -99,7 +105,7 @@ export class Connection extends ClientSocket {
     if (nameOf === undefined) this.#announce()
     if (this.#isWrapped) this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.open(this.#isWrapped, () => {
-      if (this.#isWrapped) this.#dialogue.secured(this.encryption)
+      if (this.#isWrapped) this.#secured()
       if (refusal !== undefined) this.#rejectConnection(refusal)
       // A timer of 0 ms lets one turn of the event loop pass. In that turn, all data that the client has sent early is read.
       else if (nameOf === undefined) clock.after(0, () => this.#greet())
@@ -148,6 +154,7 @@ export class Connection extends ClientSocket {
 
   line(line: CommandLine): Promise<void> | undefined {
     if (this.#phase.kind === 'opening' || !this.isOpen) return undefined
+    this.recorder?.client(line.text, this.inAuthExchange)
     if (this.#mustLeave) return this.#shutDown()
     if (line.bareNewline && this.#newlines.refusal !== undefined)
       return this.#disconnectWith(replies.bareNewline(this.#myhostname), 'bare-newline')
@@ -165,6 +172,7 @@ export class Connection extends ClientSocket {
   }
 
   content(pieces: readonly Uint8Array[]): Promise<void> | undefined {
+    for (const { length } of pieces) this.recorder?.content(length)
     const stored = this.#content.write(pieces)
     return stored && this.#whileWorking(stored)
   }
@@ -203,6 +211,7 @@ export class Connection extends ClientSocket {
 
   protected tlsFailed(why: string): void {
     this.#dialogue.stats.failed('starttls')
+    this.recorder?.event(`TLS failed: ${why}`)
     this.#reportFailure({ what: 'tls-failed', why })
   }
 
@@ -257,6 +266,7 @@ export class Connection extends ClientSocket {
   #greet(name = UNKNOWN): void {
     if (!this.isOpen) return
     this.#dialogue.peer.named(name)
+    if (name !== UNKNOWN) this.recorder?.named(name)
     this.#announce()
     if ((this.#phase.kind === 'opening' && this.#phase.hasSpoken) || this.hasMore) {
       this.#disconnectWith(replies.NOT_SYNCHRONIZED, 'pipelining')
@@ -317,10 +327,16 @@ export class Connection extends ClientSocket {
     return undefined
   }
 
+  #secured(): void {
+    const { encryption } = this
+    this.#dialogue.secured(encryption)
+    if (encryption !== undefined) this.recorder?.event(`${encryption.version} with ${encryption.cipher}`)
+  }
+
   #startTls(): void {
     this.#deadline.shorten(HANDSHAKE_TIMEOUT)
     this.startTls(() => {
-      this.#dialogue.secured(this.encryption)
+      this.#secured()
       this.#deadline.restart()
     })
   }

@@ -59,6 +59,8 @@ export const unsupported = (parameter: string): SmtpReply => reply(555, '5.5.4',
 /** 503: a command out of sequence. */
 export const badSequence = (text: string): SmtpReply => reply(503, '5.5.1', `Error: ${text}`)
 export const relayDenied = (recipient: string): SmtpReply => reply(454, '4.7.1', `<${echo(recipient)}>: Relay access denied`)
+export const lookupFailed = (recipient: string): SmtpReply =>
+  reply(451, '4.3.0', `<${echo(recipient)}>: Recipient address rejected: Temporary lookup failure`)
 /** `octets` is the size of content that was received with BDAT. */
 export const queuedAs = (queueId: string, octets?: number): SmtpReply =>
   reply(250, '2.0.0', `Ok: ${octets === undefined ? '' : `${octets} bytes `}queued as ${queueId}`)
@@ -84,7 +86,5 @@ export const softened = ({ code, status, text }: SmtpReply): SmtpReply =>
 /** Ends the sessions at a node that is drained, so that clients go to another one. */
 export const drained = (myhostname: string): SmtpReply => disconnect('4.3.2', myhostname, 'Service not available: this node is drained')
 export const localError = (myhostname: string): SmtpReply => disconnect('4.3.0', myhostname, 'Server local error')
-/** Refuses mail above an hourly limit of a user or of a sender. */
-export const tooMuchMail = (from: string): SmtpReply => reply(450, '4.7.1', `Error: too much mail from ${echo(from)}`)
 export const tooManyConnections = (myhostname: string): SmtpReply => disconnect('4.7.0', myhostname, 'Error: too many connections')
 export const bareNewline = (myhostname: string): SmtpReply => reply(550, '5.5.2', `${myhostname} Error: bare <LF> received`)

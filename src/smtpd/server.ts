@@ -11,14 +11,15 @@ import type { AccessEntries } from '../access/access-entries.ts'
 import { AccessRules } from '../access/access-rules.ts'
 import type { AccessTables, ListenerAccess } from '../access/access-tables.ts'
 import { PolicyClient } from '../access/policy-client.ts'
-import { ClientLimits } from './client-limits.ts'
+import { ClientCounts, ClientLimits } from './client-limits.ts'
 import type { ServerContext } from './connection.ts'
 import { listenAt, openPort } from '../config/values/endpoints.ts'
-import { HourlyLimits } from './hourly-limits.ts'
 import { OpenConnections, type OpenSession } from './open-connections.ts'
 import { listenersOf, readCertificate, type Certificate } from '../config/smtpd-listeners.ts'
 import type { FlushDomain } from './session.ts'
+import type { SessionRecordings } from '../sessions/session-recordings.ts'
 import { peerName } from './peer-name.ts'
+import type { Suppressions } from '../suppression/suppressions.ts'
 import { SmtpServerAdapter } from './smtp-server-adapter.ts'
 import { RelayPolicy } from './relay-policy.ts'
 import { Users } from '../access/users.ts'
@@ -30,13 +31,17 @@ interface SmtpdDeps {
   readonly random: Random
   readonly acceptor: MessageTaker
   readonly events: Events
-  readonly intake: Pick<Intake, 'refusal'>
+  readonly intake: Pick<Intake, 'refusal' | 'recipientRefusal'>
   readonly flushDomain: FlushDomain
   /** Opened access tables. */
   readonly access: AccessTables
   readonly deadEnds: Pick<DeadEnds, 'refusalOf' | 'isAlias'>
   /** Access entries of commands; none when absent. */
   readonly accessEntries?: Pick<AccessEntries, 'isEmpty' | 'find'> | undefined
+  /** The suppression list; none when absent. */
+  readonly suppressions?: Pick<Suppressions, 'find' | 'report'> | undefined
+  /** Records sessions; absent where none are. */
+  readonly recordings?: Pick<SessionRecordings, 'begin' | 'wants'> | undefined
   /** Users and certificate in place of the files of the configuration; these are read when absent. */
   readonly serverSecrets?: ServerSecrets | undefined
 }
@@ -65,7 +70,7 @@ export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
   let { config } = deps
   const connections = new OpenConnections()
   const policies = new PolicyClient({ net, clock, timeout: () => config.smtpd_policy_service_timeout })
-  const lasting = { connections, policies, hourly: new HourlyLimits(clock) }
+  const lasting = { connections, policies, clients: new ClientCounts(clock) }
   const ports = new Ports(net, { connections, serverSecrets })
   await ports.apply(config, contextsOf(deps, lasting))
   return {
@@ -182,17 +187,29 @@ const NO_ENTRIES = { isEmpty: true, find: () => undefined } as const
 interface LastingParts {
   readonly connections: OpenConnections
   readonly policies: PolicyClient
-  readonly hourly: HourlyLimits
+  readonly clients: ClientCounts
 }
 
 /** Returns the function that makes the context of a listener: the parts of all listeners, with the parameters that differ at this one. */
 function contextsOf(
   { access, ...deps }: SmtpdDeps,
-  { connections, policies, hourly }: LastingParts,
+  { connections, policies, clients }: LastingParts,
 ): (listener: Listener) => ServerContext {
-  const { config: relay, net, clock, acceptor, events, intake, flushDomain, deadEnds, accessEntries: entries = NO_ENTRIES } = deps
+  const {
+    config: relay,
+    net,
+    clock,
+    acceptor,
+    events,
+    intake,
+    flushDomain,
+    deadEnds,
+    accessEntries: entries = NO_ENTRIES,
+    recordings,
+    suppressions,
+  } = deps
   const warn = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
-  const limits = new ClientLimits(relay, clock)
+  const limits = new ClientLimits(relay, clients)
   const startedAt = clock.now().toString(36)
   let transactions = 0
   const contextOf = (config: Config, tables: ListenerAccess): ServerContext => ({
@@ -203,15 +220,17 @@ function contextsOf(
       settings: config,
       access: new RelayPolicy(config),
       deadEnds,
+      suppressions,
       events,
       limits,
       refusal: (...mail) => intake.refusal(...mail),
+      recipientRefusal: (...mail) => intake.recipientRefusal(...mail),
       flushDomain,
       clock,
       restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),
-      hourly,
       nextInstance: () => `${startedAt}.${(++transactions).toString(36)}`,
     },
+    recordings,
     nameOf: config.smtpd_peername_lookup ? (address) => peerName(address, net, clock) : undefined,
     hasRoom: () => connections.haveRoom(config.smtpd_process_limit, clock.monotonic()),
     ended: (connection) => connections.delete(connection),

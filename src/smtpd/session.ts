@@ -15,9 +15,8 @@ import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, verbOf, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
 import { parseXclient, parseXforward, upstreamOf, type ForwardedAttributes } from './client-attributes.ts'
-import { ClientIdentity, type ListenerRules, type Login } from './client-identity.ts'
+import { ClientIdentity, type SessionRules, type Login } from './client-identity.ts'
 import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
-import type { HourlyLimits, HourlyLimitSettings } from './hourly-limits.ts'
 import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
 import { announced, type ExtensionFacts } from './extensions.ts'
 import type { Peer, PeerRules } from './peer.ts'
@@ -28,7 +27,6 @@ import { Transaction } from './transaction.ts'
 
 type SessionSettings = CommandStatsSettings &
   EtrnSettings &
-  HourlyLimitSettings &
   ExtensionFacts['settings'] &
   Pick<
     Config,
@@ -47,8 +45,9 @@ export interface SessionContext extends PeerRules, RecipientRules {
   readonly settings: SessionSettings
   /** Returns the reply to MAIL when mail of this size, in bytes, which is held back or not, cannot be queued now, and undefined otherwise. */
   readonly refusal: (size: number, origin: Origin, isHeld: boolean) => Promise<SmtpReply | undefined> | SmtpReply | undefined
+  /** Returns the reply to the RCPT that makes so many recipients, when a quota refuses them, and undefined otherwise. */
+  readonly recipientRefusal: (origin: Origin, recipients: number) => Promise<SmtpReply | undefined> | undefined
   readonly flushDomain: FlushDomain
-  readonly hourly: HourlyLimits
   readonly clock: Pick<Clock, 'now' | 'wall'>
   /** Returns the identity of a new transaction, for policy servers. */
   readonly nextInstance: () => string
@@ -67,15 +66,17 @@ export class Session implements CommandHandler {
   readonly stats: CommandStats
   readonly #context: SessionContext
   readonly #identity: ClientIdentity
+  readonly #listenerClass: string
   #transaction: Transaction | null = null
   readonly #chunks = new ChunkSequence()
   #stage = 'CONNECT'
   /** Description of the next message by XFORWARD. */
   #forwarded: ForwardedAttributes | undefined
 
-  constructor(context: SessionContext, client: ClientName, rules: ListenerRules) {
+  constructor(context: SessionContext, client: ClientName, rules: SessionRules) {
     this.#context = context
     this.#identity = new ClientIdentity(context, client, rules)
+    this.#listenerClass = rules.class
     this.stats = new CommandStats(context.settings)
   }
 
@@ -165,7 +166,8 @@ export class Session implements CommandHandler {
     // Members of the client that XFORWARD describes are not mixed with those of the session.
     const upstream = this.#forwarded === undefined ? undefined : upstreamOf(this.#forwarded)
     const { message_size_limit: sizeLimit } = this.#context.settings
-    return { envelope, sizeLimit, declaredSize, handling, client: { ...this.client, ...session, local, own, upstream } }
+    const listenerClass = this.#listenerClass
+    return { envelope, sizeLimit, declaredSize, handling, listenerClass, client: { ...this.client, ...session, local, own, upstream } }
   }
 
   /** Returns the reply to the end of the content. */
@@ -253,8 +255,8 @@ export class Session implements CommandHandler {
     const ungranted = refusalOfTimes({ sender, parameters, mayHold, moment, settings: this.#context.settings })
     if (ungranted !== undefined) return this.#refused('MAIL', ungranted, { sender })
     if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
-    const tooMany = this.peer.count('message') ?? this.#context.hourly.count(sender, this.#identity.user?.name, this.#context.settings)
-    const refusal = tooMany ?? this.#context.refusal(parameters.size, this.#originOf(sender), parameters.release !== undefined)
+    const refusal =
+      this.peer.count('message') ?? this.#context.refusal(parameters.size, this.#originOf(sender), parameters.release !== undefined)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refused('MAIL', why, { sender })
       const deliverBy = deliverByOf(parameters, moment.now)
@@ -409,12 +411,17 @@ export class Session implements CommandHandler {
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
     const refusal = refusalOf({ address, given, path }, { transaction, session: this.#facts, rules: this.#context })
+    const origin = this.#originOf(transaction.sender)
     const answer = (reply: SmtpReply | undefined): Response => {
       if (reply !== undefined) return this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
       transaction.accept({ address, ...parameters })
       return { reply: replies.RECIPIENT_OK }
     }
-    return refusal instanceof Promise ? refusal.then(answer) : answer(refusal)
+    const admitted = (why: SmtpReply | undefined): Response | Promise<Response> => {
+      const full = why === undefined ? this.#context.recipientRefusal(origin, transaction.countWith(address)) : undefined
+      return full === undefined ? answer(why) : full.then(answer)
+    }
+    return refusal instanceof Promise ? refusal.then(admitted) : admitted(refusal)
   }
 
   get #facts(): SessionFacts {

@@ -14,14 +14,15 @@ import type { Certificate } from '../config/smtpd-listeners.ts'
 import type { OpenConnection } from './open-connections.ts'
 import { ProxyHandshake } from './proxy-handshake.ts'
 import * as replies from './replies.ts'
-import type { ListenerRules, Login } from './client-identity.ts'
+import type { SessionRules, Login } from './client-identity.ts'
+import type { SessionRecorder } from '../sessions/session-recorder.ts'
 import { UNKNOWN } from './peer-name.ts'
 import type { Users } from '../access/users.ts'
 
 interface SmtpServerAdapterDeps {
   readonly context: ServerContext
   readonly connections: { add(connection: OpenConnection): void; delete(connection: OpenConnection): void }
-  readonly rules: ListenerRules & Pick<Listener, 'upstream_proxy_protocol'>
+  readonly rules: SessionRules & Pick<Listener, 'address' | 'upstream_proxy_protocol'>
   readonly certificate: Certificate | null
   /** Null without smtpd_sasl_users_file. */
   readonly users: Pick<Users, 'accepts'> | null
@@ -58,9 +59,20 @@ export class SmtpServerAdapter extends SMTPServer {
 
   #open(socket: Socket, address: string): void {
     const { context, connections, rules } = this.#deps
-    const connection = new Connection(this, socket, { context, rules, id: String(++this.#count), address })
+    const recorder = this.#record(socket, address)
+    const connection = new Connection(this, socket, { context, rules, id: String(++this.#count), address, recorder })
     connections.add(connection)
     connection.init()
+  }
+
+  /** The addresses of a socket are asked for only when the session is recorded, because each costs a system call. */
+  #record(socket: Socket, address: string): SessionRecorder | null {
+    const { context, rules } = this.#deps
+    if (context.recordings?.wants('from') !== true) return null
+    const peer = `${UNKNOWN}[${address}]:${socket.remotePort ?? 0}`
+    const recorder = context.recordings.begin({ protocol: 'smtp', peer, direction: 'from' }, { listener: rules.address })
+    recorder?.connected(socket.localAddress)
+    return recorder
   }
 
   /** Waits for the PROXY header of a connection. Until then, the connection counts for smtpd_process_limit only. */

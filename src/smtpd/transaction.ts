@@ -64,6 +64,11 @@ export class Transaction {
     this.#addresses.add(key)
   }
 
+  /** Number of recipients of the message when this one is accepted. */
+  countWith(address: string): number {
+    return this.#recipients.length + (this.#addresses.has(address.toLowerCase()) ? 0 : 1)
+  }
+
   /** Records actions of access restrictions. They concern the whole message, whichever recipient they were taken for. */
   take(taken: readonly TakenAction[]): void {
     for (const { action } of taken) {

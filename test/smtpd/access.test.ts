@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseTables } from '../../src/config/values/lookup-tables.ts'
 import { parseRestrictions, type AccessCheck } from '../../src/config/values/restrictions.ts'
-import { HOUR, MINUTE, seconds } from '../../src/system/clock.ts'
+import { seconds } from '../../src/system/clock.ts'
 import type { MxRecord, Lookup } from '../../src/system/net.ts'
 import { postfixLines } from '../../src/telemetry/log-records.ts'
 import { openSmtpd, OUTSIDER } from '../support/smtpd-harness.ts'
@@ -70,13 +70,6 @@ describe('an address with quotes that it does not need', () => {
       smtpd_sender_restrictions: list('reject_unauthenticated_sender_login_mismatch', 'check_sender_access'),
     })
     expect(await (await connect()).say('EHLO x', ...from(path))).toMatch(/^553 5\.7\.1 <boss.*>: Sender address rejected: not logged in$/)
-  })
-
-  test('is one sender with the address without them for the limit per hour', async () => {
-    const { connect } = await openSmtpd({ smtpd_sender_hourly_message_limit: 1 })
-    const client = await connect()
-    expect(await client.say('EHLO x', 'MAIL FROM:<boss@us.example>')).toMatch(/^250 /)
-    expect(await client.say('RSET', 'MAIL FROM:<"boss"@us.example>')).toBe('450 4.7.1 Error: too much mail from boss@us.example')
   })
 
   test('does not hide a minus at its begin', async () => {
@@ -244,30 +237,6 @@ describe('domains of senders', () => {
       },
     )
     expect(await (await connect()).say('EHLO x', ...from(`app@${domain}`))).toMatch(reply)
-  })
-})
-
-describe('limits of messages per hour', () => {
-  test('a sender above its limit gets 450 until an hour after its first message', async () => {
-    const { connect, wait } = await openSmtpd({ smtpd_sender_hourly_message_limit: 2 })
-    const client = await connect()
-    const send = (sender: string) => client.say('EHLO x', 'RSET', `MAIL FROM:<${sender}>`)
-    for (const sender of ['app@us.example', 'App@us.example', 'other@us.example', '', '', '']) expect(await send(sender)).toMatch(/^250 /)
-    expect(await send('app@us.example')).toBe('450 4.7.1 Error: too much mail from app@us.example')
-    await wait(HOUR - MINUTE)
-    const late = await connect()
-    expect(await late.say('EHLO x', 'MAIL FROM:<app@us.example>')).toMatch(/^450 /)
-    await wait(MINUTE)
-    expect(await late.say('MAIL FROM:<app@us.example>')).toMatch(/^250 /)
-  })
-
-  test('a user above its limit gets 450 whatever the sender, and other users do not', async () => {
-    const { connect } = await openSmtpd({ ...XCLIENT, smtpd_user_hourly_message_limit: 1 })
-    const client = await connect()
-    expect(await client.say(...as('ann'), 'MAIL FROM:<a@us.example>')).toMatch(/^250 /)
-    expect(await client.say('RSET', 'MAIL FROM:<b@us.example>')).toBe('450 4.7.1 Error: too much mail from ann')
-    const other = await connect()
-    expect(await other.say(...as('bob'), 'MAIL FROM:<a@us.example>')).toMatch(/^250 /)
   })
 })
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { defaultConfig } from '../../src/config/load.ts'
 import { ClientIdentity, type ListenerRules } from '../../src/smtpd/client-identity.ts'
-import { ClientLimits } from '../../src/smtpd/client-limits.ts'
+import { ClientCounts, ClientLimits } from '../../src/smtpd/client-limits.ts'
 import { RelayPolicy } from '../../src/smtpd/relay-policy.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
 const { config } = defaultConfig('relay.example')
-const rules = { settings: config, access: new RelayPolicy(config), limits: new ClientLimits(config, new VirtualClock()) }
+const rules = { settings: config, access: new RelayPolicy(config), limits: new ClientLimits(config, new ClientCounts(new VirtualClock())) }
 const TLS = { version: 'TLSv1.3', cipher: 'TLS_AES_256_GCM_SHA384' }
 
 const clientOf = (listener: ListenerRules, address = '192.0.2.1') => new ClientIdentity(rules, { name: 'unknown', address }, listener)

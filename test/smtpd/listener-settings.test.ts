@@ -122,3 +122,17 @@ test('a reload changes the parameters of later connections', async () => {
   expect(await open.say('EHLO x', 'MAIL FROM:<a@us.example>', 'RCPT TO:<ann@far.example>')).toMatch(/^250 /)
   expect(await later.say('EHLO x', 'MAIL FROM:<a@us.example>', 'RCPT TO:<ann@far.example>')).toMatch(/^554 /)
 })
+
+test('a reload keeps what is counted of clients', async () => {
+  const relay = { smtpd_client_connection_count_limit: 2, smtpd_client_message_rate_limit: 1 }
+  const { server, at } = await listeners({}, relay)
+  const open = await at(1, OUTSIDER)
+  const mail = async (client: typeof open) => client.say('EHLO x', 'MAIL FROM:<a@b.example>')
+  expect(await mail(open)).toMatch(/^250 /)
+  const values = { smtpd_listen: ['127.0.0.1:25'], smtpd: [{ address: '127.0.0.1:587' }], ...relay }
+  await server.reload(configFrom(values, 'relay.example').config)
+  expect(await mail(await at(1, OUTSIDER))).toBe(`450 4.7.1 Error: too much mail from ${OUTSIDER}`)
+  expect((await at(0, OUTSIDER)).heard).toMatch(/^421 4\.7\.0 .*too many connections/)
+  await open.say('QUIT')
+  expect((await at(0, OUTSIDER)).heard).toMatch(/^220 /)
+})

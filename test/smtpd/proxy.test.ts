@@ -128,7 +128,9 @@ async function tlsListener(): Promise<number> {
   writeFileSync(key, KEY)
   const { smtpd } = await startSmtpdOn(new SystemNet(), realClock, {
     smtpd_listen: [],
-    smtpd: [{ address: '127.0.0.1:0', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: 'haproxy', settings: {}, positions: {} }],
+    smtpd: [
+      { address: '127.0.0.1:0', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: 'haproxy', class: '', settings: {}, positions: {} },
+    ],
     smtpd_tls_cert_file: cert,
     smtpd_tls_key_file: key,
   })

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../src/config/load.ts'
 import { RelayPolicy } from '../../src/smtpd/relay-policy.ts'
-import { HourlyLimits } from '../../src/smtpd/hourly-limits.ts'
-import { ClientLimits } from '../../src/smtpd/client-limits.ts'
+import { ClientCounts, ClientLimits } from '../../src/smtpd/client-limits.ts'
 import type { Response } from '../../src/smtpd/commands.ts'
 import { Session } from '../../src/smtpd/session.ts'
 import { Events } from '../../src/telemetry/events.ts'
@@ -15,17 +14,18 @@ const context = {
   settings: config,
   access: new RelayPolicy(config),
   events: new Events(() => 0),
-  limits: new ClientLimits(config, new VirtualClock()),
+  limits: new ClientLimits(config, new ClientCounts(new VirtualClock())),
   refusal: () => undefined,
   flushDomain: () => true,
   deadEnds: { refusalOf: () => undefined },
+  suppressions: undefined,
   restrictions: { isIdle: true, decide: () => Promise.reject(new Error('no restriction is configured')) },
-  hourly: new HourlyLimits(new VirtualClock()),
+  recipientRefusal: () => undefined,
   clock: new VirtualClock(),
   nextInstance: () => 'x',
 }
 
-const newSession = () => new Session(context, { name: 'unknown', address: '127.0.0.1' }, { tls: 'none', auth: 'none' })
+const newSession = () => new Session(context, { name: 'unknown', address: '127.0.0.1' }, { tls: 'none', auth: 'none', class: '' })
 
 function answer(session: Session, line: string): Response {
   const given = session.command(line)

@@ -194,7 +194,9 @@ describe('STARTTLS', () => {
 test('a listener may use TLS from the first byte, and may require AUTH', async () => {
   const blocks = {
     smtpd_listen: [],
-    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'required', upstream_proxy_protocol: '', settings: {}, positions: {} }],
+    smtpd: [
+      { address: '127.0.0.1:465', tls: 'wrapper', auth: 'required', upstream_proxy_protocol: '', class: '', settings: {}, positions: {} },
+    ],
   } as const
   const world = await openSmtpd({ ...settings, ...blocks })
   const client = await world.connect(OUTSIDER)
@@ -210,7 +212,9 @@ test('a listener may use TLS from the first byte, and may require AUTH', async (
 test('a client of such a listener that does not start the handshake times out', async () => {
   const blocks = {
     smtpd_listen: [],
-    smtpd: [{ address: '127.0.0.1:465', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: '', settings: {}, positions: {} }],
+    smtpd: [
+      { address: '127.0.0.1:465', tls: 'wrapper', auth: 'none', upstream_proxy_protocol: '', class: '', settings: {}, positions: {} },
+    ],
   } as const
   const { connect, wait } = await openSmtpd({ ...settings, ...blocks })
   const client = await connect(OUTSIDER)
@@ -423,4 +427,38 @@ describe('configuration errors are reported in a sentence', () => {
   ])('%j', async (wrong, sentence) => {
     await expect(openSmtpd({ ...settings, ...wrong })).rejects.toThrow(sentence)
   })
+})
+
+test('a trace shows no step of a login, and content that comes in place of a command by its size', async () => {
+  const world = await openSmtpd(settings)
+  const shown: string[] = []
+  world.traces
+    .reserve()
+    ?.start(
+      { direction: 'from', count: 1, for: MINUTE },
+      { write: (entry) => void shown.push('text' in entry ? entry.text.slice(8) : 'dropped'), isBehind: () => false },
+    )
+  const secure = await greetedOverTls(world)
+  const password = 'open sesame'
+  const encoded = Buffer.from(password).toString('base64')
+  await ask(secure, plain(`\u0000ann\u0000${password} no`))
+  for (const line of ['AUTH LOGIN', Buffer.from('ann').toString('base64'), encoded]) await ask(secure, line)
+  expect(await ask(secure, `the words ${password} of a mail`)).toMatch(/^5/)
+  expect(shown.filter((text) => /^(?:C|\* TLS|S [2-5]3)/.test(text))).toEqual([
+    'C EHLO x',
+    'C STARTTLS',
+    expect.stringMatching(/^\* TLSv1\.3 with TLS_\w+$/),
+    'C EHLO x',
+    'C AUTH PLAIN ****',
+    'S 535 5.7.8 Error: authentication failed',
+    'C AUTH LOGIN',
+    'S 334 ****',
+    'C ****',
+    'S 334 ****',
+    'C ****',
+    'S 235 2.7.0 Authentication successful',
+    'C [31 bytes]',
+  ])
+  const all = shown.join('\n')
+  for (const secret of [password, encoded, 'words']) expect(all).not.toContain(secret)
 })
