@@ -56,6 +56,8 @@ export interface AttemptMembers extends MessageMembers {
   readonly login: 'refused' | 'missing' | null
   /** Level and use of TLS, as in `tls=` of the log; null without a session. */
   readonly tls: string | null
+  /** Id of the dialogue with the host; null when none was kept. */
+  readonly session: string | null
 }
 
 /** Members of an outcome for one recipient. */
@@ -85,6 +87,7 @@ export interface RecipientAttempt {
     readonly outcome: AttemptMembers['outcome']
     readonly status: DeliveryStatus
     readonly delays: readonly Duration[]
+    readonly session?: string | undefined
   }
   readonly result: { readonly connectionUse: number; readonly login?: 'refused' | 'missing' | undefined }
 }
@@ -106,6 +109,7 @@ export const ATTEMPT: Members<RecipientAttempt, AttemptMembers> = {
   reason: ({ attempt }) => attempt.status.reason,
   login: ({ result }) => result.login ?? null,
   tls: ({ attempt: { status } }) => (status.tls === undefined ? null : tlsFeature(status.tls)),
+  session: ({ attempt }) => attempt.session ?? null,
 }
 
 /** An attempt with the state that follows from it. */

@@ -1,18 +1,6 @@
 /** Types of the events that programs can subscribe to. */
 import { RECIPIENT } from './event-members.ts'
-import {
-  ARRIVALS,
-  DEPARTURES,
-  DESTINATIONS,
-  LIMITS,
-  NOTICES,
-  OPERATIONS,
-  SCHEDULES,
-  STORE,
-  TOKENS,
-  type EventData,
-  type Published,
-} from './published-kinds.ts'
+import { MAIL_KINDS, RELAY_KINDS, type EventData, type Published } from './published-kinds.ts'
 
 /** Type of an event: what happened. */
 export type EventType = keyof EventData
@@ -30,13 +18,13 @@ const LOSS: Published<'events.lost', EventData['events.lost']> = {
 
 /** All types, in the order of the documentation. */
 const TYPES = [
-  ...Object.values({ ...ARRIVALS, ...DEPARTURES, ...OPERATIONS }),
+  ...Object.values(MAIL_KINDS),
   // Attempts and expiries have one event for each recipient.
   outcome('recipient.delivered', 'a recipient was delivered to the next hop'),
   outcome('recipient.deferred', 'an attempt failed for now; the next one follows'),
   outcome('recipient.bounced', 'a recipient was refused for ever'),
   outcome('recipient.expired', 'the lifetime of a recipient ended, or an operator forced it to end'),
-  ...Object.values({ ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...LIMITS, ...STORE }),
+  ...Object.values(RELAY_KINDS),
   LOSS,
 ]
 

@@ -7,7 +7,7 @@ import '../system/supported-node.ts'
 export type { FailureClass } from '../mail/failure-class.ts'
 export type { AcceptedMembers, AttemptMembers, MessageMembers, RecipientMembers } from './event-members.ts'
 export type { EventType, TypedEvent } from './event-types.ts'
-export type { EventData, LimitMembers } from './published-kinds.ts'
+export type { EventData, LimitMembers, QuotaMembers, SuppressionMembers } from './published-kinds.ts'
 export type {
   CloudEvent,
   CloudEventOf,

@@ -5,7 +5,8 @@
 import { isoInstant } from '../mail/mail-date.ts'
 import { queueIdOf, type DestinationName, type Message, type MessageSummary, type NoticeDue } from '../mail/message.ts'
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { WallTime } from '../system/clock.ts'
+import { SECOND, type Duration, type WallTime } from '../system/clock.ts'
+import { formatDuration } from '../system/duration.ts'
 import { acceptedLines, type Accepted } from './arrival-lines.ts'
 import { about, CLIENT, line, same, seconds, type EventKind, type Members } from './event-kind.ts'
 import { MESSAGE, type AcceptedMembers, type MessageMembers, type RecipientMembers } from './event-members.ts'
@@ -19,6 +20,31 @@ export interface LimitMembers {
   readonly limit: number
 }
 
+/** Use of a limit of a quota by a key. */
+export interface QuotaMembers {
+  readonly quota: string
+  readonly key: string
+  readonly measure: 'messages' | 'recipients'
+  /** In seconds. */
+  readonly span: number
+  readonly used: number
+  readonly limit: number
+}
+
+/** Members of a change of the suppression list. */
+export interface SuppressionMembers {
+  /** Null for a change of several entries. */
+  readonly scope: string | null
+  readonly address: string | null
+  readonly reason: string | null
+  readonly by: string
+  readonly until: number | null
+  /** The reply that refused the address. */
+  readonly text: string | null
+  /** Number of entries. */
+  readonly entries: number
+}
+
 /** Members of the data of each type. */
 export interface EventData {
   readonly 'message.accepted': AcceptedMembers
@@ -30,6 +56,17 @@ export interface EventData {
   readonly 'recipient.deferred': RecipientMembers
   readonly 'recipient.bounced': RecipientMembers
   readonly 'recipient.expired': RecipientMembers
+  readonly 'recipient.suppressed': {
+    readonly sender: string
+    readonly recipient: string
+    readonly scope: string
+    readonly reason: string
+    readonly action: 'refused' | 'warned'
+    readonly text: string | null
+  }
+  readonly 'suppression.added': SuppressionMembers
+  readonly 'suppression.removed': SuppressionMembers
+  readonly 'suppression.stopped': { readonly scope: string; readonly entries: number }
   readonly 'notice.sent': MessageMembers & {
     readonly notice: 'failure' | 'delay' | 'success'
     readonly to: 'sender' | 'postmaster'
@@ -46,6 +83,13 @@ export interface EventData {
     readonly text: string | null
   }
   readonly 'destination.resumed': { readonly destination: string; readonly by: string }
+  readonly 'provider.suspended': {
+    readonly provider: string
+    readonly by: string
+    readonly until: number | null
+    readonly text: string | null
+  }
+  readonly 'provider.resumed': { readonly provider: string; readonly by: string }
   readonly 'oauth.failed': {
     readonly oauth: string
     readonly user: string | null
@@ -61,6 +105,9 @@ export interface EventData {
   }
   readonly 'queue.limit_reached': LimitMembers
   readonly 'queue.limit_cleared': LimitMembers
+  /** `percent` is 80 or 100: at 100, mail is refused or held. */
+  readonly 'quota.reached': QuotaMembers & { readonly percent: number }
+  readonly 'quota.cleared': QuotaMembers
   readonly 'store.trouble': { readonly text: string }
   readonly 'store.recovered': Readonly<Record<string, never>>
   /** Events that were deleted before the subscription had them: the first and last number, and how many it had asked for. */
@@ -176,6 +223,16 @@ export const OPERATIONS = {
   }),
 }
 
+const suspendedText = ({
+  by,
+  until,
+  reason,
+}: {
+  readonly by: string
+  readonly until: WallTime | null
+  readonly reason: string | null
+}): string => `was suspended by ${by}${until === null ? '' : ` until ${isoInstant(until)}`}${reason === null ? '' : `: ${reason}`}`
+
 export const DESTINATIONS = {
   died: published<{ readonly destination: DestinationName; readonly until: WallTime; readonly siteStatus: DeliveryStatus }>()(
     'destination.died',
@@ -215,10 +272,7 @@ export const DESTINATIONS = {
       until: ({ until }) => (until === null ? null : seconds(until)),
       text: ({ reason }) => reason,
     },
-    lines({ destination, by, until, reason }) {
-      const end = until === null ? '' : ` until ${isoInstant(until)}`
-      return line('qmgr', `destination ${destination} was suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`)
-    },
+    lines: ({ destination, ...suspension }) => line('qmgr', `destination ${destination} ${suspendedText(suspension)}`),
   }),
   resumed: published<{ readonly destination: DestinationName; readonly by: string }>()('destination.resumed', {
     level: 'info',
@@ -226,6 +280,28 @@ export const DESTINATIONS = {
     meaning: 'a suspended destination is open again',
     record: same('destination', 'by'),
     lines: ({ destination, by }) => line('qmgr', `destination ${destination} was resumed by ${by}`),
+  }),
+  'provider-suspended': published<{
+    readonly provider: string
+    readonly by: string
+    readonly until: WallTime | null
+    readonly reason: string | null
+  }>()('provider.suspended', {
+    level: 'info',
+    about: 'an operator suspended a provider, and with it all its destinations',
+    record: {
+      ...same('provider', 'by'),
+      until: ({ until }) => (until === null ? null : seconds(until)),
+      text: ({ reason }) => reason,
+    },
+    lines: ({ provider, ...suspension }) => line('qmgr', `provider ${provider} ${suspendedText(suspension)}`),
+  }),
+  'provider-resumed': published<{ readonly provider: string; readonly by: string }>()('provider.resumed', {
+    level: 'info',
+    about: 'a provider was resumed by an operator, or by the end of its suspension',
+    meaning: 'a suspended provider is open again; destinations that are suspended themselves stay so',
+    record: same('provider', 'by'),
+    lines: ({ provider, by }) => line('qmgr', `provider ${provider} was resumed by ${by}`),
   }),
 }
 
@@ -290,6 +366,77 @@ export const LIMITS = {
   }),
 }
 
+type QuotaUse = Omit<QuotaMembers, 'span'> & { readonly span: Duration }
+
+const QUOTA = {
+  ...same('quota', 'key', 'measure'),
+  span: ({ span }: QuotaUse) => span / SECOND,
+  ...same('used', 'limit'),
+}
+const quotaText = ({ quota, key, measure, span, used, limit }: QuotaUse): string =>
+  `quota ${quota}: ${key} has used ${used} of ${limit} ${measure} in ${formatDuration(span)}`
+
+export const QUOTAS = {
+  'quota-reached': published<QuotaUse & { readonly percent: 80 | 100 }>()('quota.reached', {
+    level: 'warn',
+    about: 'a key has used 80 or 100 percent of a limit of a quota, once in each twelfth of its time; at 100, mail is refused or held',
+    record: { ...QUOTA, ...same('percent') },
+    lines: (event) => line('smtpd', `warning: ${quotaText(event)}`),
+  }),
+  'quota-cleared': published<QuotaUse>()('quota.cleared', {
+    level: 'info',
+    about: 'a key that had used much of a limit of a quota has used less than 80 percent of it again',
+    record: QUOTA,
+    lines: (event) => line('smtpd', quotaText(event)),
+  }),
+}
+
+type SuppressionChange = Omit<SuppressionMembers, 'until'> & { readonly until: WallTime | null }
+
+const SUPPRESSION = {
+  ...same('scope', 'address', 'reason', 'by'),
+  until: ({ until }: SuppressionChange) => (until === null ? null : seconds(until)),
+  ...same('text', 'entries'),
+}
+const changedText = ({ scope, address, reason, by, entries }: SuppressionChange): string =>
+  address === null ? `${entries} entries by ${by}` : `${address} for ${scope} (${reason}) by ${by}`
+
+export const SUPPRESSIONS = {
+  suppressed: published<EventData['recipient.suppressed']>()('recipient.suppressed', {
+    level: 'info',
+    about:
+      'a recipient is on the suppression list: it was refused, or left out when mail was sent again; with `suppression = warn` accepted all the same',
+    record: same('sender', 'recipient', 'scope', 'reason', 'action', 'text'),
+    // The refusal has a line of its own.
+    lines: ({ sender, recipient, scope, reason, action }) =>
+      action === 'refused'
+        ? []
+        : line('smtpd', `warning: from=<${sender}>, to=<${recipient}>: on the suppression list of ${scope} (${reason}); accepted`),
+  }),
+  'suppression-added': published<SuppressionChange>()('suppression.added', {
+    level: 'info',
+    about: 'an address was put on the suppression list, or `entries` addresses by one import, which names none',
+    record: SUPPRESSION,
+    lines: (event) => line('qmgr', `suppression list: added ${changedText(event)}`),
+  }),
+  'suppression-removed': published<SuppressionChange>()('suppression.removed', {
+    level: 'info',
+    about: 'an address was removed from the suppression list: by an operator, or by a delivery to it; `entries` addresses by one command',
+    record: SUPPRESSION,
+    lines: (event) => line('qmgr', `suppression list: removed ${changedText(event)}`),
+  }),
+  'suppression-stopped': published<EventData['suppression.stopped']>()('suppression.stopped', {
+    level: 'warn',
+    about: 'too many addresses of a sender domain were listed within an hour: no more are, until `deferd suppression resume`',
+    record: same('scope', 'entries'),
+    lines: ({ scope, entries }) =>
+      line(
+        'qmgr',
+        `warning: suppression list: ${entries} addresses of ${scope} within an hour; no more are listed until deferd suppression resume`,
+      ),
+  }),
+}
+
 export const STORE = {
   'store-unavailable': published<{ readonly why: string }>()('store.trouble', {
     level: 'error',
@@ -307,15 +454,9 @@ export const STORE = {
   }),
 }
 
+/** Kinds about messages, and the others, each in the order of the documentation. */
+export const MAIL_KINDS = { ...ARRIVALS, ...DEPARTURES, ...OPERATIONS }
+export const RELAY_KINDS = { ...NOTICES, ...DESTINATIONS, ...TOKENS, ...SCHEDULES, ...LIMITS, ...QUOTAS, ...SUPPRESSIONS, ...STORE }
+
 /** The kinds of which programs get one event each. */
-export const PUBLISHED_KINDS = {
-  ...ARRIVALS,
-  ...DEPARTURES,
-  ...OPERATIONS,
-  ...NOTICES,
-  ...DESTINATIONS,
-  ...TOKENS,
-  ...SCHEDULES,
-  ...LIMITS,
-  ...STORE,
-}
+export const PUBLISHED_KINDS = { ...MAIL_KINDS, ...RELAY_KINDS }

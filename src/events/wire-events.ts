@@ -34,8 +34,8 @@ export type ListedEvent = PublishedEvent & EventId
 /** Answer of `GET /api/v1/events`. */
 export interface EventPage {
   readonly events: readonly ListedEvent[]
-  /** Position after the page, for the parameter `after` of the next request. */
-  readonly next: string
+  /** Position after the page, for the parameter `after` of the next request; null after the last page of `occurred_before` in the past. */
+  readonly next: string | null
   /** Types to which a subscription exists; others are not kept. */
   readonly kept_types: readonly EventType[]
   /** Seconds since 1970. */

@@ -4,7 +4,7 @@
  */
 import type { EventType } from '../events/event-types.ts'
 import type { NewEvent, RecipientEvent } from '../events/kept-event.ts'
-import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import type { OutboxStore } from '../store/outbox-store.ts'
 import type { Clock } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { eventOf, recipientEvents, typeOf, type Outcome, type Published } from './event-data.ts'

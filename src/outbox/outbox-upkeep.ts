@@ -3,7 +3,7 @@
  * queue, and the limits of what is kept. Mail waits for none of it.
  */
 import type { Config } from '../config/options.ts'
-import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import type { OutboxStore } from '../store/outbox-store.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
 import { MINUTE, SECOND, type Clock, type Duration, type Timer } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'

@@ -1,5 +1,5 @@
 /** Records the events `store-unavailable` and `store-recovered`. Both are written when the store can commit again. */
-import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import type { OutboxStore } from '../store/outbox-store.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { EventRecorder } from './event-recorder.ts'

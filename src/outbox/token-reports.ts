@@ -1,7 +1,7 @@
 /** Reports requests for access tokens: each one to the log and the metrics, and the first failure that delays mail to programs. */
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenAnswer } from '../oauth/token-answer.ts'
-import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import type { OutboxStore } from '../store/outbox-store.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { EventOf, Events } from '../telemetry/events.ts'

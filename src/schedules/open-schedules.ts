@@ -1,10 +1,8 @@
 /** Opens the schedules of a relay: the runner with its work. The daemon and the test kit give them their ports. */
-import { openRoutingTables } from '../delivery/routing/routing-tables.ts'
-import { loadDkimKeys } from '../dkim/keys.ts'
-import { gatherFacts } from '../domain-check/domain-facts.ts'
-import { domainReport, type DomainReport } from '../domain-check/domain-report.ts'
+import type { DomainReport } from '../domain-check/domain-report.ts'
 import type { Operations } from '../queue/operations.ts'
 import { readStatus } from '../queue/queue-status.ts'
+import { answerQuestion } from '../relay/domain-question.ts'
 import type { Relay } from '../relay/relay.ts'
 import { statusJson } from '../resources/status-json.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -15,7 +13,7 @@ import type { Net } from '../system/net.ts'
 import type { Random } from '../system/random.ts'
 import type { Events } from '../telemetry/events.ts'
 import { reportOf, type Report } from './report-text.ts'
-import { ScheduleRunner } from './schedule-runner.ts'
+import { ScheduleRunner, type BegunRun } from './schedule-runner.ts'
 import { scheduledWork, type WorkPorts } from './scheduled-work.ts'
 
 interface ScheduleParts {
@@ -43,7 +41,7 @@ export function openSchedules(parts: ScheduleParts): ScheduleRunner {
     backup,
     report: (since) => report(since, parts),
     mail: (mail) => relay.mailOperators(mail),
-    checkDomain: (domain) => checkDomain(domain, parts),
+    checkDomain: (run, domain) => checkDomain(run, domain, parts),
   })
   return new ScheduleRunner({ ...parts, recorder: relay.recorder, tables: () => relay.config.schedule, work })
 }
@@ -58,25 +56,13 @@ async function report(since: QueueTime, { relay, reader, clock }: ScheduleParts)
   return reportOf({ ...facts, status: statusJson(status, wall), attention }, clock)
 }
 
-/** As `deferd check domain`, with mail of `myorigin`. */
-async function checkDomain(domain: string, { relay, reader, net, clock, random }: ScheduleParts): Promise<DomainReport> {
-  const { config, secrets = {}, routingTables, dkimKeys } = relay.settings
-  const { stsPolicies, providerMembers, providers } = reader.records
-  const facts = await gatherFacts(domain, config.myorigin, {
-    config,
-    secrets,
-    routingTables: routingTables ?? openRoutingTables(config).tables,
-    dkimKeys: dkimKeys ?? loadDkimKeys(config),
-    net,
-    clock,
-    random,
-    policyOf: (name) => stsPolicies.of(name),
-    providerOf: async (name) => (await providerMembers.providerOf(name)) ?? null,
-    effectsOf: async (provider) => (await providers.all()).find((one) => one.provider === provider)?.effects ?? [],
-    destination: async (name) => ({
-      live: relay.scheduler.destinations.status(name),
-      record: (await reader.destinationRecords()).find((one) => one.name === name),
-    }),
-  })
-  return domainReport(facts, config)
+/** As `deferd check domain`, with mail of `myorigin`. The report is kept as that of an ordered check. */
+async function checkDomain({ who, stopping }: BegunRun, domain: string, parts: ScheduleParts): Promise<DomainReport> {
+  const { relay, store, clock, node } = parts
+  const beganAt = clock.now()
+  const { myorigin: sender } = relay.config
+  const { json, ...found } = await answerQuestion({ domain, from: sender }, parts, stopping)
+  const row = { domain, sender, orderedBy: who, node, beganAt, endedAt: clock.now(), failure: null, report: json }
+  await store.records.domainChecks.keep(row)
+  return found
 }

@@ -37,6 +37,8 @@ function conditionText(item: AttentionItem): string {
       return `${plural(item.count, 'schedule')} failed, the last: ${item.why}`
     case 'limits':
       return item.why
+    case 'listings-stopped':
+      return `the suppression list does not grow: ${item.why}`
     case 'corrupt-messages':
       return `${plural(item.messages, 'message')} unreadable, in the queue corrupt`
     case 'expiring-recipients':

@@ -3,6 +3,7 @@
  * nothing ran, by a step of the wall clock, or while an earlier run of its table goes on. On several nodes a row of the store
  * (schedule-run) is the right to a run, so that each is made once.
  */
+import type { Actor } from '../store/records/audit-log.ts'
 import type { ScheduleTable } from '../config/values/schedule-table.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import { NODE_GONE, type Schedules } from '../queue/schedule-state.ts'
@@ -14,12 +15,10 @@ import { every } from '../system/periodic-task.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { EventOf, Events } from '../telemetry/events.ts'
 
-/** A run that has begun. */
-export interface BegunRun {
+/** A run that has begun. `who` is `schedule NAME`, or has ordered the run. */
+export interface BegunRun extends Actor {
   readonly table: ScheduleTable
   readonly planned: WallTime
-  /** Name for the audit log: `schedule NAME`, or who ordered the run. */
-  readonly who: string
   /** Aborts when the relay stops. */
   readonly stopping: AbortSignal
 }
@@ -36,7 +35,7 @@ export interface RunEnd {
 export type OrderedRun = RunEnd | { readonly outcome: 'going-on' | 'unknown' }
 
 interface ScheduleRunnerDeps {
-  readonly store: Pick<QueueStore, 'records' | 'outbox' | 'auditLog'>
+  readonly store: Pick<QueueStore, 'records' | 'outbox'>
   readonly clock: Clock
   readonly events: Events
   readonly recorder: Pick<EventRecorder, 'of'>
@@ -102,11 +101,11 @@ export class ScheduleRunner {
   }
 
   /** Makes a run now, by order. */
-  async order(name: string, who: string): Promise<OrderedRun> {
+  async order(name: string, actor: Actor): Promise<OrderedRun> {
     const { clock, tables } = this.#deps
     const table = tables().get(name)
     if (table === undefined) return { outcome: 'unknown' }
-    const run = this.#make(table, clock.wall.now(), who)
+    const run = this.#make(table, clock.wall.now(), actor)
     this.#background(run)
     return (await run) ?? { outcome: 'going-on' }
   }
@@ -171,7 +170,7 @@ export class ScheduleRunner {
   }
 
   /** Makes a run. Resolves with null when another one goes on, or a node has made or makes it. Rejects with StoreUnavailable. */
-  async #make(table: ScheduleTable, planned: WallTime, orderedBy: string | null): Promise<RunEnd | null> {
+  async #make(table: ScheduleTable, planned: WallTime, orderedBy: Actor | null): Promise<RunEnd | null> {
     const { store, clock, node, work } = this.#deps
     const { name } = table
     await this.#endGone(clock.now())
@@ -180,7 +179,7 @@ export class ScheduleRunner {
     const row: ScheduleRun = {
       name,
       planned,
-      orderedBy,
+      orderedBy: orderedBy?.who ?? null,
       node,
       beganAt,
       until,
@@ -191,18 +190,18 @@ export class ScheduleRunner {
       await store.records.scheduleRuns.extend({ name, planned, until: clock.now() + RUN_LEASE })
     }
     const signs = every(clock, RUN_LEASE / 4, extend, { failed: rethrowUnlessUnavailable })
-    const who = orderedBy ?? `schedule ${name}`
-    const end = await work({ table, planned, who, stopping: this.#stopping.signal }).catch((error: unknown): RunEnd => ({
+    const actor = orderedBy ?? { who: `schedule ${name}` }
+    const end = await work({ table, planned, ...actor, stopping: this.#stopping.signal }).catch((error: unknown): RunEnd => ({
       outcome: 'failed',
       text: errorMessage(error),
       changed: 0,
     }))
     await signs.stop()
-    await this.#ended(row, table, { who, end })
+    await this.#ended(row, table, { actor, end })
     return end
   }
 
-  async #ended(run: ScheduleRun, table: ScheduleTable, { who, end }: { readonly who: string; readonly end: RunEnd }): Promise<void> {
+  async #ended(run: ScheduleRun, table: ScheduleTable, { actor, end }: { readonly actor: Actor; readonly end: RunEnd }): Promise<void> {
     const { store, clock, events } = this.#deps
     const { name, planned, beganAt } = run
     const { outcome, text, changed } = end
@@ -212,7 +211,7 @@ export class ScheduleRunner {
     else events.emit({ kind: 'schedule-done', ...about, took: at - beganAt })
     await store.records.scheduleRuns.end({ name, planned, endedAt: at, outcome, text })
     await store.records.scheduleRuns.prune(name)
-    await store.auditLog.audit({ at, who, action: 'schedule', arguments: name, changed })
+    await store.records.audit.add({ at, ...actor, action: 'schedule', arguments: name, changed, error: outcome === 'failed' ? text : null })
     if (outcome === 'failed') await this.#tell(about)
   }
 

@@ -6,6 +6,7 @@ import { patternMatcher } from '../patterns/filter-pattern.ts'
 import { plural } from '../presentation/text.ts'
 import { ANY_QUEUE } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
+import { busyDestinations } from '../store/busy-destinations.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { OperatorMail } from '../relay/operator-mail.ts'
@@ -24,7 +25,7 @@ export interface WorkPorts {
   readonly report: (since: QueueTime) => Promise<Report>
   /** Queues a report. */
   readonly mail: (mail: OperatorMail) => Promise<void>
-  readonly checkDomain: (domain: string) => Promise<DomainReport>
+  readonly checkDomain: (run: BegunRun, domain: string) => Promise<DomainReport>
 }
 
 /** A first report is about this time. */
@@ -50,7 +51,7 @@ export const scheduledWork =
       case 'flush':
         return flush(run, action.destinations, ports)
       case 'check domain':
-        return checkDomains(action.domains, ports)
+        return checkDomains(run, action.domains, ports)
     }
   }
 
@@ -78,24 +79,13 @@ async function named(patterns: readonly string[], { reader, operations }: WorkPo
   if (matchers.length === 0) return [...found]
   for (const { destination } of operations().destinations()) add(destination)
   for (const { name } of await reader.destinationRecords()) add(name)
-  for await (const destination of waitingDestinations(reader)) add(destination)
+  for await (const destination of busyDestinations(reader)) add(destination)
   return [...found].toSorted()
-}
-
-const PAGE = 500
-
-async function* waitingDestinations(reader: QueueReader): AsyncGenerator<DestinationName> {
-  for (let after = ''; ;) {
-    const page = await reader.destinationLoads({ after, limit: PAGE })
-    for (const { destination } of page) yield destination
-    if (page.length < PAGE) return
-    after = page.at(-1)?.destination ?? after
-  }
 }
 
 /** Suspends the destinations, except those that an operator has suspended. */
 async function suspend(
-  { table, who }: BegunRun,
+  { table, who, requestId }: BegunRun,
   { destinations: patterns, duration }: Extract<ScheduledAction, { readonly do: 'suspend' }>,
   ports: WorkPorts,
 ): Promise<RunEnd> {
@@ -105,38 +95,38 @@ async function suspend(
   for (const name of await named(patterns, ports)) {
     if (by.get(name)?.startsWith(BY_SCHEDULE) === false) continue
     const reason = who === `${BY_SCHEDULE}${table.name}` ? null : `ordered by ${who}`
-    await operations().suspend(name, { by: `${BY_SCHEDULE}${table.name}`, duration, reason })
+    await operations().suspend(name, { who: `${BY_SCHEDULE}${table.name}`, requestId, duration, reason })
     changed++
   }
   return done(`${plural(changed, 'destination')} suspended`, changed)
 }
 
 /** Resumes the destinations that a table has suspended. */
-async function resume({ who }: BegunRun, patterns: readonly string[], { reader, operations }: WorkPorts): Promise<RunEnd> {
+async function resume(run: BegunRun, patterns: readonly string[], { reader, operations }: WorkPorts): Promise<RunEnd> {
   const matchers = patterns.map(patternMatcher)
   let changed = 0
   for (const { name, suspension } of await reader.destinationRecords()) {
     if (suspension?.by.startsWith(BY_SCHEDULE) !== true || !matchers.some((matches) => matches(name))) continue
-    await operations().resume(name, who)
+    await operations().resume(name, run)
     changed++
   }
   return done(`${plural(changed, 'destination')} resumed`, changed)
 }
 
-async function flush({ who }: BegunRun, patterns: readonly string[], { operations }: WorkPorts): Promise<RunEnd> {
+async function flush({ who, requestId }: BegunRun, patterns: readonly string[], { operations }: WorkPorts): Promise<RunEnd> {
   let changed = 0
   for (const destination of patterns) {
     const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination }, limit: null } as const
-    const summary = await operations().perform({ operation: 'flush', selection, ...ANY_QUEUE, dryRun: false, who })
+    const summary = await operations().perform({ operation: 'flush', selection, ...ANY_QUEUE, dryRun: false, who, requestId })
     changed += summary.changed
   }
   return done(`${plural(changed, 'message')} flushed`, changed)
 }
 
-async function checkDomains(domains: readonly string[], { checkDomain }: WorkPorts): Promise<RunEnd> {
+async function checkDomains(run: BegunRun, domains: readonly string[], { checkDomain }: WorkPorts): Promise<RunEnd> {
   const wrong: string[] = []
   for (const domain of domains) {
-    const { verdict, findings, mail } = await checkDomain(domain)
+    const { verdict, findings, mail } = await checkDomain(run, domain)
     if (verdict === 'ok') continue
     const worst = [...findings, { ...mail, what: 'mail' }].filter((one) => one.verdict === verdict)
     wrong.push(`${domain}: ${worst.map(({ what, text }) => `${what}: ${text}`).join('; ')}`)

@@ -1,5 +1,6 @@
 /** Requests with events by the Standard Webhooks specification, and in the formats of CloudEvents 1.0. Pure. */
 import { createHmac } from 'node:crypto'
+import type { SubscriptionTerms } from '../config/values/event-tables.ts'
 import type { CloudEventOf, EventId, WebhookBody } from '../events/wire-events.ts'
 import { SECOND, type WallTime } from '../system/clock.ts'
 
@@ -12,7 +13,7 @@ export interface EventRequest {
 }
 
 export interface RequestTerms {
-  readonly format: 'deferd' | 'cloudevents'
+  readonly format: SubscriptionTerms['format']
   /** True to send an array, also for a single event. */
   readonly isBatch: boolean
   /** Secrets that sign, as `whsec_` and base64. Without secrets the request is not signed. */

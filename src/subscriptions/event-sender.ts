@@ -3,11 +3,13 @@
  * target has accepted them. Mail never waits for an event. A crash repeats at most the events of one read, with the same ids.
  */
 import type { ListedEvent } from '../events/wire-events.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import { eventJson, lostJson } from '../resources/event-json.ts'
+import type { TestAnswerJson } from '../resources/subscription-json.ts'
 import type { KeptEvent } from '../events/kept-event.ts'
 import { MOVED_ON } from '../store/outbox/moved-subscription.ts'
-import { sendTestEvent, type TestAnswer } from './test-event.ts'
-import type { OutboxStore } from '../store/outbox/outbox-store.ts'
+import { sendTestEvent } from './test-event.ts'
+import type { OutboxStore } from '../store/outbox-store.ts'
 import type { ParkedEvent, Progress, ProgressChange, PulledEvents, Subscription } from '../store/outbox/subscription.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
 import { SECOND, type Clock, type Duration } from '../system/clock.ts'
@@ -26,6 +28,7 @@ interface EventSenderDeps {
   readonly random: Pick<Random, 'draw'>
   readonly events: Pick<Events, 'emit'>
   readonly send: SendEvents
+  readonly addresses: ToldAddresses
   /** Secrets that sign for a subscription now, newest first. */
   readonly secretsOf: (subscription: Subscription) => readonly string[]
   /** Reason why this node must not send a subscription; null when it may. */
@@ -76,8 +79,8 @@ export class EventSender {
   }
 
   /** Sends one event of the type `test`, beside those that wait. */
-  test(subscription: Subscription): Promise<TestAnswer> {
-    return sendTestEvent(subscription, this.#deps, this.#deps.clock.wall.now())
+  test(subscription: Subscription): Promise<TestAnswerJson> {
+    return sendTestEvent(subscription, this.#deps)
   }
 
   /** Aborts running requests; resolves when none is left. */
@@ -312,8 +315,8 @@ export class EventSender {
 
   /** An event with its time, which is the same at each try. */
   #json(epoch: number, event: KeptEvent): ListedEvent {
-    const { clock, isShared } = this.#deps
+    const { clock, isShared, addresses } = this.#deps
     // Nodes follow the clock of the database, whatever their own wall clocks are.
-    return eventJson(epoch, event, isShared ? new WallView(() => clock.now()) : clock.wall)
+    return eventJson(epoch, event, { wall: isShared ? new WallView(() => clock.now()) : clock.wall, addresses })
   }
 }

@@ -1,12 +1,21 @@
 /** Changes of subscriptions by commands, each with its record in the audit log. Subscriptions of the configuration are read-only. */
+import type { Actor } from '../store/records/audit-log.ts'
 import { z } from 'zod'
-import { isSigningSecret, isTarget, maskedTarget, SUBSCRIPTION_NAME } from '../config/values/event-tables.ts'
+import {
+  EVENT_FORMATS,
+  isSigningSecret,
+  isTarget,
+  maskedTarget,
+  MOST_PER_REQUEST,
+  SUBSCRIPTION_NAME,
+} from '../config/values/event-tables.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { StoreUnavailable, type QueueStore } from '../store/queue-store.ts'
 import type { Clock, Duration, QueueTime } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
+import { oneEvent } from './one-event.ts'
 
 const patterns = z.array(z.string().min(1).max(1_000)).max(100)
 const typePattern = z
@@ -22,31 +31,41 @@ export const settingShapes = {
   types: z.array(typePattern).max(100),
   destinations: patterns,
   senders: patterns,
-  format: z.enum(['deferd', 'cloudevents']),
-  batch: z.number().int().min(1).max(1_000),
+  format: z.enum(EVENT_FORMATS),
+  batch: z.number().int().min(1).max(MOST_PER_REQUEST),
   secret: z.string().refine(isSigningSecret, 'expected whsec_ and base64 of 24 to 64 bytes'),
 }
 
+export const WEB_TARGET = 'expected https://…; http://… and private addresses need allow_private (--allow-private)'
+
+export const isWebTarget = (to: string, allowPrivate: boolean): boolean => /^https?:/.test(to) && isTarget(to, allowPrivate)
+
+/** Patterns that are separated by commas or spaces. */
+export const patternsIn = (text: string): string[] => text.split(/[\s,]+/).filter((part) => part !== '')
+
 export const newSubscriptionShape = z
   .strictObject({ ...settingShapes, allowPrivate: z.boolean(), who: z.string() })
-  .refine(({ to, allowPrivate }) => /^https?:/.test(to) && isTarget(to, allowPrivate), {
+  .refine(({ to, allowPrivate }) => isWebTarget(to, allowPrivate), {
     path: ['to'],
-    message: 'expected https://…; http://… and private addresses need --allow-private',
+    message: WEB_TARGET,
   })
-export type NewSubscriptionRequest = z.infer<typeof newSubscriptionShape>
+export type NewSubscriptionRequest = z.infer<typeof newSubscriptionShape> & Actor
 
-export type SubscriptionRemoval = Pick<NewSubscriptionRequest, 'name' | 'who'>
+export type SubscriptionRemoval = Pick<NewSubscriptionRequest, 'name' | keyof Actor>
 
 /** A new secret. The old secrets sign for `overlap` ms more. */
-export type NewSecretRequest = Pick<NewSubscriptionRequest, 'name' | 'secret' | 'who'> & { readonly overlap: Duration }
+export type NewSecretRequest = Pick<NewSubscriptionRequest, 'name' | 'secret' | keyof Actor> & { readonly overlap: Duration }
 
 const TIME = 'expected a time above 0, such as 30m, 2h or 1d'
 /** Time in ms before now from which events are sent again. */
 export const replayTime = z.number().int(TIME).positive(TIME)
 
-/** Events to send again: those that wait, those of the last `ago` ms, or the parked ones. */
-export type Replayed = { readonly kind: 'waiting' | 'parked' } | { readonly kind: 'since'; readonly ago: Duration }
-export type ReplayRequest = Pick<NewSubscriptionRequest, 'name' | 'who'> & { readonly events: Replayed }
+/** Events to send again: those that wait, those of the last `ago` ms, the parked ones, or the one with an id. */
+export type Replayed =
+  | { readonly kind: 'waiting' | 'parked' }
+  | { readonly kind: 'since'; readonly ago: Duration }
+  | { readonly kind: 'one'; readonly id: string }
+export type ReplayRequest = Pick<NewSubscriptionRequest, 'name' | keyof Actor> & { readonly events: Replayed }
 
 /** Arguments of `deferd webhook replay` for a replay. */
 export const replayArguments = (name: string, events: Replayed): readonly string[] => {
@@ -57,6 +76,8 @@ export const replayArguments = (name: string, events: Replayed): readonly string
       return [name, '--parked']
     case 'since':
       return [name, '--since', formatDuration(events.ago)]
+    case 'one':
+      return [name, '--event', events.id]
   }
 }
 
@@ -69,8 +90,8 @@ export class SubscriptionRefused extends Error {
 const NEW_SECRET = 'the secret was not shown: for another one, deferd webhook secret'
 
 interface SubscriptionChangesDeps {
-  readonly store: Pick<QueueStore, 'outbox' | 'auditLog'>
-  readonly reader: Pick<QueueReader, 'allSubscriptions'>
+  readonly store: Pick<QueueStore, 'outbox' | 'records'>
+  readonly reader: Pick<QueueReader, 'allSubscriptions' | 'eventsAfter'>
   readonly clock: Pick<Clock, 'now'>
   /** Called after a change. */
   readonly changed: () => Promise<void>
@@ -84,48 +105,56 @@ export class SubscriptionChanges {
   }
 
   /** Adds a subscription. Rejects with SubscriptionRefused when the name is in use. */
-  async add({ name, who: by, secret: text, ...settings }: NewSubscriptionRequest): Promise<void> {
+  async add({ name, secret: text, who, requestId, ...settings }: NewSubscriptionRequest): Promise<void> {
     const at = this.#deps.clock.now()
     const secrets = [{ secret: text, until: null }]
-    const added = await this.#deps.store.outbox.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by })
+    const added = await this.#deps.store.outbox.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by: who })
     if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: deferd webhook list shows all names`)
-    await this.#record(by, 'webhook add', `${name} ${maskedTarget(settings.to)}`, `${NEW_SECRET} ${name}`)
+    await this.#record({ who, requestId }, 'webhook add', `${name} ${maskedTarget(settings.to)}`, `${NEW_SECRET} ${name}`)
   }
 
   /** Removes a subscription with its parked events. Rejects with SubscriptionRefused when no command has added it. */
-  async remove({ name, who: by }: SubscriptionRemoval): Promise<void> {
+  async remove({ name, ...actor }: SubscriptionRemoval): Promise<void> {
     if (!(await this.#deps.store.outbox.unsubscribe(name))) throw unknown(name)
-    await this.#record(by, 'webhook remove', name)
+    await this.#record(actor, 'webhook remove', name)
   }
 
   /** Makes a new secret the first one. Rejects with SubscriptionRefused when no command has added the subscription. */
-  async changeSecret({ name, secret: text, overlap, who: by }: NewSecretRequest): Promise<void> {
+  async changeSecret({ name, secret: text, overlap, ...actor }: NewSecretRequest): Promise<void> {
     const { store, reader, clock } = this.#deps
     const now = clock.now()
     const until = now + overlap
     const known = (await reader.allSubscriptions()).find((one) => one.name === name)?.settings.secrets ?? []
     const old = known.map((one) => ({ ...one, until: Math.min(one.until ?? until, until) })).filter((one) => one.until > now)
     if (!(await store.outbox.changeSecrets(name, [{ secret: text, until: null }, ...old]))) throw unknown(name)
-    await this.#record(by, 'webhook secret', name, `${NEW_SECRET} ${name}`)
+    await this.#record(actor, 'webhook secret', name, `${NEW_SECRET} ${name}`)
   }
 
   /**
    * Queues events to be sent, and enables the subscription. Returns the number of events; rejects with SubscriptionRefused for an unknown
-   * name.
+   * name, and with EventRefused for one event that it has not had.
    */
-  async replay({ name, events, who: by }: ReplayRequest): Promise<number> {
-    const count = await this.#deps.store.outbox.replayEvents(name, replayOf(events, this.#deps.clock.now()))
+  async replay({ name, events, ...actor }: ReplayRequest): Promise<number> {
+    const { store, clock } = this.#deps
+    const replay = events.kind === 'one' ? await this.#one(name, events.id) : replayOf(events, clock.now())
+    const count = replay === null ? null : await store.outbox.replayEvents(name, replay)
     if (count === null) throw new SubscriptionRefused(`there is no subscription ${name}: deferd webhook list shows all names`)
-    await this.#record(by, 'webhook replay', replayArguments(name, events).join(' '))
+    await this.#record(actor, 'webhook replay', replayArguments(name, events).join(' '))
     return count
   }
 
+  async #one(name: string, id: string): Promise<Replay | null> {
+    const { reader, clock } = this.#deps
+    const found = (await reader.allSubscriptions()).find((one) => one.name === name)
+    return found === undefined ? null : { kind: 'one', seq: await oneEvent(reader, found, id), at: clock.now() }
+  }
+
   /** Records a change that was made. `next` tells the operator what to do when the record fails. Rejects with StoreUnavailable. */
-  async #record(by: string, action: string, text: string, next?: string): Promise<void> {
+  async #record(actor: Actor, action: string, text: string, next?: string): Promise<void> {
     const { store, clock, changed } = this.#deps
     try {
       await changed()
-      await store.auditLog.audit({ at: clock.now(), who: by, action, arguments: text, changed: 1 })
+      await store.records.audit.add({ at: clock.now(), ...actor, action, arguments: text, changed: 1 })
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) throw cause
       const rest = next === undefined ? '' : `; ${next}`
@@ -134,7 +163,7 @@ export class SubscriptionChanges {
   }
 }
 
-function replayOf(events: Replayed, now: QueueTime): Replay {
+function replayOf(events: Exclude<Replayed, { kind: 'one' }>, now: QueueTime): Replay {
   switch (events.kind) {
     case 'waiting':
       return { kind: 'waiting' }

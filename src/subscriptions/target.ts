@@ -1,4 +1,5 @@
 /** Targets: where the events of a subscription are sent. */
+import { targetKind } from '../config/values/event-tables.ts'
 import type { SentEvent } from './event-request.ts'
 import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { TargetAnswer } from './answer-decision.ts'
@@ -26,7 +27,13 @@ export interface Targets {
 export const toTarget =
   ({ web, file, stdout }: Targets): SendEvents =>
   (consignment) => {
-    const { to } = consignment.settings
-    if (to === 'stdout') return stdout(consignment)
-    return to.startsWith('file:') ? file(consignment) : web(consignment)
+    switch (targetKind(consignment.settings.to)) {
+      case 'stdout':
+        return stdout(consignment)
+      case 'file':
+        return file(consignment)
+      case 'none':
+      case 'web':
+        return web(consignment)
+    }
   }

@@ -1,6 +1,18 @@
 /** Events of the relay, as plain values. The log, the metrics and the test kit use them. */
 import type { EventKind, UnloggedKind } from '../events/event-kind.ts'
-import { ARRIVALS, DEPARTURES, DESTINATIONS, LIMITS, NOTICES, OPERATIONS, SCHEDULES, STORE, TOKENS } from '../events/published-kinds.ts'
+import {
+  ARRIVALS,
+  DEPARTURES,
+  DESTINATIONS,
+  LIMITS,
+  NOTICES,
+  OPERATIONS,
+  QUOTAS,
+  SCHEDULES,
+  STORE,
+  SUPPRESSIONS,
+  TOKENS,
+} from '../events/published-kinds.ts'
 import type { WallTime } from '../system/clock.ts'
 import { CONNECTION_KINDS, DELIVERY_KINDS, UNLOGGED_KINDS } from './kinds/delivery-kinds.ts'
 import { DAEMON_KINDS, NODE_KINDS } from './kinds/node-kinds.ts'
@@ -22,6 +34,8 @@ export const KINDS = {
   ...SCHEDULE_KINDS,
   ...NODE_KINDS,
   ...LIMITS,
+  ...QUOTAS,
+  ...SUPPRESSIONS,
   ...STORE,
   ...DAEMON_KINDS,
   ...UNLOGGED_KINDS,

@@ -4,7 +4,7 @@
  */
 import { causeOf } from '../mail/failure-cause.ts'
 import type { DestinationName } from '../mail/message.ts'
-import type { AttemptRecord } from '../store/queue-store.ts'
+import type { AttemptRecord } from '../store/recorded-outcomes.ts'
 import type { Listen } from './events.ts'
 
 type Outcome = Pick<AttemptRecord, 'at' | 'outcome' | 'status'>

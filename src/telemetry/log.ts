@@ -5,6 +5,7 @@
 import type { Clock, Duration, Timers, WallTime } from '../system/clock.ts'
 import { civilTime, isoInstant, MONTHS } from '../mail/mail-date.ts'
 import { escapeControls, maskControls } from '../mail/smtp-reply.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import type { Listen } from './events.ts'
 import { logRecords, postfixLines } from './log-records.ts'
 
@@ -22,6 +23,8 @@ interface LogOptions {
   readonly stampedByReader?: boolean | undefined
   /** smtp_log_tls_feature_status; default true. */
   readonly tlsStatus?: boolean | undefined
+  /** As they are when absent. */
+  readonly addresses?: ToldAddresses | undefined
 }
 
 export interface Log {
@@ -95,20 +98,23 @@ class SyslogTime {
   }
 }
 
-function postfixListener({ syslogName, host, pid, clock, stampedByReader = false, tlsStatus }: LogOptions, buffer: LineBuffer): Listen {
+function postfixListener(
+  { syslogName, host, pid, clock, stampedByReader = false, tlsStatus, addresses }: LogOptions,
+  buffer: LineBuffer,
+): Listen {
   const time = new SyslogTime(clock)
   return (event, at) => {
-    for (const { program, text } of postfixLines(event, { tlsStatus })) {
+    for (const { program, text } of postfixLines(event, { tlsStatus }, addresses)) {
       const stamp = stampedByReader ? '' : `${time.at(at)} ${host} `
       buffer.add(`${stamp}${syslogName}/${program}[${pid}]: ${maskControls(text)}\n`)
     }
   }
 }
 
-function jsonListener({ syslogName, host, pid }: LogOptions, buffer: LineBuffer): Listen {
+function jsonListener({ syslogName, host, pid, addresses }: LogOptions, buffer: LineBuffer): Listen {
   return (event, at) => {
     const time = isoInstant(at)
-    for (const { level, members } of logRecords(event)) {
+    for (const { level, members } of logRecords(event, addresses)) {
       buffer.add(`${escapeControls(JSON.stringify({ level, time, program: syslogName, host, pid, ...members }))}\n`)
     }
   }

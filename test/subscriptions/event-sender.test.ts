@@ -1,4 +1,5 @@
 /** Sending of the events of subscriptions, over a queue in memory in virtual time. */
+import { ToldAddresses } from '../../src/mail/told-addresses.ts'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import type { EventType } from '../../src/events/event-types.ts'
@@ -40,7 +41,16 @@ function sharedQueue() {
       return OK
     }
     const events = new Events(() => clock.wall.now())
-    const parts = { outbox: store.outbox, clock, events, random: seededRandom(1), send, secretsOf: () => [], obstacle: () => null }
+    const parts = {
+      outbox: store.outbox,
+      clock,
+      events,
+      random: seededRandom(1),
+      send,
+      secretsOf: () => [],
+      obstacle: () => null,
+      addresses: new ToldAddresses(),
+    }
     const sender = new EventSender({ ...parts, isShared: true })
     onTestFinished(() => sender.stop())
     const takeOver = async ({ me }: NodeTable): Promise<void> => {
@@ -80,6 +90,7 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
       for (const { type, id, data } of consigned) sent.push({ at: clock.now() - started, type, id, data })
       return answers.shift() ?? OK
     },
+    addresses: new ToldAddresses(),
     secretsOf: () => [],
     obstacle: () => state.obstacle,
     isShared: false,

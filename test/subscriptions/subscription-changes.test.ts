@@ -12,8 +12,8 @@ const REQUEST = { ...HOOK, name: 'app', format: 'deferd' as const, secret: SECRE
 
 test('a change that was made is named as such when it cannot be recorded', async () => {
   const { store: queue, reader } = openMemoryStore()
-  const store = intercepted(queue, (method, _, perform) =>
-    method === 'audit' ? Promise.reject(new StoreUnavailable('the disk is full')) : perform(),
+  const store = intercepted(queue, (method, [record], perform) =>
+    method === 'record' && record === 'audit' ? Promise.reject(new StoreUnavailable('the disk is full')) : perform(),
   )
   const changes = new SubscriptionChanges({ store, reader, clock: { now: () => 0 }, changed: async () => undefined })
   const made = 'the change was made, but could not be recorded in the audit log: the disk is full'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { recipientId, type DeliveryRequest, type LeasedRecipient, type Message } from '../../src/mail/message.ts'
-import type { AttemptRecord } from '../../src/store/queue-store.ts'
+import type { AttemptRecord } from '../../src/store/recorded-outcomes.ts'
 import { formatDelay } from '../../src/telemetry/kinds/delays.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'
 import type { ClientFailure } from '../../src/telemetry/kinds/client-failures.ts'
@@ -279,6 +279,48 @@ describe('lines in Postfix’s format', () => {
     ],
     [{ kind: 'resumed', destination: 'far.example', by: 'root' }, 'qmgr[42]: destination far.example was resumed by root'],
     [
+      { kind: 'provider-suspended', provider: 'google', by: 'root', until: null, reason: 'rate limited' },
+      'qmgr[42]: provider google was suspended by root: rate limited',
+    ],
+    [{ kind: 'provider-resumed', provider: 'google', by: 'ann' }, 'qmgr[42]: provider google was resumed by ann'],
+    [
+      {
+        kind: 'suppressed',
+        sender: 'a@us.example',
+        recipient: 'b@far.example',
+        scope: '*',
+        reason: 'manual',
+        action: 'warned',
+        text: null,
+      },
+      'smtpd[42]: warning: from=<a@us.example>, to=<b@far.example>: on the suppression list of * (manual); accepted',
+    ],
+    [
+      {
+        kind: 'suppression-added',
+        scope: 'us.example',
+        address: 'bob@far.example',
+        reason: 'bounce',
+        by: 'failures',
+        text: '550 no',
+        until: 0,
+        entries: 1,
+      },
+      'qmgr[42]: suppression list: added bob@far.example for us.example (bounce) by failures',
+    ],
+    [
+      { kind: 'suppression-removed', scope: null, address: null, reason: null, by: 'failures', text: null, until: null, entries: 12 },
+      'qmgr[42]: suppression list: removed 12 entries by failures',
+    ],
+    [
+      { kind: 'suppression-stopped', scope: 'us.example', entries: 1_000 },
+      'qmgr[42]: warning: suppression list: 1000 addresses of us.example within an hour; no more are listed until deferd suppression resume',
+    ],
+    [
+      { kind: 'listing-braked', destination: 'far.example' },
+      'qmgr[42]: warning: suppression list: too many recipients of far.example are refused as unknown; none of them is listed',
+    ],
+    [
       { kind: 'limit-reached', share: null, measure: 'messages', used: 100, limit: 100 },
       'smtpd[42]: warning: mail is refused for now: the queue has 100 of 100 messages',
     ],
@@ -513,6 +555,7 @@ describe('records in JSON', () => {
       reason: 'host mx.slow.example[192.0.2.1] said: 450 4.2.1 busy',
       login: null,
       tls: null,
+      session: null,
       oauth: null,
       hint: null,
     })

@@ -77,7 +77,7 @@ describe('access tokens', () => {
 })
 
 describe('counters', () => {
-  const attempted: QueueEvent = {
+  const attempted: Extract<QueueEvent, { kind: 'attempted' }> = {
     kind: 'attempted',
     settled: [],
     request: { lease: { owner: 1, until: Infinity }, message, destination: 'x', recipients: [], fresh: true, forcedExpire: false },
@@ -110,6 +110,17 @@ describe('counters', () => {
     expect(Object.keys(failures)).toHaveLength(FAILURE_CLASSES.length)
     expect(await samples(metrics, 'deferd_delivery_delay_seconds_sum')).toEqual({ '': 0.7 })
     expect((await samples(metrics, 'deferd_attempt_seconds_sum'))['{part="connection_setup"}']).toBeCloseTo(0.9)
+  })
+
+  test('starts and their delays by class of mail; none for mail without a class', async () => {
+    const metrics = open()
+    metrics.listen(attempted, NOW)
+    expect(await samples(metrics, 'deferd_class_starts_total')).toEqual({})
+    const progress = { address: 'ann@far.example', expiresAt: NOW, steps: 0, attempts: 0, last: null, warnings: 0, flushed: false }
+    const recipients = [NOW - 2_000, NOW - 1_000].map((dueAt, n) => ({ id: recipientId(1, n), dueAt, ...progress }))
+    metrics.listen({ ...attempted, request: { ...attempted.request, message: { ...message, class: 'fast' }, recipients } }, NOW)
+    expect(await samples(metrics, 'deferd_class_starts_total')).toEqual({ '{class="fast"}': 2 })
+    expect(await samples(metrics, 'deferd_class_start_delay_seconds_sum')).toEqual({ '{class="fast"}': 3 })
   })
 
   test('mail, rejections and connections', async () => {

@@ -8,7 +8,7 @@ import { ATTEMPT, MESSAGE, type RecipientAttempt } from '../../events/event-memb
 import { loginText } from '../../events/published-kinds.ts'
 import { hintOf } from '../../mail/login-refusal.ts'
 import { releasedAt, type DeliveryRequest, type DestinationName, type Message, type RecipientId } from '../../mail/message.ts'
-import type { Settled } from '../../store/queue-store.ts'
+import type { Settled } from '../../store/recorded-outcomes.ts'
 import type { Duration } from '../../system/clock.ts'
 import { attemptLines, deferralLines, suspendedText, type Attempted, type Deferral } from './delivery-lines.ts'
 
@@ -18,6 +18,14 @@ function recipientAttempts({ request, result, attempts }: Attempted) {
 }
 
 export const DELIVERY_KINDS = {
+  /** No recipient of a destination is listed while too many of them fail. */
+  'listing-braked': logged<{ readonly destination: DestinationName }>({
+    level: 'warn',
+    about: 'too many recipients of a destination were refused as unknown within an hour: none of them is put on the suppression list',
+    record: same('destination'),
+    lines: ({ destination }) =>
+      line('qmgr', `warning: suppression list: too many recipients of ${destination} are refused as unknown; none of them is listed`),
+  }),
   activated: logged<{ readonly message: Message; readonly recipientCount: number }>({
     level: 'info',
     about: 'a message entered the active queue',

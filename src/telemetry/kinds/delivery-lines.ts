@@ -5,7 +5,7 @@ import { hintOf } from '../../mail/login-refusal.ts'
 import { releasedAt, EXPANDED, LOOPING, type DeliveryRequest, type DestinationName, type Message } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { tlsFeature } from '../../mail/tls-facts.ts'
-import type { AttemptRecord, Settled } from '../../store/queue-store.ts'
+import type { AttemptRecord, Settled } from '../../store/recorded-outcomes.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import { formatDelay } from './delays.ts'
 

@@ -19,7 +19,7 @@ function ofClients(set: MetricSet): Listen {
   const open = set.gauge('smtpd_connections', 'Open SMTP connections of clients.')
   const refused = set.counter(
     'smtpd_refused_total',
-    'Refused commands of clients, by stage (`limit` for the limits of the queue) and class of the reply (4xx, 5xx).',
+    'Refused commands of clients, by stage (`limit` for quotas and the limits of the queue) and class of the reply (4xx, 5xx).',
     ['stage', 'class'],
   )
   const contentActions = set.counter(
@@ -81,6 +81,27 @@ function ofAttempts(set: MetricSet): Listen {
         else failures.inc({ class: failureClass(status).class })
         ATTEMPT_PARTS.forEach((part, i) => parts.observe({ part }, (delays[i] ?? 0) / 1000))
       }
+    },
+  })
+}
+
+/** Mail without a class is not counted, so that there are no series without classes. */
+function ofClasses(set: MetricSet): Listen {
+  const starts = set.counter('class_starts_total', 'Delivery attempts, one for each recipient, by class of mail (docs/classes.md).', [
+    'class',
+  ])
+  const delay = set.histogram(
+    'class_start_delay_seconds',
+    'Time from the arrival of new mail, and from the due time of other mail, to the begin of the attempt, for each recipient, by class of mail.',
+    DELAY_BUCKETS,
+    ['class'],
+  )
+  return onEvents({
+    attempted: ({ request, result }) => {
+      const { class: name } = request.message
+      if (name === undefined) return
+      starts.inc({ class: name }, request.recipients.length)
+      for (const { dueAt } of request.recipients) delay.observe({ class: name }, Math.max(0, result.times.startedAt - dueAt) / 1000)
     },
   })
 }
@@ -191,7 +212,7 @@ function ofNodes(set: MetricSet): Listen {
 
 /** Creates the counters. The result counts an event. */
 export function openCounters(set: MetricSet): Listen {
-  const listeners = [ofClients, ofAttempts, ofKeys, ofSchedules, ofTheQueue, ofNodes].map((open) => open(set))
+  const listeners = [ofClients, ofAttempts, ofClasses, ofKeys, ofSchedules, ofTheQueue, ofNodes].map((open) => open(set))
   return (event, at) => {
     for (const listener of listeners) listener(event, at)
   }

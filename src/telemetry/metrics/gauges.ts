@@ -36,6 +36,8 @@ export interface MetricSources {
   readonly silence?: (side: SideName) => Duration
   /** Limits of the queue with their use; none when absent. */
   readonly limits?: () => readonly LimitUse[]
+  /** The largest used part of a limit of each quota; none when absent. */
+  readonly quotas?: () => ReadonlyMap<string, number>
   /** Access tokens for next hops; none when absent. */
   readonly tokens?: () => readonly TokenState[]
   /** Subscriptions to events, with times of the queue's clock. */
@@ -162,6 +164,14 @@ function limitGauges(set: MetricSet, { limits }: MetricSources): () => void {
   }
 }
 
+function quotaGauges(set: MetricSet, { quotas }: MetricSources): () => void {
+  const ratio = set.gauge('quota_used_ratio', 'Used part of the limits of each quota: that of the key that has used most.', ['quota'])
+  return () => {
+    ratio.reset()
+    for (const [quota, used] of quotas?.() ?? []) ratio.set({ quota }, used)
+  }
+}
+
 function nodeGauges(set: MetricSet, { nodes }: MetricSources): () => void {
   const known = set.gauge('nodes', 'Nodes that share the queue, by state (active, draining), at the last beat of this node.', ['state'])
   const beats = set.gauge('node_beat_seconds', 'Age of the last beat of each node, at the last beat of this node.', ['node'])
@@ -271,6 +281,7 @@ export function openGauges(set: MetricSet, sources: MetricSources): () => Promis
     destinationGauges,
     slotGauges,
     limitGauges,
+    quotaGauges,
     nodeGauges,
     databaseGauges,
     sideGauges,

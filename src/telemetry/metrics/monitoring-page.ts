@@ -30,6 +30,8 @@ read them: \`pflogsumm --syslog-name=deferd\`. Set \`syslog_name = "postfix"\` f
 (ISO 8601, UTC), \`program\`, \`host\`, \`pid\` and \`event\`; the other members depend on the event. Times are in seconds.
 Members and events are added, never removed or renamed.
 
+\`log_addresses = "hashed"\` or \`"domain"\` writes no address in either format: [erasure.md](erasure.md#log-and-events).
+
 | event | level | meaning | members |
 | --- | --- | --- | --- |
 `
