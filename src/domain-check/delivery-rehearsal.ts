@@ -43,6 +43,7 @@ interface RehearsalDeps extends DeliverySettings {
   readonly tokens: TokensOf
   /** Provider of a destination as saved in the queue; null for none. */
   readonly providerOf: (destination: string) => Promise<string | null>
+  readonly signal: AbortSignal
 }
 
 /** A session with one host, or the reason why there was none. */
@@ -147,7 +148,7 @@ async function rehearseUnder(
   { domain, sender, router, route }: Addressed,
   deps: RehearsalDeps,
 ): Promise<RehearsedDelivery | { readonly other: string | null }> {
-  const { config, secrets, net, clock, random, sts, tokens } = deps
+  const { config, secrets, net, clock, random, sts, tokens, signal } = deps
   const policies = new DestinationPolicies(config, { of: () => provider })
   const hops: Hop[] = []
   let shown = provider
@@ -172,7 +173,7 @@ async function rehearseUnder(
   try {
     const request = requestFor(domain, sender, { clock, destination: route.destination })
     const admits = (found: string | null): boolean => (shown = found) === provider
-    const result = await agent.deliver(request, { keepConnection: false, signal: new AbortController().signal, admits })
+    const result = await agent.deliver(request, { keepConnection: false, signal, admits })
     if (typeof result === 'string') return { other: shown }
     const outcome = result.outcomes.get(RECIPIENT)
     if (outcome === undefined) throw new Error(`the delivery to ${domain} had no outcome`)

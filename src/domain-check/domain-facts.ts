@@ -1,4 +1,4 @@
-/** Gathers the facts of `deferd check domain` about one recipient domain. Changes nothing: no mail is sent, and no policy is stored. */
+/** Gathers the facts of a check of one recipient domain. Changes nothing: no mail is sent, and no policy is stored. */
 import { AccessTokens } from '../oauth/access-tokens.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
 import { fetchPolicy, type Fetched } from '../delivery/sts/policy-fetch.ts'
@@ -8,7 +8,7 @@ import { tlsrptName, tlsrptRecord, type TlsrptRecord } from '../delivery/tls/tls
 import { domainOf } from '../mail/address.ts'
 import type { KnownDestination } from '../presentation/destination-state.ts'
 import type { ProviderTable } from '../config/values/provider-table.ts'
-import type { RuleEffect } from '../store/records/provider-state.ts'
+import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { StsPolicy } from '../store/records/sts-policy.ts'
 import type { Clock, QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -28,16 +28,15 @@ export interface DomainCheckDeps extends DeliverySettings {
   readonly policyOf: (domain: string) => Promise<StsPolicy | undefined>
   /** Provider of a destination as saved in the queue; null for none. */
   readonly providerOf: (destination: string) => Promise<string | null>
-  /** Reply rules that apply to a provider. */
-  readonly effectsOf: (provider: string) => Promise<readonly RuleEffect[]>
+  /** The suspension of a provider, and the reply rules that apply to it. */
+  readonly providerState: (provider: string) => Promise<ProviderState>
   readonly destination: (name: string) => Promise<KnownDestination>
+  /** Ends the sessions with hosts. */
+  readonly signal: AbortSignal
 }
 
 /** A provider with the limits that all its destinations share. A limit of 0 is no limit. */
-export interface ProviderFacts extends Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'> {
-  readonly name: string
-  readonly effects: readonly RuleEffect[]
-}
+export interface ProviderFacts extends ProviderState, Pick<ProviderTable<unknown>, 'concurrencyLimit' | 'messageRateLimit'> {}
 
 /** MTA-STS of the next hop. */
 export interface StsFacts {
@@ -125,12 +124,12 @@ export async function gatherFacts(domain: string, from: string, deps: DomainChec
 
 async function providerFacts(
   { provider: name }: RehearsedDelivery,
-  { config, effectsOf }: Pick<DomainCheckDeps, 'config' | 'effectsOf'>,
+  { config, providerState }: Pick<DomainCheckDeps, 'config' | 'providerState'>,
 ): Promise<ProviderFacts | null> {
   const table = name === null ? undefined : config.provider.get(name)
   if (name === null || table === undefined) return null
   const { concurrencyLimit, messageRateLimit } = table
-  return { name, concurrencyLimit, messageRateLimit, effects: await effectsOf(name) }
+  return { ...(await providerState(name)), concurrencyLimit, messageRateLimit }
 }
 
 interface ExchangerDeps extends Pick<DomainCheckDeps, 'net' | 'clock' | 'policyOf'> {

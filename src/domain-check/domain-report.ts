@@ -1,4 +1,4 @@
-/** The report of `deferd check domain`: findings, what happens to mail now, and all facts as JSON. Pure. */
+/** The report of a check of a domain: findings, what happens to mail now, and all facts as JSON. Pure. */
 import type { WallView } from '../system/wall-view.ts'
 import type { Config } from '../config/options.ts'
 import { actionText } from '../config/values/provider-table.ts'
@@ -7,6 +7,8 @@ import { tlsaText } from '../delivery/dane/tlsa.ts'
 import { relayName } from '../delivery/smtp/host-session.ts'
 import { healthOf } from '../presentation/destination-state.ts'
 import { epochSeconds } from '../presentation/text.ts'
+import type { DomainReportJson } from '../resources/domains/domain-check-json.ts'
+import { tlsJson } from '../resources/message-story-json.ts'
 import type { StsPolicy } from '../store/records/sts-policy.ts'
 import type { Lookup, SecureLookup } from '../system/net.ts'
 import type { HostFacts } from './delivery-rehearsal.ts'
@@ -30,8 +32,7 @@ export function domainReport(facts: DomainFacts, { tls_dane_digests: digests }: 
   return { verdict: worst([...findings, mail]), findings, mail }
 }
 
-/** The object of `deferd check domain --json`. */
-export function domainJson(facts: DomainFacts, { verdict, findings, mail }: DomainReport) {
+export function domainJson(facts: DomainFacts, { verdict, findings, mail }: DomainReport): DomainReportJson {
   const { domain, checkedAt, wall, delivery, exchangers, us, sender } = facts
   const { status, relay, hops, route } = delivery
   return {
@@ -41,10 +42,11 @@ export function domainJson(facts: DomainFacts, { verdict, findings, mail }: Doma
     mail: {
       outcome: mail.outcome,
       waits: mail.waits,
+      verdict: mail.verdict,
       status: status.status,
       reason: status.reason,
       relay,
-      tls: status.tls ?? null,
+      tls: status.tls === undefined ? null : tlsJson(status.tls),
       text: mail.text,
     },
     destination: route.destination,
@@ -69,7 +71,7 @@ function hostJson({ host, inTurn, tls, failure, problem, certificate, tlsa }: Ho
     host: relayName(host),
     preference: host.preference,
     in_turn: inTurn,
-    tls: { ...tls, protocol: tls.protocol ?? null, cipher: tls.cipher ?? null, reason: tls.reason ?? null },
+    tls: tlsJson(tls),
     failure: failure === undefined ? null : { status: failure.status, reason: failure.reason },
     tested_policy_problem: problem ?? null,
     certificate: certificate === undefined ? null : { names: certificate.names, end_time: epochSeconds(certificate.until) },

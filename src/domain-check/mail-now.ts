@@ -3,7 +3,7 @@
  * closed. Pure.
  */
 import { formatNextHop } from '../config/values/next-hop.ts'
-import { healthOf, siteReason, stateText } from '../presentation/destination-state.ts'
+import { healthOf, siteReason, stateText, suspensionText } from '../presentation/destination-state.ts'
 import { healthJson } from '../resources/destination-json.ts'
 import { span } from '../presentation/text.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
@@ -22,13 +22,17 @@ export interface MailNow {
 const OUTCOMES = { delivered: 'sent', deferred: 'deferred', bounced: 'returned' } as const
 
 export function mailNow(facts: DomainFacts): MailNow {
-  const { domain, delivery, destination, checkedAt, wall } = facts
+  const { domain, delivery, destination, provider, checkedAt, wall } = facts
   const { state } = healthOf(destination)
-  const waits = state === 'dead' || state === 'suspended'
+  const isSuspendedWith = state !== 'suspended' && provider !== null && provider.suspension !== null
+  const waits = state === 'dead' || state === 'suspended' || isSuspendedWith
   const outcome = delivery.route.transport === 'discard' ? 'discarded' : OUTCOMES[delivery.outcome]
   const { siteStatus } = healthOf(destination)
   const why = state === 'dead' && siteStatus !== null ? ` (${siteReason(siteStatus)})` : ''
-  const wait = waits ? `waits, because the destination is ${stateText(healthJson(destination, wall), wall.of(checkedAt))}${why}; then ` : ''
+  const closed = isSuspendedWith
+    ? suspensionText(provider.suspension, checkedAt)
+    : `${stateText(healthJson(destination, wall), wall.of(checkedAt))}${why}`
+  const wait = waits ? `waits, because the destination is ${closed}; then ` : ''
   const verdict = outcomeVerdict(facts)
   return {
     outcome,

@@ -4,7 +4,7 @@ import { tlsaText, usableRecords, type DaneDigest } from '../delivery/dane/tlsa.
 import { isExpired } from '../delivery/sts/sts-decision.ts'
 import { namesExchanger } from '../delivery/sts/sts-record.ts'
 import { relayName } from '../delivery/smtp/host-session.ts'
-import { healthOf, rateText, stateText } from '../presentation/destination-state.ts'
+import { healthOf, rateText, stateText, suspensionText } from '../presentation/destination-state.ts'
 import { relative, span } from '../presentation/text.ts'
 import { healthJson } from '../resources/destination-json.ts'
 import type { StsPolicy } from '../store/records/sts-policy.ts'
@@ -143,7 +143,7 @@ function tlsrptFinding({ tlsrpt }: ExchangerFacts): Finding {
   }
 }
 
-function providerFinding({ name, concurrencyLimit, messageRateLimit, effects }: ProviderFacts, now: QueueTime): Finding {
+function providerFinding({ name, concurrencyLimit, messageRateLimit, effects, suspension }: ProviderFacts, now: QueueTime): Finding {
   const limits = [
     `${concurrencyLimit === 0 ? 'any number of' : concurrencyLimit} deliveries at once to all its destinations`,
     ...(messageRateLimit > 0 ? [`at most ${messageRateLimit} a minute`] : []),
@@ -151,7 +151,8 @@ function providerFinding({ name, concurrencyLimit, messageRateLimit, effects }: 
   const rules = effects.map(
     ({ rule, action, until, reply }) => `; rule ${rule}: ${actionText(action)}, ends ${relative(until, now)}: ${reply}`,
   )
-  return (effects.length === 0 ? ok : note)('provider', `${name}: ${limits.join(', ')}${rules.join('')}`)
+  const stopped = suspension === null ? '' : `; ${suspensionText({ ...suspension, provider: undefined }, now)}`
+  return (stopped === '' && effects.length === 0 ? ok : note)('provider', `${name}: ${limits.join(', ')}${stopped}${rules.join('')}`)
 }
 
 function limitsFinding({ delivery: { settings }, destination, checkedAt, wall }: DomainFacts): Finding {

@@ -1,6 +1,7 @@
 /** State of a destination and the reason for it, as text. Pure. */
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import { isRefusing, type DestinationState, type LiveDestination } from '../store/destination-status.ts'
+import type { Suspension } from '../store/records/suspension.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueTime, WallTime } from '../system/clock.ts'
 import { grouped, instantOf, relative, span } from './text.ts'
@@ -35,21 +36,28 @@ export interface ShownState {
   readonly suspended_by: string | null
   readonly suspended_until: number | null
   readonly suspend_reason: string | null
+  readonly suspended_with: string | null
+  /** Absent in a status. */
+  readonly provider?: string | null
+  readonly provider_suspended_by?: string | null
   readonly refuses_all: boolean
   readonly undelivered_attempts: number
   readonly undelivered_since: number | null
 }
 
-interface ShownSuspension<Time> {
-  readonly by: string
+interface ShownSuspension<Time> extends Omit<Suspension, 'until'> {
   readonly until: Time | null
-  readonly reason: string | null
 }
 
-export function suspensionText<Time extends QueueTime | WallTime>({ by, until, reason }: ShownSuspension<Time>, now: Time): string {
+/** `by root`, or `with provider google by root`. */
+export const suspenderText = ({ by, provider }: Pick<Suspension, 'by' | 'provider'>): string =>
+  provider === undefined ? `by ${by}` : `with provider ${provider} by ${by}`
+
+export function suspensionText<Time extends QueueTime | WallTime>(suspension: ShownSuspension<Time>, now: Time): string {
+  const { until, reason } = suspension
   // A suspension that ends while no daemon runs stays until the next start.
   const end = until === null ? '' : `, ${until > now ? 'ends' : 'ended'} ${relative(until, now)}`
-  return `suspended by ${by}${end}${reason === null ? '' : `: ${reason}`}`
+  return `suspended ${suspenderText(suspension)}${end}${reason === null ? '' : `: ${reason}`}`
 }
 
 /** `probed in 5m`, or `probe due since 2m` while no mail is due or no slot is free. */
@@ -99,10 +107,17 @@ export function blockedBy({ state, provider, inFlight, window, awaited }: LiveDe
   return state !== 'dead' && inFlight >= window ? `${inFlight} of at most ${window} deliveries are in flight` : null
 }
 
+/** The suspension of the provider of a destination that is suspended itself; empty without one. */
+const alsoSuspendedText = ({ suspended_with: suspendedWith, provider, provider_suspended_by: by }: ShownState): string =>
+  suspendedWith === null && typeof provider === 'string' && typeof by === 'string' ? `; also ${suspenderText({ by, provider })}` : ''
+
 /** `open`, `throttled`, `suspended by root, ends in 2h: maintenance`, `dead, probed in 5m`, or `dead, probe due since 9m` for one that has not begun. */
 export function stateText(shown: ShownState, now: WallTime): string {
   const { state, probe_time: probeAt, probed, suspended_by: by, suspended_until: until, suspend_reason: reason } = shown
-  if (by !== null) return suspensionText({ by, until: until === null ? null : instantOf(until), reason }, now)
+  if (by !== null) {
+    const suspension = { by, until: until === null ? null : instantOf(until), reason, provider: shown.suspended_with ?? undefined }
+    return `${suspensionText(suspension, now)}${alsoSuspendedText(shown)}`
+  }
   if (probed) return 'dead, being probed'
   if (probeAt === null) {
     const undelivered = undeliveredText(shown, now)

@@ -7,7 +7,7 @@ import { hostOf, type DeliveryStatus } from '../mail/smtp-reply.ts'
 import { attemptsText, healthOf, probeText, probeTime, reasonOf, siteReason, suspensionText } from './destination-state.ts'
 import { grouped, plural } from './text.ts'
 import { hintOf } from '../mail/login-refusal.ts'
-import type { Suspension } from '../store/destination-status.ts'
+import type { Suspension } from '../store/records/suspension.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
 
@@ -83,7 +83,8 @@ function troubleOf(kind: DestinationTrouble['kind'], first: StatusDestination, t
 /** The same text for destinations with the same reason at the same host. */
 function reasonKey(one: StatusDestination): string {
   const { state, suspension } = healthOf(one)
-  if (state === 'suspended' && suspension !== null) return JSON.stringify([suspension.by, suspension.until, suspension.reason])
+  if (state === 'suspended' && suspension !== null)
+    return JSON.stringify([suspension.by, suspension.until, suspension.reason, suspension.provider])
   const status = reasonOf(one)
   if (status === null) return ''
   return JSON.stringify([status.reply === undefined ? status.stage : causeOf(status), hostOf(status) ?? causeOf(status)])
@@ -94,13 +95,13 @@ const troubledText = ({ destinations }: Pick<DestinationTrouble, 'destinations'>
   destinations.length === 1 ? (destinations[0] ?? '') : plural(destinations.length, 'destination')
 
 /** `does not answer, mx.example[192.0.2.31]`, or the reply with its host. */
-function failureText(status: DeliveryStatus | null): string {
+function failureText(status: DeliveryStatus | null, destinations: number): string {
   if (status === null) return 'dead'
   const host = hostOf(status)
   const { reply, stage } = status
   if (reply !== undefined) return host === null ? reply : `${reply}, ${host}`
   const isSilent = stage === 'connect' || stage === 'greeting'
-  return isSilent && host !== null ? `does not answer, ${host}` : siteReason(status)
+  return isSilent && host !== null ? `${destinations === 1 ? 'does' : 'do'} not answer, ${host}` : siteReason(status)
 }
 
 function whyText({ kind, destinations, status, suspension, probeAt, attempts, cause }: DestinationTrouble, now: QueueTime): string {
@@ -108,17 +109,20 @@ function whyText({ kind, destinations, status, suspension, probeAt, attempts, ca
     case 'suspended':
       return suspension === null ? 'suspended' : suspensionText(suspension, now)
     case 'refusing':
-      return `${attempts === null ? 'no delivery' : attemptsText(attempts.count, attempts.since, now)}: ${failureText(status)}`
+      return `${attempts === null ? 'no delivery' : attemptsText(attempts.count, attempts.since, now)}: ${failureText(status, destinations.length)}`
     case 'throttled':
       return `throttled${cause === null ? '' : `: ${shownCause(cause)}`}`
     case 'dead':
-      return `${failureText(status)}${destinations.length === 1 && probeAt !== null ? `, ${probeText(probeAt, now)}` : ''}`
+      return `${failureText(status, destinations.length)}${destinations.length === 1 && probeAt !== null ? `, ${probeText(probeAt, now)}` : ''}`
   }
 }
 
-/** `98 destinations: does not answer, mx.example[192.0.2.31] — 2,842 waiting`. */
+/** The end of `troubleText`. */
+export const waitingText = (waiting: number): string => ` — ${grouped(waiting)} waiting`
+
+/** `98 destinations: do not answer, mx.example[192.0.2.31] — 2,842 waiting`. */
 export const troubleText = (trouble: DestinationTrouble, now: QueueTime): string =>
-  `${troubledText(trouble)}: ${whyText(trouble, now)} — ${grouped(trouble.waiting)} waiting`
+  `${troubledText(trouble)}: ${whyText(trouble, now)}${waitingText(trouble.waiting)}`
 
 /** Advice for operators about the failure; null where there is none. */
 export const troubleHint = ({ kind, status }: DestinationTrouble): string | null =>

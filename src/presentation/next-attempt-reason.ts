@@ -2,7 +2,7 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
-import { formatInstant, isOrdered, namesInstant } from '../mail/message-times.ts'
+import { formatInstant, holdingQuota, isOrdered, namesInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
 import type { WallView } from '../system/wall-view.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
@@ -33,10 +33,11 @@ export function ruleFor(facts: RuleFacts): string | null {
   switch (facts.waits) {
     case 'nothing':
       return facts.recipient.last?.limit ?? null
-    case 'release':
     case 'inspection':
+      return `no attempts: ${facts.story.why ?? 'the message is unreadable'}`
+    case 'release':
     case 'restore':
-      return 'no attempts while the message is on hold, corrupt or in the trash'
+      return 'no attempts while the message is on hold or in the trash'
     case 'resume':
       return 'no attempts while the destination is suspended'
     case 'schedule':
@@ -50,25 +51,25 @@ export function ruleFor(facts: RuleFacts): string | null {
   }
 }
 
-const REQUESTS = { for: 'a time from the acceptance', until: 'a time of day' } as const
-
 /** The rule for a message whose client, or an operator, has named the time of its next attempt. */
 function namedTime({ story: { message }, wall }: RuleFacts): string {
   const at = formatInstant(wall.of(message.notBefore ?? message.createdAt))
     .replace('T', ' ')
     .replace('Z', ' UTC')
   const { holdRequest = '' } = message
-  const asked = namesInstant(holdRequest) ? REQUESTS.until : REQUESTS.for
-  if (isOrdered(holdRequest)) return `scheduled for ${at} by an operator, who named ${asked} (queue reschedule)`
-  return `scheduled for ${at} by the client, which named ${asked} (HOLDFOR, HOLDUNTIL, not_before)`
+  const held = holdingQuota(holdRequest)
+  if (held !== undefined) return `scheduled for ${at}: quota ${held.quota}, ${held.limit}, is used up until then`
+  const asked = (origin: string): string => (namesInstant(holdRequest) ? 'a time of day' : `a time from the ${origin}`)
+  if (isOrdered(holdRequest)) return `scheduled for ${at} by an operator, who named ${asked('order')} (queue reschedule)`
+  return `scheduled for ${at} by the client, which named ${asked('acceptance')} (HOLDFOR, HOLDUNTIL, not_before)`
 }
 
 const blocked = ({ live }: Pick<RuleFacts, 'live'>): string | null => (live === undefined ? null : blockedBy(live))
 
 /** The rule for a recipient whose next attempt is scheduled. */
 function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFacts): string {
-  const { settings: values, table } = policies.for(recipient.destination)
-  const source = table === null ? '' : ` ([destination."${table}"])`
+  const { settings: values, table, class: ofClass } = policies.forMail(recipient.destination, story.message)
+  const source = ofClass !== null ? ` ([class.${ofClass}])` : table === null ? '' : ` ([destination."${table}"])`
   const lifetime = story.message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
   if (story.forcedExpire) return 'forced to expire by an operator: returned to the sender without another attempt'
   const limits = `minimal_backoff_time = ${formatDuration(values.minimal_backoff_time)}, maximal_backoff_time = ${formatDuration(values.maximal_backoff_time)}`
@@ -111,7 +112,7 @@ export function remedyFor(waits: WaitsFor, queueId: string, record: DestinationR
     case 'restore':
       return `deferd queue restore ${queueId}`
     case 'inspection':
-      return `unreadable (see the log); to remove it: deferd queue delete ${queueId}`
+      return `to remove it: deferd queue delete ${queueId}`
     case 'slot':
     case 'delivery':
     case 'nothing':

@@ -7,6 +7,7 @@ import type { DestinationName } from '../mail/message.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
+import { suspenderText } from './destination-state.ts'
 
 type Queue = MessageDetails['queue']
 
@@ -83,8 +84,8 @@ export function delayReason(recipient: ListedRecipient, queue: Queue, records: D
   if (waits === 'delivery') return null
   const suspension = waits === 'resume' ? (records.get(recipient.destination)?.suspension ?? null) : null
   if (suspension !== null) {
-    const { by, reason: given } = suspension
-    return `delivery temporarily suspended: by ${by}${given === null ? '' : `: ${given}`}`
+    const { reason: given } = suspension
+    return `delivery temporarily suspended: ${suspenderText(suspension)}${given === null ? '' : `: ${given}`}`
   }
   const own = recipient.last?.reason ?? null
   const reason = waits === 'probe' ? (records.get(recipient.destination)?.siteStatus?.reason ?? 'the destination does not answer') : null

@@ -19,6 +19,7 @@ const VALUES: Readonly<Record<ConditionKind, z.ZodType>> = {
   address: text,
   destination: text,
   queue: queueShape.or(z.literal('trash')),
+  name: text,
   age: z.number(),
   rest: z.number(),
   instant: z.number(),

@@ -44,6 +44,10 @@ export function relative<Time extends QueueTime | WallTime>(at: Time, now: Time)
   return at > now ? `in ${text}` : `${text} ago`
 }
 
+/** Formats a measured time: `12 ms`, `1.4 s`. */
+export const tookText = (inSeconds: number): string =>
+  inSeconds < 0.9995 ? `${Math.round(inSeconds * 1_000)} ms` : `${inSeconds.toFixed(1)} s`
+
 /** Formats a size: `512 B`, `2.1 kB`, `10 MB`. */
 export function byteSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
@@ -59,6 +63,13 @@ export function byteSize(bytes: number): string {
 
 /** Formats a count: `1,234,567`. Intl is not used, because it takes 10 ms to load. */
 export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+
+/** Formats a number per second: `0`, `<0.1`, `2.1`, `38`, `1,204`. */
+export const rate = (perSecond: number): string =>
+  perSecond === 0 ? '0' : perSecond < 0.05 ? '<0.1' : perSecond < 9.95 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))
+
+/** A text with the capital letter of a sentence. The name of a parameter stays as it is. */
+export const asSentence = (text: string): string => (/^\w*_/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1))
 
 export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 

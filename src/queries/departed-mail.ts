@@ -1,15 +1,13 @@
-/** Queries for the history and the traffic of the queue. */
+/** Queries for the history of the queue. */
 import { departedMessageJson, type DepartedMessageJson, type HistoryPageJson } from '../resources/departed-message-json.ts'
 import { jsonLines } from '../presentation/text.ts'
 import type { FinalState } from '../mail/message.ts'
 import { addressPattern } from '../patterns/filter-pattern.ts'
 import { senderPattern } from '../store/message-conditions.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails } from '../store/queue-reader.ts'
-import { sumOfTraffic, TRAFFIC_KINDS, type Traffic, type TrafficMinute } from '../store/traffic.ts'
 import type { Moment } from '../mail/message-times.ts'
-import { HOUR, MINUTE, type Duration, type WallTime } from '../system/clock.ts'
+import type { Duration, WallTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
-import type { SeriesJson } from '../resources/status-json.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { maySee } from './message-query.ts'
 import type { QueueView, Viewer, Visible } from './queue-view.ts'
@@ -18,6 +16,10 @@ export interface HistoryQuery {
   readonly sender?: string | undefined
   readonly recipient?: string | undefined
   readonly outcome?: FinalState | undefined
+  /** Name of the class. */
+  readonly class?: string | undefined
+  /** Pattern of the status of the last attempt. */
+  readonly status?: string | undefined
   readonly since?: Duration | undefined
   /** The message left at this time or later. */
   readonly left_after?: WallTime | undefined
@@ -34,8 +36,8 @@ const STREAM_PAGE = 50
 /** Maximum number of pages that one request reads in search of messages with a recipient that the client may see. */
 const MOST_PAGES = 20
 
-function filterOf(
-  { sender, recipient, outcome, since, left_after: after, left_before: before }: HistoryQuery,
+export function filterOf(
+  { sender, recipient, outcome, class: name, status, since, left_after: after, left_before: before }: HistoryQuery,
   { now, wall }: Moment,
 ): HistoryFilter {
   const begins = [...(since === undefined ? [] : [now - since]), ...(after === undefined ? [] : [wall.queueTime(after)])]
@@ -43,6 +45,8 @@ function filterOf(
     sender: sender === undefined ? null : senderPattern(sender),
     recipient: recipient === undefined ? null : addressPattern(recipient),
     outcome: outcome ?? null,
+    class: name ?? null,
+    status: status ?? null,
     since: begins.length === 0 ? null : Math.max(...begins),
     until: before === undefined ? null : wall.queueTime(before),
   }
@@ -100,31 +104,3 @@ export async function* departures(
 export async function* historyLines(view: QueueView, query: HistoryQuery, viewer: Viewer): AsyncGenerator<Uint8Array> {
   for await (const page of departures(view, query, { ...viewer, size: STREAM_PAGE })) yield jsonLines(page)
 }
-
-/** Spans of a series of traffic, and the length of its intervals. */
-export const SERIES = {
-  '60min': { span: HOUR, interval: MINUTE },
-  '6h': { span: 6 * HOUR, interval: 5 * MINUTE },
-  '24h': { span: 24 * HOUR, interval: 15 * MINUTE },
-} as const
-export type SeriesSpan = keyof typeof SERIES
-
-/**
- * Traffic of the queue in intervals that have ended, oldest first, from the begin of the span or from the first traffic of the queue.
- * Intervals without traffic have zeros.
- */
-export async function trafficSeries(view: QueueView, name: SeriesSpan): Promise<SeriesJson> {
-  const { span, interval } = SERIES[name]
-  const start = Math.floor(view.clock.now() / MINUTE) * MINUTE - span
-  const { total, minutes } = await view.reader.traffic(start)
-  const isNew = countOf([total]) === countOf(minutes)
-  const byInterval = Map.groupBy(minutes, ({ at }: TrafficMinute) => Math.floor((at - start) / interval))
-  const first = isNew ? Math.min(...byInterval.keys(), span / interval) : 0
-  const counts: readonly Traffic[] = Array.from({ length: span / interval - first }, (_, n) =>
-    sumOfTraffic(byInterval.get(first + n) ?? []),
-  )
-  return { span: name, interval: interval / 1_000, begin: view.clock.wall.seconds(start + first * interval), counts }
-}
-
-const countOf = (traffic: readonly Traffic[]): number =>
-  TRAFFIC_KINDS.reduce((sum, kind) => sum + traffic.reduce((part, one) => part + one[kind], 0), 0)

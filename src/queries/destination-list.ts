@@ -1,8 +1,9 @@
 /** Destinations with their queued mail and their state, as listings show them. */
 import type { DestinationName } from '../mail/message.ts'
-import { nextEvent, type DestinationJson, type DestinationRow, type ShownProvider } from '../resources/destination-json.ts'
+import { nextEvent, type DestinationJson, type DestinationRow } from '../resources/destination-json.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
+import { savedProviders, type ProviderState } from '../store/records/saved-providers.ts'
 
 export const DESTINATION_SORTS = ['waiting', 'name', 'state', 'next'] as const
 export type DestinationSort = (typeof DESTINATION_SORTS)[number]
@@ -36,7 +37,8 @@ export const sortedDestinations = (those: readonly DestinationJson[], sort: Dest
 
 const PAGE = 500
 
-async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
+/** The queued mail of each destination, by name. */
+export async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
   for (let after = ''; ;) {
     const page = await reader.destinationLoads({ after, limit: PAGE })
     yield* page
@@ -49,9 +51,10 @@ async function* loads(reader: QueueReader): AsyncGenerator<DestinationLoad> {
 export async function* destinationRows(reader: QueueReader, live: readonly LiveDestination[] | null): AsyncGenerator<DestinationRow> {
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const inMemory = new Map((live ?? []).map((destination) => [destination.destination, destination]))
-  const providers = await providersIn(reader)
+  const saved = await savedProviders(reader.records)
   const members = new Map((await reader.records.providerMembers.all()).map(({ destination, provider }) => [destination, provider]))
-  const providerFor = (name: string) => inMemory.get(name)?.provider ?? providers(members.get(name) ?? null)
+  const savedFor = (provider: string | undefined): ProviderState | null => (provider === undefined ? null : saved(provider))
+  const providerFor = (name: string) => inMemory.get(name)?.provider ?? savedFor(members.get(name))
   for await (const load of loads(reader)) {
     const { destination: name } = load
     yield { name, load, record: records.get(name), live: inMemory.get(name), provider: providerFor(name) }
@@ -79,13 +82,11 @@ export async function destinationRow(
 /** Finds providers of destinations in memory or, for others, among the saved ones, which are read once, at the first need. */
 export function providerFinder(
   reader: Pick<QueueReader, 'records'>,
-): (name: DestinationName, live: LiveDestination | undefined) => Promise<ShownProvider | null> {
-  let saved: ReturnType<typeof providersIn> | undefined
-  return async (name, live) =>
-    live?.provider ?? (await (saved ??= providersIn(reader)))(await reader.records.providerMembers.providerOf(name))
-}
-
-async function providersIn(reader: Pick<QueueReader, 'records'>): Promise<(name: string | null) => ShownProvider | null> {
-  const effects = new Map((await reader.records.providers.all()).map((one) => [one.provider, one.effects]))
-  return (name) => (name === null ? null : { name, effects: effects.get(name) ?? [] })
+): (name: DestinationName, live: LiveDestination | undefined) => Promise<ProviderState | null> {
+  let saved: ReturnType<typeof savedProviders> | undefined
+  return async (name, live) => {
+    if (live !== undefined && live.provider !== null) return live.provider
+    const provider = await reader.records.providerMembers.providerOf(name)
+    return provider === null ? null : (await (saved ??= savedProviders(reader.records)))(provider)
+  }
 }

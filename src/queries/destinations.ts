@@ -7,8 +7,8 @@ import {
   type DestinationDetailsJson,
   type DestinationJson,
   type DestinationPageJson,
-  type DestinationRow,
 } from '../resources/destination-json.ts'
+import { busyDestinations } from '../store/busy-destinations.ts'
 import { destinationRow, destinationRows, providerFinder } from './destination-list.ts'
 import { jsonLines } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
@@ -39,10 +39,6 @@ export function assertVisible(name: DestinationName, visible: Visible): void {
   throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible ?? ''}`)
 }
 
-async function* rowsOf(view: QueueView): AsyncGenerator<DestinationRow> {
-  yield* destinationRows(view.reader, await view.live.destinations())
-}
-
 /** True for a destination that matches `pattern` and that the client may see. */
 const isShown = (name: DestinationName, pattern: string | undefined, visible: Visible): boolean =>
   maySee(visible, name) && (pattern === undefined || matchesPattern(pattern, name))
@@ -54,7 +50,7 @@ export async function* destinationLines(
   { visible, signal }: Viewer,
 ): AsyncGenerator<Uint8Array> {
   const nodeOf = await view.live.owners()
-  for await (const row of rowsOf(view)) {
+  for await (const row of destinationRows(view.reader, await view.live.destinations())) {
     if (signal.aborted) return
     if (isShown(row.name, pattern, visible)) yield jsonLines([destinationJson(row, nodeOf(row.name), view.clock.wall)])
   }
@@ -71,20 +67,24 @@ export async function destinationPage(
   const shown = (one: DestinationName): boolean => isShown(one, pattern, visible)
   const isAll = visible === null && pattern === undefined
   const names = await namesOf(view, { order, most: begin + limit + 1, isAll, shown, signal })
+  const destinations = await namedDestinations(view, names.slice(begin, begin + limit))
+  const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
+  return { destinations, next, as_of: asOf(view) }
+}
+
+/** The destinations of these names, in their order. */
+export async function namedDestinations(view: QueueView, asked: readonly DestinationName[]): Promise<DestinationJson[]> {
   const nodeOf = await view.live.owners()
-  const asked = names.slice(begin, begin + limit)
   const live = new Map((await view.live.named(asked)).map((one) => [one.destination, one]))
   const records = new Map((await view.reader.destinationRecords()).map((record) => [record.name, record]))
   const loads = await Promise.all(asked.map((one) => view.reader.destinationLoad(one)))
   const providerOf = providerFinder(view.reader)
   const providers = await Promise.all(asked.map((one) => providerOf(one, live.get(one))))
-  const destinations = asked.flatMap((name, n): DestinationJson[] => {
+  return asked.flatMap((name, n): DestinationJson[] => {
     const load = loads[n]
     const row = { name, record: records.get(name), live: live.get(name), provider: providers[n] ?? null }
     return load === undefined ? [] : [destinationJson({ ...row, load }, nodeOf(name), view.clock.wall)]
   })
-  const next = names.length > begin + limit ? cursorText([begin + limit], conditions) : null
-  return { destinations, next, as_of: asOf(view) }
 }
 
 interface NameQuery {
@@ -106,11 +106,18 @@ async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: N
     }
   }
   if (names.size === most) return [...names]
-  for await (const { name } of rowsOf(view)) {
+  for await (const name of knownDestinations(view)) {
     if (signal.aborted || names.size === most) break
     if (shown(name)) names.add(name)
   }
   return [...names]
+}
+
+/** Names of all destinations in the order of `destinationRows`: those without mail, which may be named again, are last. */
+async function* knownDestinations({ reader, live }: QueueView): AsyncGenerator<DestinationName> {
+  yield* busyDestinations(reader)
+  for (const { name } of await reader.destinationRecords()) yield name
+  for (const { destination } of await live.destinations()) yield destination
 }
 
 /** Maximum number of destinations that are ordered by their waiting mail; further ones follow by name. */

@@ -5,8 +5,8 @@ import { cursorText, readCursor, type EventSeq } from '../events/kept-event.ts'
 import { Problem } from '../http/problem-details.ts'
 import { eventJson, lostJson } from '../resources/event-json.ts'
 import { CURSOR_PROBLEM } from './cursor.ts'
-import { asOf, type QueueView, type Viewer } from './queue-view.ts'
-import { inRange, keptTypes, lastBefore, type EventRange } from './subscriptions.ts'
+import { asOf, eventTerms, type QueueView, type Viewer } from './queue-view.ts'
+import { inRange, keptTypes, positionsOf, type EventRange } from './subscriptions.ts'
 
 interface EventQuery extends EventRange {
   readonly after?: string | undefined
@@ -34,14 +34,28 @@ const filterOf = ({ types, destination, sender }: Pick<EventQuery, 'types' | 'de
   senders: sender === undefined ? [] : [sender],
 })
 
-/** Position of a cursor, or that before a range of times; null without either. Throws Problem for the cursor of another queue. */
-async function positionOf(view: QueueView, { after: text, occurred_after: begin }: EventQuery): Promise<EventSeq | null> {
-  if (text === undefined && begin === undefined) return null
+interface Span {
+  /** Position of the cursor, or that before the range of times; null without either. */
+  readonly after: EventSeq | null
+  /** Number of the last kept event that the range of times may have; null without an end. */
+  readonly through: EventSeq | null
+  /** Whether no later event can be of the range. */
+  readonly isOver: boolean
+}
+
+/** Throws Problem for the cursor of another queue. */
+async function spanOf(view: QueueView, { after: text, ...range }: EventQuery): Promise<Span> {
+  const { occurred_after: begin, occurred_before: end } = range
+  if (text === undefined && begin === undefined && end === undefined) return { after: null, through: null, isOver: false }
   const bounds = await view.reader.eventsAfter({ after: Number.MAX_SAFE_INTEGER, limit: 1, filter: filterOf({ types: [] }) })
-  if (text === undefined) return begin === undefined ? null : lastBefore(view, view.clock.wall.queueTime(begin), bounds)
+  const ends = await positionsOf(view, range, bounds)
+  const through = end === undefined ? null : ends.through
+  const { isOver } = ends
+  if (text === undefined) return { after: begin === undefined ? null : ends.after, through, isOver }
   const { epoch, last } = bounds
   const cursor = readCursor(text)
-  if (cursor !== undefined && (cursor.epoch === null || cursor.epoch === epoch) && cursor.seq <= last) return cursor.seq
+  if (cursor !== undefined && (cursor.epoch === null || cursor.epoch === epoch) && cursor.seq <= last)
+    return { after: cursor.seq, through, isOver }
   throw new Problem(CURSOR_PROBLEM, 'the cursor belongs to another queue, or to one that was restored since: begin without a cursor')
 }
 
@@ -55,29 +69,40 @@ async function read(
   const { epoch, first, last } = page
   const maySee = eventSelector({ types: [], senders: [], destinations: visible === null ? [] : [visible] })
   const isWanted = inRange(query, view.clock.wall)
-  const seen = page.events.filter((event) => maySee(event) && isWanted(event)).map((event) => eventJson(epoch, event, view.clock.wall))
+  const terms = eventTerms(view)
+  const seen = page.events.filter((event) => maySee(event) && isWanted(event)).map((event) => eventJson(epoch, event, terms))
   const lost = after !== null && first > after + 1 ? { from: after + 1, to: first - 1, count: first - 1 - after } : null
   const events = lost === null ? seen : [lostJson(epoch, lost, view.clock.wall.now()), ...seen]
   const through = Math.max(page.through, first - 1)
   return { events, epoch, before: first - 1, through, isLast: through >= last }
 }
 
-/** One page of events, in the order of their numbers. An empty page may have a next page. */
+/**
+ * One page of events, in the order of their numbers. An empty page may have a next page; none follows when the end of the range has passed
+ * and all its events were read.
+ */
 export async function eventPage(
   view: QueueView,
   { limit, ...query }: EventQuery & { readonly limit: number },
   viewer: Viewer,
 ): Promise<EventPage> {
-  const after = await positionOf(view, query)
+  const { after, through: end, isOver } = await spanOf(view, query)
   const { events, epoch, through } = await read(view, { ...query, after, limit }, viewer)
-  return { events, next: cursorText(epoch, through), kept_types: keptTypes(await view.reader.allSubscriptions()), as_of: asOf(view) }
+  const isEnd = isOver && end !== null && through >= end
+  return {
+    events,
+    next: isEnd ? null : cursorText(epoch, through),
+    kept_types: keptTypes(await view.reader.allSubscriptions()),
+    as_of: asOf(view),
+  }
 }
 
 export async function* eventLines(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
-  let after = await positionOf(view, query)
+  const { through: end, ...span } = await spanOf(view, query)
+  let { after } = span
   for (let isDone = false; !isDone && !viewer.signal.aborted;) {
     const { events, through, isLast } = await read(view, { ...query, after, limit: READ_AT_ONCE }, viewer)
-    isDone = isLast
+    isDone = isLast || (end !== null && through >= end)
     after = through
     yield events.map((event) => `${JSON.stringify(event)}\n`).join('')
   }
@@ -86,7 +111,7 @@ export async function* eventLines(view: QueueView, query: EventQuery, viewer: Vi
 /** Server-sent events: the kept events first, then each new event at once, until the client disconnects. */
 export async function* eventStream(view: QueueView, query: EventQuery, viewer: Viewer): AsyncGenerator<string> {
   const { signal } = viewer
-  let after = await positionOf(view, query)
+  let { after } = await spanOf(view, query)
   const news = new News(view, signal)
   try {
     yield 'retry: 5000\n\n'

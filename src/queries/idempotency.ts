@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import type { Requester } from '../http/requester.ts'
-import type { IdempotentRequest, KeptRequest } from '../store/audit-log.ts'
+import type { IdempotentRequest, KeptRequest } from '../store/records/audit-log.ts'
 
 export const KEY_REUSED: ProblemKind = {
   slug: 'idempotency-key-reused',

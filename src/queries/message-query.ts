@@ -16,7 +16,7 @@ import {
 import type { Moment } from '../mail/message-times.ts'
 import { parseDuration } from '../system/duration.ts'
 import { wholeNumber } from './cursor.ts'
-import { instantText, namedInstant } from './named-time.ts'
+import { instantText, namedInstant, ordered } from './named-time.ts'
 
 /** A time with its unit, in milliseconds. */
 export const durationText = z
@@ -26,6 +26,9 @@ export const durationText = z
 
 const text = z.string().min(1).max(1_000)
 
+/** An enhanced status code, or a pattern of some. */
+export const statusText = text.regex(STATUS_PATTERN, 'expected a code such as 4.7.0, or a pattern such as 4.7.*')
+
 /** Parsers of values: texts in a query, JSON values in a body. */
 const VALUES: { readonly [Kind in ConditionKind]: z.ZodType<GivenValues[Kind]> } = {
   id: text.max(30),
@@ -33,11 +36,12 @@ const VALUES: { readonly [Kind in ConditionKind]: z.ZodType<GivenValues[Kind]> }
   address: text,
   destination: text,
   queue: z.enum([...QUEUE_NAMES, 'trash']),
+  name: text,
   age: durationText,
   rest: durationText,
   instant: instantText,
   count: wholeNumber(0, 1_000_000_000),
-  status: text.regex(STATUS_PATTERN, 'expected a code such as 4.7.0, or a pattern such as 4.7.*'),
+  status: statusText,
   text,
 }
 
@@ -61,11 +65,13 @@ type QueryKey = Exclude<ConditionKey, 'queueId'>
 const isOfQueries = (key: ConditionKey): key is QueryKey => key !== 'queueId'
 
 /** In a query, without the condition of one message, which is a path. */
-export const conditionShape = shapeOf(CONDITION_KEYS.filter(isOfQueries), VALUES)
+export const conditionShape = shapeOf(CONDITION_KEYS.filter(isOfQueries), VALUES).refine(...ordered('arrived'))
 export type MessageQuery = z.output<typeof conditionShape>
 
 /** In a body, numbers are JSON numbers, and instants may be. */
-export const bodyConditionShape = shapeOf(CONDITION_KEYS, { ...VALUES, count: z.int().min(0), instant: namedInstant })
+export const bodyConditionShape = shapeOf(CONDITION_KEYS, { ...VALUES, count: z.int().min(0), instant: namedInstant }).refine(
+  ...ordered('arrived'),
+)
 
 /** True for a destination that a client may see. `pattern` is null for all. */
 export const maySee = (pattern: string | null, destination: string): boolean => pattern === null || matchesPattern(pattern, destination)

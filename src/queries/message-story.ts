@@ -13,7 +13,7 @@ import { recordsOf, type QueueView } from './queue-view.ts'
 export async function messageStory(view: QueueView, queueId: string, requester: Requester): Promise<MessageStoryJson> {
   const story = await messageDetails(view, queueId, requester.destinations)
   const { id, client, saslUsername } = story.message
-  const operations = await view.reader.operationsOn(id)
+  const operations = await view.reader.records.audit.on(id)
   const { wall } = view.clock
   const names = new Set(story.recipients.filter(isLive).map(({ destination }) => destination))
   const live = liveByName(names.size === 0 ? [] : await view.live.named([...names]))

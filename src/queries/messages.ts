@@ -1,4 +1,5 @@
 /** Queries for messages: pages, whole listings, counts, one message, and its content. */
+import type { Requester } from '../http/requester.ts'
 import {
   pageEntryJson,
   RECIPIENTS_SHOWN,
@@ -144,7 +145,8 @@ export async function messageDetails(view: QueueView, queueId: string, visible: 
   throw new Problem(UNKNOWN_MESSAGE, `there is no message ${maskControls(queueId)}, neither in the queue nor in its history`)
 }
 
-function withSeen(story: MessageDetails, visible: string): MessageDetails | undefined {
+/** Leaves out the recipients that a client may not see; undefined when none is left. */
+export function withSeen(story: MessageDetails, visible: string): MessageDetails | undefined {
   const recipients = story.recipients.filter(({ destination }) => maySee(visible, destination))
   if (recipients.length === 0) return undefined
   const ids = new Set(recipients.map(({ id }) => id))
@@ -165,4 +167,31 @@ export async function contentOf(
   if (story.queue === 'gone' || (await view.reader.readChunk(story.message, 0)) === undefined)
     throw new Problem(NO_CONTENT, `the content of ${queueId} is no longer stored: the message has left the queue`)
   return messageContent(view.reader, story, { header: part !== 'body', body: part !== 'header' })
+}
+
+/** Octets that are read of a content to be looked at, which may have hundreds of megabytes. Parsing them takes a few milliseconds. */
+export const BEGINNING = 1_000_000
+
+export interface ContentBeginning {
+  readonly content: Uint8Array
+  /** False when the content goes on. */
+  readonly whole: boolean
+}
+
+/** Throws Problem for a client without the right. */
+export function requireContentRight({ content }: Pick<Requester, 'content'>): void {
+  if (!content) throw new Problem(HTTP_PROBLEMS.notPermitted, 'the content of messages needs the right `content` of the token or session')
+}
+
+/** Throws Problem for a client without the right, and for a content that is not stored. */
+export async function contentBeginning(view: QueueView, queueId: string, requester: Requester): Promise<ContentBeginning> {
+  requireContentRight(requester)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of await contentOf(view, queueId, { visible: requester.destinations, part: 'all' })) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > BEGINNING) break
+  }
+  return { content: Buffer.concat(chunks).subarray(0, BEGINNING), whole: size <= BEGINNING }
 }

@@ -1,7 +1,8 @@
 /** A time in a request: an instant, or a span from now. */
 import { z } from 'zod'
 import { isRange, NAMED_INSTANT, parseNamedInstant, parseNamedTime } from '../mail/message-times.ts'
-import type { WallTime } from '../system/clock.ts'
+import { SECOND, type WallTime } from '../system/clock.ts'
+import { parseDuration } from '../system/duration.ts'
 
 export const NAMED_TIME = 'seconds since 1970, RFC 3339, or a time from now such as 2h'
 
@@ -32,3 +33,22 @@ export const namedTime = z.union([z.string().max(50), z.number()]).transform((gi
   if (time === undefined) context.addIssue({ code: 'custom', message: `expected ${NAMED_TIME}` })
   return time ?? z.NEVER
 })
+
+/** In seconds. A longer time would end at an instant that the queue cannot store as an integer of milliseconds. */
+export const LONGEST_TIME = 8_000_000_000_000
+
+/** A span in a body, in seconds: a text with a unit as in queries, or a number that `seconds` accepts. */
+export const spanInSeconds = (seconds: z.ZodType<number, number> = z.number().positive().max(LONGEST_TIME)) =>
+  z
+    .union([z.string().max(50), z.number()])
+    .transform((given, context) => {
+      const span = typeof given === 'number' ? given : (parseDuration(given) ?? Number.NaN) / SECOND
+      if (!Number.isNaN(span)) return span
+      context.addIssue({ code: 'custom', message: 'expected seconds, or a time such as 30m, 2h or 1d' })
+      return z.NEVER
+    })
+    .pipe(seconds)
+
+/** The member `expires_in` of a request, in seconds. `what` is the consequence of the end, such as `the entry ends`. */
+export const expiresIn = (what: string) =>
+  spanInSeconds().nullable().default(null).describe(`time after which ${what}: 30m, 2h, 1d, or seconds; null for never`)

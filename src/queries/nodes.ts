@@ -2,6 +2,7 @@
 import { Problem, type ProblemKind } from '../http/problem-details.ts'
 import { nodesJson, type NodeFacts, type NodesJson } from '../resources/node-json.ts'
 import { absentNodesJson, type AttentionJson } from '../resources/status-json.ts'
+import { betweenNodesJson, configurationJson, type SettingsJson } from '../resources/settings-json.ts'
 import { SECOND } from '../system/clock.ts'
 import type { QueueView, SharedNodes } from './queue-view.ts'
 
@@ -35,4 +36,17 @@ export async function nodeList({ nodes, clock }: QueueView): Promise<NodesJson> 
 export async function absentNodes({ nodes, clock }: QueueView): Promise<readonly AttentionJson[]> {
   const shared = nodes()
   return shared === null ? [] : absentNodesJson({ silent: shared.silent(), lost: await shared.nodes.lost() }, clock.wall)
+}
+
+/** The settings of the node that answers, and those in which the nodes differ. */
+export async function settings({ nodes, loaded }: QueueView): Promise<SettingsJson> {
+  const shared = nodes()
+  if (shared === null) return { ...configurationJson(loaded()), between_nodes: null }
+  const [listed, given] = [await shared.nodes.list(), await shared.settings()]
+  const answers = listed.flatMap(({ id, name }) => {
+    const own = given.get(id)
+    return own === undefined ? [] : [{ node: name, settings: own }]
+  })
+  const unanswered = listed.filter(({ id }) => !given.has(id)).map(({ name }) => name)
+  return { ...configurationJson(loaded()), between_nodes: betweenNodesJson(answers, unanswered) }
 }

@@ -18,8 +18,9 @@ import {
   type StoredStatus,
 } from '../queue/queue-status.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
+import { waitingOf } from '../store/records/backlog.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import { SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
+import { HOUR, SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { maySee } from './message-query.ts'
 import { absentNodes } from './nodes.ts'
@@ -33,7 +34,7 @@ const OLDEST_SHOWN: Duration = seconds(10)
 /** A stored part of this age is read again. */
 const STORED_AGE: Duration = seconds(5)
 
-interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'attention' | 'as_of'> {
+interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'waited' | 'attention' | 'as_of'> {
   /** Time at which the reading began, on the monotonic clock. */
   readonly at: Duration
 }
@@ -54,6 +55,13 @@ async function oldestOf({ reader }: QueueView, { queues }: QueueTally): Promise<
   return found.flat().toSorted((a, b) => a.message.arrivedAt - b.message.arrivedAt)[0]
 }
 
+/** The first count of the last hour. The queue is counted once a minute. */
+async function waitedEarlier({ reader, clock }: QueueView): Promise<NowJson['waited']> {
+  const now = clock.now()
+  const [first] = await reader.records.backlogs.of(now - HOUR, now)
+  return first === undefined ? null : { time: wholeTime(first.at, clock.wall), recipients: waitingOf(first) }
+}
+
 async function read(view: QueueView): Promise<Stored> {
   const at = view.clock.monotonic()
   const as_of = asOf(view)
@@ -66,6 +74,7 @@ async function read(view: QueueView): Promise<Stored> {
     at,
     as_of,
     attention: attentionJson(await view.attention(), view.clock.wall),
+    waited: await waitedEarlier(view),
     oldest:
       oldest === undefined
         ? null
@@ -90,13 +99,22 @@ async function figures(view: QueueView, stored: Stored, counted: MessageAges): P
   const live = await liveStatus(view, stored)
   const { tally } = live
   const { config } = view.loaded()
-  const { oldest, as_of } = stored
+  const { oldest, waited, as_of } = stored
   const attention = [...(await absentNodes(view)), ...stored.attention]
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
   const status = statusOf({ tally, live, stored, now: view.clock.now() })
   return {
     status,
-    now: { name: config.myhostname, ...statusJson(status, view.clock.wall), as_of, health: await view.light(), oldest, attention, ages },
+    now: {
+      name: config.myhostname,
+      ...statusJson(status, view.clock.wall),
+      as_of,
+      health: await view.light(),
+      oldest,
+      waited,
+      attention,
+      ages,
+    },
   }
 }
 

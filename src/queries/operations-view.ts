@@ -1,6 +1,7 @@
 /** Operations for clients of the API: plans, begun operations with their state, cancel and undo. */
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { auditName, type Requester } from '../http/requester.ts'
+import { actorOf, auditName, type Requester } from '../http/requester.ts'
+import { jsonLine } from '../presentation/text.ts'
 import { wholeTime } from '../resources/members.ts'
 import {
   auditEntryJson,
@@ -14,7 +15,7 @@ import { PlanOutdated } from '../queue/operation-plan.ts'
 import type { StartedOperation } from '../queue/operation-jobs.ts'
 import { NotUndoable } from '../queue/operation-undo.ts'
 import { searchedBy } from '../queue/selected-messages.ts'
-import { RequestRepeated, type AuditEntry, type AuditFilter, type IdempotentRequest } from '../store/audit-log.ts'
+import { RequestRepeated, type AuditEntry, type AuditFilter, type IdempotentRequest } from '../store/records/audit-log.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { seconds, withTimeout, type Duration, type WallTime } from '../system/clock.ts'
@@ -169,7 +170,7 @@ export async function beginOperation(
   const asked = await permitted(view, given, requester)
   const plan = 'through' in given ? { through: given.through, matched: given.matched, acceptsGrowth } : null
   const { operation, selection, queues, purge, release } = asked
-  const request = { operation, selection, queues, purge, release, who: auditName(requester), plan, ...carried }
+  const request = { operation, selection, queues, purge, release, ...actorOf(requester), plan, ...carried }
   return begun(view, carried.request, () => view.operations().jobs.start(request))
 }
 
@@ -178,16 +179,17 @@ export function undoOperation(
   id: number,
   { requester, ...carried }: Carried & { readonly requester: Requester },
 ): Promise<Begun> {
-  const who = auditName(requester)
+  const actor = actorOf(requester)
   return begun(view, carried.request, async () => {
     await visibleEntry(view, id, requester)
-    return view.operations().jobs.undo({ operation: id, who, ...carried })
+    return view.operations().jobs.undo({ operation: id, ...actor, ...carried })
   })
 }
 
-async function begun(view: QueueView, request: IdempotentRequest | null, begin: () => Promise<StartedOperation>): Promise<Begun> {
+/** Begins an operation once, and waits for its end for some seconds. */
+export async function begun(view: QueueView, request: IdempotentRequest | null, begin: () => Promise<StartedOperation>): Promise<Begun> {
   const repeated = async (): Promise<Begun | null> => {
-    const kept = request === null ? undefined : await view.reader.keptRequest(request.key)
+    const kept = request === null ? undefined : await view.reader.records.requests.find(request.key)
     if (kept === undefined || request === null) return null
     assertSame(request, kept)
     return { operation: operationJson(await entryOf(view, Number(kept.answer)), view.clock.wall), isReplayed: true }
@@ -226,7 +228,7 @@ const unknownOperation = (id: number): Problem =>
   )
 
 async function entryOf({ reader }: Pick<QueueView, 'reader'>, id: number): Promise<AuditEntry> {
-  const entry = Number.isSafeInteger(id) && id > 0 ? await reader.operation(id) : undefined
+  const entry = Number.isSafeInteger(id) && id > 0 ? await reader.records.audit.one(id) : undefined
   if (entry !== undefined) return entry
   throw unknownOperation(id)
 }
@@ -254,6 +256,7 @@ export async function cancelOperation(view: QueueView, id: number, requester: Re
 }
 
 interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFilter[K] | undefined }, 'who' | 'action' | 'state'> {
+  readonly request_id?: string | undefined
   readonly since?: Duration | undefined
   /** Records of this time or later. */
   readonly recorded_after?: WallTime | undefined
@@ -266,23 +269,49 @@ interface AuditQuery extends Pick<{ readonly [K in keyof AuditFilter]?: AuditFil
 /** One page of the audit log, the last record first. */
 export async function auditPage(view: QueueView, { limit, before, ...query }: AuditQuery): Promise<AuditPageJson> {
   const now = view.clock.now()
-  const { who = null, action = null, state = null, since, recorded_after: after, recorded_before: end } = query
+  const {
+    who = null,
+    action = null,
+    request_id: requestId = null,
+    state = null,
+    since,
+    recorded_after: after,
+    recorded_before: end,
+  } = query
   const { wall } = view.clock
   const begins = [...(since === undefined ? [] : [now - since]), ...(after === undefined ? [] : [wall.queueTime(after)])]
   const filter = {
     who,
     action,
+    requestId,
     state,
     since: begins.length === 0 ? null : Math.max(...begins),
     until: end === undefined ? null : wall.queueTime(end),
   }
   const conditions = ['audit', query]
   const position = before === undefined ? null : (cursorPosition(before, conditions)[0] ?? null)
-  const records = await view.reader.auditBefore(filter, { before: position, limit })
+  const records = await view.reader.records.audit.before(filter, { before: position, limit })
   const last = records.length < limit ? undefined : records.at(-1)
   return {
     records: records.map((record) => auditEntryJson(record, wall)),
     next: last === undefined ? null : cursorText([last.id], conditions),
     as_of: wall.seconds(now),
   }
+}
+
+/** Records read at once for the whole log. */
+const READ_AT_ONCE = 500
+
+/** All records as lines of JSON, the last one first. */
+export async function* auditLines(
+  view: QueueView,
+  query: Omit<AuditQuery, 'limit' | 'before'>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  let before: string | undefined
+  do {
+    const { records, next } = await auditPage(view, { ...query, limit: READ_AT_ONCE, before })
+    yield records.map(jsonLine).join('')
+    before = next ?? undefined
+  } while (before !== undefined && !signal.aborted)
 }

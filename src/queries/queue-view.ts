@@ -1,8 +1,11 @@
 /** The queue as the queries of the API see it. Times are of the queue's clock. */
+import type { Actor } from '../store/records/audit-log.ts'
 import type { NoticeSettings } from '../bounce/notice-writer.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import type { NodeChangesDeps } from '../admin/queue-nodes.ts'
+import type { TokenChangesDeps } from '../admin/token-changes.ts'
 import type { DestinationName, OwnerId } from '../mail/message.ts'
 import type { Origin } from '../queue/intake/share-key.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
@@ -10,17 +13,27 @@ import type { AttentionItem } from '../queue/attention.ts'
 import type { Submission } from '../queue/intake/acceptor.ts'
 import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
 import { recordsByName, type DestinationRecords } from '../presentation/recipient-status.ts'
+import type { NodeSettings } from '../resources/settings-json.ts'
 import type { OperationPlan } from '../queue/operation-plan.ts'
 import type { BulkOperation } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
+import type { DomainChecks } from '../relay/domain-checks.ts'
 import type { OrderedRun } from '../schedules/schedule-runner.ts'
 import type { DeliverySlots, LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
+import type { Subscription } from '../store/outbox/subscription.ts'
 import type { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
+import type { EventTerms } from '../resources/event-json.ts'
+import type { TestAnswerJson } from '../resources/subscription-json.ts'
+import type { QuotaChanges } from '../queue/intake/quota-changes.ts'
+import type { SuppressionChanges } from '../suppression/suppression-changes.ts'
+import type { Suppressions } from '../suppression/suppressions.ts'
 import type { Clock } from '../system/clock.ts'
+import type { Random } from '../system/random.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
+import type { FoundLines, LogSearch } from '../telemetry/recent-log.ts'
 
 /** Pattern of the destinations that a client may see; null for all. */
 export type Visible = string | null
@@ -36,6 +49,16 @@ export interface KnownInMemory {
   readonly recent: RecentAttempts
 }
 
+/** Lines of the log of one node. */
+export interface NodeLines {
+  /** 0 for a queue with one daemon, and for a node that does not answer. */
+  readonly node: OwnerId
+  /** Null for a queue with one daemon. */
+  readonly name: string | null
+  /** Null for a node that does not answer within a second. */
+  readonly found: FoundLines | null
+}
+
 /** State in the memory of the nodes of a queue. */
 export interface LiveQueue {
   /** Figures of all nodes, with the destinations that have the most waiting mail. */
@@ -48,6 +71,8 @@ export interface LiveQueue {
   destination(name: DestinationName): Promise<KnownInMemory | undefined>
   /** Names the node that schedules a destination; null for a queue with one owner, and while no node does. */
   owners(): Promise<(destination: DestinationName) => string | null>
+  /** The last warnings and errors of the log of each node. */
+  log(search: LogSearch): Promise<readonly NodeLines[]>
 }
 
 /** The nodes that share the queue, as one of them sees and changes them. */
@@ -58,6 +83,8 @@ export interface SharedNodes extends NodeChangesDeps {
   readonly silent: () => readonly string[]
   /** Delivery slots of the nodes that answer within a second. */
   readonly slots: () => Promise<ReadonlyMap<OwnerId, DeliverySlots>>
+  /** The settings of the nodes that answer within a second. */
+  readonly settings: () => Promise<ReadonlyMap<OwnerId, NodeSettings>>
 }
 
 /** Entry of new mail. */
@@ -67,6 +94,15 @@ interface SubmissionPort {
   /** The reply when mail of this size, which is held back or not, cannot be queued now; undefined when it can be queued. */
   refusal(size: number, origin: Origin, isHeld: boolean): Promise<SmtpReply | undefined>
   destinationOf(address: string, sender: string): DestinationName
+  /** The entry of the suppression list that concerns a recipient. */
+  readonly suppressed: Suppressions['find']
+  readonly reportSuppressed: Suppressions['report']
+}
+
+/** Changes of subscriptions to events. */
+interface SubscriptionPort extends Pick<SubscriptionChanges, 'add' | 'remove' | 'changeSecret' | 'replay'> {
+  /** Sends a test event. Throws while this node sends no events. */
+  test(subscription: Subscription): Promise<TestAnswerJson>
 }
 
 /** `slow`: commits take long. */
@@ -84,7 +120,15 @@ export interface QueueView {
   /** Operations on messages and destinations. Throws while the queue is being opened. */
   readonly operations: () => Operations
   /** Changes of subscriptions to events. Throws while the queue is being opened. */
-  readonly subscriptions: () => Pick<SubscriptionChanges, 'replay'>
+  readonly subscriptions: () => SubscriptionPort
+  /** The tokens of programs. Throws while the queue is being opened. */
+  readonly tokens: () => TokenChangesDeps
+  /** Changes of the counts of quotas. Throws while the queue is being opened. */
+  readonly quotaChanges: () => QuotaChanges
+  /** Changes of the suppression list. Throws while the queue is being opened. */
+  readonly suppressionChanges: () => SuppressionChanges
+  /** Source of new secrets. */
+  readonly random: Random
   /** The effect that an operation would have now. */
   readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
@@ -93,6 +137,8 @@ export interface QueueView {
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw: (key: string) => number
   readonly loaded: () => LoadedConfig
+  /** Addresses in events. */
+  readonly addresses: ToldAddresses
   /** Whether the relay accepts and delivers mail, and how long a commit takes; at most some seconds old. */
   readonly light: () => Promise<Light>
   /** Counts of the queue, with at most `largest` destinations. */
@@ -100,13 +146,18 @@ export interface QueueView {
   /** Conditions that need an operator's attention at this node. */
   readonly attention: () => Promise<readonly AttentionItem[]>
   /** Makes a run of a schedule. Throws while the queue is being opened. */
-  readonly runSchedule: (name: string, who: string) => Promise<OrderedRun>
+  readonly runSchedule: (name: string, actor: Actor) => Promise<OrderedRun>
+  /** Checks of domains. Throws while the queue is being opened. */
+  readonly domainChecks: () => Pick<DomainChecks, 'order'>
   /** Adds a listener, called when more events may be read. Returns a function that removes it. */
   readonly onEvents: (listener: () => void) => () => void
 }
 
 /** The time of the wall clock, in seconds. */
 export const asOf = ({ clock }: Pick<QueueView, 'clock'>): number => clock.wall.seconds(clock.now())
+
+/** How the events of the queue are told. */
+export const eventTerms = ({ clock, addresses }: Pick<QueueView, 'clock' | 'addresses'>): EventTerms => ({ wall: clock.wall, addresses })
 
 /** Recorded states of destinations. */
 export const recordsOf = async ({ reader }: Pick<QueueView, 'reader'>): Promise<DestinationRecords> =>

@@ -4,6 +4,7 @@ import { compileRetryPolicy } from '../backoff/retry-policy.ts'
 import type { Config } from '../config/options.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { OUTAGES, planOf, type Setup } from '../planner/plan.ts'
+import { plannedAttempts } from '../planner/schedule.ts'
 import { planJson, type PlanJson } from '../resources/retry-plan-json.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
@@ -21,7 +22,7 @@ interface PlanRequest {
   readonly seed?: number | undefined
 }
 
-/** In attempts over a lifetime, at the shortest interval. Planning more attempts would take more than some milliseconds. */
+/** Attempts of a plan. More would take more than some milliseconds. */
 const MOST_ATTEMPTS = 2_000
 
 const ms = (inSeconds: number | undefined): Duration | undefined => (inSeconds === undefined ? undefined : inSeconds * SECOND)
@@ -31,12 +32,14 @@ function setupOf(text: string, request: PlanRequest, config: Config): Setup {
   const maximal = ms(request.maximal_backoff_time) ?? config.maximal_backoff_time
   const lifetime = ms(request.maximal_queue_lifetime) ?? config.maximal_queue_lifetime
   if (minimal > maximal) throw new PolicyError('minimal_backoff_time is longer than maximal_backoff_time')
-  if (lifetime / minimal > MOST_ATTEMPTS)
-    throw new PolicyError(`a lifetime of more than ${MOST_ATTEMPTS} times minimal_backoff_time has too many attempts for a plan`)
   const policy = compileRetryPolicy({ retry_backoff: text, minimal, maximal })
   const jitter = request.retry_jitter ?? config.retry_jitter
   const attempts = request.maximal_delivery_attempts ?? config.maximal_delivery_attempts
-  return { name: text, schedule: { policy, lifetime, attempts, jitter, seed: request.seed ?? 1 }, warnings: config.delay_warning_time }
+  const schedule = { policy, lifetime, attempts, jitter, seed: request.seed ?? 1 }
+  const tooMany = MOST_ATTEMPTS + 1
+  if (plannedAttempts({ ...schedule, attempts: attempts === 0 ? tooMany : Math.min(attempts, tooMany) }).length === tooMany)
+    throw new PolicyError(`the policy makes more than ${MOST_ATTEMPTS} attempts in the lifetime, too many for a plan: lengthen its waits`)
+  return { name: text, schedule, warnings: config.delay_warning_time }
 }
 
 /** The plans of a request. Throws Problem for a policy that is not valid. */

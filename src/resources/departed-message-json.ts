@@ -5,12 +5,12 @@ import { isCancelled } from '../queue/cancellation.ts'
 import { queueIdOf, type Recipient } from '../mail/message.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { WallView } from '../system/wall-view.ts'
-import { count, failure, failureJson, next, textOrNull, time, wholeTime, type Json } from './members.ts'
+import { count, failure, failureJson, next, textOrNull, time, wholeTime, wholeTimeShape, type Json } from './members.ts'
 
 export const departedMessageShape = z
   .object({
     queue_id: z.string(),
-    arrival_time: z.int(),
+    arrival_time: wholeTimeShape,
     left_time: time,
     message_size: count,
     sender: z.string(),
@@ -26,6 +26,7 @@ export const departedMessageShape = z
         ...failure,
         reply: textOrNull,
         reason: textOrNull,
+        resent_as: textOrNull.describe('queue id with which it was sent again after it had failed'),
       }),
     ),
   })
@@ -44,7 +45,7 @@ export const departedMessageJson = (
   message_size: message.size,
   sender: shownSender(message.sender),
   message_id: message.messageId ?? null,
-  recipients: recipients.map(({ address, destination, state, settledAt, attempts, last }) => ({
+  recipients: recipients.map(({ address, destination, state, settledAt, attempts, last, resentAs }) => ({
     address,
     destination,
     outcome: isCancelled({ state, last }) ? 'cancelled' : state,
@@ -54,6 +55,7 @@ export const departedMessageJson = (
     ...failureJson(state === 'delivered' ? null : last),
     reply: last?.reply ?? null,
     reason: last?.reason ?? null,
+    resent_as: resentAs ?? null,
   })),
 })
 

@@ -14,6 +14,7 @@ import {
 import type { StatusDestination } from '../queue/queue-status.ts'
 import { isRefusing } from '../store/destination-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
+import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
 import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -24,22 +25,18 @@ import { count, hint, next, textOrNull, time, timeOrNull, type Json } from './me
 export interface DestinationRow extends KnownDestination {
   readonly name: string
   readonly load: DestinationLoad | undefined
-  /** Provider of the destination with the reply rules in effect; null for none. */
-  readonly provider: ShownProvider | null
+  /** Provider of the destination, with its suspension and the reply rules in effect; null for none. */
+  readonly provider: ProviderState | null
 }
 
-export interface ShownProvider {
-  readonly name: string
-  readonly effects: readonly RuleEffect[]
-}
-
-const stateShape = z.enum(['open', 'throttled', 'dead', 'suspended'])
+export const stateShape = z.enum(['open', 'throttled', 'dead', 'suspended'])
 
 /** The suspension, the failure for which mail waits, and the attempts since the last delivery. */
 const reasonMembers = {
-  suspended_by: textOrNull,
+  suspended_by: textOrNull.describe('who suspended the destination or, when it is not suspended itself, its provider'),
   suspended_until: timeOrNull,
   suspend_reason: textOrNull,
+  suspended_with: textOrNull.describe('its provider, when it is suspended with the provider and not itself'),
   last_reply: textOrNull.describe('the reply to the last attempt, or why there was none'),
   last_reply_time: timeOrNull.describe('time of the last attempt; null when none is known since the start of the daemon'),
   hint,
@@ -61,6 +58,7 @@ const reasonsJson = (known: KnownDestination, wall: WallView) => {
     suspended_by: suspension?.by ?? null,
     suspended_until: wall.secondsOrNull(suspension?.until),
     suspend_reason: suspension?.reason ?? null,
+    suspended_with: suspension?.provider ?? null,
     last_reply: last === null ? null : (last.reply ?? last.reason),
     last_reply_time: wall.secondsOrNull(live?.lastAttempt?.at),
     hint: hintOf(status),
@@ -83,6 +81,12 @@ export const healthJson = (known: KnownDestination, wall: WallView) => ({
 
 export type HealthJson = ReturnType<typeof healthJson>
 
+/** Reply rules that apply to a provider. */
+export const rulesShape = z.array(z.object({ rule: z.string(), action: z.string(), until: time, reply: z.string() }))
+
+export const rulesJson = (effects: readonly RuleEffect[], wall: WallView): Json<typeof rulesShape> =>
+  effects.map(({ rule, action, until, reply }) => ({ rule, action: actionText(action), until: wall.seconds(until), reply }))
+
 export const destinationShape = z
   .object({
     destination: z.string(),
@@ -91,7 +95,8 @@ export const destinationShape = z
     window: z.number().nullable(),
     message_rate: z.number().nullable(),
     provider: textOrNull,
-    provider_rules: z.array(z.object({ rule: z.string(), action: z.string(), until: time, reply: z.string() })),
+    provider_suspended_by: textOrNull.describe('who suspended the provider, and with it the destination'),
+    provider_rules: rulesShape,
     provider_in_flight: count.nullable().describe('deliveries to all destinations of the provider'),
     provider_limit: z.number().nullable().describe('of them, at once; null without a limit, and without a running daemon'),
     in_flight: count,
@@ -107,7 +112,7 @@ export const destinationShape = z
 
 export type DestinationJson = Json<typeof destinationShape>
 
-const rounded = (rate: number | null): number | null => (rate === null ? null : Math.round(rate * 10) / 10)
+export const rounded = (rate: number | null): number | null => (rate === null ? null : Math.round(rate * 10) / 10)
 
 /** `node` is the name of the node that schedules the destination; null without one. */
 export function destinationJson(row: DestinationRow, node: string | null, wall: WallView): DestinationJson {
@@ -120,12 +125,8 @@ export function destinationJson(row: DestinationRow, node: string | null, wall: 
     window: live?.window ?? null,
     message_rate: rounded(live?.messageRate ?? null),
     provider: provider?.name ?? null,
-    provider_rules: (provider?.effects ?? []).map(({ rule, action, until, reply }) => ({
-      rule,
-      action: actionText(action),
-      until: wall.seconds(until),
-      reply,
-    })),
+    provider_suspended_by: provider?.suspension?.by ?? null,
+    provider_rules: rulesJson(provider?.effects ?? [], wall),
     provider_in_flight: live?.provider?.inFlight ?? null,
     provider_limit: live?.provider?.limit ?? null,
     in_flight: live?.inFlight ?? load?.leased ?? 0,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { EVENT_TYPES } from '../events/event-types.ts'
 import { dataOf } from '../events/event-values.ts'
 import { eventId, eventTime, lostEventId, type KeptEvent, type LostEvents } from '../events/kept-event.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import type { ListedEvent } from '../events/wire-events.ts'
 import { isoTime } from '../presentation/text.ts'
 import type { ParkedEvent } from '../store/outbox/subscription.ts'
@@ -21,8 +22,25 @@ export const eventShape = z
   })
   .meta({ id: 'Event' })
 
-export const eventJson = (epoch: number, event: KeptEvent, wall: WallView): ListedEvent =>
-  ({ id: eventId(epoch, event.seq), type: event.type, timestamp: isoTime(eventTime(event, wall)), data: dataOf(event) }) as ListedEvent
+/** A webhook with one event: its id is the field `webhook-id`. */
+export const webhookBodyShape = eventShape
+  .omit({ id: true })
+  .extend({ type: z.enum([...EVENT_TYPES, 'test']) })
+  .meta({ id: 'WebhookBody' })
+
+/** How events are told to programs. */
+export interface EventTerms {
+  readonly wall: WallView
+  readonly addresses: ToldAddresses
+}
+
+export const eventJson = (epoch: number, event: KeptEvent, { wall, addresses }: EventTerms): ListedEvent =>
+  ({
+    id: eventId(epoch, event.seq),
+    type: event.type,
+    timestamp: isoTime(eventTime(event, wall)),
+    data: addresses.value(dataOf(event)),
+  }) as ListedEvent
 
 /** The event that reports deleted events. */
 export const lostJson = (epoch: number, lost: LostEvents, at: WallTime): ListedEvent => ({
@@ -35,7 +53,12 @@ export const lostJson = (epoch: number, lost: LostEvents, at: WallTime): ListedE
 export const eventPageShape = z
   .object({
     events: z.array(eventShape),
-    next: z.string().describe('position after the page, also when nothing follows yet'),
+    next: z
+      .string()
+      .nullable()
+      .describe(
+        'position after the page, also when nothing follows yet; null when `occurred_before` is over a minute ago and nothing can follow',
+      ),
     kept_types: keptTypes,
     as_of: time,
   })
@@ -44,9 +67,9 @@ export const eventPageShape = z
 /** An event with its time in seconds. */
 export type TimedEventJson = ListedEvent & { readonly time: number }
 
-export const timedEventJson = (epoch: number, event: KeptEvent, wall: WallView): TimedEventJson => ({
-  ...eventJson(epoch, event, wall),
-  time: eventTime(event, wall) / SECOND,
+export const timedEventJson = (epoch: number, event: KeptEvent, terms: EventTerms): TimedEventJson => ({
+  ...eventJson(epoch, event, terms),
+  time: eventTime(event, terms.wall) / SECOND,
 })
 
 const parking = { tries: count, parked_time: time, next_try_time: timeOrNull, answer: z.string() }
@@ -57,12 +80,12 @@ export const parkedPageShape = z
 
 export type ParkedEventJson = TimedEventJson & { readonly number: number } & Json<z.ZodObject<typeof parking>>
 
-export const parkedJson = (epoch: number, { event, tries, parkedAt, dueAt, answer }: ParkedEvent, wall: WallView): ParkedEventJson => ({
+export const parkedJson = (epoch: number, { event, tries, parkedAt, dueAt, answer }: ParkedEvent, terms: EventTerms): ParkedEventJson => ({
   number: event.seq,
-  time: eventTime(event, wall) / SECOND,
-  ...eventJson(epoch, event, wall),
+  time: eventTime(event, terms.wall) / SECOND,
+  ...eventJson(epoch, event, terms),
   tries,
-  parked_time: wall.seconds(parkedAt),
-  next_try_time: wall.secondsOrNull(dueAt),
-  answer,
+  parked_time: terms.wall.seconds(parkedAt),
+  next_try_time: terms.wall.secondsOrNull(dueAt),
+  answer: terms.addresses.value(answer),
 })

@@ -61,7 +61,7 @@ function futureOf(recipient: Recipient, facts: FutureFacts): FutureJson | null {
   const next = isLive(recipient) ? nextAttemptAt(recipient, story.queue, records) : null
   if (next === null || story.forcedExpire) return null
   const { message } = story
-  const { settings, retry } = policies.for(recipient.destination)
+  const { settings, retry } = policies.forMail(recipient.destination, message)
   const limit = attemptLimit(settings, message)
   const ages = plannedAttempts({
     policy: retry,

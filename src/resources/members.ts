@@ -16,6 +16,17 @@ type Unchanged<T> = T extends readonly (infer One)[]
 
 export const time = z.number().describe('seconds since 1970')
 export const timeOrNull = time.nullable()
+/** Time of an arrival. */
+export const wholeTimeShape = z.int().describe('seconds since 1970')
+
+/** The shapes of times, and those made of them. */
+const times = z.registry<{ readonly unit: 's' }>()
+for (const shape of [time, wholeTimeShape]) times.add(shape, { unit: 's' })
+
+/** True for a member that is a time. */
+export const isTime = (shape: z.core.$ZodType): boolean =>
+  shape instanceof z.ZodNullable || shape instanceof z.ZodOptional ? isTime(shape.unwrap()) : times.get(shape) !== undefined
+
 export const textOrNull = z.string().nullable()
 export const count = z.int().min(0)
 

@@ -2,6 +2,7 @@
  * Messages in JSON: first the members of Postfix in Postfix's order (postqueue -j), then those of deferd. Names and order are a stable
  * interface. Also entries of the maildrop, which have null for members that do not apply to them.
  */
+import { parseMail } from '../mail/mime/parsed-mail.ts'
 import { z } from 'zod'
 import { differingOrcpt, shownSender } from '../mail/envelope.ts'
 import { FINAL_STATES, LIVE_STATES, QUEUE_NAMES, isLive, queueIdOf, type QueueName } from '../mail/message.ts'
@@ -10,7 +11,7 @@ import { submissionSender, type Submission } from '../queue/intake/maildrop-list
 import type { ListedMessage, ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
-import { count, next, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
+import { count, next, textOrNull, time, timeOrNull, wholeTime, wholeTimeShape, type Json } from './members.ts'
 
 export const recipientShape = z.object({
   orig_address: z.string().optional(),
@@ -32,7 +33,7 @@ const QUEUES_IN_JSON = QUEUE_NAMES.filter(isInJson)
 export const messageShape = z.object({
   queue_name: z.enum(['maildrop', ...QUEUES_IN_JSON, 'trash', 'gone']),
   queue_id: z.string(),
-  arrival_time: z.int(),
+  arrival_time: wholeTimeShape,
   message_size: count,
   forced_expire: z.boolean(),
   sender: z.string(),
@@ -43,6 +44,7 @@ export const messageShape = z.object({
   not_before: time.optional().describe('time before which no delivery begins, when the client has named one'),
   scheduled: z.literal(true).optional().describe('until that time has come'),
   expires: time.optional().describe('time at which the client gives the message up, when it has named one'),
+  class: z.string().optional().describe('class of the message, with [class.NAME] tables'),
 })
 
 type Queue = MessageDetails['queue']
@@ -108,6 +110,7 @@ export function messageJson(
     not_before: message.notBefore === undefined ? undefined : wall.seconds(message.notBefore),
     scheduled: message.scheduled === true ? true : undefined,
     expires: message.expires === undefined ? undefined : wall.seconds(message.expires),
+    class: message.class,
   }
 }
 
@@ -179,8 +182,51 @@ export const acceptedShape = z
     queue_id: z.string(),
     message_id: textOrNull,
     recipients: z.array(z.object({ address: z.string(), destination: z.string() })),
-    rejected: z.array(z.object({ address: z.string(), reason: z.string() })).describe('recipients that are no addresses, with `partial`'),
+    rejected: z
+      .array(z.object({ address: z.string(), reason: z.string() }))
+      .describe('recipients that are no addresses, or on the suppression list, with `partial`'),
+    class: z
+      .string()
+      .optional()
+      .describe('class of the message, with [class.NAME] tables: that which was asked for, or the one below it that is granted'),
   })
   .meta({ id: 'Accepted' })
 
 export type AcceptedJson = Json<typeof acceptedShape>
+
+const attachmentShape = z
+  .object({
+    part: z.int().min(1).describe('number of the body part, counted from 1'),
+    name: textOrNull.describe('file name; null without one'),
+    type: z.string().describe('media type as the mail states it'),
+    size: count.describe('decoded octets'),
+    content_id: textOrNull.describe('Content-ID without its brackets'),
+    sha256: z.string().describe('digest of the decoded octets, in hexadecimal'),
+  })
+  .meta({ id: 'Attachment' })
+
+export const contentPartsShape = z
+  .object({
+    headers: z.array(z.object({ name: z.string().describe('in lower case'), value: z.string().describe('unfolded and decoded') })),
+    text: textOrNull.describe('the first part that is plain text'),
+    html: textOrNull.describe('source of the first part that is HTML'),
+    attachments: z.array(attachmentShape).describe('the other parts'),
+    whole: z
+      .boolean()
+      .describe('false for a content that is larger than what was read: the last part is cut, and parts behind it are missing'),
+  })
+  .meta({ id: 'ContentParts' })
+
+export type ContentPartsJson = Json<typeof contentPartsShape>
+
+/** `content` is the beginning of a content that is not `whole`. */
+export function contentPartsJson(content: Uint8Array, whole: boolean): ContentPartsJson {
+  const { headers, text, html, attachments } = parseMail(content)
+  return {
+    headers,
+    text,
+    html,
+    attachments: attachments.map(({ part, name, type, size, cid, sha256 }) => ({ part, name, type, size, content_id: cid, sha256 })),
+    whole,
+  }
+}

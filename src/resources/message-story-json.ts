@@ -8,7 +8,7 @@ import type { TlsFacts } from '../mail/tls-facts.ts'
 import { remedyFor, ruleFor } from '../presentation/next-attempt-reason.ts'
 import { nextAttemptAt, waitsNow, type DestinationRecords, type LiveDestinations } from '../presentation/recipient-status.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
-import type { AttemptRecord } from '../store/queue-store.ts'
+import type { AttemptRecord } from '../store/recorded-outcomes.ts'
 import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { futureShape } from './future-attempts-json.ts'
@@ -44,6 +44,7 @@ const storyRecipientShape = recipientShape.extend({
   expire_time: timeOrNull.describe('null for mail that does not expire: on hold, corrupt, or settled'),
   notice_due: textOrNull.describe('kind of the notice that is due'),
   last_reply: textOrNull.describe('the last reply, or why there was none'),
+  resent_as: textOrNull.describe('queue id with which it was sent again after it had failed'),
 })
 
 const attemptShape = z.object({
@@ -59,10 +60,11 @@ const attemptShape = z.object({
   delays: z.array(z.number()),
   reason: z.string(),
   tls: tlsShape.nullable().describe('TLS of the session with the host; null when no host was chosen'),
+  session: textOrNull.describe('id of the dialogue with the host; null when none was kept'),
 })
 
 const attemptJson = (
-  { at, relay, status, outcome, delays }: AttemptRecord,
+  { at, relay, status, outcome, delays, session }: AttemptRecord,
   address: string,
   wall: WallView,
 ): Json<typeof attemptShape> => ({
@@ -78,6 +80,7 @@ const attemptJson = (
   delays: delays.map((delay) => delay / SECOND),
   reason: status.reason,
   tls: status.tls === undefined ? null : tlsJson(status.tls),
+  session: session ?? null,
 })
 
 const storyMembers = {
@@ -148,6 +151,7 @@ function recipientWaits(recipient: Recipient, { story, records, live, policies, 
     expire_time: isLive(recipient) && recipient.state !== 'parked' ? wall.seconds(recipient.expiresAt) : null,
     notice_due: recipient.noticeDue ?? null,
     last_reply: recipient.last?.reply ?? recipient.last?.reason ?? null,
+    resent_as: recipient.resentAs ?? null,
   }
 }
 
@@ -172,7 +176,7 @@ export function storyJson(facts: StoryFacts): StoryJson {
     waits_for,
     message_id: messageId ?? null,
     subject: facts.content ? (subject ?? null) : undefined,
-    from_header: facts.content ? (fromHeader ?? null) : undefined,
+    from_header: facts.content ? (fromHeader === undefined || fromHeader === '' ? null : fromHeader) : undefined,
     envid: envid ?? null,
     ret: ret ?? null,
     received_time: wall.seconds(arrivedAt),

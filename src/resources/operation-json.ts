@@ -1,7 +1,7 @@
 /** Operations, their plans, and the records of the audit log in JSON. */
 import { z } from 'zod'
 import type { PassedReason } from '../queue/operation-request.ts'
-import { OPERATION_STATES, type AuditEntry } from '../store/audit-log.ts'
+import { OPERATION_STATES, type AuditEntry } from '../store/records/audit-log.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, next, textOrNull, time, timeOrNull, type Json } from './members.ts'
 import { messageShape } from './message-json.ts'
@@ -20,6 +20,7 @@ const stateMembers = {
   undone_by: z.int().nullable(),
   error: textOrNull,
   node: textOrNull,
+  request_id: textOrNull.describe('X-Request-Id of the answer to the request that ordered the action; null for one without a request'),
 }
 
 /** Members that operations and records of the audit log share. */
@@ -32,11 +33,12 @@ const stateJson = (entry: AuditEntry, wall: WallView): Json<z.ZodObject<typeof s
   expected: entry.expected,
   reason: entry.reason,
   last_time: wall.seconds(entry.lastAt),
-  undo_until: wall.secondsOrNull(entry.undoUntil),
+  undo_until: entry.state !== 'running' && entry.changed === 0 ? null : wall.secondsOrNull(entry.undoUntil),
   undoes: entry.undoes,
   undone_by: entry.undoneBy,
   error: entry.error,
   node: entry.node,
+  request_id: entry.requestId,
 })
 
 export const operationShape = z
@@ -54,7 +56,9 @@ export const operationJson = (entry: AuditEntry, wall: WallView): OperationJson 
   time: wall.seconds(entry.at),
 })
 
-const auditEntryShape = z.object({ time, who: z.string(), action: z.string(), arguments: z.string(), changed: count, ...stateMembers })
+export const auditEntryShape = z
+  .object({ time, who: z.string(), action: z.string(), arguments: z.string(), changed: count, ...stateMembers })
+  .meta({ id: 'AuditRecord' })
 
 export type AuditEntryJson = Json<typeof auditEntryShape>
 

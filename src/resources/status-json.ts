@@ -27,6 +27,7 @@ const attentionShape = z.object({
     'oauth-failed',
     'schedule-failed',
     'limits',
+    'listings-stopped',
     'corrupt-messages',
     'expiring-recipients',
     'notices-due',
@@ -80,6 +81,10 @@ const nowMembers = {
     'time at which the store was read for the oldest message, what needs attention, subscriptions and schedules: at most 10 s before `time`',
   ),
   oldest: oldestShape.nullable(),
+  waited: z
+    .object({ time, recipients: count })
+    .nullable()
+    .describe('recipients that waited (incoming, active, deferred) at the first count of the last hour; null before the first count'),
   ages: agesShape
     .nullable()
     .describe(
@@ -237,6 +242,7 @@ function conditionJson(item: AttentionItem, wall: WallView): AttentionJson {
     case 'schedule-failed':
       return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.seconds(item.since) }
     case 'limits':
+    case 'listings-stopped':
       return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.secondsOrNull(item.since) }
     case 'corrupt-messages':
       return { ...EMPTY, kind: item.kind, count: item.messages }
@@ -248,14 +254,3 @@ function conditionJson(item: AttentionItem, wall: WallView): AttentionJson {
       return { ...EMPTY, kind: item.kind, count: item.count, text: item.last, since: wall.seconds(item.since) }
   }
 }
-
-export const seriesShape = z
-  .object({
-    span: z.string(),
-    interval: z.number().describe('length of an interval in seconds'),
-    begin: time.describe('begin of the first interval: of the span, or of the one with the first traffic of the queue'),
-    counts: z.array(traffic).describe('recipients per interval, oldest first'),
-  })
-  .meta({ id: 'Series' })
-
-export type SeriesJson = Json<typeof seriesShape>

@@ -1,6 +1,6 @@
 /** Subscriptions to events in JSON, without secrets. URLs are masked unless the reader may see them. */
 import { z } from 'zod'
-import { maskedTarget } from '../config/values/event-tables.ts'
+import { EVENT_FORMATS, maskedTarget } from '../config/values/event-tables.ts'
 import { EVENT_TYPES } from '../events/event-types.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -14,7 +14,7 @@ export const subscriptionShape = z
     types: z.array(z.string()).describe('patterns of types; empty for all'),
     destinations: z.array(z.string()),
     senders: z.array(z.string()),
-    format: z.enum(['deferd', 'cloudevents']),
+    format: z.enum(EVENT_FORMATS),
     batch: count,
     state: z.enum(['active', 'disabled']),
     why: textOrNull.describe('why it is disabled'),
@@ -67,10 +67,13 @@ export const subscriptionListShape = z
 
 export type SubscriptionListJson = Json<typeof subscriptionListShape>
 
+/** Which events a replay sends. */
+export const replayKinds = z.enum(['waiting', 'parked', 'since', 'one'])
+
 export const replayShape = z
   .object({
     name: z.string(),
-    replay: z.enum(['waiting', 'parked', 'since']),
+    replay: replayKinds,
     events: count.describe('events that are sent, or would be, before the filter of the subscription'),
     command: z.string().describe('the same as arguments of `deferd`'),
     dry_run: z.boolean(),
@@ -80,3 +83,16 @@ export const replayShape = z
   .meta({ id: 'Replay' })
 
 export type ReplayJson = Json<typeof replayShape>
+
+export const testAnswerShape = z
+  .object({
+    to: z.string().describe('the target, without the path and query of a URL'),
+    taken: z.boolean().describe('true for an answer of 200 to 299'),
+    answer: z.string().describe('code and text of the answer, or why there is none'),
+    time: time.describe('time at which the event was sent, in seconds since 1970'),
+    took: z.number().describe('seconds until the answer'),
+  })
+  .meta({ id: 'TestAnswer' })
+
+/** The answer of a target to a test event. */
+export type TestAnswerJson = Json<typeof testAnswerShape>

@@ -13,6 +13,8 @@ import { readTlsFiles } from '../../src/daemon/delivery-secrets.ts'
 import { loadDkimKeys } from '../../src/dkim/keys.ts'
 import { gatherFacts, type DomainFacts } from '../../src/domain-check/domain-facts.ts'
 import { domainJson, domainReport, type DomainReport } from '../../src/domain-check/domain-report.ts'
+import { domainReportShape } from '../../src/resources/domains/domain-check-json.ts'
+import { savedProviders } from '../../src/store/records/saved-providers.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import type { TlsaRecord } from '../../src/system/net.ts'
@@ -202,9 +204,10 @@ async function check(domain: string): Promise<DomainReport> {
     net: world.net,
     clock: world.clock,
     random: seededRandom(7),
+    signal: new AbortController().signal,
     policyOf: (name) => world.reader.records.stsPolicies.of(name),
     providerOf: (name) => world.reader.records.providerMembers.providerOf(name),
-    effectsOf: async (provider) => (await world.reader.records.providers.all()).find((one) => one.provider === provider)?.effects ?? [],
+    providerState: async (name) => (await savedProviders(world.reader.records))(name),
     destination: async (name) => ({ live: live.find(({ destination }) => destination === name), record: undefined }),
   }).finally(() => (progress.done = true))
   while (!progress.done) await world.advance(1)
@@ -321,9 +324,10 @@ describe('what no delivery shows', () => {
 test('golden screens and JSON', async () => {
   const display = { width: 100, coloured: false }
   const reports = DOMAINS.map(([domain]) => reportOf(domain))
-  const screens = reports.map(({ facts, report }) => domainScreen(facts, report, { clock: far.world.clock, display }))
+  const screens = reports.map(({ facts, report }) => domainScreen(domainJson(facts, report), { clock: far.world.clock, display }))
   await expect(screens.join(`\n${'-'.repeat(100)}\n\n`)).toMatchFileSnapshot('golden/screens.txt')
   const json = reports.map(({ facts, report }) => domainJson(facts, report))
+  for (const one of json) expect(domainReportShape.parse(one)).toEqual(one)
   await expect(`${JSON.stringify(json, null, 2)}\n`).toMatchFileSnapshot('golden/reports.json')
 })
 

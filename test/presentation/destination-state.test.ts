@@ -61,7 +61,7 @@ describe('the state of a destination', () => {
   })
 
   test('why no delivery begins', () => {
-    const provider = { name: 'big', limit: 3, inFlight: 3, effects: [] }
+    const provider = { name: 'big', limit: 3, inFlight: 3, effects: [], suspension: null, isThrottled: false, messageRate: null }
     expect(blockedBy(live({}))).toBeNull()
     expect(blockedBy(live({ inFlight: 5 }))).toBe('5 of at most 5 deliveries are in flight')
     expect(blockedBy(live({ provider }))).toBe('3 of at most 3 deliveries to provider big are in flight')

@@ -196,6 +196,40 @@ describe('a drawing', () => {
       }
   })
 
+  test('has labels of times that keep their distance over 400 days', () => {
+    const day = 24 * HOUR
+    const room = { wide: 560, narrow: 260, gap: 46 }
+    const { ticks } = axisScale({ title: '', scale: 'linear', values: { zone: () => ({ offset: 0, name: 'UTC' }) } }, [0, 400 * day], room)
+    for (const width of ['wide', 'narrow'] as const) {
+      const shown = ticks.filter((tick) => tick.shown === 'always' || tick.shown === width)
+      const places = shown.map(({ at }) => at * room[width]).toSorted((a, b) => a - b)
+      expect(places.length).toBeGreaterThanOrEqual(3)
+      for (const [i, at] of places.slice(1).entries()) expect(at - (places[i] ?? 0)).toBeGreaterThan(59)
+    }
+  })
+
+  test('of counts has labels of whole numbers', () => {
+    for (const changes of [
+      [-1, 0],
+      [-2, 0],
+      [-7, 0],
+      [0, 1, 2],
+    ]) {
+      const { ticks } = axisScale({ title: '', scale: 'linear', values: 'counts' }, changes, { wide: 560, narrow: 260, gap: 46 })
+      expect(ticks.map(({ text }) => text).filter((text) => !/^-?\d+$/.test(text))).toEqual([])
+      expect(ticks.length).toBeGreaterThan(1)
+    }
+  })
+
+  test('has at least two labels of durations on a logarithmic axis, for any values', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 28 * 24 * HOUR }), { minLength: 1, maxLength: 9 }), (values) => {
+        const { ticks } = axisScale({ title: '', scale: 'logarithmic', values: 'durations' }, values, { wide: 150, narrow: 150, gap: 32 })
+        expect(ticks.length).toBeGreaterThanOrEqual(2)
+      }),
+    )
+  })
+
   test('of lines has a table with the value of each line at each position', () => {
     const { markup } = svgPlot({
       title: 'Mail',

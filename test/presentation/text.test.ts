@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { byteSize, clipped, ctime, grouped, localTime, plural, relative, span } from '../../src/presentation/text.ts'
+import { byteSize, clipped, ctime, grouped, localTime, plural, rate, relative, span } from '../../src/presentation/text.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -28,6 +28,15 @@ describe('durations', () => {
     [400, 'now'],
   ])('%i ms from now: %s', (duration, text) => expect(relative(AT + duration, AT)).toBe(text))
 })
+
+test.each([
+  [0, '0'],
+  [0.04, '<0.1'],
+  [0.05, '0.1'],
+  [9.94, '9.9'],
+  [9.95, '10'],
+  [1_203.6, '1,204'],
+])('%f per second: %s', (perSecond, text) => expect(rate(perSecond)).toBe(text))
 
 test.each([
   [0, '0 B'],

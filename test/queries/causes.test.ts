@@ -1,6 +1,6 @@
 /** Counts of causes that take long, over a queue in memory in virtual time. */
 import { expect, test } from 'vitest'
-import { Causes } from '../../src/queries/causes.ts'
+import { Causes } from '../../src/queries/counts/causes.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'

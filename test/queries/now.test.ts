@@ -20,8 +20,8 @@ test('the first look after a minute has the suspensions of that minute, and not 
     await world.fill(1, 'b.example.org')
     const { view } = world.api.api
     const now = new Now(view)
-    const suspend = (name: string) => view.operations().suspend(name, { by: 'root', duration: null, reason: null })
-    const resume = (name: string) => view.operations().resume(name, 'root')
+    const suspend = (name: string) => view.operations().suspend(name, { who: 'root', duration: null, reason: null })
+    const resume = (name: string) => view.operations().resume(name, { who: 'root' })
     const closed = async () => {
       const { closed_destinations: those, troubles, as_of: at, time } = await now.value(null)
       expect(time - at).toBeLessThanOrEqual(10)

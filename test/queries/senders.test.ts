@@ -1,6 +1,6 @@
 /** Senders of all mail of a filter, also of mail behind the first pages. */
 import { expect, test } from 'vitest'
-import { Senders } from '../../src/queries/senders.ts'
+import { Senders } from '../../src/queries/counts/senders.ts'
 import { ApiWorld } from '../support/api-world.ts'
 
 test('the senders are those of all messages, the largest first, and a limited client sees its own', async () => {

@@ -37,12 +37,15 @@ export const DURATION_STEPS: readonly Duration[] = [
 const TIME_STEPS: readonly Duration[] = [
   ...[1, 2, 5, 10, 15, 20, 30, 90].map((n) => n * MINUTE),
   ...[1, 2, 3, 4, 6, 12].map((n) => n * HOUR),
-  ...[1, 2, 7, 14, 28].map((n) => n * DAY),
+  ...[1, 2, 7, 14, 28, 56, 112].map((n) => n * DAY),
 ].toSorted((a, b) => a - b)
 /** Minimum distance of two ticks of instants, in pixels. */
 const TIME_GAP = 60
-/** Ticks of durations on a logarithmic axis, a factor of 3 to 6 apart. */
+/** Ticks of durations on a logarithmic axis, a factor of 3 to 10 apart. */
 const ROUND_DURATIONS: readonly Duration[] = [
+  1,
+  10,
+  100,
   ...[1, 5, 15].map((n) => n * SECOND),
   ...[1, 5, 15].map((n) => n * MINUTE),
   ...[1, 4, 12].map((n) => n * HOUR),
@@ -73,9 +76,9 @@ function linearRange(values: readonly number[]): Range {
   return { from, to: most > from ? most : from + 1 }
 }
 
-function stepOf({ from, to }: Range, pixels: number, { gap }: Room, isDuration: boolean): number {
-  const least = ((to - from) * gap) / pixels
-  return (isDuration ? DURATION_STEPS.find((step) => step >= least) : undefined) ?? roundUp(least)
+function stepOf({ from, to }: Range, pixels: number, { gap }: Room, kind: Axis['values']): number {
+  const least = Math.max(((to - from) * gap) / pixels, kind === 'counts' ? 1 : 0)
+  return (kind === 'durations' ? DURATION_STEPS.find((step) => step >= least) : undefined) ?? roundUp(least)
 }
 
 function linearTicks({ from, to }: Range, step: number): readonly number[] {
@@ -101,12 +104,13 @@ export function logTicks({ from, to }: Range, pixels: number, gap: number): read
   return inside.length < 2 ? [from, to] : inside
 }
 
-/** Range of a logarithmic axis; one of durations ends at a round duration, so that its largest values are below a label. */
+/** Range of a logarithmic axis; one of durations ends at round durations, so that each value is between two labels. */
 function logRange(values: readonly number[], isDuration: boolean): Range {
   const positive = values.filter((value) => value > 0)
   const from = positive.length === 0 ? 1 : Math.min(...positive)
   const to = Math.max(from * 1.001, ...positive)
-  return { from, to: isDuration ? (ROUND_DURATIONS.find((one) => one >= to) ?? to) : to }
+  if (!isDuration) return { from, to }
+  return { from: ROUND_DURATIONS.findLast((one) => one <= from) ?? from, to: ROUND_DURATIONS.find((one) => one >= to) ?? to }
 }
 
 /** Durations on a logarithmic axis of this length, as many as keep the distance. */
@@ -173,9 +177,9 @@ export function axisScale({ scale, values: kind, includes = [] }: Axis, drawnVal
   }
   if (scale === 'linear') {
     const exact = linearRange(values)
-    const step = stepOf(exact, room.wide, room, isDuration)
+    const step = stepOf(exact, room.wide, room, kind)
     const range = { from: Math.floor(exact.from / step) * step, to: Math.ceil(exact.to / step - 1e-9) * step }
-    const narrow = linearTicks(range, stepOf(range, room.narrow, room, isDuration))
+    const narrow = linearTicks(range, stepOf(range, room.narrow, room, kind))
     return drawn((value) => (value - range.from) / (range.to - range.from), linearTicks(range, step), narrow)
   }
   const ticks = isDuration ? durationTicks : logTicks

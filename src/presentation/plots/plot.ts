@@ -8,8 +8,8 @@ export interface Axis {
   /** Quantity, with its unit unless the values are durations or instants. */
   readonly title: string
   readonly scale: 'linear' | 'logarithmic'
-  /** Numbers by default, durations in ms, instants, or the names of rows at the positions 0, 1, 2 … (vertical axis only). */
-  readonly values?: 'numbers' | 'durations' | Instants | readonly string[]
+  /** Numbers by default, whole numbers, durations in ms, instants, or the names of rows at the positions 0, 1, 2 … (vertical axis only). */
+  readonly values?: 'numbers' | 'counts' | 'durations' | Instants | readonly string[]
   /** Values that a linear axis has at least, beside those of the series. */
   readonly includes?: readonly number[]
 }
@@ -19,6 +19,12 @@ export interface Area {
   readonly label: string
   readonly from: number
   readonly to: number
+}
+
+/** A position of the horizontal axis, such as that of a restart. */
+export interface Mark {
+  readonly label: string
+  readonly at: number
 }
 
 export interface Series {
@@ -37,6 +43,7 @@ interface AnyPlot {
   readonly series: readonly Series[]
   /** Outages; none when absent. */
   readonly shaded?: readonly Area[]
+  readonly marks?: readonly Mark[]
 }
 
 /** A plot. Bars are horizontal, one for each name of the vertical axis, and begin at zero, which a logarithmic axis does not have. */

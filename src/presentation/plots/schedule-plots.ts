@@ -24,7 +24,7 @@ const MOST_MARKS = 500
 export const schedulePlots = (plans: readonly Scheduled[]): readonly Plot[] => [
   {
     title: 'Attempts',
-    about: 'Each mark is an attempt; the mail is returned after the last one. The logarithmic axis leaves out the first minute.',
+    about: `Each mark is an attempt, of a policy with more than ${MOST_MARKS} the first ${MOST_MARKS} and the last one; the mail is returned after the last one. The logarithmic axis leaves out the first minute.`,
     kind: 'scatter',
     x: { title: 'time since arrival', scale: 'logarithmic', values: 'durations' },
     y: { title: '', scale: 'linear', values: plans.map(({ name }) => name) },

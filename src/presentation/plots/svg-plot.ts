@@ -4,7 +4,7 @@
  */
 import { html, type Html, type Part } from '../html.ts'
 import { axisScale, axisTitle, rowScale, rowsOf, type AxisScale, type Tick } from './plot-axis.ts'
-import type { Area, Plot, Series } from './plot.ts'
+import type { Area, Mark, Plot, Series } from './plot.ts'
 import { readingsOf, type Reading } from './plot-readings.ts'
 import { lookOf, type Look } from './series-look.ts'
 
@@ -92,6 +92,19 @@ const area = ({ label, from, to }: Area, i: number, { x }: Scales): Html =>
       fill="currentColor"
       fill-opacity=".12"
     /><text x="${percent(x.at(from))}" dx="4" y="${12 + 14 * (i % 3)}">${label}</text>`
+
+/** A line over the whole height, whose tooltip is the label. */
+const markedInstant = ({ label, at }: Mark, { x }: Scales): Html => {
+  const across = percent(x.at(at))
+  return html`<g
+    ><title>${label}</title
+    ><line x1="${across}" x2="${across}" y2="100%" stroke="currentColor" stroke-opacity=".5" stroke-dasharray="2 4" /><svg
+      x="${across}"
+      overflow="visible"
+    >
+      <path d="M-5-9H5L0 0Z" fill="currentColor" /></svg
+  ></g>`
+}
 
 /** A point as text: `doubling: 2h at 12h`. */
 const pointText = ({ name }: Series, [x, y]: readonly [number, number], scales: Scales): string =>
@@ -217,7 +230,7 @@ interface Drawing {
 
 /** Draws a plot with its legend, and a plot of lines with a table of its values. */
 export function svgPlot(plot: Plot, { looks = plot.series.map((_, i) => lookOf(i)), labels = [], height = HEIGHT }: Drawing = {}): Html {
-  const { kind, x, y, series, shaded = [] } = plot
+  const { kind, x, y, series, shaded = [], marks = [] } = plot
   if (series.every(({ points }) => points.length === 0)) return html``
   const scales = scalesOf(plot, height)
   const names = rowsOf(y)
@@ -234,7 +247,7 @@ export function svgPlot(plot: Plot, { looks = plot.series.map((_, i) => lookOf(i
       <title>${plot.title}</title><desc>${description(plot, scales)}</desc>
       ${shaded.map((one, i) => area(one, i, scales))} ${scales.x.ticks.map(acrossTick)} ${scales.y.ticks.map((tick) => upTick(tick, names !== null))}
       <text x="50%" y="100%" dy="36" text-anchor="middle">${across}</text>
-      ${names === null ? html`<text x="-48" y="-14">${axisTitle(y, 0)}</text>` : null} ${contents[kind]()}
+      ${names === null ? html`<text x="-48" y="-14">${axisTitle(y, 0)}</text>` : null} ${contents[kind]()} ${marks.map((one) => markedInstant(one, scales))}
     </svg>
     ${kind === 'line' ? valuesTable(plot, across, readings) : null}
   </div>`

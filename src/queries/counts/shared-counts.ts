@@ -1,6 +1,6 @@
 /** Counts that read much of the queue: clients share a count that runs, and results are kept for a while. */
-import { seconds, withTimeout, type Duration, type Timer } from '../system/clock.ts'
-import { asOf, type QueueView } from './queue-view.ts'
+import { seconds, withTimeout, type Duration, type Timer } from '../../system/clock.ts'
+import { asOf, type QueueView } from '../queue-view.ts'
 
 /** Age of a result from which it is counted again. */
 const KEPT_FOR: Duration = seconds(30)

@@ -1,13 +1,13 @@
 /** The senders of queued mail with the number of their messages, exact. A count reads all mail of its filter. */
-import { shownSender } from '../mail/envelope.ts'
-import type { MessageId } from '../mail/message.ts'
-import { momentOf } from '../mail/message-times.ts'
-import type { SendersJson } from '../resources/senders-json.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import type { QueueFilter } from '../store/message-conditions.ts'
-import type { Duration } from '../system/clock.ts'
-import { visibleFilter, type MessageQuery } from './message-query.ts'
-import type { Viewer } from './queue-view.ts'
+import { shownSender } from '../../mail/envelope.ts'
+import type { MessageId } from '../../mail/message.ts'
+import { momentOf } from '../../mail/message-times.ts'
+import type { SendersJson } from '../../resources/senders-json.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { QueueFilter } from '../../store/message-conditions.ts'
+import type { Duration } from '../../system/clock.ts'
+import { visibleFilter, type MessageQuery } from '../message-query.ts'
+import type { Viewer } from '../queue-view.ts'
 import { SharedCounts, type Counted, type CountsView } from './shared-counts.ts'
 
 /** Ids per slice, which takes some milliseconds. */

@@ -6,13 +6,13 @@ import {
   type CausesJson,
   type SummedCauseJson,
   type SummedCausesJson,
-} from '../resources/cause-json.ts'
-import type { DestinationName } from '../mail/message.ts'
-import { summedCauses, waitingCauses, type WaitingCause } from '../queue/waiting-causes.ts'
-import type { Duration } from '../system/clock.ts'
-import { assertVisible } from './destinations.ts'
-import { maySee } from './message-query.ts'
-import type { Viewer } from './queue-view.ts'
+} from '../../resources/cause-json.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import { summedCauses, waitingCauses, type WaitingCause } from '../../queue/waiting-causes.ts'
+import type { Duration } from '../../system/clock.ts'
+import { assertVisible } from '../destinations.ts'
+import { maySee } from '../message-query.ts'
+import type { Viewer } from '../queue-view.ts'
 import { SharedCounts, type Counted, type CountsView } from './shared-counts.ts'
 
 /** A destination whose causes are counted; null for all. */

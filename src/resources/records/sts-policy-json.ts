@@ -1,9 +1,9 @@
 /** Kept MTA-STS policies in JSON. */
 import { z } from 'zod'
-import type { StsPolicy } from '../store/records/sts-policy.ts'
-import { SECOND } from '../system/clock.ts'
-import type { WallView } from '../system/wall-view.ts'
-import { textOrNull, time, timeOrNull, type Json } from './members.ts'
+import type { StsPolicy } from '../../store/records/sts-policy.ts'
+import { SECOND } from '../../system/clock.ts'
+import type { WallView } from '../../system/wall-view.ts'
+import { textOrNull, time, timeOrNull, type Json } from '../members.ts'
 
 const stsPolicyShape = z.object({
   domain: z.string(),

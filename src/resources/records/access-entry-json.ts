@@ -1,8 +1,8 @@
 /** Access entries of operators in JSON. */
 import { z } from 'zod'
-import { ACCESS_SUBJECTS, type AccessEntry } from '../store/records/access-entry.ts'
-import type { WallView } from '../system/wall-view.ts'
-import { time, timeOrNull, type Json } from './members.ts'
+import { ACCESS_SUBJECTS, type AccessEntry } from '../../store/records/access-entry.ts'
+import type { WallView } from '../../system/wall-view.ts'
+import { time, timeOrNull, type Json } from '../members.ts'
 
 const accessEntryShape = z.object({
   subject: z.enum(ACCESS_SUBJECTS),

@@ -1,9 +1,9 @@
 /** Records that operators keep in the queue besides mail: tokens, access entries and MTA-STS policies, for the API and for commands. */
-import { accessEntryJson, type AccessEntriesJson } from '../resources/access-entry-json.ts'
-import { accessTokenJson, type AccessTokensJson } from '../resources/access-token-json.ts'
-import { stsPolicyJson, type StsPoliciesJson } from '../resources/sts-policy-json.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import type { Clock } from '../system/clock.ts'
+import { accessEntryJson, type AccessEntriesJson } from '../../resources/records/access-entry-json.ts'
+import { accessTokenJson, type AccessTokensJson } from '../../resources/access-token-json.ts'
+import { stsPolicyJson, type StsPoliciesJson } from '../../resources/records/sts-policy-json.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { Clock } from '../../system/clock.ts'
 
 export interface KeptRecords {
   readonly reader: Pick<QueueReader, 'records'>

@@ -1,0 +1,52 @@
+/** Series as text: a sentence, sums, and marks. */
+import { grouped, span } from '../../presentation/text.ts'
+import { SECOND } from '../../system/clock.ts'
+import type { SeriesJson } from '../../resources/series-json.ts'
+
+export type SeriesValues = readonly (number | null)[]
+
+export const sumIn = (values: SeriesValues = []): number => values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
+
+const addUp = (one: number | null, other: number | null): number | null => (one === null ? other : other === null ? one : one + other)
+
+/** Recipients that wait in each interval, without those on hold; null where there is no sample. */
+export function waitingIn({ series }: SeriesJson): SeriesValues {
+  const { incoming = [], active = [], deferred = [] } = series[0]?.values ?? {}
+  return deferred.map((value, slot) => addUp(addUp(value, active[slot] ?? null), incoming[slot] ?? null))
+}
+
+/** A difference below a tenth of the former number, or below this number of recipients, is no trend. */
+const LEAST_CHANGE = 10
+
+/** `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. Delivered: 12,000; deferred: 5,300; bounced: 20.` */
+export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; readonly backlog: SeriesJson }): string {
+  const values = waitingIn(backlog)
+  const known = values.filter((value) => value !== null)
+  const counts = flow.series[0]?.values ?? {}
+  const flowText = `Delivered: ${grouped(sumIn(counts['delivered']))}; deferred: ${grouped(sumIn(counts['deferred']))}; bounced: ${grouped(sumIn(counts['bounced']))}.`
+  const [first, last] = [known[0], known.at(-1)]
+  if (first === undefined || last === undefined) return flowText
+  const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
+  const unknown = values.findIndex((value) => value !== null)
+  const what =
+    unknown === 0
+      ? 'The backlog'
+      : `The backlog, known for the last ${span((backlog.to - backlog.from - unknown * backlog.step) * SECOND)},`
+  const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
+  const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
+  const change = isChanged
+    ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${grouped(last)} recipients${heldText}.`
+    : `${what} is about as it was: ${grouped(last)} recipients${heldText}.`
+  return `${change} ${flowText}`
+}
+
+const MARK_TEXTS: Readonly<Record<SeriesJson['marks'][number]['kind'], string>> = {
+  restart: 'started',
+  reload: 'reloaded',
+  configuration: 'configuration changed',
+  suspended: 'suspended',
+  resumed: 'resumed',
+}
+
+/** `suspended: far.example`, `started: 0.9.0` */
+export const markText = ({ kind, text }: SeriesJson['marks'][number]): string => `${MARK_TEXTS[kind]}${text === '' ? '' : `: ${text}`}`

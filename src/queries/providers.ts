@@ -1,0 +1,87 @@
+/** Queries for providers of mailboxes: all of them, and one. */
+import type { Config } from '../config/options.ts'
+import { nameOfProvider } from '../config/provider-directory.ts'
+import { Problem, type ProblemKind } from '../http/problem-details.ts'
+import type { DestinationName } from '../mail/message.ts'
+import { maskControls } from '../mail/smtp-reply.ts'
+import {
+  COUNTED_DESTINATIONS,
+  providerDetailsJson,
+  providerJson,
+  type ProviderDetailsJson,
+  type ProviderFacts,
+  type ProvidersJson,
+} from '../resources/provider-json.ts'
+import type { LiveDestination } from '../store/destination-status.ts'
+import type { QueueReader } from '../store/queue-reader.ts'
+import { savedProviders } from '../store/records/saved-providers.ts'
+import { asOf, type QueueView } from './queue-view.ts'
+
+export const UNKNOWN_PROVIDER: ProblemKind = {
+  slug: 'unknown-provider',
+  status: 404,
+  title: 'Unknown provider',
+  about: 'The configuration has no table `[provider.NAME]` of this name. `GET /providers` has all names.',
+}
+
+interface ProviderSources {
+  readonly tables: Config['provider']
+  readonly reader: Pick<QueueReader, 'records'>
+  /** Destinations with waiting recipients. */
+  readonly waiting: Iterable<{ readonly destination: DestinationName; readonly recipients: number }>
+  /** Destinations in the memory of all nodes. */
+  readonly live: readonly LiveDestination[]
+  readonly nodeOf: (name: DestinationName) => string | null
+}
+
+/** Facts about the providers of the configuration, by name. */
+export async function providerFacts({ tables, reader, waiting, live, nodeOf }: ProviderSources): Promise<readonly ProviderFacts[]> {
+  const saved = await savedProviders(reader.records)
+  const recipients = new Map(Array.from(waiting, (one) => [one.destination, one.recipients]))
+  const members = Map.groupBy(await reader.records.providerMembers.all(), ({ provider }) => provider)
+  const inMemory = new Map(live.flatMap(({ provider }) => (provider === null ? [] : [[provider.name, provider] as const])))
+  return [...tables]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, table]) => ({
+      name,
+      table,
+      saved: saved(name),
+      live: inMemory.get(name),
+      destinations: (members.get(name) ?? [])
+        .map(({ destination }) => ({ destination, waiting: recipients.get(destination) ?? 0 }))
+        .toSorted((a, b) => b.waiting - a.waiting),
+      node: nodeOf(nameOfProvider(name)),
+    }))
+}
+
+const factsOf = async (view: QueueView): Promise<readonly ProviderFacts[]> =>
+  providerFacts({
+    tables: view.loaded().config.provider,
+    reader: view.reader,
+    waiting: (await view.tally(COUNTED_DESTINATIONS)).waiting,
+    live: await view.live.destinations(),
+    nodeOf: await view.live.owners(),
+  })
+
+export const providerList = async (view: QueueView): Promise<ProvidersJson> => ({
+  providers: (await factsOf(view)).map((facts) => providerJson(facts, view.clock.wall)),
+  as_of: asOf(view),
+})
+
+/** The name in lower case. Throws Problem for a provider that the configuration does not have. */
+export function providerName({ loaded }: Pick<QueueView, 'loaded'>, asked: string): string {
+  const name = asked.toLowerCase()
+  if (!loaded().config.provider.has(name)) throw new Problem(UNKNOWN_PROVIDER, unknownProvider(asked, loaded().config))
+  return name
+}
+
+export const unknownProvider = (asked: string, { provider }: Pick<Config, 'provider'>): string =>
+  `there is no table [provider.${maskControls(asked)}]: ${provider.size === 0 ? 'the configuration has no table of a provider' : `known are ${[...provider.keys()].toSorted().join(', ')}`}`
+
+/** One provider. Throws Problem for a provider that the configuration does not have. */
+export async function providerDetails(view: QueueView, asked: string): Promise<ProviderDetailsJson> {
+  const name = providerName(view, asked)
+  const facts = (await factsOf(view)).find((one) => one.name === name)
+  if (facts === undefined) throw new Problem(UNKNOWN_PROVIDER, unknownProvider(asked, view.loaded().config))
+  return providerDetailsJson(facts, asOf(view), view.clock.wall)
+}
