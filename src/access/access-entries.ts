@@ -1,6 +1,7 @@
 /** Access entries of commands: in the queue, and in memory for the sessions. They come before the lists of the configuration. */
 import { normalizeAddress } from '../mail/address.ts'
 import type { AccessEntry, AccessSubject } from '../store/records/access-entry.ts'
+import type { Actor } from '../store/records/audit-log.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock, Duration } from '../system/clock.ts'
@@ -9,17 +10,16 @@ import { shellWord } from '../system/shell-word.ts'
 import { parseAccessAction, type AccessAction } from './access-action.ts'
 import type { LookupForm } from '../rewriting/address-keys.ts'
 
-export interface AccessRequestedEntry {
+export interface AccessRequestedEntry extends Actor {
   readonly subject: AccessSubject
   readonly key: string
   readonly action: string
   /** Time after which the entry has no effect; null for never. */
   readonly duration: Duration | null
-  readonly who: string
 }
 
 interface AccessEntriesDeps {
-  readonly store: Pick<QueueStore, 'records' | 'auditLog'>
+  readonly store: Pick<QueueStore, 'records'>
   readonly reader: Pick<QueueReader, 'records'>
   readonly clock: Clock
 }
@@ -74,7 +74,7 @@ export class AccessEntries {
   }
 
   /** Adds an entry in place of the one with the same subject and key. Throws an Error for a malformed key or action. */
-  async add({ subject, key: given, action, duration, who }: AccessRequestedEntry): Promise<void> {
+  async add({ subject, key: given, action, duration, ...actor }: AccessRequestedEntry): Promise<void> {
     const { store, clock } = this.#deps
     const key = accessKey(subject, given)
     parseAccessAction(action)
@@ -84,23 +84,23 @@ export class AccessEntries {
       key,
       action,
       addedAt: now,
-      addedBy: who,
+      addedBy: actor.who,
       expiresAt: duration === null ? null : now + duration,
     })
     await this.#removeStored({ subject, key }, (stored) => stored !== key)
     const limit = duration === null ? [] : [`--for=${formatDuration(duration)}`]
     const words = [subject, key, action, ...limit].map(shellWord).join(' ')
-    await store.auditLog.audit({ at: now, who, action: 'access-add', arguments: words, changed: 1 })
+    await store.records.audit.add({ at: now, ...actor, action: 'access-add', arguments: words, changed: 1 })
     await this.load()
   }
 
   /** Removes an entry. Returns false when there is none. */
-  async remove(subject: AccessSubject, given: string, who: string): Promise<boolean> {
+  async remove(subject: AccessSubject, given: string, actor: Actor): Promise<boolean> {
     const { store, clock } = this.#deps
     const key = accessKey(subject, given)
     const isRemoved = await this.#removeStored({ subject, key }, () => true)
     const words = [subject, key].map(shellWord).join(' ')
-    if (isRemoved) await store.auditLog.audit({ at: clock.now(), who, action: 'access-remove', arguments: words, changed: 1 })
+    if (isRemoved) await store.records.audit.add({ at: clock.now(), ...actor, action: 'access-remove', arguments: words, changed: 1 })
     await this.load()
     return isRemoved
   }

@@ -4,7 +4,7 @@
  */
 import { scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Random } from '../system/random.ts'
+import { randomOctets, type Random } from '../system/random.ts'
 
 /** Cost of one check: 2^15 blocks of 1 kB, about 60 ms and 32 MB. */
 const COST = { ln: 15, r: 8, p: 1 } as const
@@ -33,8 +33,7 @@ function derive(password: string, salt: Buffer, { ln, r, p }: { ln: number; r: n
 
 /** Returns the hash of a password, as an entry of the file has it. */
 export async function hashPassword(password: string, random: Random): Promise<string> {
-  const next = random.stream('password salt')
-  const salt = Buffer.from(Array.from({ length: SALT_LENGTH }, () => Math.floor(next() * 256)))
+  const salt = randomOctets(random, 'password salt', SALT_LENGTH)
   const key = await derive(password, salt, COST, KEY_LENGTH)
   return `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${salt.toString('base64')}$${key.toString('base64')}`
 }

@@ -1,7 +1,7 @@
-/** Authentication of a request by its session or token: the client as a Requester, with its name in the audit log. */
+/** Authentication of a request by its session or token: the client, with its name in the audit log. */
 import type { Client } from '../http/forwarded-client.ts'
 import { percentDecoded } from '../http/percent-encoding.ts'
-import type { Requester } from '../http/requester.ts'
+import type { AuthenticatedClient } from '../http/requester.ts'
 import type { Credential } from '../http/web-admission.ts'
 import type { LocalToken } from './local-token.ts'
 import type { Sessions } from './sessions.ts'
@@ -34,7 +34,7 @@ export const confirmation =
  */
 export const authentication =
   ({ sessions, tokens, local }: AuthenticationDeps) =>
-  async (credential: Credential, { address, user: forwardedUser }: Client): Promise<Requester | null> => {
+  async (credential: Credential, { address, user: forwardedUser }: Client): Promise<AuthenticatedClient | null> => {
     switch (credential.kind) {
       case 'local':
         if (local.matches(credential.text))

@@ -1,5 +1,6 @@
 /** Changes of operators to the nodes of a shared queue: draining, its end, and the removal of a node that has failed. */
 import type { ListedNode, NodeDirectory } from '../store/membership/node-directory.ts'
+import type { Actor } from '../store/records/audit-log.ts'
 import { sleep, type Clock, type Duration } from '../system/clock.ts'
 
 export type NodesPort = Pick<NodeDirectory, 'list' | 'lost' | 'setDraining' | 'takeOver' | 'forget' | 'audit'>
@@ -31,6 +32,11 @@ export interface NodeChangesDeps {
   readonly lease: Duration
 }
 
+/** `asked` is the name of nodes, or the number of one. */
+export interface NodeChange extends Actor {
+  readonly asked: string
+}
+
 export const unknownNode = (asked: string): string => `there is no node ${asked}; deferd node list shows all nodes`
 
 /** A new process of a node that failed has the same name, and another number. */
@@ -45,12 +51,12 @@ async function named({ nodes }: NodeChangesDeps, asked: string): Promise<readonl
 /** Begins or ends the draining of the nodes with a name or number. */
 export async function setDraining(
   deps: NodeChangesDeps,
-  { asked, draining, who }: { readonly asked: string; readonly draining: boolean; readonly who: string },
+  { asked, draining, ...actor }: NodeChange & { readonly draining: boolean },
 ): Promise<void> {
   const { nodes, clock } = deps
   for (const { id, name } of await named(deps, asked)) {
     await nodes.setDraining(id, draining)
-    await nodes.audit({ at: clock.now(), who, action: draining ? 'drain' : 'undrain', arguments: name, changed: 1 }, name)
+    await nodes.audit({ at: clock.now(), ...actor, action: draining ? 'drain' : 'undrain', arguments: name, changed: 1 }, name)
   }
 }
 
@@ -58,13 +64,10 @@ export async function setDraining(
  * Removes nodes that do not beat for a whole lease, with the subscriptions that only their configuration has. Empty when the node was gone
  * already, and was listed as lost or had left its `[events]` tables.
  */
-export async function forgetNode(
-  deps: NodeChangesDeps,
-  { asked, who }: { readonly asked: string; readonly who: string },
-): Promise<readonly ForgottenNode[]> {
+export async function forgetNode(deps: NodeChangesDeps, { asked, ...actor }: NodeChange): Promise<readonly ForgottenNode[]> {
   const { nodes, clock, lease } = deps
   const audit = (name: string, changed: number): Promise<void> =>
-    nodes.audit({ at: clock.now(), who, action: 'forget', arguments: name, changed }, name)
+    nodes.audit({ at: clock.now(), ...actor, action: 'forget', arguments: name, changed }, name)
   if (!(await nodes.list()).some((node) => isNamed(node, asked)) && (await nodes.forget(asked))) {
     await audit(asked, 0)
     return []

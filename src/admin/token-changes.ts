@@ -1,4 +1,5 @@
 /** Adds and removes tokens, and records it in the audit log. */
+import type { Actor } from '../store/records/audit-log.ts'
 import { z } from 'zod'
 import { CLIENT_ROLES } from '../http/requester.ts'
 import type { QueueStore } from '../store/queue-store.ts'
@@ -20,8 +21,10 @@ export const rightsShape = {
 }
 
 /** A token to add, with the hash of its secret. */
-const newTokenShape = z.strictObject({ ...rightsShape, hash: z.string().regex(/^[0-9a-f]{64}$/), who: z.string() })
-export type NewToken = z.infer<typeof newTokenShape>
+export interface NewToken extends z.infer<z.ZodObject<typeof rightsShape>>, Actor {
+  /** SHA-256, in hexadecimal digits. */
+  readonly hash: string
+}
 
 /** There is no token of the name (EX_DATAERR). */
 class UnknownToken extends Error {
@@ -36,13 +39,13 @@ export class TokenExists extends Error {
 }
 
 export interface TokenChangesDeps {
-  readonly store: Pick<QueueStore, 'records' | 'auditLog'>
+  readonly store: Pick<QueueStore, 'records'>
   readonly clock: Pick<Clock, 'now'>
 }
 
 /** Adds a token. Rejects with TokenExists when there is one of this name. */
 export async function addToken(
-  { name, role, content, destinations, duration, hash, who }: NewToken,
+  { name, role, content, destinations, duration, hash, ...actor }: NewToken,
   { store, clock }: TokenChangesDeps,
 ): Promise<void> {
   const now = clock.now()
@@ -54,14 +57,14 @@ export async function addToken(
     destinations,
     hash,
     addedAt: now,
-    addedBy: who,
+    addedBy: actor.who,
     expiresAt,
     lastUsedAt: null,
   })
   if (!added) throw new TokenExists(`there is a token ${name} already: remove it first, or choose another name`)
-  await store.auditLog.audit({
+  await store.records.audit.add({
     at: now,
-    who,
+    ...actor,
     action: 'token add',
     arguments: rightsText({ name, role, content, destinations }),
     changed: 1,
@@ -69,9 +72,12 @@ export async function addToken(
 }
 
 /** Removes a token, which is refused from then on. Rejects with UnknownToken when there is none of this name. */
-export async function removeToken({ name, who }: Pick<NewToken, 'name' | 'who'>, { store, clock }: TokenChangesDeps): Promise<void> {
+export async function removeToken(
+  { name, ...actor }: Pick<NewToken, 'name' | keyof Actor>,
+  { store, clock }: TokenChangesDeps,
+): Promise<void> {
   if (!(await store.records.tokens.remove(name))) throw new UnknownToken(`there is no token ${name}: deferd token list shows all names`)
-  await store.auditLog.audit({ at: clock.now(), who, action: 'token remove', arguments: name, changed: 1 })
+  await store.records.audit.add({ at: clock.now(), ...actor, action: 'token remove', arguments: name, changed: 1 })
 }
 
 const rightsText = ({ name, role, content, destinations }: Pick<NewToken, 'name' | 'role' | 'content' | 'destinations'>): string =>

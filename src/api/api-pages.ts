@@ -13,20 +13,25 @@ const INTRO = `# API
 <!-- Written by scripts/docs.ts from src/api; do not edit. -->
 
 The resources are below \`${BASE}\` at \`admin_listen\` and at the socket \`admin.sock\` ([admin-http.md](admin-http.md) has the access to them, the
-tokens and the roles). \`GET ${BASE}/openapi.json\` is the OpenAPI 3.1 document with the shapes of all requests and answers.
+tokens and the roles). \`GET ${BASE}/openapi.json\` is the OpenAPI 3.1 document with the shapes of all requests and answers, and
+an example of most.
 
 - Members have the names of the JSON output of commands. Members are added, never removed or renamed. Unknown members and parameters
   of a request are refused.
-- Times are seconds since 1970 with a fraction; spans in a query have a unit (\`30m\`, \`2h\`, \`1d\`).
+- Times are seconds since 1970 with a fraction; spans of a request have a unit (\`30m\`, \`2h\`, \`1d\`; in a body they may be
+  seconds, as in answers).
 - Lists are pages. \`next\` is a cursor, which the next request sends as \`after\` or \`before\`; the field \`Link\` has that request. A cursor holds for
   the same conditions only.
-- \`Accept: application/x-ndjson\` gets all entries of a list, one JSON value per line, where the resource says so.
+- \`Accept: application/x-ndjson\` gets all entries of a list, one JSON value per line, where the resource says so. \`format=ndjson\` does the same
+  for a link, and \`format=csv\` has a column per member, with times as ISO 8601; a list in an entry has a row per element, or is JSON in its field.
 - \`Idempotency-Key\` makes a change safe to repeat: the same request with the same key gets the first answer, with
   \`Idempotent-Replayed: true\`. Keys are kept for 24 hours, and belong to the token or session.
 - A token that is limited by \`--destination\` sees the recipients of these destinations only, and changes messages only when it sees all of
   their recipients.
-- Errors are problem details (RFC 9457, \`application/problem+json\`) with \`type\`, \`title\`, \`status\`, \`detail\`, and \`errors\` with a JSON pointer for
-  each invalid part: of invalid members and parameters the first 20, of invalid recipients all.
+- Errors are problem details (RFC 9457, \`application/problem+json\`) with \`type\`, \`title\`, \`status\`, \`detail\`, \`request_id\`, and \`errors\` with a JSON
+  pointer for each invalid part: of invalid members and parameters the first 20, of invalid recipients all.
+- \`X-Request-Id\` of a response is that of the request when it has one of at most 64 letters, digits or any of \`._-\`, otherwise a new one. The line that
+  the log has about a refused or failed request names it, and each record of the audit log that the request has caused (\`GET /audit?request_id=…\`).
 
 \`\`\`
 curl -H "Authorization: Bearer $TOKEN" 'http://127.0.0.1:2580${BASE}/messages?destination=gmail.com&older_than=2h'

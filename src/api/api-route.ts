@@ -134,12 +134,5 @@ export const lines = (chunks: AsyncIterable<Uint8Array | string>): Answer => ({ 
 /** A text that names something, or a pattern. */
 export const nameOrPattern = z.string().min(1).max(1_000)
 
-/** In seconds. A longer time would end at an instant that the queue cannot store as an integer of milliseconds. */
-export const LONGEST_TIME = 8_000_000_000_000
-
-/** The member `expires_in` of a request, in seconds. `what` is the consequence of the end, such as `the entry ends`. */
-export const expiresIn = (what: string) =>
-  z.number().positive().max(LONGEST_TIME).nullable().default(null).describe(`seconds after which ${what}; null for never`)
-
 /** Maximum size of a body without lists. */
 export const SMALL_BODY = 64 * 1024

@@ -1,36 +1,30 @@
 /** Routes of the API for destinations. */
 import { z } from 'zod'
-import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
 import { ANY_QUEUE } from '../queue/operation-request.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import { NDJSON } from '../http/command-protocol.ts'
 import {
   apiRoute,
   json,
-  lines,
-  LONGEST_TIME,
   nameOrPattern,
   page,
   pageCursor,
   pageLimit,
   SMALL_BODY,
   viewerOf,
-  wantsLines,
   type ApiRequest,
   type ApiRoute,
 } from './api-route.ts'
-import type { Causes } from '../queries/causes.ts'
+import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
+import type { Causes } from '../queries/counts/causes.ts'
 import { assertVisible, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { causesShape, summedCausesShape } from '../resources/cause-json.ts'
 import { destinationDetailsShape, destinationPageShape, destinationShape } from '../resources/destination-json.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
-
-/** End of the year 9999, the last one of ISO 8601 with four digits, in seconds since 1970. */
-const LATEST = 253_402_300_799
+import { SUSPENSION_EXAMPLE, suspensionRequest, suspensionShape, type SuspensionBody } from './suspension-body.ts'
 
 const listRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({
@@ -45,18 +39,18 @@ const listRoutes = (view: QueueView): readonly ApiRoute[] => [
       name: nameOrPattern.optional().describe('name; * matches any text'),
       limit: pageLimit,
       after: pageCursor,
+      format: listFormat,
     }),
     answers: {
-      200: [
-        { about: 'a page', shape: destinationPageShape },
-        { about: 'all destinations', type: NDJSON, shape: destinationShape },
-      ],
+      200: [{ about: 'a page', shape: destinationPageShape }, ...wholeListAnswers('all destinations', destinationShape)],
     },
     problems: [CURSOR_PROBLEM],
     slots: 'searches',
     handler: async (request) => {
-      if (wantsLines(request)) return lines(destinationLines(view, request.query, viewerOf(request)))
-      return page(await destinationPage(view, request.query, viewerOf(request)), request.written, 'after')
+      const { format: _format, ...query } = request.query
+      const entries = () => destinationLines(view, query, viewerOf(request))
+      const whole = wholeList(request, { name: 'destinations', shape: destinationShape, rowsOf: null, entries })
+      return whole ?? page(await destinationPage(view, query, viewerOf(request)), request.written, 'after')
     },
   }),
   apiRoute({
@@ -106,12 +100,6 @@ const causeRoutes = (causes: Causes): readonly ApiRoute[] => [
 
 export const destinationRoutes = (view: QueueView, causes: Causes): readonly ApiRoute[] => [...listRoutes(view), ...causeRoutes(causes)]
 
-const suspensionShape = z.strictObject({
-  reason: z.string().min(1).max(1_000).optional(),
-  until: z.number().max(LATEST).optional().describe('time at which the suspension ends by itself'),
-  for: z.number().positive().max(LONGEST_TIME).optional().describe('seconds after which it ends by itself, in place of `until`'),
-})
-
 const CHANGED = { 200: { about: 'the destination after the change', shape: destinationDetailsShape } } as const
 
 const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => (parameters['name'] ?? '').toLowerCase()
@@ -119,28 +107,25 @@ const nameOf = ({ parameters }: ApiRequest<unknown, unknown>): string => (parame
 const detailsOf = (view: QueueView, request: ApiRequest<unknown, unknown>): Promise<unknown> =>
   destinationDetails(view, nameOf(request), request.requester.destinations)
 
-async function suspend(view: QueueView, request: ApiRequest<unknown, z.output<typeof suspensionShape>>): Promise<Answer> {
+async function suspend(view: QueueView, request: ApiRequest<unknown, SuspensionBody>): Promise<Answer> {
   const { body, requester } = request
   assertVisible(nameOf(request), requester.destinations)
-  const remaining = body.until === undefined ? null : Math.round(body.until * 1_000) - view.clock.wall.now()
-  const duration = body.for === undefined ? remaining : Math.round(body.for * 1_000)
-  if (duration !== null && duration <= 0) throw past()
-  await view.operations().suspend(nameOf(request), { by: auditName(requester), duration, reason: body.reason ?? null })
+  await view.operations().suspend(nameOf(request), suspensionRequest(body, actorOf(requester), view.clock.wall.now()))
   return json(await detailsOf(view, request))
 }
 
 async function resume(view: QueueView, request: ApiRequest<unknown, unknown>): Promise<Answer> {
   await detailsOf(view, request)
-  await view.operations().resume(nameOf(request), auditName(request.requester))
+  await view.operations().resume(nameOf(request), actorOf(request.requester))
   return json(await detailsOf(view, request))
 }
 
 async function probe(view: QueueView, request: ApiRequest<unknown, unknown>): Promise<Answer> {
   await detailsOf(view, request)
-  const who = auditName(request.requester)
+  const actor = actorOf(request.requester)
   const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, destination: nameOf(request) }, limit: 1 } as const
   const terms = { ...ANY_QUEUE, reason: null, plan: null, request: null }
-  const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, who, ...terms })
+  const { ended } = await view.operations().jobs.start({ operation: 'flush', selection, ...actor, ...terms })
   await ended
   return json(await detailsOf(view, request))
 }
@@ -152,7 +137,7 @@ export const destinationOperations = (view: QueueView): readonly ApiRoute[] => [
     role: 'operator',
     summary: 'Suspend a destination',
     body: jsonBody(suspensionShape, SMALL_BODY),
-    example: { reason: 'rate limited', until: 1_764_000_000 },
+    example: SUSPENSION_EXAMPLE,
     answers: CHANGED,
     problems: [UNKNOWN_DESTINATION],
     handler: (request) => suspend(view, request),
@@ -177,8 +162,3 @@ export const destinationOperations = (view: QueueView): readonly ApiRoute[] => [
     handler: (request) => probe(view, request),
   }),
 ]
-
-const past = (): Problem => {
-  const detail = 'the time has passed: name one in the future, or none'
-  return new Problem(HTTP_PROBLEMS.invalid, `invalid request: /until: ${detail}`, { errors: [{ pointer: '/until', detail }] })
-}

@@ -5,19 +5,8 @@ import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
 import { NAMED_INSTANT } from '../mail/message-times.ts'
-import { NDJSON } from '../http/command-protocol.ts'
-import {
-  accepts,
-  apiRoute,
-  json,
-  lines,
-  nameOrPattern,
-  pageCursor,
-  pageLimit,
-  viewerOf,
-  type ApiRequest,
-  type ApiRoute,
-} from './api-route.ts'
+import { accepts, apiRoute, json, nameOrPattern, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
 import { eventLines, eventPage, eventStream } from '../queries/event-feed.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
@@ -43,14 +32,11 @@ export const eventQuery = z.strictObject({
 
 const rangedQuery = eventQuery
   .extend({
+    format: listFormat,
     occurred_after: instantText.optional().describe(`at this time or later: ${NAMED_INSTANT}`),
     occurred_before: instantText.optional().describe(`before this time: ${NAMED_INSTANT}`),
   })
   .refine(...ordered('occurred'))
-
-/** The first media type of the route that the client accepts; JSON when the client accepts none of them. */
-const typeFor = (request: ApiRequest<unknown, unknown>): typeof NDJSON | typeof SERVER_SENT | undefined =>
-  ([SERVER_SENT, NDJSON] as const).find((type) => accepts(request, type))
 
 export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({
@@ -59,7 +45,7 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'Events, in the order in which they were committed',
     about:
-      'Events are kept while an `[events.NAME]` table or a webhook wants their type; the order is that of their commits, and an event never follows one with a later position. `next` is the position after the page, also when nothing follows yet: ask again with `after` to get what is new. Deleted events (`event_retention`, `event_limit`) after the position are told first, by an event `events.lost` with their number. With `Accept: application/x-ndjson`, all events that are kept, one per line; with `Accept: text/event-stream`, these and then each new one, until the client disconnects; a client continues with `Last-Event-ID`.',
+      'Events are kept while an `[events.NAME]` table or a webhook wants their type; the order is that of their commits, and an event never follows one with a later position. `next` is the position after the page, also when nothing follows yet: ask again with `after` to get what is new. It is null when `occurred_before` is over a minute ago and all events before that time were told. Deleted events (`event_retention`, `event_limit`) after the position are told first, by an event `events.lost` with their number. With `Accept: application/x-ndjson`, all events that are kept, one per line; with `Accept: text/event-stream`, these and then each new one, until the client disconnects; a client continues with `Last-Event-ID`.',
     query: rangedQuery,
     headers: {
       Accept: 'application/json, application/x-ndjson or text/event-stream',
@@ -68,22 +54,19 @@ export const eventRoutes = (view: QueueView): readonly ApiRoute[] => [
     answers: {
       200: [
         { about: 'a page', shape: eventPageShape },
-        { about: 'all events that are kept', type: NDJSON, shape: eventShape },
+        ...wholeListAnswers('all events that are kept', eventShape),
         { about: 'all events and those to come', type: SERVER_SENT, shape: eventShape },
       ],
     },
     problems: [CURSOR_PROBLEM, HTTP_PROBLEMS.busy],
     handler: async (request): Promise<Answer> => {
-      const { limit, after = lastEventId(request), ...conditions } = request.query
+      const { limit, after = lastEventId(request), format, ...conditions } = request.query
       const asked = { ...conditions, after }
-      switch (typeFor(request)) {
-        case SERVER_SENT:
-          return { kind: 'complete-events', chunks: eventStream(view, asked, viewerOf(request)) }
-        case NDJSON:
-          return lines(eventLines(view, asked, viewerOf(request)))
-        case undefined:
-          return json(await eventPage(view, { ...asked, limit }, viewerOf(request)))
-      }
+      if (format === undefined && accepts(request, SERVER_SENT))
+        return { kind: 'complete-events', chunks: eventStream(view, asked, viewerOf(request)) }
+      const entries = () => eventLines(view, asked, viewerOf(request))
+      const whole = wholeList(request, { name: 'events', shape: eventShape, rowsOf: null, entries })
+      return whole ?? json(await eventPage(view, { ...asked, limit }, viewerOf(request)))
     },
   }),
 ]

@@ -1,23 +1,35 @@
 /** Routes of the API for messages in the queue. */
 import { z } from 'zod'
-import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
-import { NDJSON } from '../http/command-protocol.ts'
-import { apiRoute, json, lines, page, pageCursor, pageLimit, viewerOf, wantsLines, type ApiRoute } from './api-route.ts'
+import { apiRoute, json, page, pageCursor, pageLimit, viewerOf, type ApiRoute } from './api-route.ts'
+import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
+import { messageSession, UNKNOWN_SESSION } from '../queries/message-session.ts'
 import { messageStory } from '../queries/message-story.ts'
 import { messageRowShape } from '../resources/message-row-json.ts'
-import { contentOf, LISTING_FORMS, messageCount, messageLines, messagePage, NO_CONTENT, UNKNOWN_MESSAGE } from '../queries/messages.ts'
+import {
+  contentBeginning,
+  contentOf,
+  LISTING_FORMS,
+  messageCount,
+  messageLines,
+  messagePage,
+  NO_CONTENT,
+  requireContentRight,
+  UNKNOWN_MESSAGE,
+} from '../queries/messages.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { conditionShape } from '../queries/message-query.ts'
-import type { Senders } from '../queries/senders.ts'
+import type { Senders } from '../queries/counts/senders.ts'
 import { sendersShape } from '../resources/senders-json.ts'
+import { sessionShape } from '../resources/session-json.ts'
 import { messageStoryShape } from '../resources/message-story-json.ts'
-import { messageCountShape, messageLineShape, messagePageShape } from '../resources/message-json.ts'
+import { contentPartsJson, contentPartsShape, messageCountShape, messageLineShape, messagePageShape } from '../resources/message-json.ts'
 
-const listQuery = conditionShape.extend({
+const listQuery = conditionShape.safeExtend({
   order: z.enum(['oldest', 'newest']).default('oldest'),
   limit: pageLimit,
   after: pageCursor,
+  format: listFormat,
   form: z.enum(LISTING_FORMS).default('messages').describe('of lines: whole messages, or the columns of `deferd queue list`'),
 })
 
@@ -30,7 +42,7 @@ const sendersRoute = (senders: Senders): ApiRoute =>
     role: 'viewer',
     summary: 'Senders of queued mail',
     about: 'The senders of the mail that matches, with the number of their messages: exact, and at most 30 s old.',
-    query: conditionShape.extend({
+    query: conditionShape.safeExtend({
       waits: z
         .literal('true')
         .transform(() => true)
@@ -53,20 +65,25 @@ const listingRoutes = (view: QueueView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'Messages, oldest or newest first',
     about:
-      'Conditions are those of `deferd queue list`; a message must match all of them. The pages of a listing contain no message that arrived after the first page was read, and a message that stays in the queue is listed exactly once. With `Accept: application/x-ndjson`, all messages as the lines of `deferd queue list --json`.',
+      'Conditions are those of `deferd queue list`; a message must match all of them. The pages of a listing contain no message that arrived after the first page was read, and a message that stays in the queue is listed exactly once. With `Accept: application/x-ndjson`, all messages as the lines of `deferd queue list --json`; `format=csv` has a row per recipient.',
     query: listQuery,
     headers: { Accept: 'application/json, or application/x-ndjson for all messages' },
     answers: {
       200: [
         { about: 'a page', shape: messagePageShape },
-        { about: 'all messages', type: NDJSON, shape: z.union([messageLineShape, messageRowShape]) },
+        ...wholeListAnswers('all messages', z.union([messageLineShape, messageRowShape])),
       ],
     },
     problems: [CURSOR_PROBLEM],
     slots: 'searches',
     handler: async (request) => {
-      const { limit: most, after, order, form, ...conditions } = request.query
-      if (wantsLines(request)) return lines(messageLines(view, { ...conditions, form }, viewerOf(request)))
+      const { limit: most, after, order, form, format: _format, ...conditions } = request.query
+      const whole = wholeList(request, {
+        name: 'messages',
+        ...(form === 'rows' ? { shape: messageRowShape, rowsOf: null } : { shape: messageLineShape, rowsOf: 'recipients' }),
+        entries: () => messageLines(view, { ...conditions, form }, viewerOf(request)),
+      })
+      if (whole !== null) return whole
       return page(
         await messagePage(view, { ...conditions, order, limit: most, after }, request.requester.destinations),
         request.written,
@@ -101,6 +118,33 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
   }),
   apiRoute({
     method: 'GET',
+    path: '/messages/:id/sessions/:session',
+    role: 'viewer',
+    summary: 'Dialogue of an attempt with a host',
+    about:
+      'The lines of both sides with their times, without content, passwords and tokens, for an attempt whose `session` has this id. Attempts with the same destination, cause and minute share a dialogue, so that it may have the addresses of another message.',
+    answers: { 200: { about: 'the dialogue', shape: sessionShape } },
+    problems: [UNKNOWN_MESSAGE, UNKNOWN_SESSION],
+    handler: async ({ parameters, requester }) =>
+      json(await messageSession(view, parameters['id'] ?? '', parameters['session'] ?? '', requester.destinations)),
+  }),
+  apiRoute({
+    method: 'GET',
+    path: '/messages/:id/parts',
+    role: 'viewer',
+    summary: 'Fields, texts and attachments of a message',
+    about:
+      'The content as a reader of mail sees it: decoded fields, plain text, the source of the HTML, and a list of the attachments. The first megabyte is read. Needs the right `content` of a token or session.',
+    answers: { 200: { about: 'the parts', shape: contentPartsShape } },
+    problems: [UNKNOWN_MESSAGE, NO_CONTENT],
+    slots: 'searches',
+    handler: async ({ parameters, requester }) => {
+      const { content, whole } = await contentBeginning(view, parameters['id'] ?? '', requester)
+      return json(contentPartsJson(content, whole))
+    },
+  }),
+  apiRoute({
+    method: 'GET',
     path: '/messages/:id/content',
     role: 'viewer',
     summary: 'Content of a message',
@@ -109,14 +153,13 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
     answers: { 200: { about: 'the bytes', type: 'text/plain; charset=utf-8' } },
     problems: [UNKNOWN_MESSAGE, NO_CONTENT],
     handler: async ({ parameters, query, requester }) => {
-      if (!requester.content)
-        throw new Problem(HTTP_PROBLEMS.notPermitted, 'the content of messages needs the right `content` of the token or session')
+      requireContentRight(requester)
       const chunks = await contentOf(view, parameters['id'] ?? '', { visible: requester.destinations, part: query.part })
       return {
         kind: 'stream',
         contentType: 'text/plain; charset=utf-8',
         chunks,
-        headers: { 'content-disposition': `attachment; filename="${parameters['id'] ?? ''}.txt"`, 'x-content-type-options': 'nosniff' },
+        headers: { 'content-disposition': `attachment; filename="${parameters['id'] ?? ''}.eml"`, 'x-content-type-options': 'nosniff' },
       }
     },
   }),

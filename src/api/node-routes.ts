@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { forgetNode, setDraining } from '../admin/queue-nodes.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import { nodeList, NO_NODES, sharedNodes } from '../queries/nodes.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { forgottenNodesShape, nodesShape } from '../resources/node-json.ts'
@@ -13,7 +13,7 @@ export function nodeRoutes(view: QueueView): readonly ApiRoute[] {
   const mark = async (request: ApiRequest<unknown, unknown>, draining: boolean) => {
     assertUnlimited(request)
     const asked = request.parameters['name'] ?? ''
-    await setDraining(sharedNodes(view), { asked, draining, who: auditName(request.requester) })
+    await setDraining(sharedNodes(view), { asked, draining, ...actorOf(request.requester) })
     return json({ name: asked })
   }
   return [
@@ -58,7 +58,7 @@ export function nodeRoutes(view: QueueView): readonly ApiRoute[] {
       answers: { 200: { about: 'removed; empty for a node that was gone already', shape: forgottenNodesShape } },
       problems: [HTTP_PROBLEMS.unknown, NO_NODES],
       handler: async ({ parameters: { name = '' }, requester }) =>
-        json({ forgotten: await forgetNode(sharedNodes(view), { asked: name, who: auditName(requester) }) }),
+        json({ forgotten: await forgetNode(sharedNodes(view), { asked: name, ...actorOf(requester) }) }),
     }),
   ]
 }

@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS, type ProblemKind } from '../http/problem-details.ts'
 import { VERSION } from '../system/version.ts'
 import { BASE } from '../http/command-protocol.ts'
+import { webhookBodyShape } from '../resources/event-json.ts'
+import { RESPONSE_EXAMPLES } from './examples/response-examples.ts'
 import { documentedRoute, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
 
 const problem = z
@@ -11,13 +13,18 @@ const problem = z
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+    errors: z.array(z.object({ pointer: z.string(), detail: z.string(), reason: z.string().optional() })).optional(),
+    request_id: z.string().describe('that of the field X-Request-Id, and of the line in the log'),
   })
   .meta({ id: 'Problem' })
 
 type Json = Readonly<Record<string, unknown>>
 
+const JSON_TYPE = 'application/json'
 const PROBLEM_TYPE = 'application/problem+json'
+
+/** Header fields of each response. */
+const REQUEST_ID = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
 
 /** Problems that every route may answer with. */
 export const COMMON_PROBLEMS: readonly ProblemKind[] = [
@@ -95,23 +102,24 @@ const pathOf = ({ path }: ApiRoute): string => path.replace(/:(\w+)/g, '{$1}')
 export const alternatives = (answer: AnswerDescription | readonly AnswerDescription[]): readonly AnswerDescription[] =>
   Array.isArray(answer) ? (answer as readonly AnswerDescription[]) : [answer as AnswerDescription]
 
-function contentOf(answers: readonly AnswerDescription[], shapes: Shapes): Json {
+function contentOf(answers: readonly AnswerDescription[], shapes: Shapes, example: string | undefined): Json {
   const typed = answers.filter(({ type, shape }) => type !== undefined || shape !== undefined)
-  const byType = Map.groupBy(typed, ({ type = 'application/json' }) => type)
+  const byType = Map.groupBy(typed, ({ type = JSON_TYPE }) => type)
   return Object.fromEntries(
     [...byType].map(([type, those]) => {
       const [schema, ...others] = those.map(({ shape }) => (shape === undefined ? { type: 'string' } : shapes.of(shape)))
-      return [type, { schema: others.length === 0 ? schema : { anyOf: [schema, ...others] } }]
+      const shown = type === JSON_TYPE && example !== undefined ? { example: JSON.parse(example) as unknown } : {}
+      return [type, { schema: others.length === 0 ? schema : { anyOf: [schema, ...others] }, ...shown }]
     }),
   )
 }
 
-function responses(route: ApiRoute, shapes: Shapes): Json {
-  const own = Object.entries(route.about.answers).map(([status, answer]) => {
+function responses(route: ApiRoute, shapes: Shapes, example: string | undefined): Json {
+  const own = Object.entries(route.about.answers).map(([status, answer], at) => {
     const all = alternatives(answer)
-    const content = contentOf(all, shapes)
+    const content = contentOf(all, shapes, at === 0 ? example : undefined)
     const description = all.map((one) => one.about).join('; or ')
-    return [status, { description, ...(Object.keys(content).length === 0 ? {} : { content }) }]
+    return [status, { description, headers: REQUEST_ID, ...(Object.keys(content).length === 0 ? {} : { content }) }]
   })
   const kinds = [...problemsOf(route), ...COMMON_PROBLEMS]
   const failed = [...Map.groupBy(kinds, ({ status }) => status)].map(([status, those]) => [
@@ -161,13 +169,21 @@ function requestBody({ body, about }: ApiRoute, shapes: Shapes): Json {
   return { requestBody: { required: true, content } }
 }
 
-const operationOf = (route: ApiRoute, shapes: Shapes, base: string): Json => ({
-  operationId: `${route.method.toLowerCase()}${route.path.slice(base.length).replaceAll(/[/:.]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
+/** The resource of a route, by which documents group their operations: the first segment of its path. */
+const tagOf = ({ path }: ApiRoute, base: string): string => path.slice(base.length).split(/[/.]/)[1] ?? ''
+
+/** Key of the example of a route's answer, such as `GET /messages/:id`. */
+export const exampleKey = ({ method, path }: Pick<ApiRoute, 'method' | 'path'>, base: string): string =>
+  `${method} ${path.slice(base.length)}`
+
+const operationOf = (route: ApiRoute, shapes: Shapes, { base, examples = {} }: Pick<DescribedApi, 'base' | 'examples'>): Json => ({
+  tags: [tagOf(route, base)],
+  operationId: `${route.method.toLowerCase()}${route.path.slice(base.length).replaceAll(/[/:.-]+(\w)/g, (_, letter: string) => letter.toUpperCase())}`,
   summary: route.about.summary,
   description: [route.about.about ?? '', `Role: ${route.role}.`].filter((text) => text !== '').join(' '),
   parameters: parameters(route, shapes),
   ...requestBody(route, shapes),
-  responses: responses(route, shapes),
+  responses: responses(route, shapes, examples[exampleKey(route, base)]),
 })
 
 /** An API as its document describes it. */
@@ -177,6 +193,10 @@ export interface DescribedApi {
   readonly title: string
   readonly description: string
   readonly securitySchemes: Readonly<Record<string, Json>>
+  /** JSON texts of the first answer of routes, by exampleKey. */
+  readonly examples?: Readonly<Record<string, string>>
+  /** Requests that the relay makes, by name. */
+  readonly webhooks?: Readonly<Record<string, { readonly summary: string; readonly description: string; readonly body: z.ZodType }>>
 }
 
 const ADMIN_API: DescribedApi = {
@@ -187,16 +207,46 @@ const ADMIN_API: DescribedApi = {
     token: { type: 'http', scheme: 'bearer', description: 'a token of `deferd token add`' },
     session: { type: 'apiKey', in: 'cookie', name: 'deferd-PORT', description: 'the session of a browser' },
   },
+  examples: RESPONSE_EXAMPLES,
+  webhooks: {
+    event: {
+      summary: 'An event of a subscription',
+      description:
+        'The request for `format = "deferd"` without batches, with the fields `webhook-id`, `webhook-timestamp` and `webhook-signature` of Standard Webhooks. docs/events.md has the data of each type.',
+      body: webhookBodyShape,
+    },
+  },
 }
 
-export function openApiDocument(routes: readonly ApiRoute[], { base, title, description, securitySchemes } = ADMIN_API): Json {
+type Webhook = NonNullable<DescribedApi['webhooks']>[string]
+
+const webhookOf = (name: string, { summary, description, body }: Webhook, shapes: Shapes): Json => ({
+  post: {
+    operationId: `${name}Webhook`,
+    summary,
+    description,
+    security: [],
+    requestBody: { required: true, content: { 'application/json': { schema: shapes.of(body) } } },
+    responses: {
+      '2XX': { description: 'the event was taken' },
+      410: { description: 'the subscription is disabled' },
+      default: { description: 'the event is sent again' },
+    },
+  },
+})
+
+export function openApiDocument(
+  routes: readonly ApiRoute[],
+  { base, title, description, securitySchemes, examples = {}, webhooks = {} }: DescribedApi = ADMIN_API,
+): Json {
   const shapes = new Shapes()
   const paths = Object.fromEntries(
     [...Map.groupBy(routes, pathOf)].map(([path, those]) => [
       path,
-      Object.fromEntries(those.map((one) => [one.method.toLowerCase(), operationOf(one, shapes, base)])),
+      Object.fromEntries(those.map((one) => [one.method.toLowerCase(), operationOf(one, shapes, { base, examples })])),
     ]),
   )
+  const requests = Object.entries(webhooks).map(([name, one]) => [name, webhookOf(name, one, shapes)])
   return {
     openapi: '3.1.1',
     info: {
@@ -207,9 +257,17 @@ export function openApiDocument(routes: readonly ApiRoute[], { base, title, desc
     },
     servers: [{ url: '/' }],
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
+    tags: [...Map.groupBy(routes, (one) => tagOf(one, base))].map(([name, [first]]) => ({ name, description: first?.about.summary ?? '' })),
     paths,
+    ...(requests.length === 0 ? {} : { webhooks: Object.fromEntries(requests) }),
     components: {
       schemas: Object.fromEntries(shapes.named),
+      headers: {
+        RequestId: {
+          description: 'the id of the request: that of its field X-Request-Id when it has at most 64 letters, digits or any of ._-',
+          schema: { type: 'string' },
+        },
+      },
       securitySchemes,
     },
   }

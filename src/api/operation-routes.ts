@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import type { Answer } from '../http/route-table.ts'
 import { momentOf } from '../mail/message-times.ts'
 import { jsonLine } from '../presentation/text.ts'
@@ -34,20 +34,20 @@ import { operationPlanShape, operationShape } from '../resources/operation-json.
 /** Maximum size of the body of an operation. 150,000 queue ids fit, and each plan. */
 const LARGE_BODY = 4 * 1024 * 1024
 
-const KEY_HEADER = {
+export const KEY_HEADER = {
   'Idempotency-Key': 'a key that the client chooses: a request that is repeated with the same key within 24 hours has its effect once',
 } as const
 
 const idOf = ({ parameters }: ApiRequest<unknown, unknown>): number => numberIn(parameters['id'] ?? '') ?? Number.NaN
 
 /** 200 with an operation that has ended, 202 with its path while it runs. */
-function begunAnswer({ operation, isReplayed }: Begun): Answer {
+export function begunAnswer({ operation, isReplayed }: Begun): Answer {
   const replayed = isReplayed ? REPLAYED : {}
   const location = { location: `${BASE}/operations/${operation.id}` }
   return { kind: 'json', status: operation.state === 'running' ? 202 : 200, value: operation, headers: { ...replayed, ...location } }
 }
 
-const BEGUN = {
+export const BEGUN = {
   200: { about: 'the operation, which has ended', shape: operationShape },
   202: { about: 'the operation, which runs; `Location` has its path', shape: operationShape },
 } as const
@@ -69,11 +69,13 @@ async function changeLines(
   const { body, requester, headers } = request
   if (keyOf(headers, requester) !== null) throw new Problem(HTTP_PROBLEMS.malformed, WITHOUT_KEY)
   const asked = await permitted(view, given, requester)
-  const who = auditName(requester)
+  const actor = actorOf(requester)
   const isDry = body.dry_run === true
   return operationLines(view.clock, isDry, async (progress) => {
-    if (isDry) return view.operations().perform({ ...asked, who, dryRun: true }, progress)
-    const started = await view.operations().jobs.start({ ...asked, who, reason: body.reason ?? null, plan: null, request: null }, progress)
+    if (isDry) return view.operations().perform({ ...asked, ...actor, dryRun: true }, progress)
+    const started = await view
+      .operations()
+      .jobs.start({ ...asked, ...actor, reason: body.reason ?? null, plan: null, request: null }, progress)
     return started.ended
   })
 }
@@ -175,7 +177,7 @@ const endingRoutes = (view: QueueView): readonly ApiRoute[] => [
     handler: async (request) => {
       const { requester, headers, query } = request
       const reason = query.reason ?? null
-      const undo = { operation: idOf(request), who: auditName(requester), reason }
+      const undo = { operation: idOf(request), ...actorOf(requester), reason }
       if (wantsLines(request)) {
         await operationState(view, undo.operation, requester)
         return operationLines(view.clock, false, (progress) => view.operations().undo(undo, progress))

@@ -6,9 +6,9 @@ import { UNKNOWN_MESSAGE } from '../queries/messages.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { cancellationJson, cancellationShape, rescheduledJson, rescheduledShape } from '../resources/cancellation-json.ts'
 import { apiRoute, json, type ApiRoute } from './api-route.ts'
-import { assertTimes, TIMES } from './submission-times.ts'
+import { assertTimes, TIMES } from './submitted/submission-times.ts'
 import { namedTime } from '../queries/named-time.ts'
-import { envid } from './submitted-mail.ts'
+import { envid } from './submitted/submitted-mail.ts'
 
 const OWN =
   "Only the mail of the token itself, and of the SMTP login of its name; a token of the role `admin` may change all mail. Another's is unknown (404)."

@@ -5,16 +5,17 @@ import { accessKey, type AccessEntries } from '../access/access-entries.ts'
 import type { PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import type { TokenFailure } from '../oauth/token-answer.ts'
 import { ACCESS_SUBJECTS, type AccessSubject } from '../store/records/access-entry.ts'
 import { errorMessage } from '../system/caught-error.ts'
-import { accessEntriesShape } from '../resources/access-entry-json.ts'
+import { accessEntriesShape } from '../resources/records/access-entry-json.ts'
 import { oauthTablesShape, type OauthTablesJson } from '../resources/oauth-json.ts'
-import { stsPoliciesShape } from '../resources/sts-policy-json.ts'
-import { accessEntries, stsPolicies, type KeptRecords } from '../queries/kept-records.ts'
+import { stsPoliciesShape } from '../resources/records/sts-policy-json.ts'
+import { accessEntries, stsPolicies, type KeptRecords } from '../queries/records/kept-records.ts'
 import { SECOND } from '../system/clock.ts'
-import { apiRoute, assertUnlimited, expiresIn, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import { expiresIn } from '../queries/named-time.ts'
+import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
 
 /** The records of the open queue. */
 export interface RecordChanges extends KeptRecords {
@@ -82,7 +83,7 @@ const accessRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
       const key = parsed('key', () => accessKey(subject, given.key))
       parsed('action', () => parseAccessAction(action))
       const duration = seconds === null ? null : Math.round(seconds * SECOND)
-      await changes().access.add({ subject, key, action, duration, who: auditName(requester) })
+      await changes().access.add({ subject, key, action, duration, ...actorOf(requester) })
       return json({ subject, key })
     },
   }),
@@ -95,7 +96,7 @@ const accessRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
     problems: [HTTP_PROBLEMS.unknown],
     handler: async ({ parameters, requester }) => {
       const { subject, key } = entryNamed(parameters)
-      if (await changes().access.remove(subject, key, auditName(requester))) return json({ subject, key })
+      if (await changes().access.remove(subject, key, actorOf(requester))) return json({ subject, key })
       throw new Problem(HTTP_PROBLEMS.unknown, `there is no access entry for ${subject} ${key}`)
     },
   }),
@@ -125,7 +126,7 @@ const policyRoutes = (changes: () => RecordChanges): readonly ApiRoute[] => [
     handler: async (request) => {
       assertUnlimited(request)
       const { domain = '' } = request.parameters
-      if (await changes().removePolicy({ domain, who: auditName(request.requester) })) return json({ domain })
+      if (await changes().removePolicy({ domain, ...actorOf(request.requester) })) return json({ domain })
       throw new Problem(HTTP_PROBLEMS.unknown, `no MTA-STS policy of ${domain} is kept`)
     },
   }),

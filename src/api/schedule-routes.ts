@@ -1,7 +1,7 @@
 /** Routes of the API for the `[schedule.NAME]` tables. */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import { plannedRuns, plannedRunsOf } from '../queries/planned-runs.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { scheduleShape, schedulesShape } from '../resources/schedule-json.ts'
@@ -67,7 +67,7 @@ export const scheduleRoutes = (view: QueueView): readonly ApiRoute[] => [
     handler: async (request) => {
       assertUnlimited(request)
       const { name = '' } = request.parameters
-      const run = await view.runSchedule(name, auditName(request.requester))
+      const run = await view.runSchedule(name, actorOf(request.requester))
       if (run.outcome === 'unknown') throw unknown(name)
       if (!('text' in run)) throw new Problem(GOING_ON, `a run of the schedule ${name} goes on: wait for its end`)
       return json({ schedule: name, result: run.outcome, text: run.text, changed: run.changed })

@@ -1,31 +1,33 @@
 /** Routes of the API for the state of the queue, the parameters in effect, and plans of retries. */
 import { z } from 'zod'
+import { spanInSeconds } from '../queries/named-time.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
-import { SERIES, trafficSeries, type SeriesSpan } from '../queries/departed-mail.ts'
 import type { Now } from '../queries/now.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
-import { configurationJson, configurationShape } from '../resources/configuration-json.ts'
+import { settings } from '../queries/nodes.ts'
+import { configurationJson, configurationShape, settingsShape } from '../resources/settings-json.ts'
 import { plansShape } from '../resources/retry-plan-json.ts'
-import { nowShape, seriesShape } from '../resources/status-json.ts'
+import { nowShape } from '../resources/status-json.ts'
 
 /** Times that a request may name, up to a year. */
 const seconds = z.number().min(0).max(31_536_000)
+const backoffTime = spanInSeconds(seconds.min(1))
 
 const planBody = z.strictObject({
   policies: z.array(z.string().min(1).max(1_000)).min(1).max(4).optional().describe('one to four values as of `retry_backoff`'),
-  minimal_backoff_time: seconds.min(1).optional().describe('in seconds, as all times here'),
-  maximal_backoff_time: seconds.min(1).optional(),
-  maximal_queue_lifetime: seconds.optional(),
+  minimal_backoff_time: backoffTime.optional().describe('30m, 2h, 1d, or seconds, as all times here'),
+  maximal_backoff_time: backoffTime.optional(),
+  maximal_queue_lifetime: spanInSeconds(seconds).optional(),
   maximal_delivery_attempts: z.int().min(0).optional().describe('0 for no limit'),
   retry_jitter: z.number().min(0).max(1).optional(),
-  outages: z.array(seconds.min(1)).max(20).optional().describe('lengths of outages of which the consequences are computed'),
+  outages: z.array(backoffTime).max(20).optional().describe('lengths of outages of which the consequences are computed'),
   seed: z.int().min(0).optional().describe('seed of the random draws of policies that have them'),
 })
 
-export function statusRoutes(view: QueueView, now: Now): readonly ApiRoute[] {
+export function statusRoutes(now: Now): readonly ApiRoute[] {
   return [
     apiRoute({
       method: 'GET',
@@ -47,15 +49,6 @@ export function statusRoutes(view: QueueView, now: Now): readonly ApiRoute[] {
       problems: [HTTP_PROBLEMS.busy],
       handler: ({ requester }) => ({ kind: 'events', subscribe: (send) => now.subscribe(requester.destinations, send) }),
     }),
-    apiRoute({
-      method: 'GET',
-      path: '/now/series',
-      role: 'viewer',
-      summary: 'Traffic in intervals',
-      query: z.strictObject({ span: z.enum(Object.keys(SERIES) as [SeriesSpan, ...SeriesSpan[]]).default('60min') }),
-      answers: { 200: { about: 'recipients per interval, exact over all nodes', shape: seriesShape } },
-      handler: async ({ query }) => json(await trafficSeries(view, query.span)),
-    }),
   ]
 }
 
@@ -65,10 +58,23 @@ export const settingsRoutes = (view: QueueView): readonly ApiRoute[] => [
     path: '/config',
     role: 'viewer',
     summary: 'Parameters in effect',
+    about: 'The parameters of the node that answers, as `deferd config` prints them. No other node is asked.',
     answers: { 200: { about: 'the parameters as in the configuration file', shape: configurationShape } },
     handler: (request) => {
       assertUnlimited(request)
       return json(configurationJson(view.loaded()))
+    },
+  }),
+  apiRoute({
+    method: 'GET',
+    path: '/settings',
+    role: 'viewer',
+    summary: 'Parameters in effect, and differences between nodes',
+    about: 'The members of `GET /config`, and those of `deferd node settings --json`.',
+    answers: { 200: { about: 'the parameters as in the configuration file', shape: settingsShape } },
+    handler: async (request) => {
+      assertUnlimited(request)
+      return json(await settings(view))
     },
   }),
   apiRoute({

@@ -1,7 +1,7 @@
 /** The route of the API that queues mail. A message is accepted when it is on disk, and not before. */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import { HTTP_PROBLEMS, invalidPart, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { MOST_VALUES, parseJson } from '../http/json-text.ts'
 import { shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
@@ -10,10 +10,12 @@ import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient } from '../queue/intake/acceptor.ts'
 import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/data-stream.ts'
-import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/audit-log.ts'
+import { SECOND } from '../system/clock.ts'
+import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/records/audit-log.ts'
+import { listedText } from '../suppression/refusal-text.ts'
 import { apiRoute, type ApiRequest, type ApiRoute } from './api-route.ts'
 import type { QueueView } from '../queries/queue-view.ts'
-import { assertTimes, TIMES } from './submission-times.ts'
+import { assertTimes, TIMES } from './submitted/submission-times.ts'
 import { assertSame, KEY_REUSED, keyOf, REPLAYED } from '../queries/idempotency.ts'
 import { maySee } from '../queries/message-query.ts'
 import { acceptedShape, type AcceptedJson } from '../resources/message-json.ts'
@@ -27,7 +29,7 @@ import {
   parsedEnvelope,
   queriedEnvelope,
   type GivenEnvelope,
-} from './submitted-mail.ts'
+} from './submitted/submitted-mail.ts'
 
 export const REFUSED: ProblemKind = {
   slug: 'message-refused',
@@ -48,7 +50,8 @@ export const RECIPIENTS: ProblemKind = {
   slug: 'invalid-recipients',
   status: 422,
   title: 'Invalid recipients',
-  about: 'A recipient is not an address, and nothing was queued; `errors` lists them. With `partial`, the others get the message.',
+  about:
+    'A recipient is not an address, or is on the suppression list (`reason` is `suppressed`), and nothing was queued; `errors` lists them. With `partial`, the others get the message.',
 }
 
 const RFC822 = 'message/rfc822'
@@ -108,18 +111,33 @@ export const HELD_FULL: ProblemKind = {
     'As many messages of the token, or of the sender, are held for later release as `smtpd_future_release_message_limit` allows. Nothing was queued: send or cancel one of them, or submit the message later.',
 }
 
-const LIMITS = { queue: QUEUE_FULL, share: SHARE_FULL, held: HELD_FULL } as const
+export const QUOTA_EXCEEDED: ProblemKind = {
+  slug: 'quota-exceeded',
+  status: 429,
+  title: 'Quota exceeded',
+  about:
+    'A quota (`[quota.NAME]`) of the token, or of the sender, has no room for the message. Nothing was queued: `Retry-After` is the time after which it has. Without `Retry-After`, it never has room for so many recipients.',
+}
 
-const RETRY_FULL = { headers: { 'retry-after': '60' } } as const
-const RETRY = { headers: { 'retry-after': '30' } } as const
+const retryIn = (seconds: number) => ({ headers: { 'retry-after': String(seconds) } })
+
+const LIMITS: Record<NonNullable<SmtpReply['limit']>, readonly [ProblemKind, ReturnType<typeof retryIn> | undefined]> = {
+  disk: [NO_SPACE, retryIn(30)],
+  queue: [QUEUE_FULL, retryIn(60)],
+  share: [SHARE_FULL, retryIn(60)],
+  held: [HELD_FULL, retryIn(60)],
+  quota: [QUOTA_EXCEEDED, undefined],
+}
 
 /** The problem of a reply that refuses mail. */
-function problemOf({ code, status, text, limit }: SmtpReply): Problem {
+function problemOf({ code, status, text, limit, retryAfter }: SmtpReply): Problem {
   const detail = `${code} ${status} ${text}`
-  if (limit !== undefined) return new Problem(LIMITS[limit], detail, RETRY_FULL)
-  if (code === 452) return new Problem(NO_SPACE, detail, RETRY)
+  if (limit !== undefined) {
+    const [kind, retry] = LIMITS[limit]
+    return new Problem(kind, detail, retryAfter === undefined ? retry : retryIn(Math.ceil(retryAfter / SECOND)))
+  }
   if (code === 552) return new Problem(HTTP_PROBLEMS.tooLarge, detail)
-  return code < 500 ? new Problem(HTTP_PROBLEMS.unavailable, detail, RETRY) : new Problem(REFUSED, detail)
+  return code < 500 ? new Problem(HTTP_PROBLEMS.unavailable, detail, retryIn(30)) : new Problem(REFUSED, detail)
 }
 
 /** Name of a client in the Received field. */
@@ -150,6 +168,14 @@ async function drained(content: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of content) continue
 }
 
+/** `reason` of a recipient on the suppression list. */
+const SUPPRESSED = 'suppressed'
+
+interface AdmittedEnvelope {
+  readonly envelope: Envelope
+  readonly rejected: readonly { readonly address: string; readonly reason: string }[]
+}
+
 class Submitting {
   readonly #view: QueueView
   readonly #request: Request
@@ -166,12 +192,12 @@ class Submitting {
     const { headers, requester } = this.#request
     const key = keyOf(headers, requester)
     const { given, isPartial, content } = await this.#submitted()
-    const kept = key === null ? undefined : await this.#view.reader.keptRequest(key)
+    const kept = key === null ? undefined : await this.#view.reader.records.requests.find(key)
     if (kept !== undefined && key !== null) {
       await drained(content)
       return this.#repeated(key, kept)
     }
-    const parsed = this.#parsed(given, isPartial)
+    const parsed = await this.#parsed(given, isPartial)
     const { saslUsername: user, address } = clientOf(this.#request)
     const origin = { sender: parsed.envelope.sender, user, address }
     const refusal = await this.#view
@@ -208,25 +234,50 @@ class Submitting {
     return { key, digest: this.#digest }
   }
 
-  /** The envelope of valid recipients. Throws Problem when one is invalid, unless the client accepts that. */
-  #parsed(given: GivenEnvelope, isPartial: boolean): ReturnType<typeof parsedEnvelope> {
+  /** The envelope of valid recipients. Rejects with Problem when one is invalid, unless the client accepts that. */
+  async #parsed(given: GivenEnvelope, isPartial: boolean): Promise<AdmittedEnvelope> {
     const { myorigin: origin, smtpd_recipient_limit: most } = this.#view.loaded().config
     const parsed = parsedEnvelope(given, { origin, most })
-    const { envelope, rejected } = parsed
-    assertTimes(envelope, this.#view)
+    assertTimes(parsed.envelope, this.#view)
+    assertClass(parsed.envelope, this.#view)
+    const suppressed = await this.#suppressed(parsed.envelope)
+    const recipients = parsed.envelope.recipients.filter(({ address }) => !suppressed.has(address))
+    const envelope = { ...parsed.envelope, recipients }
+    const rejected = [
+      ...parsed.rejected.map((one) => ({ ...notAnAddress(one), address: one.text, reason: 'not an address' })),
+      ...[...suppressed].map(([address, detail]) => ({
+        pointer: parsed.pointers.get(address) ?? '/to',
+        detail: `${address} is ${detail}`,
+        address,
+        reason: SUPPRESSED,
+      })),
+    ]
     if (rejected.length > 0 && (!isPartial || envelope.recipients.length === 0)) {
-      const errors = rejected.map(notAnAddress)
+      const errors = rejected.map(({ pointer, detail, reason }) => ({ pointer, detail, ...(reason === SUPPRESSED ? { reason } : {}) }))
       const [first] = errors
       const count = `${rejected.length} of ${plural(given.to.length, 'recipient')} ${rejected.length === 1 ? 'is' : 'are'} invalid`
       throw new Problem(RECIPIENTS, `nothing was queued: ${count}: ${first?.pointer}: ${first?.detail}`, { errors })
     }
     const { destinations } = this.#request.requester
     const hidden = this.#routed(envelope).find(({ destination }) => !maySee(destinations, destination))
-    if (hidden === undefined) return parsed
+    if (hidden === undefined) return { envelope, rejected }
     throw new Problem(
       HTTP_PROBLEMS.notPermitted,
       `the token is limited to the destinations ${destinations ?? ''}: not ${hidden.destination}`,
     )
+  }
+
+  /** The recipients that the suppression list refuses, each with its entry in words. */
+  async #suppressed({ sender, recipients }: Envelope): Promise<ReadonlyMap<string, string>> {
+    const port = this.#view.submissions()
+    const found = await Promise.all(recipients.map(async ({ address }) => ({ address, one: await port.suppressed(sender, address) })))
+    const refused = new Map<string, string>()
+    for (const { address, one } of found) {
+      if (one === undefined) continue
+      port.reportSuppressed(one, sender, address)
+      if (one.isRefused) refused.set(address, listedText(one.entry, this.#view.clock.wall))
+    }
+    return refused
   }
 
   #routed({ sender, recipients }: Envelope): AcceptedJson['recipients'] {
@@ -234,19 +285,19 @@ class Submitting {
     return recipients.map(({ address }) => ({ address, destination: port.destinationOf(address, sender) }))
   }
 
-  async #queue(
-    { envelope, rejected }: ReturnType<typeof parsedEnvelope>,
-    content: AsyncIterable<Uint8Array>,
-    key: string | null,
-  ): Promise<Answer> {
+  async #queue({ envelope, rejected }: AdmittedEnvelope, content: AsyncIterable<Uint8Array>, key: string | null): Promise<Answer> {
     const recipients = this.#routed(envelope)
-    const accepted = (): AcceptedJson => ({
+    const accepted = (ofClass: string | undefined): AcceptedJson => ({
       queue_id: receiver.queueId,
       message_id: receiver.messageId ?? null,
       recipients,
-      rejected: rejected.map(({ text }) => ({ address: text, reason: 'not an address' })),
+      rejected: rejected.map(({ address, reason }) => ({ address, reason })),
+      class: ofClass,
     })
-    const keep = key === null ? undefined : () => ({ ...this.#identity(key), answer: JSON.stringify(accepted()) })
+    const keep =
+      key === null
+        ? undefined
+        : (_: string | undefined, ofClass: string | undefined) => ({ ...this.#identity(key), answer: JSON.stringify(accepted(ofClass)) })
     const declaredSize = Number(this.#request.headers['content-length'] ?? 0)
     const receiver = this.#view.submissions().open({ envelope, client: clientOf(this.#request), declaredSize, keep })
     try {
@@ -258,7 +309,7 @@ class Submitting {
     try {
       return concluded(await receiver.end(), accepted)
     } catch (error) {
-      const kept = error instanceof RequestRepeated && key !== null ? await this.#view.reader.keptRequest(key) : undefined
+      const kept = error instanceof RequestRepeated && key !== null ? await this.#view.reader.records.requests.find(key) : undefined
       if (kept === undefined || key === null) throw error
       return this.#repeated(key, kept)
     }
@@ -271,17 +322,25 @@ class Submitting {
   }
 }
 
-function concluded(acceptance: Acceptance, accepted: () => AcceptedJson): Answer {
+/** Throws Problem for a class that the configuration does not have. */
+function assertClass({ class: name }: Envelope, { loaded }: QueueView): void {
+  const { class: classes } = loaded().config
+  if (name === undefined || classes.has(name)) return
+  const known = classes.size === 0 ? 'there are no classes' : `the classes are ${[...classes.keys()].join(', ')}`
+  throw invalidPart('/class', `unknown class ${JSON.stringify(name)}: ${known}`)
+}
+
+function concluded(acceptance: Acceptance, accepted: (ofClass: string | undefined) => AcceptedJson): Answer {
   switch (acceptance.kind) {
     case 'queued':
-      return acceptedAnswer(accepted(), false)
+      return acceptedAnswer(accepted(acceptance.class), false)
     case 'refused':
       throw problemOf(acceptance.reply)
     case 'unknown':
       throw new Problem(
         HTTP_PROBLEMS.unavailable,
         'the commit of the message was not answered, and it may be queued: repeat the request with the same Idempotency-Key',
-        RETRY,
+        retryIn(30),
       )
   }
 }
@@ -317,6 +376,6 @@ export const submissionRoute = (view: QueueView): ApiRoute =>
     },
     bodies: { [RFC822]: null, [JSON_TYPE]: compositionShape },
     answers: { 202: { about: 'the message is on disk', shape: acceptedShape } },
-    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE, QUEUE_FULL, SHARE_FULL, HELD_FULL],
+    problems: [RECIPIENTS, TIMES, REFUSED, KEY_REUSED, NO_SPACE, QUEUE_FULL, SHARE_FULL, HELD_FULL, QUOTA_EXCEEDED],
     handler: (request) => new Submitting(view, request).answer(),
   })

@@ -3,7 +3,15 @@ import { z } from 'zod'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
 import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, SMALL_BODY, type ApiRequest, type ApiRoute } from './api-route.ts'
-import { parkedPage, replay, replayPlan, subscription, subscriptionList, UNKNOWN_SUBSCRIPTION } from '../queries/subscriptions.ts'
+import {
+  EVENT_REFUSED,
+  parkedPage,
+  replay,
+  replayPlan,
+  subscription,
+  subscriptionList,
+  UNKNOWN_SUBSCRIPTION,
+} from '../queries/subscriptions.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM, positionIn } from '../queries/cursor.ts'
 import { replayedBy, replayRequest } from '../queries/replay-request.ts'
@@ -64,11 +72,11 @@ const replayRoute = (view: QueueView): ApiRoute =>
     role: 'operator',
     summary: 'Send events of a subscription now, or again',
     about:
-      'As `deferd webhook replay`: enables the subscription, and sends without a wait what waits, what the target refused, or the events of some time again, with the ids that they had. With `"dry_run": true`, nothing is changed. `events` of the answer counts events of any type; those that the subscription does not select are passed over.',
+      'As `deferd webhook replay`: enables the subscription, and sends without a wait what waits, what the target refused, the events of some time again, or one event again, with the ids that they had. With `"dry_run": true`, nothing is changed. `events` of the answer counts events of any type; those that the subscription does not select are passed over.',
     body: jsonBody(replayRequest, SMALL_BODY),
     example: { events: 'since', since: '2h', dry_run: true },
     answers: { 200: { about: 'what is sent, or would be', shape: replayShape } },
-    problems: [UNKNOWN_SUBSCRIPTION],
+    problems: [UNKNOWN_SUBSCRIPTION, EVENT_REFUSED],
     handler: async (request) => {
       assertUnlimited(request)
       const events = replayedBy(request.body)

@@ -14,6 +14,8 @@ import { closeAfter } from './staged-close.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
 
 export interface Exchange {
+  /** X-Request-Id of the answer. */
+  readonly id: string
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly streams: EventStreams
@@ -53,7 +55,10 @@ export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<vo
     case 'lines':
       begin(response, 200, 'application/x-ndjson')
       await answer
-        .produce((value) => void response.write(jsonLine(value)))
+        .produce(
+          (value) => void response.write(jsonLine(value)),
+          () => response.writableLength > MOST_UNREAD,
+        )
         .catch((error: unknown) => response.write(jsonLine({ failed: commandFailure(error) })))
       response.end()
       return
@@ -69,6 +74,9 @@ export async function sendAnswer(exchange: Exchange, answer: Answer): Promise<vo
       return completeEvents(exchange, answer)
   }
 }
+
+/** In bytes. */
+const MOST_UNREAD = 256 * 1024
 
 interface Whole {
   readonly contentType: string | null

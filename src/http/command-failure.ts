@@ -27,13 +27,13 @@ export const commandFailure = (error: unknown): CommandFailure => ({
 })
 
 /** The answer to a refused or failed request of a local command: problem details, with the exit code. */
-export function commandProblem(error: unknown): Extract<Answer, { kind: 'text' }> {
+export function commandProblem(error: unknown, requestId: string): Extract<Answer, { kind: 'text' }> {
   const problem = problemOf(error)
   return {
     kind: 'text',
     status: problem.kind.status,
     contentType: 'application/problem+json',
-    text: jsonLine({ ...problemJson(problem), ...commandFailure(error) }),
+    text: jsonLine({ ...problemJson(problem, requestId), ...commandFailure(error) }),
     headers: problem.headers,
   }
 }

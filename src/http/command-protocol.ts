@@ -6,6 +6,9 @@ export const BASE = '/api/v1'
 /** Media type of one JSON value per line. */
 export const NDJSON = 'application/x-ndjson'
 
+/** Media type of comma-separated values (RFC 4180). */
+export const CSV = 'text/csv'
+
 /** Begin of each local token. */
 export const LOCAL_PREFIX = 'dfd-local_'
 

@@ -46,7 +46,7 @@ export function openServer(routes: readonly Route[], { clock, times }: OpenServe
     bodies: new BodyRoom(clock),
     unread: new UnreadAnswers(clock),
     admit: async (request) => admitted(request),
-    refusal: failureAnswer,
+    refusal: ({ error }) => failureAnswer(error),
     headers: HEADERS,
   })
   const { connections } = new UnparsedRequests(server, { listener, refusal: failureAnswer, headers: HEADERS, clock })

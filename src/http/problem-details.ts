@@ -84,6 +84,8 @@ export interface InvalidPart {
   /** JSON pointer into the body (RFC 6901), or the name of a parameter of the query. */
   readonly pointer: string
   readonly detail: string
+  /** For programs, where a problem has several. */
+  readonly reason?: string
 }
 
 interface ProblemOptions extends ErrorOptions {
@@ -113,12 +115,13 @@ export const invalidPart = (pointer: string, detail: string): Problem =>
 /** Base of the member `type`. Section of docs/api.md and path at which the kind is described. */
 export const PROBLEM_TYPES = '/problems/'
 
-export const problemJson = ({ kind: { slug, status, title }, message, errors }: Problem): object => ({
+export const problemJson = ({ kind: { slug, status, title }, message, errors }: Problem, requestId: string): object => ({
   type: `${PROBLEM_TYPES}${slug}`,
   title,
   status,
   detail: message,
   ...(errors.length === 0 ? {} : { errors }),
+  request_id: requestId,
 })
 
 /** Time after which a client should repeat a request that failed because the queue was not available. */

@@ -1,4 +1,5 @@
 /** The authenticated client of a request, and the roles that routes need. */
+import type { Actor } from '../store/records/audit-log.ts'
 
 /** Role of a client. `admin` includes all others, `operator` includes `viewer`; `sender` submits mail only. */
 export const CLIENT_ROLES = ['viewer', 'operator', 'sender', 'admin'] as const
@@ -18,7 +19,8 @@ export interface Rights {
   readonly destinations: string | null
 }
 
-export interface Requester extends Omit<Rights, 'role'> {
+/** A client whose credential is known. */
+export interface AuthenticatedClient extends Omit<Rights, 'role'> {
   readonly role: ClientRole | 'local'
   /** `page:` and the user of a session, `token:` and the name of a token, or the user of a local command. */
   readonly name: string
@@ -26,11 +28,18 @@ export interface Requester extends Omit<Rights, 'role'> {
   readonly address: string
 }
 
+/** A client with the request that it makes. */
+export interface Requester extends AuthenticatedClient {
+  readonly requestId: string
+}
+
 /** Name of a client in the audit log, such as `page:alice (127.0.0.1)`, and `alice` for a local command. */
-export const auditName = ({ name, address, role }: Pick<Requester, 'name' | 'address' | 'role'>): string =>
+export const auditName = ({ name, address, role }: Pick<AuthenticatedClient, 'name' | 'address' | 'role'>): string =>
   role === 'local' ? name : `${name} (${address})`
 
-const INCLUDED: Readonly<Record<Requester['role'], readonly Role[]>> = {
+export const actorOf = (requester: Requester): Actor => ({ who: auditName(requester), requestId: requester.requestId })
+
+const INCLUDED: Readonly<Record<AuthenticatedClient['role'], readonly Role[]>> = {
   viewer: ['anyone', 'known', 'viewer'],
   operator: ['anyone', 'known', 'viewer', 'operator'],
   sender: ['anyone', 'known', 'sender'],
@@ -39,4 +48,4 @@ const INCLUDED: Readonly<Record<Requester['role'], readonly Role[]>> = {
 }
 
 /** True when a client of this role may use a route that needs `needed`. */
-export const grants = (role: Requester['role'], needed: Role): boolean => INCLUDED[role].includes(needed)
+export const grants = (role: AuthenticatedClient['role'], needed: Role): boolean => INCLUDED[role].includes(needed)

@@ -9,8 +9,9 @@ import type { Client } from './forwarded-client.ts'
 import type { EventStreams } from './event-streams.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from './problem-details.ts'
 import { awaitsContinue, collected, tooLarge, type RequestBody } from './request-body.ts'
+import { requestId, REQUEST_ID_FIELD } from './web-headers.ts'
 import { requestTarget, type RequestTarget } from './request-target.ts'
-import type { Requester, Role } from './requester.ts'
+import type { AuthenticatedClient, Role } from './requester.ts'
 import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
 import type { AllSlots } from './slots.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
@@ -19,9 +20,18 @@ import type { UnreadAnswers } from './unread-answers.ts'
 export interface Admitted {
   readonly client: Client
   /** Null on a route for anyone. */
-  readonly requester: Requester | null
+  readonly requester: AuthenticatedClient | null
   /** Resolves with false when the client has lost the right to the response, such as by a logout. */
   readonly confirm: () => Promise<boolean>
+}
+
+/** A request that was refused, or that failed. */
+export interface FailedRequest {
+  readonly error: unknown
+  readonly request: IncomingMessage
+  /** Null when the request was not admitted. */
+  readonly requester: AuthenticatedClient | null
+  readonly requestId: string
 }
 
 interface ListenerOptions {
@@ -33,7 +43,7 @@ interface ListenerOptions {
    */
   readonly admit: (request: IncomingMessage, target: RequestTarget, role: Role) => Promise<Admitted>
   /** The response to a refused or failed request. */
-  readonly refusal: (error: unknown, request: IncomingMessage, requester: Requester | null) => Answer
+  readonly refusal: (failed: FailedRequest) => Answer
   /** Header fields of all responses. */
   readonly headers: Readonly<Record<string, string>>
   readonly streams: EventStreams
@@ -43,7 +53,7 @@ interface ListenerOptions {
   /** Null for clients that may leave an answer unread for as long as they like. */
   readonly unread: UnreadAnswers | null
   /** Called for each refused or failed request. */
-  readonly refused?: (problem: Problem, request: IncomingMessage) => void
+  readonly refused?: (problem: Problem, failed: FailedRequest) => void
 }
 
 /** Time limit of receiving a JSON body or a form. A streamed body has the limit of the server for a whole request. */
@@ -58,15 +68,17 @@ export type Listener = (request: IncomingMessage, response: ServerResponse) => v
 export function routeListener(options: ListenerOptions): Listener {
   return (request, response) => {
     for (const [name, value] of Object.entries(options.headers)) response.setHeader(name, value)
+    const id = requestId(request.headers[REQUEST_ID_FIELD])
+    response.setHeader(REQUEST_ID_FIELD, id)
     // A client that has disconnected needs no response.
     response.on('error', () => undefined)
     const gone = new AbortController()
     response.on('close', () => gone.abort())
-    let requester: Requester | null = null
+    let requester: AuthenticatedClient | null = null
     const { streams, clock, unread } = options
-    const exchange: Exchange = { request, response, streams, clock, unread, signal: gone.signal, confirm: () => Promise.resolve(true) }
+    const exchange: Exchange = { id, request, response, streams, clock, unread, signal: gone.signal, confirm: () => Promise.resolve(true) }
     serve(options, exchange, (admitted) => (requester = admitted.requester)).catch((error: unknown) =>
-      fail(options, exchange, { error, requester }),
+      fail(options, exchange, { error, request, requester, requestId: id }),
     )
   }
 }
@@ -84,14 +96,14 @@ async function serve(options: ListenerOptions, exchange: Exchange, noteAdmitted:
   // A command of another version says so.
   if (admitted.requester?.role === 'local') exchange.response.setHeader(VERSION_FIELD, VERSION)
   const { route, parameters } = found(match, request.method ?? '', target.path, options.routes)
-  const { requester, client } = admitted
+  const requester = admitted.requester && { ...admitted.requester, requestId: exchange.id }
   const { signal } = exchange
   // A command waits for no other client, and one that was stopped (SIGTSTP) reads its answer when it continues.
   const isLocal = requester?.role === 'local'
   const room = new RequestRoom(options.bodies, { name: requester?.name ?? '', signal })
   const made = async (): Promise<Answer> => {
     const body = route.body === undefined ? undefined : await receive(route.body, { ...exchange, room })
-    const facts = { parameters, query: target.query, headers: request.headers, body, requester, client, signal }
+    const facts = { parameters, query: target.query, headers: request.headers, body, requester, client: admitted.client, signal }
     const handler = async (): Promise<Answer> => route.handler(facts)
     return route.slots === undefined || isLocal ? handler() : options.slots[route.slots].answer(handler, signal)
   }
@@ -172,19 +184,15 @@ async function* limited(request: IncomingMessage, limit: number): AsyncGenerator
   }
 }
 
-interface Failed {
-  readonly error: unknown
-  readonly requester: Requester | null
-}
-
-function fail({ refusal, refused }: ListenerOptions, exchange: Exchange, { error, requester }: Failed): void {
-  const { request, response, signal } = exchange
+function fail({ refusal, refused }: ListenerOptions, exchange: Exchange, failed: FailedRequest): void {
+  const { response, signal } = exchange
+  const { error } = failed
   if (signal.aborted && !(error instanceof Problem)) return
-  refused?.(problemOf(error), request)
+  refused?.(problemOf(error), failed)
   if (response.headersSent) {
     // The client sees by the missing end that the response is not complete.
     response.destroy()
     return
   }
-  sendAnswer(exchange, refusal(error, request, requester)).catch(() => response.destroy())
+  sendAnswer(exchange, refusal(failed)).catch(() => response.destroy())
 }

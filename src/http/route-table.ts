@@ -10,6 +10,9 @@ import type { Requester, Role } from './requester.ts'
 
 type Headers = Readonly<Record<string, string>>
 
+/** Sends lines. `isBehind` is true while the client has not read 256 kB of them, which are kept in memory. */
+type LineProducer = (send: (value: unknown) => void, isBehind: () => boolean) => Promise<void>
+
 /** A response. Header fields of an answer replace those that all responses of the listener have. */
 export type Answer =
   | { readonly kind: 'json'; readonly status: number; readonly value: unknown; readonly headers?: Headers }
@@ -17,7 +20,7 @@ export type Answer =
   /** Sends the client to another path, relative to that of the request, with GET (303 See Other). */
   | { readonly kind: 'redirect'; readonly location: string; readonly headers?: Headers }
   /** One JSON value per line (NDJSON), sent as soon as it is produced. `isSearch`: it is produced in a slot. */
-  | { readonly kind: 'lines'; readonly isSearch?: boolean; readonly produce: (send: (value: unknown) => void) => Promise<void> }
+  | { readonly kind: 'lines'; readonly isSearch?: boolean; readonly produce: LineProducer }
   /** Pieces are taken as fast as the client reads. The iterator ends when the client disconnects. */
   | {
       readonly kind: 'stream'

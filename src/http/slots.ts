@@ -36,7 +36,7 @@ export class Slots {
     const answer = await this.#inSlot(handler, { signal, isRefusedLate: true })
     if (answer.kind === 'stream') return { ...answer, chunks: this.#inTurns(answer.chunks, signal) }
     if (answer.kind !== 'lines' || answer.isSearch !== true) return answer
-    return { ...answer, produce: (send) => this.#inSlot(() => answer.produce(send), { signal, isRefusedLate: false }) }
+    return { ...answer, produce: (...to) => this.#inSlot(() => answer.produce(...to), { signal, isRefusedLate: false }) }
   }
 
   async *#inTurns<T>(chunks: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {

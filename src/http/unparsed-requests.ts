@@ -10,6 +10,7 @@ import { errorCode } from '../system/caught-error.ts'
 import type { Duration, Timers } from '../system/clock.ts'
 import { Connections } from './connections.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from './problem-details.ts'
+import { requestId, REQUEST_ID_FIELD } from './web-headers.ts'
 import type { Listener } from './route-listener.ts'
 import type { Answer } from './route-table.ts'
 import { closeAfter, closeInStages, isClosing } from './staged-close.ts'
@@ -31,7 +32,7 @@ export const timeLimits = ({ header, request }: RequestTimes): ServerOptions => 
 interface UnparsedRequestsDeps {
   /** Receives all other requests, also those that wait for 100 Continue. */
   readonly listener: Listener
-  readonly refusal: (problem: Problem) => Extract<Answer, { kind: 'json' | 'text' }>
+  readonly refusal: (problem: Problem, requestId: string) => Extract<Answer, { kind: 'json' | 'text' }>
   /** Header fields of all responses. */
   readonly headers: Readonly<Record<string, string>>
   readonly clock: Timers
@@ -72,7 +73,8 @@ export class UnparsedRequests {
   #endWith(socket: Socket, problem: Problem): void {
     const { refusal, headers, clock } = this.#deps
     socket.on('error', () => socket.destroy())
-    socket.write(rawResponse(refusal(problem), headers))
+    const id = requestId()
+    socket.write(rawResponse(refusal(problem, id), { ...headers, [REQUEST_ID_FIELD]: id }))
     closeInStages(socket, clock)
   }
 }

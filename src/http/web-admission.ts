@@ -12,7 +12,7 @@ import { isServed } from './host-check.ts'
 import { HTTP_PROBLEMS, Problem } from './problem-details.ts'
 import { crossSiteReason } from './request-origin.ts'
 import type { RequestTarget } from './request-target.ts'
-import { grants, type Requester, type Role } from './requester.ts'
+import { grants, type AuthenticatedClient, type Role } from './requester.ts'
 import type { Admitted } from './route-listener.ts'
 
 /** A token, the value of the cookie of a session, or the local token of a command, which counts at the Unix socket only. */
@@ -32,7 +32,7 @@ export interface WebRules {
 interface WebAdmissionDeps {
   readonly rules: () => WebRules
   /** The client with this credential; null for one that is unknown or has expired. */
-  readonly authenticate: (credential: Credential, client: Client) => Promise<Requester | null>
+  readonly authenticate: (credential: Credential, client: Client) => Promise<AuthenticatedClient | null>
   /** False when the credential is no longer valid. Asked for as long as a stream is open. */
   readonly confirm: (credential: Credential) => Promise<boolean>
   readonly failures: FailureLimit
@@ -81,7 +81,7 @@ export const webAdmission =
       )
     return { client, requester, confirm: async () => credential !== null && confirm(credential) }
 
-    async function identified(): Promise<Requester> {
+    async function identified(): Promise<AuthenticatedClient> {
       if (credential === null) throw unauthenticated(remedies.credential)
       // An address that is blocked keeps its sessions: a session id of 256 bits cannot be guessed.
       if (credential.kind === 'token') assertMayTry(failures, client)

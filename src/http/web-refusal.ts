@@ -2,12 +2,13 @@
 import type { IncomingMessage } from 'node:http'
 import { jsonLine } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-details.ts'
-import type { Requester } from './requester.ts'
+import type { AuthenticatedClient } from './requester.ts'
+import type { FailedRequest } from './route-listener.ts'
 import type { Answer } from './route-table.ts'
 
 interface RefusedRequest {
   readonly path: string
-  readonly requester: Requester | null
+  readonly requester: AuthenticatedClient | null
 }
 
 /** Makes the page that shows a problem to a person. */
@@ -27,11 +28,11 @@ function loginQuery({ url = '', headers }: IncomingMessage): string {
   return query.size === 0 ? '' : `?${query.toString()}`
 }
 
-export const problemAnswer = (problem: Problem): Extract<Answer, { kind: 'text' }> => ({
+export const problemAnswer = (problem: Problem, requestId: string): Extract<Answer, { kind: 'text' }> => ({
   kind: 'text',
   status: problem.kind.status,
   contentType: 'application/problem+json',
-  text: jsonLine(problemJson(problem)),
+  text: jsonLine(problemJson(problem, requestId)),
   headers: problem.headers,
 })
 
@@ -42,10 +43,10 @@ export const isNavigation = ({ url = '', headers }: IncomingMessage): boolean =>
 /** Responses to refused requests. A screen without a session leads to the login. */
 export const webRefusal =
   (page: RefusalPage) =>
-  (error: unknown, request: IncomingMessage, requester: Requester | null): Answer => {
+  ({ error, request, requester, requestId }: FailedRequest): Answer => {
     const problem = problemOf(error)
     const [path = ''] = (request.url ?? '').split('?', 1)
-    if (!isNavigation(request)) return problemAnswer(problem)
+    if (!isNavigation(request)) return problemAnswer(problem, requestId)
     const isScreen = request.method === 'GET' || request.method === 'HEAD'
     if (problem.kind === HTTP_PROBLEMS.unauthenticated && isScreen)
       return { kind: 'redirect', location: fromRoot(path, `login${loginQuery(request)}`) }

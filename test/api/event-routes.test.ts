@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { cursorText } from '../../src/events/kept-event.ts'
 import { ALL_EVENTS } from '../../src/outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
@@ -6,11 +6,12 @@ import type { ListedEvent } from '../../src/events/wire-events.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import type { Reply } from '../support/api-server.ts'
 import { ApiWorld } from '../support/api-world.ts'
+import { PageScreens } from '../support/page-screens.ts'
 import { MANY_STARS } from '../support/pattern-cases.ts'
 
 interface Page {
   readonly events: readonly ListedEvent[]
-  readonly next: string
+  readonly next: string | null
   readonly kept_types: readonly string[]
 }
 
@@ -64,6 +65,38 @@ test('a range of times selects events, from the first of them on', async () => {
   expect((await ask(`?occurred_after=2026-01-01T00:01:00Z&after=${late.next}`)).events).toEqual([])
   for (const query of ['occurred_after=2h', 'occurred_after=9&occurred_before=9'])
     expect((await world.api.get(`/events?${query}`)).status).toBe(422)
+})
+
+test('the pages of a range end when no later event can be of it', async () => {
+  await world.fill(2, 'ok.example')
+  const range = '?limit=4&occurred_before=2026-01-01T00:00:30Z'
+  // An event of the range may still be committed, by the clock of another node up to a minute after its end.
+  const early = await ask(range)
+  expect([early.events.length, (await ask(`${range}&after=${early.next}`)).next]).toEqual([4, '0_6'])
+  await world.queue.advance(89_000)
+  expect((await ask(`${range}&after=evt_0_6`)).next).toBe('0_6')
+  await world.queue.advance(1_000)
+  await world.fill(5, 'ok.example')
+  const pages = [await ask(range)]
+  for (let last = pages[0]; last?.next != null; last = pages.at(-1)) pages.push(await ask(`${range}&after=${last.next}`))
+  expect(pages.map(({ events }) => events.length)).toEqual([4, 2])
+  expect((await ask(`${range}&after=evt_0_20`)).next).toBeNull()
+})
+
+test('the newest events of a filter are found behind thousands of others, and a file ends with its range', async () => {
+  await world.fill(1, 'far.example')
+  await world.queue.advance(180_000)
+  await world.queue.accept(Array.from({ length: 2_100 }, (_, i) => `user${i}@ok.example`))
+  await world.queue.rest()
+  expect((await ask('?limit=1&occurred_after=2026-01-01T00:00:01Z')).events).toHaveLength(1)
+  expect(await new PageScreens(world).text('events?destination=far.example')).toContain('recipient.deferred')
+
+  const reads = vi.spyOn(world.queue.reader, 'eventsAfter')
+  const headers = { accept: 'application/x-ndjson' }
+  const { text } = await world.api.get('/events?occurred_before=2026-01-01T00:00:30Z', { headers })
+  expect(text.trim().split('\n')).toHaveLength(2)
+  const through = Math.max(...reads.mock.calls.map(([{ after, limit }]) => (limit > 1 ? after : 0)))
+  expect(through).toBeLessThan(300)
 })
 
 test('a client that is limited to destinations reads their events only', async () => {

@@ -5,7 +5,7 @@ import { jsonLine } from '../../src/presentation/text.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { ApiServer, openApiSchema, validator, type Members } from '../support/api-server.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
-import { HOUR } from '../../src/system/clock.ts'
+import { HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { MANY_STARS } from '../support/pattern-cases.ts'
 import { pagesOfMovingMail } from '../support/moving-pages.ts'
@@ -193,6 +193,43 @@ test('the content is sent as text, to those with the right only', async () => {
   expect((await api.get(`/messages/${ids[2]}/content`, { as: 'reader' })).json).toMatchObject({ status: 410 })
 })
 
+test('the parts of a content are read by those with the right only, of a large one the first megabyte', async () => {
+  const { api, ids, world: queue } = await filled()
+  expect((await api.get(`/messages/${ids[0]}/parts`)).status).toBe(403)
+  expect((await api.get(`/messages/${ids[0]}/parts`, { as: 'reader' })).json).toEqual({
+    headers: [{ name: 'subject', value: 'hi' }],
+    text: 'hi\n',
+    html: null,
+    attachments: [],
+    whole: true,
+  })
+  const file = Buffer.alloc(1_500_000, 'x').toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+  const mail = [
+    'Subject: =?utf-8?q?gr=C3=BC=C3=9Fe?=',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/html',
+    '',
+    '<b>hi</b>',
+    '--b',
+    'Content-Type: application/pdf; name="a.pdf"',
+    'Content-Transfer-Encoding: base64',
+    '',
+  ].join('\r\n')
+  const large = await queue.accept(['ann@a.example.org'], { content: `${mail}\r\n${file}\r\n--b--\r\n` })
+  const { json, text } = await api.get(`/messages/${large}/parts`, { as: 'reader' })
+  expect(json).toMatchObject({
+    text: null,
+    html: '<b>hi</b>',
+    attachments: [{ part: 2, name: 'a.pdf', type: 'application/pdf' }],
+    whole: false,
+  })
+  expect(text).toContain('"value":"grüße"')
+  await queue.operate('delete', [ids[0] ?? ''])
+  expect((await api.get(`/messages/${ids[2]}/parts`, { as: 'reader' })).json).toMatchObject({ status: 410 })
+})
+
 test('a limited token reads the content of messages that only have recipients at its destinations', async () => {
   const { api, world: queue } = await serve()
   const read = (id: string, part: string) => api.get(`/messages/${id}/content?part=${part}`, { as: 'limited' })
@@ -272,6 +309,19 @@ test('the history lists mail that has left, the last one first', async () => {
   expect(JSON.parse(lines.text)).toEqual(next.messages[0])
 })
 
+test('a range of arrivals whose end is not after its begin is refused', async () => {
+  const { api } = await filled()
+  const range = 'arrived_after=1800000000&arrived_before=1800000000'
+  for (const path of ['/messages', '/messages/count', '/senders']) {
+    const refused = await api.get(`${path}?${range}`)
+    expect([path, refused.status, refused.json.errors]).toMatchObject([path, 422, [{ pointer: '/arrived_before' }]])
+  }
+  const filter = { arrived_after: 1_800_000_001, arrived_before: 1_800_000_000 }
+  expect(
+    (await api.post('/operations', { operation: 'hold', selection: { kind: 'filter', filter }, dry_run: true }, { as: 'operator' })).status,
+  ).toBe(422)
+})
+
 test('the history is limited to a range of times, in seconds or RFC 3339', async () => {
   const { api, ids, world: queue } = await filled()
   await queue.advance(60_000)
@@ -313,13 +363,12 @@ test('GET /now has the state of the queue', async () => {
   expect(json.largest_destinations).toHaveLength(3)
 })
 
-test('GET /destinations does not read the saved states of providers for each destination', async () => {
+test('GET /destinations does not read the saved states of providers where no destination has one', async () => {
   const { world: queue, api } = await filled()
   const { reader } = queue
   const read = vi.spyOn(reader.records.providers, 'all')
   expect((await api.get('/destinations')).json.destinations).toHaveLength(4)
-  // For the names, and for the providers of the page.
-  expect(read).toHaveBeenCalledTimes(2)
+  expect(read).not.toHaveBeenCalled()
 })
 
 test('GET /now has the messages by age, as the command counts them', async () => {
@@ -360,15 +409,53 @@ test('GET /now/stream sends the state as events, from one tick for all clients',
   await Promise.all(clients.map(async (one) => one.end()))
 })
 
-test('GET /now/series has the recipients of each interval, from the first traffic of the queue', async () => {
+test('GET /series has the recipients of each interval, from the first mail of the queue', async () => {
   const { api, world } = await filled()
-  const { json } = await api.get('/now/series?span=60min')
-  expect(json).toMatchObject({ span: '60min', interval: 60 })
-  expect(json.counts).toMatchObject([{ accepted: 4, delivered: 1, deferred: 3 }])
-  await world.advance(2 * HOUR)
-  const later = (await api.get('/now/series?span=60min')).json
-  expect(later.counts).toHaveLength(60)
-  expect(later).toMatchObject({ begin: Math.floor(world.clock.wall.now() / 60_000) * 60 - 3_600 })
+  await world.advance(2 * MINUTE)
+  const { json } = await api.get('/series?since=1h')
+  expect(json).toMatchObject({ metric: 'flow', step: 60 })
+  const sum = (values: readonly (number | null)[] | undefined): number => (values ?? []).reduce<number>((all, one) => all + (one ?? 0), 0)
+  const [whole] = json.series
+  expect([whole?.name, whole?.values['accepted']?.length]).toEqual([null, 60])
+  expect(whole?.values['accepted']?.slice(0, -4).every((one) => one === null)).toBe(true)
+  expect(['accepted', 'delivered', 'deferred'].map((kind) => sum(whole?.values[kind]))).toEqual([4, 1, 3])
+  const split = (await api.get('/series?since=2h&split_by=destination')).json
+  expect(split.series.reduce((all, { values }) => all + sum(values['accepted']), 0)).toBe(4)
+  const causes = (await api.get('/series?metric=causes&since=1h')).json
+  expect(sum(causes.series[0]?.values['deferred'])).toBe(3)
+})
+
+test('GET /series covers the range also in hours, and has the backlog of one moment of each', async () => {
+  const { api, world } = await filled()
+  await world.advance(90 * MINUTE)
+  const hour = Math.floor(world.clock.now() / HOUR) * HOUR
+  const sample = { incoming: 0, active: 0, deferred: 0, hold: 0, scheduled: 0, oldest: 0 }
+  const { backlogs } = world.store.records
+  await backlogs.add({ ...sample, at: hour - 50 * MINUTE, active: 100, oldest: 9 * MINUTE })
+  await backlogs.add({ ...sample, at: hour - 40 * MINUTE, deferred: 90, hold: 5, oldest: 19 * MINUTE })
+  await backlogs.add({ ...sample, at: hour + MINUTE, deferred: 70 })
+  await backlogs.add({ ...sample, at: hour + 2 * MINUTE, deferred: 30 })
+  const { json } = await api.get('/series?metric=backlog&since=1h&step=1h')
+  expect(json).toMatchObject({ from: (hour - HOUR) / SECOND, to: (hour + HOUR) / SECOND })
+  expect(json.series[0]?.values).toMatchObject({ active: [100, 0], deferred: [0, 30], hold: [0, 0], oldest: [19 * 60, 0] })
+  expect((await api.get('/now')).json).toMatchObject({ waited: { time: (hour + MINUTE) / SECOND, recipients: 70 } })
+})
+
+test('GET /series refuses what cannot be combined, and has CSV', async () => {
+  const { api } = await filled()
+  for (const query of [
+    'metric=delay&split_by=destination',
+    'since=1h&from=0',
+    'step=90s',
+    'since=30d&step=1m',
+    'split_by=node&node=mx1',
+    'since=0',
+  ])
+    expect([query, (await api.get(`/series?${query}`)).status]).toEqual([query, 422])
+  for (const query of ['split_by=provider', 'metric=causes'])
+    expect([query, (await api.get(`/series?${query}`, { as: 'limited' })).status]).toEqual([query, 403])
+  const { text } = await api.get('/series?since=1h&split_by=destination&format=csv')
+  expect(text.split('\r\n')[0]).toBe('time,name,accepted,delivered,deferred,bounced,expired')
 })
 
 test('a limited token sees its destinations only', async () => {
@@ -385,12 +472,14 @@ test('a limited token sees its destinations only', async () => {
     'a.example.org',
     'b.example.org',
   ])
-  expect((await api.get('/config', asked)).status).toBe(403)
+  expect((await api.get('/settings', asked)).status).toBe(403)
 })
 
-test('GET /config has the parameters, POST /plans plans policies', async () => {
+test('GET /config and GET /settings have the parameters, POST /plans plans policies', async () => {
   const { api } = await serve('memory')
-  const { parameters } = (await api.get('/config')).json
+  const configuration = (await api.get('/config')).json
+  expect((await api.get('/settings')).json).toEqual({ ...configuration, between_nodes: null })
+  const { parameters } = configuration
   expect(parameters.find((one) => one.name === 'minimal_backoff_time')).toMatchObject({ value: '300s', given: false })
   const { plans } = (await api.post('/plans', { policies: ['doubling', 'fixed(10m)'] })).json
   expect(plans).toMatchObject([{ policy: 'doubling' }, { policy: 'fixed(10m)' }])
@@ -436,4 +525,9 @@ test('the OpenAPI document is valid', async () => {
   expect(validate(json) ? [] : validate.errors).toEqual([])
   const ids = Object.values(json.paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
   expect(new Set(ids).size).toBe(ids.length)
+  for (const [path, operations] of Object.entries(json.paths))
+    for (const operation of Object.values(operations)) expect(operation, path).toMatchObject({ tags: [path.split(/[/.]/)[3]] })
+  const schema = { $ref: '#/components/schemas/WebhookBody' }
+  expect(json).toMatchObject({ webhooks: { event: { post: { requestBody: { content: { 'application/json': { schema } } } } } } })
+  expect(json).toMatchObject({ components: { schemas: { WebhookBody: { required: ['type', 'timestamp', 'data'] } } } })
 })

@@ -41,7 +41,7 @@ test('a run by order answers with its end, and is audited under the name of the 
   expect(json).toMatchObject({ last_run: { ordered_by: 'token:operator (127.0.0.1)', result: 'done' }, runs: [{ result: 'done' }] })
   const { records } = (await world.api.get('/audit')).json as { records: readonly object[] }
   expect(records).toMatchObject([
-    { who: 'token:operator (127.0.0.1)', action: 'schedule', arguments: 'broken' },
-    { who: 'token:operator (127.0.0.1)', action: 'schedule', arguments: 'nightly' },
+    { who: 'token:operator (127.0.0.1)', action: 'schedule', arguments: 'broken', state: 'failed', error: expect.stringMatching(/./) },
+    { who: 'token:operator (127.0.0.1)', action: 'schedule', arguments: 'nightly', state: 'done', error: null },
   ])
 })

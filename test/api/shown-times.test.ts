@@ -17,17 +17,11 @@ async function answersAfter(
     await queue.advance(20 * MINUTE)
     queue.clock.step(step)
     const until = (queue.clock.now() + DAY) / 1000
-    await api.post('/destinations/held.example/suspend', { reason: 'maintenance', until }, { as: 'admin' })
-    await api.post('/operations', { operation: 'hold', selection: { kind: 'filter', filter: { older_than: '30m' } } }, { as: 'admin' })
-    await api.post('/operations', { operation: 'hold', selection: { kind: 'filter', filter: { older_than: '10m' } } }, { as: 'admin' })
-    const paths = [
-      '/now',
-      '/now/series?span=60min',
-      '/messages',
-      '/messages?older_than=30m',
-      '/messages?younger_than=30m',
-      `/messages/${id}`,
-    ]
+    const ordered = { as: 'admin', headers: { 'x-request-id': 'held' } }
+    await api.post('/destinations/held.example/suspend', { reason: 'maintenance', until }, ordered)
+    for (const older_than of ['30m', '10m'])
+      await api.post('/operations', { operation: 'hold', selection: { kind: 'filter', filter: { older_than } } }, ordered)
+    const paths = ['/now', '/series?since=1h', '/messages', '/messages?older_than=30m', '/messages?younger_than=30m', `/messages/${id}`]
     const others = [
       '/destinations',
       '/destinations/a.example.org',

@@ -98,7 +98,38 @@ test('a dry run counts what the replay does, wherever it begins', async () => {
   }
 })
 
+test('one event is sent again that the subscription has had', async () => {
+  const replay = (body: object) => world.api.post('/subscriptions/app/replay', body, { as: 'operator' })
+  const one = (event: string, isDry = false) => replay({ events: 'one', event, dry_run: isDry })
+  await save(0, { cursor: 4 })
+  for (const isDry of [true, false])
+    expect((await one('evt_0_1', isDry)).json).toMatchObject({ events: 1, replay: 'one', command: 'webhook replay app --event evt_0_1' })
+  expect((await world.api.get('/subscriptions/app/parked')).json).toMatchObject({ events: [{ id: 'evt_0_1', tries: 0 }], next: null })
+  const { json: audit } = await world.api.get('/audit')
+  expect(audit).toMatchObject({ records: [{ action: 'webhook replay', arguments: 'app --event evt_0_1' }] })
+  const { json: kept } = await world.api.get('/events')
+  const { events } = kept as unknown as { events: readonly { id: string; type: string }[] }
+  const isSelected = ({ type }: { readonly type: string }) => type.startsWith('message.')
+  const other = events.slice(0, 4).find((event) => !isSelected(event))?.id ?? ''
+  const later = events.slice(4).find(isSelected)?.id ?? ''
+  for (const isDry of [true, false])
+    for (const [event, detail] of [
+      [later, `the event ${later} waits in its order`],
+      ['evt_0_99', 'no event evt_0_99 is kept'],
+      ['evt_1_1', 'no event evt_1_1 is kept'],
+      ['x', 'no event x is kept'],
+      [other, 'app does not select the event'],
+    ] as const)
+      expect((await one(event, isDry)).json).toMatchObject({
+        status: 409,
+        type: '/problems/event-not-repeated',
+        detail: expect.stringContaining(detail) as string,
+      })
+  expect((await replay({ events: 'one' })).status).toBe(422)
+  expect((await replay({ events: 'waiting', event: 'evt_0_1' })).status).toBe(422)
+})
+
 test('the configuration names its tables, without secrets', async () => {
-  expect((await world.api.get('/config')).json).toMatchObject({ events: {} })
+  expect((await world.api.get('/settings')).json).toMatchObject({ events: {} })
   expect((await world.api.get('/subscriptions', { as: 'limited' })).status).toBe(403)
 })

@@ -50,7 +50,13 @@ const POLICY =
 function expectRefusal(response: RawResponse, status: number, slug: string): void {
   expect([response.status, JSON.parse(response.body)]).toEqual([
     status,
-    { type: `/problems/${slug}`, title: expect.any(String), status, detail: expect.any(String) },
+    {
+      type: `/problems/${slug}`,
+      title: expect.any(String),
+      status,
+      detail: expect.any(String),
+      request_id: response.headers.get('x-request-id'),
+    },
   ])
   expectFields(response)
   expect(response.headers.get('content-type')).toBe('application/problem+json')

@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { expect, test, type TestContext } from 'vitest'
 import { openServer } from '../../src/http/open-server.ts'
-import type { Requester } from '../../src/http/requester.ts'
+import type { AuthenticatedClient } from '../../src/http/requester.ts'
 import { route, type Answer, type Route } from '../../src/http/route-table.ts'
 import { routeListener } from '../../src/http/route-listener.ts'
 import { BodyRoom } from '../../src/http/body-room.ts'
@@ -51,7 +51,7 @@ function sampleRoutes() {
   return { open, routes }
 }
 
-const COMMAND: Requester = { name: 'ann', role: 'local', content: true, destinations: null, address: 'local' }
+const COMMAND: AuthenticatedClient = { name: 'ann', role: 'local', content: true, destinations: null, address: 'local' }
 
 type Kind = 'http' | 'https' | 'open' | 'local'
 
@@ -66,7 +66,7 @@ async function serve(kind: Kind, { onTestFinished }: Pick<TestContext, 'onTestFi
       routes,
       clock,
       admit: async () => ({ client, requester: kind === 'local' ? COMMAND : null, confirm: async () => true }),
-      refusal: (error) => problemAnswer(problemOf(error)),
+      refusal: ({ error, requestId }) => problemAnswer(problemOf(error), requestId),
       headers: {},
       streams: new EventStreams(clock),
       slots: newSlots(clock),

@@ -2,15 +2,15 @@
 import type { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { z } from 'zod'
-import { invalidPart, type InvalidPart } from '../http/problem-details.ts'
-import { isInternational } from '../mail/address.ts'
-import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
-import type { NamedTimes } from '../mail/message-times.ts'
-import { NAMED_TIME, namedTime } from '../queries/named-time.ts'
-import { mailboxesIn, parseMailbox } from '../mail/mailbox-list.ts'
-import { clipped, grouped } from '../presentation/text.ts'
-import { eventLoopTurn } from '../system/event-loop.ts'
-import { shown } from '../system/shown-value.ts'
+import { invalidPart, type InvalidPart } from '../../http/problem-details.ts'
+import { isInternational } from '../../mail/address.ts'
+import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
+import type { NamedTimes } from '../../mail/message-times.ts'
+import { NAMED_TIME, namedTime } from '../../queries/named-time.ts'
+import { mailboxesIn, parseMailbox } from '../../mail/mailbox-list.ts'
+import { clipped, grouped } from '../../presentation/text.ts'
+import { eventLoopTurn } from '../../system/event-loop.ts'
+import { shown } from '../../system/shown-value.ts'
 
 const address = z.string().max(1_000)
 const addresses = z.union([address, z.array(address).max(10_000)])
@@ -25,6 +25,7 @@ export const envid = z
 const MOST_ATTEMPTS = 1_000_000
 const maximumAttempts = z.int().min(1).max(MOST_ATTEMPTS)
 const MAXIMUM_ATTEMPTS = 'failed attempts after which the message is returned; the smallest of this and maximal_delivery_attempts counts'
+const className = z.string().max(100).describe('class to ask for: one below that of the mail, or one that allows the client')
 const times = {
   not_before: namedTime.optional().describe(`time before which no delivery begins: ${NAMED_TIME}`),
   expires: namedTime.optional().describe(`time at which undelivered mail is given up, and its sender told: ${NAMED_TIME}`),
@@ -39,6 +40,7 @@ export const envelopeQuery = z.strictObject({
   envid: envid.optional(),
   ...times,
   maximum_attempts: z.coerce.number().pipe(maximumAttempts).optional().describe(MAXIMUM_ATTEMPTS),
+  class: className.optional(),
   partial: z.enum(['true', 'false']).optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
 
@@ -93,6 +95,7 @@ export const compositionShape = z.strictObject({
   envid: envid.optional().describe('ENVID of RFC 3461, without `envelope`'),
   ...times,
   maximum_attempts: maximumAttempts.optional().describe(MAXIMUM_ATTEMPTS),
+  class: className.optional(),
   partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
 export type Composition = z.output<typeof compositionShape>
@@ -103,7 +106,7 @@ interface GivenAddress {
   readonly text: string
 }
 
-export interface GivenEnvelope extends NamedTimes, Pick<Envelope, 'maxAttempts'> {
+export interface GivenEnvelope extends NamedTimes, Pick<Envelope, 'maxAttempts' | 'class'> {
   readonly from: GivenAddress
   readonly to: readonly GivenAddress[]
   readonly notify?: EnvelopeRecipient['notify']
@@ -140,6 +143,7 @@ export function queriedEnvelope(
     not_before: release,
     expires,
     maximum_attempts: maxAttempts,
+    class: asked,
   }: z.output<typeof envelopeQuery>,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): GivenEnvelope {
@@ -160,6 +164,7 @@ export function queriedEnvelope(
     release,
     expires,
     maxAttempts,
+    class: asked,
   }
 }
 
@@ -182,13 +187,21 @@ async function addressesOf(pointer: string, given: string | readonly string[] | 
 
 /** The envelope of a composition. Rejects with Problem without a sender or recipient, and for lists that take long to parse. */
 export async function composedEnvelope(composition: Composition): Promise<GivenEnvelope> {
-  const { envelope, from, to, cc, bcc, not_before: release, expires, maximum_attempts: maxAttempts } = composition
+  const { envelope, from, to, cc, bcc, not_before: release, expires, maximum_attempts: maxAttempts, class: asked } = composition
   const wishes = { notify: composition.notify, ret: composition.ret, envid: composition.envid }
   if (envelope !== undefined) {
     for (const [name, value] of Object.entries(wishes))
       if (value !== undefined) throw invalidPart(`/${name}`, 'name it in `envelope`, which is given')
     const recipients = envelope.to.map((text, index) => ({ pointer: `/envelope/to/${index}`, text }))
-    return { ...envelope, from: { pointer: '/envelope/from', text: envelope.from }, to: recipients, release, expires, maxAttempts }
+    return {
+      ...envelope,
+      from: { pointer: '/envelope/from', text: envelope.from },
+      to: recipients,
+      release,
+      expires,
+      maxAttempts,
+      class: asked,
+    }
   }
   const characters = [to, cc, bcc].flatMap(listOf).reduce((sum, { length }) => sum + length, 0)
   if (characters > MOST_CHARACTERS)
@@ -197,14 +210,14 @@ export async function composedEnvelope(composition: Composition): Promise<GivenE
   const [sender] = await addressesOf('/from', from)
   if (sender === undefined || sender.text === '<>') throw invalidPart('/from', 'expected an address')
   if (recipients.length === 0) throw invalidPart('/to', 'name at least one recipient')
-  return { from: sender, to: recipients, ...wishes, release, expires, maxAttempts }
+  return { from: sender, to: recipients, ...wishes, release, expires, maxAttempts, class: asked }
 }
 
 /** The envelope with parsed addresses, and the recipients that are no addresses. Throws Problem for an invalid sender. */
 export function parsedEnvelope(
   { from, to, notify: wishes, ret: returned, envid: id, ...rest }: GivenEnvelope,
   { origin, most }: { readonly origin: string; readonly most: number },
-): { readonly envelope: Envelope; readonly rejected: readonly GivenAddress[] } {
+): { readonly envelope: Envelope; readonly rejected: readonly GivenAddress[]; readonly pointers: ReadonlyMap<string, string> } {
   const bare = (text: string): string => text.trim().replace(/^<(.*)>$/, '$1')
   const sender = bare(from.text) === '' ? '' : parseMailbox(bare(from.text), origin)
   if (sender === undefined) throw invalidPart(from.pointer, notAnAddress(from).detail)
@@ -213,8 +226,9 @@ export function parsedEnvelope(
   if (valid.size > most) throw invalidPart('/to', `at most ${most} recipients (smtpd_recipient_limit)`)
   const rejected = parsed.flatMap(({ given, address: one }) => (one === undefined ? [given] : []))
   const recipients = [...valid.values()].map((one) => ({ address: one, notify: wishes }))
+  const pointers = new Map(parsed.flatMap(({ given, address: one }) => (one === undefined ? [] : [[one, given.pointer]])))
   const smtputf8 = [sender, ...valid.values()].some(isInternational)
-  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8, ...rest }, rejected }
+  return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8, ...rest }, rejected, pointers }
 }
 
 /** The bytes of a composition, by nodemailer. Files and URLs are never read. */

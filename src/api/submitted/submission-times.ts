@@ -1,9 +1,9 @@
 /** Checks of the times that a request names for a message. */
-import { Problem, type ProblemKind } from '../http/problem-details.ts'
-import type { Envelope } from '../mail/envelope.ts'
-import { queueTimeOf, timeProblem } from '../mail/message-times.ts'
-import type { QueueView } from '../queries/queue-view.ts'
-import { formatDuration } from '../system/duration.ts'
+import { Problem, type ProblemKind } from '../../http/problem-details.ts'
+import type { Envelope } from '../../mail/envelope.ts'
+import { queueTimeOf, timeProblem } from '../../mail/message-times.ts'
+import type { QueueView } from '../../queries/queue-view.ts'
+import { formatDuration } from '../../system/duration.ts'
 
 export const TIMES: ProblemKind = {
   slug: 'invalid-time',
