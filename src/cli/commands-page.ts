@@ -1,5 +1,6 @@
 /** Renders docs/commands.md from the help texts. */
 import type { Command } from 'commander'
+import { actingIn, routesOf, whyHere, wordsOf } from './remote/command-routes.ts'
 import { POSTFIX_NAMES } from './postfix/tools.ts'
 
 const INTRODUCTION = `# Commands
@@ -31,11 +32,38 @@ function helpOf(command: Command): string {
   return text.trim()
 }
 
-function* sections(command: Command, path: string): Generator<string> {
-  // A command with subcommands and options of its own, such as sink, is a command as well as a group.
-  const runs = command.commands.length === 0 || (command.parent !== null && command.options.length > 0)
-  if (runs) yield `## ${path}\n\n\`\`\`\n${helpOf(command)}\n\`\`\`\n`
-  for (const sub of command.commands) yield* sections(sub, `${path} ${sub.name()}`)
+const sectionOf = (command: Command): string => `## deferd ${wordsOf(command)}\n\n\`\`\`\n${helpOf(command)}\n\`\`\`\n`
+
+/** A route as a link to its section of docs/api.md. */
+function routeLink(route: string): string {
+  const [method = '', path = ''] = route.split(' ')
+  const title = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`
+  return `[\`${title}\`](api.md#${title
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-')})`
 }
 
-export const commandsPage = (program: Command): string => INTRODUCTION + [...sections(program, program.name())].join('\n')
+/** Rows of the commands by what they use: the routes of the API, or nothing of it, with the reason. */
+function elsewhereRows(program: Command): string {
+  const all = actingIn(program).map(wordsOf)
+  const [served, others] = [all.filter((words) => routesOf(words).length > 0), all.filter((words) => whyHere(words) !== null)]
+  const reasons = Map.groupBy(others, whyHere)
+  return `| command | routes |
+| --- | --- |
+${served.map((words) => `| \`${words}\` | ${routesOf(words).map(routeLink).join(', ')} |\n`).join('')}
+The other commands work on the machine of the relay only:
+
+${[...reasons].map(([why, names]) => `- ${names.map((words) => `\`${words}\``).join(', ')}: ${why}.\n`).join('')}`
+}
+
+const elsewhere = (program: Command): string => `
+## From another machine
+
+With \`--host URL --token-file FILE\` before or after its other words, a command uses these routes of the [API](api.md) of the relay, with the rights of the token.
+
+${elsewhereRows(program)}
+`
+
+export const commandsPage = (program: Command): string =>
+  [`${INTRODUCTION.trimEnd()}\n\n${elsewhere(program).trim()}\n`, ...actingIn(program).map(sectionOf)].join('\n')

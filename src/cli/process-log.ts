@@ -9,6 +9,7 @@ import { systemClock } from '../system/system-clock.ts'
 import type { Config } from '../config/options.ts'
 import type { Listen } from '../telemetry/events.ts'
 import { LogFile, logFileProblem } from '../telemetry/log-file.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import { openLog, type Log } from '../telemetry/log.ts'
 
 type LogConfig = Pick<Config, 'log_format' | 'log_file' | 'syslog_name' | 'smtp_log_tls_feature_status'>
@@ -22,15 +23,19 @@ export function isJournal(stream: string | undefined, fd = 2): boolean {
   return stream === `${dev}:${ino}`
 }
 
+type Owner = { readonly uid: number; readonly gid: number } | null
+
 export class ProcessLog {
-  readonly #owner: { readonly uid: number; readonly gid: number } | null
+  readonly #owner: Owner
+  readonly #addresses: ToldAddresses
   #config: LogConfig
   #file: LogFile | null = null
   #log: Log
 
   /** Logs to standard error when log_file cannot be written: the preparation of the start reports that. */
-  constructor(config: LogConfig, owner: { readonly uid: number; readonly gid: number } | null) {
+  constructor(config: LogConfig, owner: Owner, addresses: ToldAddresses) {
     this.#config = config
+    this.#addresses = addresses
     this.#owner = owner
     this.#log = this.#open()
     process.once('exit', () => this.flush())
@@ -58,6 +63,7 @@ export class ProcessLog {
     const [host = 'localhost'] = hostname().split('.')
     const write = file === null ? writeToStderr : (text: string) => file.write(text)
     const stampedByReader = file === null && isJournal(process.env['JOURNAL_STREAM'])
-    return openLog({ format, syslogName, host, pid: process.pid, clock: systemClock, write, stampedByReader, tlsStatus })
+    const addresses = this.#addresses
+    return openLog({ format, syslogName, host, pid: process.pid, clock: systemClock, write, stampedByReader, tlsStatus, addresses })
   }
 }

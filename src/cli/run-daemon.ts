@@ -12,6 +12,7 @@ import { systemClock } from '../system/system-clock.ts'
 import { VERSION } from '../system/version.ts'
 import { SystemNet } from '../system/system-net.ts'
 import { Events } from '../telemetry/events.ts'
+import { ToldAddresses } from '../mail/told-addresses.ts'
 import { queueIdOf } from '../mail/message.ts'
 import { listenText, placeText } from './shell/addresses.ts'
 import { EX } from './shell/exit.ts'
@@ -22,7 +23,8 @@ import type { RunningDaemon } from './shell/shell.ts'
 export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<LoadedConfig>, user?: string): Promise<RunningDaemon> {
   const { config } = loaded
   const { env, pid } = process
-  const log = new ProcessLog(config, user === undefined ? null : Account.named(user))
+  const addresses = new ToldAddresses(config.log_addresses)
+  const log = new ProcessLog(config, user === undefined ? null : Account.named(user), addresses)
   const events = new Events(() => systemClock.now())
   events.listen(log.listen)
   const firstAccepted = firstIn(events)
@@ -38,7 +40,7 @@ export async function runDaemon(loaded: LoadedConfig, readAgain: () => Promise<L
   const net = new InheritedSockets(new SystemNet({ dnsServers: config.dns_servers }), inheritedSockets(env, pid))
   const rereads = (started: Daemon): Promise<void> =>
     new Promise((inEffect, refused) => void reload(started, readAgain, output, inEffect).catch(refused))
-  const daemon = await startDaemon({ loaded, events, net, user, rereads })
+  const daemon = await startDaemon({ loaded, events, addresses, net, user, rereads })
   void daemon.failed.then(({ exitCode }) => {
     log.flush()
     process.exit(exitCode)

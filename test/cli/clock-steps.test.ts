@@ -13,7 +13,7 @@ beforeEach(async () => {
   await operator.own(async (store) => {
     await queue(store, { at: NOW - HOUR, to: [{ address: 'ann@far.example', dueAt: NOW + 5 * MINUTE }] })
     await store.upkeep.saveClock({ time: NOW, offset: 0, uptime: clock.uptime(), boot: clock.boot })
-    await store.auditLog.audit({ at: NOW, who: 'root', action: 'hold', arguments: '', changed: 1 })
+    await store.records.audit.add({ at: NOW, who: 'root', action: 'hold', arguments: '', changed: 1 })
   })
 })
 afterEach(() => operator.leave())

@@ -40,7 +40,7 @@ beforeEach(async () => {
       suspension: { by: HOSTILE, until: null, reason: null },
       siteStatus: last,
     })
-    await store.auditLog.audit({ at: NOW, who: HOSTILE, action: HOSTILE, arguments: HOSTILE, changed: 1 })
+    await store.records.audit.add({ at: NOW, who: HOSTILE, action: HOSTILE, arguments: HOSTILE, changed: 1 })
     for (const [name, message] of Object.entries({ waiting, gone, held })) ids[name] = formatQueueId(NOW - 5000, message)
   })
 })

@@ -7,7 +7,7 @@ import { queueIdOf } from '../../src/mail/message.ts'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
 import { NOTHING_TAKEN } from '../../src/store/membership/taken-back.ts'
 import type { LiveDestination } from '../../src/store/destination-status.ts'
-import type { DestinationDue } from '../../src/store/queue-store.ts'
+import type { DestinationDue } from '../../src/store/message-operation.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
 import { NOW, Operator } from '../support/operator.ts'
@@ -205,6 +205,7 @@ describe('without a daemon', () => {
       action: 'hold',
       arguments: '--all',
       changed: 3,
+      request_id: null,
       id: 1,
       state: 'done',
       matched: 3,
@@ -281,6 +282,7 @@ describe('destinations', () => {
       window: null,
       message_rate: null,
       provider: null,
+      provider_suspended_by: null,
       provider_rules: [],
       provider_in_flight: null,
       provider_limit: null,
@@ -300,6 +302,7 @@ describe('destinations', () => {
       suspended_by: 'operator',
       suspended_until: null,
       suspend_reason: null,
+      suspended_with: null,
       last_reply: null,
       last_reply_time: null,
       hint: null,
@@ -427,6 +430,8 @@ describe('with a daemon', () => {
     workAdded: (due, { revive }) => void seen.woken.push(...due.map((one) => ({ ...one, revive }))),
     suspend: async (name, { by, until, reason }) => void seen.suspended.push(`${name} by ${by} until ${until}: ${reason}`),
     resume: async (name) => void seen.suspended.push(`${name} again`),
+    suspendProvider: async (name, { by, until, reason }) => void seen.suspended.push(`provider ${name} by ${by} until ${until}: ${reason}`),
+    resumeProvider: async (name) => void seen.suspended.push(`provider ${name} again`),
     takeBack: async () => NOTHING_TAKEN,
     transfers: async () => [],
     snapshot: () => [live],

@@ -4,26 +4,31 @@ import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openFileReader } from '../../src/cli/queue-client/queue-access.ts'
+import { FileAccess } from '../../src/cli/queue-client/file-access.ts'
 import { openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
-import { buildProgram } from '../../src/cli/program.ts'
-import { processShell } from '../../src/cli/process-shell.ts'
+import { LISTED_COMMANDS, routesOf } from '../../src/cli/remote/command-routes.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
-import { CLIENT_ROLES } from '../../src/http/requester.ts'
+import { documentedRoutes } from '../../src/api/api-pages.ts'
+import { BASE } from '../../src/http/command-protocol.ts'
+import { CLIENT_ROLES, type ClientRole } from '../../src/http/requester.ts'
+import { matchRoute, type Route } from '../../src/http/route-table.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
-import { Operator, type Ran } from '../support/operator.ts'
+import { Operator, type Ran, type Terminal } from '../support/operator.ts'
 import { ask } from '../support/raw-http.ts'
+import { PrefixProxy } from '../support/prefix-proxy.ts'
 import { portBelowEphemeral } from '../support/ports.ts'
 
 let home: string
 let port: number
 let daemon: Daemon
+/** Notes the requests of commands. */
+let proxy: PrefixProxy
 let id: string
 const elsewhere = new Operator()
 const queueDirectory = () => join(home, 'queue')
@@ -38,8 +43,12 @@ beforeAll(async () => {
     smtpd_listen: '127.0.0.1:0',
     admin_listen: `127.0.0.1:${port}`,
     relayhost: '[127.0.0.1]:1',
+    provider: { google: { mx: ['.google.example'] } },
+    // Refuse every question.
+    dns_servers: ['127.0.0.1:9'],
   }
   daemon = await startDaemon({ loaded: configFrom(settings, 'relay.example'), events: new Events(() => systemClock.now()) })
+  proxy = await new PrefixProxy(url(), '/').listen()
   const client = await openDaemonClient(queueDirectory())
   for (const role of CLIENT_ROLES) {
     const rights = { role, content: false, destinations: null, duration: null }
@@ -57,120 +66,188 @@ beforeAll(async () => {
   await reader.close()
 })
 afterAll(async () => {
+  await proxy.stop()
   await daemon.stop()
   elsewhere.leave()
   rmSync(home, { recursive: true })
 })
 
-const remote = (role: string, ...argv: readonly string[]): Promise<Ran> =>
-  elsewhere.run([...argv.map((word) => (word === 'ID' ? id : word)), '--host', url(), '--token-file', tokenFile(role)])
+/** A check of a domain is asked for again until it has ended. */
+const clockOf = (command: string | undefined): Terminal => (command === 'check' ? { clock: systemClock } : {})
 
-/** Commands with the least role that they need; null for one that is possible on the machine only. */
-const COMMANDS: readonly (readonly [argv: string, role: 'viewer' | 'operator' | 'admin' | null])[] = [
-  ['status', 'viewer'],
-  ['status --json', 'viewer'],
-  ['top --count 1', 'viewer'],
-  ['queue list', 'viewer'],
-  ['queue list --json', 'viewer'],
-  ['queue list --destination x --older-than 1h --tsv', 'viewer'],
-  ['queue list --count', 'viewer'],
-  ['queue show ID', 'viewer'],
-  ['queue cat ID', 'admin'],
-  ['queue cat -e ID', 'viewer'],
-  ['queue causes --destination smtp:[127.0.0.1]:1', 'viewer'],
-  ['queue shape', 'viewer'],
-  ['queue shape --senders', 'viewer'],
-  ['queue hold --all --dry-run --json', 'operator'],
-  ['queue hold --all', 'operator'],
-  ['queue release ID', 'operator'],
-  ['queue flush --older-than 1h', 'operator'],
-  ['queue expire --destination none.example', 'operator'],
-  ['queue requeue --destination none.example', 'operator'],
-  ['queue reschedule --destination none.example --in 2h', 'operator'],
-  ['queue delete --destination none.example', 'operator'],
-  ['queue restore --destination none.example', 'operator'],
-  ['queue move --to /tmp/other', null],
-  ['queue upgrade', null],
-  ['history list', 'viewer'],
-  ['history list --since 1h --json', 'viewer'],
-  ['destination list', 'viewer'],
-  ['destination show [127.0.0.1]:1', 'viewer'],
-  ['destination suspend smtp:[127.0.0.1]:1 --for 1h --reason test', 'operator'],
-  ['destination resume smtp:[127.0.0.1]:1', 'operator'],
-  ['audit', 'viewer'],
-  ['audit --limit 2 --json', 'viewer'],
-  ['operation list', 'viewer'],
-  ['operation list --json', 'viewer'],
-  ['operation undo 99', 'viewer'],
-  ['operation cancel 99', 'viewer'],
-  ['token list', 'admin'],
-  ['token add new --role viewer', 'admin'],
-  ['token remove new', 'admin'],
-  ['webhook list', 'viewer'],
-  ['webhook add app https://app.example/hook', 'admin'],
-  ['webhook secret app', 'admin'],
-  ['webhook replay app', 'operator'],
-  ['webhook test app', 'operator'],
-  ['webhook remove app', 'admin'],
-  ['access add sender app@example.com REJECT', 'admin'],
-  ['access list', 'viewer'],
-  ['access remove sender app@example.com', 'admin'],
-  ['tls list', 'viewer'],
-  ['tls show none.example', 'viewer'],
-  ['tls forget none.example', 'operator'],
-  ['node list', 'viewer'],
-  ['node show mx1', 'viewer'],
-  ['node drain mx1', 'viewer'],
-  ['node undrain mx1', 'viewer'],
-  ['node forget mx1', 'viewer'],
-  ['schedule list', 'viewer'],
-  ['schedule show nightly', 'viewer'],
-  ['schedule run nightly', 'operator'],
-  ['oauth list', 'viewer'],
-  ['oauth show m365', null],
-  ['oauth test m365', null],
-  ['oauth login m365', null],
-  ['start', null],
-  ['reload', null],
-  ['demo', null],
-  ['lab', null],
-  ['retry true', null],
-  ['config', null],
-  ['map query hash:/x y', null],
-  ['check', null],
-  ['check domain example.com', null],
-  ['import postfix', null],
-  ['backup /tmp/x', null],
-  ['restore /tmp/x', null],
-  ['salvage /tmp/x /tmp/y', null],
-  ['page', null],
-  ['user add ann', null],
-  ['user list', null],
-  ['user remove ann', null],
-  ['dkim generate example.com', null],
-  ['dkim show', null],
-  ['dkim check', null],
-  ['dkim sign', null],
-  ['dkim verify', null],
-  ['bounce preview', null],
-  ['simulate schedule', null],
-  ['simulate run x.toml', null],
-  ['simulate contention', null],
-  ['sink', null],
-  ['sink show 1', null],
-  ['record --relay 127.0.0.1:25', null],
+const remote = (role: string, ...argv: readonly string[]): Promise<Ran> =>
+  elsewhere.run(
+    [...argv.map((word) => (word === 'ID' ? id : word)), '--host', proxy.url, '--token-file', tokenFile(role)],
+    clockOf(argv[0]),
+  )
+
+/** Command lines, at least one of each command. */
+const LINES: readonly string[] = [
+  'status',
+  'status --json',
+  'status --since 7d',
+  'top --count 1',
+  'queue list',
+  'queue list --json',
+  'queue list --destination x --older-than 1h --tsv',
+  'queue list --count',
+  'queue show ID',
+  'queue cat ID',
+  'queue cat -e ID',
+  'queue causes',
+  'queue causes --destination smtp:[127.0.0.1]:1',
+  'queue shape',
+  'queue shape --senders',
+  'queue hold --all --dry-run --json',
+  'queue hold --all',
+  'queue release ID',
+  'queue flush --older-than 1h',
+  'queue expire --destination none.example',
+  'queue requeue --destination none.example',
+  'queue reschedule --destination none.example --in 2h',
+  'queue delete --destination none.example',
+  'queue restore --destination none.example',
+  'queue move --to /tmp/other',
+  'queue upgrade',
+  'history list',
+  'history list --since 1h --json',
+  'history resend --status 5.7.1 --dry-run',
+  'history resend ID',
+  'history erase --recipient none@far.example --dry-run',
+  'history erase --sender none@far.example',
+  'destination list',
+  'destination show [127.0.0.1]:1',
+  'destination suspend smtp:[127.0.0.1]:1 --for 1h --reason test',
+  'destination resume smtp:[127.0.0.1]:1',
+  'provider list',
+  'provider list --json',
+  'provider show google',
+  'provider suspend google --for 1h --reason test',
+  'provider resume google',
+  'audit',
+  'audit --limit 2 --json',
+  'operation list',
+  'operation list --json',
+  'operation undo 99',
+  'operation cancel 99',
+  'token list',
+  'token add new --role viewer',
+  'token remove new',
+  'webhook list',
+  'webhook add app https://app.example/hook',
+  'webhook secret app',
+  'webhook replay app',
+  'webhook test app',
+  'webhook remove app',
+  'access add sender app@example.com REJECT',
+  'access list',
+  'access remove sender app@example.com',
+  'quota list',
+  'quota show app@example.com',
+  'quota reset app@example.com',
+  'suppression list',
+  'suppression show bob@far.example',
+  'suppression export',
+  'suppression add bob@far.example --scope us.example --reason complaint',
+  'suppression remove bob@far.example --scope us.example',
+  'suppression import /dev/null',
+  'suppression resume us.example',
+  'tls list',
+  'tls show none.example',
+  'tls forget none.example',
+  'node list',
+  'node show mx1',
+  'node settings',
+  'node drain mx1',
+  'node undrain mx1',
+  'node forget mx1',
+  'schedule list',
+  'schedule show nightly',
+  'schedule run nightly',
+  'oauth list',
+  'oauth show m365',
+  'oauth test m365',
+  'oauth login m365',
+  'start',
+  'reload',
+  'demo',
+  'lab',
+  'retry true',
+  'config',
+  'map query hash:/x y',
+  'check',
+  'check domain example.com',
+  'import postfix',
+  'backup /tmp/x',
+  'restore /tmp/x',
+  'salvage /tmp/x /tmp/y',
+  'page',
+  'trace',
+  'user add ann',
+  'user list',
+  'user remove ann',
+  'dkim generate example.com',
+  'dkim show',
+  'dkim check',
+  'dkim sign',
+  'dkim verify',
+  'bounce preview',
+  'simulate schedule',
+  'simulate run x.toml',
+  'simulate contention',
+  'sink',
+  'sink show 1',
+  'record --relay 127.0.0.1:25',
 ]
 
+/** Lines that need another role than that of all routes of their command: others are not asked for with these data. */
+const OTHER_ROLES: ReadonlyMap<string, ClientRole> = new Map([
+  ['queue cat ID', 'admin'],
+  ...['operation undo 99', 'operation cancel 99'].map((line) => [line, 'viewer'] as const),
+  ...['drain', 'undrain', 'forget'].map((verb) => [`node ${verb} mx1`, 'viewer'] as const),
+])
+
+const ROUTES = documentedRoutes()
+const routeName = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path.slice(BASE.length)}`
+
+/** The route of a request, such as `GET /messages`. */
+function routeAsked(request: string): string {
+  const [method = '', path = ''] = request.split(' ')
+  const match = matchRoute(ROUTES, method, path)
+  return match.kind === 'found' ? routeName(match.route) : request
+}
+
+/** The longest words of a command with which a line begins. */
+const commandOf = (line: string): string =>
+  LISTED_COMMANDS.filter((words) => line === words || line.startsWith(`${words} `)).toSorted((a, b) => b.length - a.length)[0] ?? ''
+
+/** The role that a line needs, as the routes of its command say; null for one that is possible on the machine only. */
+function roleOf(line: string): ClientRole | null {
+  const names = routesOf(commandOf(line))
+  const roles = ROUTES.filter((one) => names.includes(routeName(one))).map(({ role }) => role)
+  const needed = (['admin', 'operator', 'viewer'] as const).find((role) => roles.includes(role)) ?? null
+  return OTHER_ROLES.get(line) ?? needed
+}
+
 /** Outcomes that are those of the data here. */
-const UNKNOWN = /^(?:operation (?:undo|cancel) 99|tls (?:show|forget)|destination show|schedule (?:show|run))/
+const UNKNOWN =
+  /^(?:operation (?:undo|cancel) 99|tls (?:show|forget)|destination show|schedule (?:show|run)|suppression (?:show|resume)|quota (?:show|reset)|history resend ID$)/
 
 const sentence = /^deferd: [^\n]+\n$/
+
+/** Routes that commands have used so far. */
+const USED = new Set<string>()
 
 describe.each(['viewer', 'operator', 'sender', 'admin'] as const)('%s', (role) => {
   const rights = { viewer: ['viewer'], operator: ['viewer', 'operator'], sender: [], admin: ['viewer', 'operator', 'admin'] }[role]
 
-  test.each(COMMANDS)('%s', async (line, needed) => {
+  test.each(LINES)('%s', async (line) => {
+    const needed = roleOf(line)
+    proxy.asked.length = 0
     const { code, out, err } = await remote(role, ...line.split(' '))
+    const used = new Set(proxy.asked.map((one) => routeAsked(one)))
+    for (const one of used) USED.add(`${commandOf(line)}: ${one}`)
+    expect([...used].filter((route) => !routesOf(commandOf(line)).includes(route))).toEqual([])
     if (needed === null) {
       expect([code, out]).toEqual([64, ''])
       expect(err).toMatch(/^deferd: [^\n]* is possible on the machine of the relay only, because [^\n]*\n$/)
@@ -180,23 +257,42 @@ describe.each(['viewer', 'operator', 'sender', 'admin'] as const)('%s', (role) =
       expect([code, out, err]).toEqual([69, '', expect.stringMatching(/^deferd: the queue is in a folder and has one daemon: [^\n]+\n$/)])
     } else if (UNKNOWN.test(line) || (role === 'operator' && /^webhook (?:replay|test) app$/.test(line))) {
       expect([code, err]).toEqual([65, expect.stringMatching(sentence)])
+    } else if (line.startsWith('check domain')) {
+      // The next hop does not answer, and neither do the name servers.
+      expect([code, out, err]).toEqual([65, expect.stringMatching(/^example\.com, 20.*\n[^]*\nmail to example\.com now: deferred/), ''])
     } else if (line === 'webhook test app') {
       expect([code, out]).toEqual([75, expect.stringContaining('did not take the event')])
     } else expect([code, err]).toEqual([0, line.startsWith('token add') || line.startsWith('webhook') ? expect.any(String) : ''])
   })
 })
 
-test('each command is in the table', async () => {
-  const program = await buildProgram(processShell())
-  const names = (command: typeof program, before: string): readonly string[] =>
-    command.commands.length === 0 ? [before.trim()] : command.commands.flatMap((one) => names(one, `${before} ${one.name()}`))
-  const missing = names(program, '').filter((words) => !COMMANDS.some(([line]) => line === words || line.startsWith(`${words} `)))
-  expect(missing.filter((words) => words !== 'help')).toEqual([])
+/** Routes for which the message has no dialogue here, nothing was begun, or the queue has no nodes. */
+const NEED_OTHER_DATA = [
+  'queue show: GET /messages/:id/sessions/:session',
+  'history resend: GET /operations/:id',
+  'history erase: GET /operations/:id',
+  'node settings: GET /settings',
+  'node drain: POST /nodes/:name/drain',
+  'node undrain: POST /nodes/:name/undrain',
+  'node forget: DELETE /nodes/:name',
+  'operation cancel: DELETE /operations/:id',
+  'operation undo: POST /operations/:id/undo',
+]
+
+test('each route of a command is used by one of its lines', () => {
+  const named = LISTED_COMMANDS.flatMap((words) => routesOf(words).map((one) => `${words}: ${one}`))
+  expect(named.filter((one) => !USED.has(one))).toEqual(NEED_OTHER_DATA)
+})
+
+test('each command has a line', () => {
+  const used = new Set(LINES.map(commandOf))
+  expect(LISTED_COMMANDS.filter((words) => !used.has(words) && words !== 'help')).toEqual([])
 })
 
 /** Commands whose output on this machine and from elsewhere is equal. */
 const SHOWN: readonly string[] = [
   'status',
+  'status --since 7d',
   'top --count 1',
   'queue list',
   'queue list --wide',
@@ -241,6 +337,13 @@ const SHOWN: readonly string[] = [
   'webhook list --json',
   'access list',
   'access list --json',
+  'quota list',
+  'quota list --json',
+  'suppression list',
+  'suppression list --json',
+  'suppression list --reason complaint --since 1h',
+  'suppression show eve@far.example',
+  'suppression export',
   'tls list',
   'tls list --json',
   'tls show none.example',
@@ -266,6 +369,7 @@ describe('the output is that of the machine of the relay', () => {
     for (const line of [
       'webhook add ledger https://ledger.example/hook --types recipient.*',
       'access add sender app@example.com REJECT too many bounces --for 2h',
+      'suppression add eve@far.example --scope us.example --reason complaint --for 30d',
       'destination suspend away.example --for 2h --reason maintenance',
     ])
       expect(await remote('admin', ...line.split(' '))).toMatchObject({ code: 0 })
@@ -290,7 +394,7 @@ describe('the output is that of the machine of the relay', () => {
       elsewhere.run(argv, {
         ...place,
         env: { DEFERD_QUEUE_DIRECTORY: queueDirectory() },
-        access: { openReader: (config) => openFileReader(config, systemClock) },
+        access: { openReader: (config) => new FileAccess(config, systemClock).openReader() },
       })
     const there = () => elsewhere.run([...argv, '--host', url(), '--token-file', tokenFile('admin')], place)
     // Times that pass between the two, and figures that the API keeps for some seconds, differ for a moment.

@@ -27,7 +27,7 @@ beforeEach(async () => {
     await store.saveDestination({ ...closed, name: 'busy.example', deadUntil: NOW + 2 * MINUTE, suspension: null })
     const suspension = { by: 'root', until: NOW + HOUR, reason: 'maintenance' }
     await store.saveDestination({ ...closed, name: 'held.example', deadUntil: null, suspension })
-    await store.auditLog.audit({ at: NOW - MINUTE, who: 'root', action: 'hold', arguments: '', changed: 1 })
+    await store.records.audit.add({ at: NOW - MINUTE, who: 'root', action: 'hold', arguments: '', changed: 1 })
     const entry = { subject: 'sender', key: 'app@us.example', action: 'REJECT no', addedBy: 'root' } as const
     await store.records.access.set({ ...entry, addedAt: NOW - HOUR, expiresAt: NOW + HOUR })
     const token = { name: 'ci', role: 'viewer', content: false, destinations: null, hash: 'x', addedBy: 'root' } as const

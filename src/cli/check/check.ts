@@ -6,7 +6,7 @@ import { placeOf } from '../../config/values/database-url.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
@@ -20,7 +20,7 @@ import type { LiveStatus } from '../../queue/queue-status.ts'
 import { submissions } from '../../queue/intake/maildrop-listing.ts'
 import { refusedFolder } from '../../queue/intake/maildrop-reader.ts'
 import { NoSuchQueue } from '../../store/errors.ts'
-import { isOwned } from '../../store/owner-lock.ts'
+import { isOwned } from '../../store/folder/owner-lock.ts'
 import { signOfDamage } from '../../store/sqlite/file/restore.ts'
 import { repairLines } from '../../store/repair-report.ts'
 import { ANY_MESSAGE } from '../../store/message-conditions.ts'
@@ -28,7 +28,7 @@ import { parseUsers } from '../../access/users.ts'
 import { SENDER_TABLE_NAMES } from '../../delivery/routing/routing-tables.ts'
 import { TABLE_NAMES } from '../../rewriting/tables.ts'
 import { addCheckDomain, USER_HELP } from './check-domain.ts'
-import { configToPrepare, subcommand } from '../shell/config-options.ts'
+import { configOf, configToPrepare, subcommand } from '../shell/config-options.ts'
 import { EX } from '../shell/exit.ts'
 import { error, ok, warning, type Finding } from '../shell/check-finding.ts'
 import { oauthCertificates } from '../oauth/oauth-findings.ts'
@@ -36,7 +36,7 @@ import { connectFindings, isOfConnection } from './check-connect.ts'
 import { withReader, type Shell } from '../shell/shell.ts'
 import { Account } from '../../daemon/account.ts'
 import { PARTS, prepareAs, type Part, type Preparation } from '../../daemon/preparation.ts'
-import { queueFile } from '../../store/queue-folder.ts'
+import { queueFile } from '../../store/folder/queue-folder.ts'
 import type { QueueCount } from '../../store/queue-tally.ts'
 import { jsonLine, maskControls, plural, span } from '../../presentation/text.ts'
 
@@ -115,8 +115,16 @@ function preparationFindings(preparation: Preparation, loaded: LoadedConfig, now
   })
 }
 
-const queue: Check = async (shell, { config }, depth) => {
-  if (placeOf(config) === 'database') return sharedQueue(shell, config, depth).catch(missingQueue)
+const queue: Check = (shell, { config }, depth) => {
+  switch (placeOf(config)) {
+    case 'folder':
+      return fileQueue(config, depth)
+    case 'database':
+      return sharedQueue(shell, config, depth).catch(missingQueue)
+  }
+}
+
+async function fileQueue(config: Config, depth: Depth): Promise<Finding | null> {
   if (!existsSync(config.queue_directory)) return null
   if (!existsSync(queueFile(config.queue_directory))) return warning('queue', NO_QUEUE)
   if (depth === 'repair') return repairFinding(config.queue_directory)
@@ -285,6 +293,17 @@ interface CheckOptions {
   readonly full?: true
   readonly repair?: true
   readonly user?: string
+  readonly running?: true
+}
+
+const lineOf = (finding: Finding, { json }: CheckOptions): string =>
+  json === true ? jsonLine(finding) : `${finding.verdict.padEnd(8)}${finding.what.padEnd(27)}${maskControls(finding.text)}\n`
+
+/** Whether the daemon of the queue answers. */
+async function daemonFinding(shell: Shell, called: Command): Promise<Finding> {
+  const { config } = await configOf(shell, called)
+  const place = `with queue_directory = ${config.queue_directory}`
+  return (await shell.isDaemonRunning(config)) ? ok('daemon', `runs ${place}`) : error('daemon', `none runs ${place}: deferd start`)
 }
 
 export function addCheck(program: Command, shell: Shell, end: (code: number) => void): void {
@@ -294,23 +313,35 @@ export function addCheck(program: Command, shell: Shell, end: (code: number) => 
     .option('--repair', 'the same, and rebuild a damaged queue from its readable pages; needs a stopped daemon')
     .option('--connect', 'connect to each relayhost and to each next hop with access tokens, start TLS and log in, without sending mail')
     .option('--user <name>', USER_HELP)
+    .addOption(
+      new Option('--running', 'whether the daemon of queue_directory runs, and nothing else').conflicts([
+        'full',
+        'repair',
+        'connect',
+        'user',
+      ]),
+    )
     .addHelpText(
       'after',
       `
 Takes the steps of deferd start up to the opening of the queue and of the ports, as the same user, with the same sentences and
 exit codes: called by root, it acts as the owner of queue_directory, or as --user NAME. It changes nothing, and a running daemon is no obstacle. With --connect, a token is requested by each [oauth.NAME] table in use, as by
-deferd oauth test. Exit code 78 when a check fails, 69 when a relayhost or an access token fails with --connect, 0 otherwise; a warning is not a failure.`,
+deferd oauth test. Exit code 78 when a check fails, 69 when a relayhost or an access token fails with --connect, 0 otherwise; a warning is not a failure.
+
+With --running, for scripts that wait and for health checks of containers, it asks the daemon at the socket of queue_directory, which is open
+when all ports are. Exit code 0 when it answers, 69 when no daemon runs, 75 when it has not answered for 5 s, 77 when another user runs it.`,
     )
     .action(async (options: CheckOptions, called: Command) => {
+      if (options.running === true) {
+        const finding = await daemonFinding(shell, called)
+        if (finding.verdict === 'error') end(EX.unavailable)
+        return shell.stdout.write(lineOf(finding, options))
+      }
       const loaded = configToPrepare(shell, called)
       const depth = options.repair === true ? 'repair' : options.full === true ? 'full' : 'quick'
       for await (const finding of findings({ shell, loaded, depth }, options)) {
         if (finding.verdict === 'error') end(isOfConnection(finding) ? EX.unavailable : EX.config)
-        await shell.stdout.write(
-          options.json === true
-            ? jsonLine(finding)
-            : `${finding.verdict.padEnd(8)}${finding.what.padEnd(27)}${maskControls(finding.text)}\n`,
-        )
+        await shell.stdout.write(lineOf(finding, options))
       }
     })
   addCheckDomain(command, shell, end)

@@ -1,8 +1,7 @@
 /** The screen of `deferd check domain`: a line for each finding, and what happens to mail now. */
-import type { DomainFacts } from '../../domain-check/domain-facts.ts'
-import type { DomainReport } from '../../domain-check/domain-report.ts'
 import type { Verdict } from '../../domain-check/finding.ts'
-import { localTime, maskControls } from '../../presentation/text.ts'
+import { instantOf, localTime, maskControls } from '../../presentation/text.ts'
+import type { DomainReportJson } from '../../resources/domains/domain-check-json.ts'
 import type { Clock } from '../../system/clock.ts'
 import { painted, type Display, type Role } from '../render/style.ts'
 import { hanging } from '../render/wrapping.ts'
@@ -12,9 +11,8 @@ const VERDICT_WIDTH = 9
 const WHAT_WIDTH = 11
 
 export function domainScreen(
-  { domain, checkedAt }: DomainFacts,
-  { findings, mail }: DomainReport,
-  { clock, display }: { readonly clock: Clock; readonly display: Display },
+  { domain, time, findings, mail }: DomainReportJson,
+  { clock, display }: { readonly clock: Pick<Clock, 'zone'>; readonly display: Display },
 ): string {
   const { width } = display
   const lines = findings.flatMap(({ what, verdict, text }) => {
@@ -24,7 +22,7 @@ export function domainScreen(
   })
   const [last = '', ...more] = hanging('', maskControls(mail.text), { width, indent: 2 })
   return [
-    painted(`${domain}, ${localTime(clock.wall.of(checkedAt), clock)}`, 'heading', display),
+    painted(`${maskControls(domain)}, ${localTime(instantOf(time), clock)}`, 'heading', display),
     '',
     ...lines,
     '',

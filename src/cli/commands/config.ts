@@ -4,6 +4,7 @@ import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
 import { OPTIONS, type OptionName } from '../../config/options.ts'
 import { unknownParameter } from '../../config/expansion.ts'
 import { ignoredFileWarning } from '../../config/values/sources.ts'
+import { differs } from '../../resources/settings-json.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import type { Shell } from '../shell/shell.ts'
@@ -25,10 +26,6 @@ function chosen(names: readonly string[]): readonly OptionName[] {
   })
 }
 
-/** True when the value is set, and differs from the default. Defaults that refer to other parameters change with those. */
-const differs = (loaded: LoadedConfig, defaults: LoadedConfig, name: OptionName): boolean =>
-  loaded.given.has(name) && JSON.stringify(loaded.config[name]) !== JSON.stringify(defaults.config[name])
-
 function* tables({
   config,
   writtenTransports,
@@ -38,6 +35,8 @@ function* tables({
   writtenEvents,
   writtenOauth,
   writtenSchedules,
+  writtenQuotas,
+  writtenClasses,
 }: LoadedConfig): Generator<string> {
   if (writtenTransports !== '') yield `transport_maps = ${writtenTransports}`
   if (config.transport_maps.size > 0) {
@@ -50,6 +49,8 @@ function* tables({
   yield* headed('events', writtenEvents)
   yield* headed('oauth', writtenOauth)
   yield* headed('schedule', writtenSchedules)
+  yield* headed('quota', writtenQuotas)
+  yield* headed('class', writtenClasses)
 }
 
 function* headed(kind: string, written: ReadonlyMap<string, ReadonlyMap<string, string>>): Generator<string> {

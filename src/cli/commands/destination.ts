@@ -113,7 +113,7 @@ async function suspend(shell: Shell, asked: string, options: SuspendOptions, com
       `${maskControls(asked)} names no destination, since * matches nothing here: suspend each one by its name`,
     )
   const name = asked.toLowerCase()
-  const known = await act(shell, config, name, (client) => client.suspend(name, { by: shell.user, duration, reason }))
+  const known = await act(shell, config, name, (client) => client.suspend(name, { who: shell.user, duration, reason }))
   const end = duration === null ? 'until `deferd destination resume`' : `until ${localTime(shell.clock.now() + duration, shell.clock)}`
   await shell.stdout.write(`${maskControls(`${name}: suspended ${end}${reason === null ? '' : `: ${reason}`}`)}\n`)
   // Suspending a misspelt name would have no effect, nor would suspending the domain of mail that is routed to a relay host.
@@ -132,8 +132,16 @@ async function resume(shell: Shell, asked: string, command: Command): Promise<vo
     throw new CommandError(EX.data, `${text}; deferd destination list shows all names`)
   }
   await act(shell, config, name, (client) => client.resume(name, shell.user))
-  await shell.stdout.write(`${maskControls(name)}: resumed\n`)
+  const provider = await providerThatStops(shell, config, name)
+  if (provider === null) return await shell.stdout.write(`${maskControls(name)}: resumed\n`)
+  await shell.stdout.write(
+    `${maskControls(name)}: not suspended itself any more, but with provider ${provider}: deferd provider resume ${provider}\n`,
+  )
 }
+
+/** The suspended provider of a destination; null for none. */
+const providerThatStops = (shell: Shell, config: Config, name: string): Promise<string | null> =>
+  withSource(shell, config, async (source) => (await (await shownDestinations(shell, config, source)).named(name))?.suspended_with ?? null)
 
 export function addDestination(program: Command, shell: Shell): void {
   const parent = program.command('destination').description('list, show, suspend and resume destinations')

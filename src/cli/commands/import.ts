@@ -110,7 +110,7 @@ async function countedTakeOver(shell: Shell, spool: string, target: ImportTarget
       recipients: before.recipients === null ? null : taken.reduce((sum, one) => sum + one.queued, before.recipients),
     }
     const after = await target.counts()
-    if (taken.length > 0) await target.store.auditLog.audit({ ...audit, changed: taken.length })
+    if (taken.length > 0) await target.store.records.audit.add({ ...audit, changed: taken.length })
     if (after.messages === expected.messages && after.recipients === expected.recipients) return report
     const counts = `${countText(after)} instead of ${countText(expected)}`
     throw new CommandError(EX.software, `the queue has ${counts}: keep the spool, and report this as a bug`)

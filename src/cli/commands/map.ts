@@ -1,6 +1,7 @@
 /** `deferd map query`: looks up a key in a lookup table, like postmap -q. */
 import type { Command } from 'commander'
 import { parseTables } from '../../config/values/lookup-tables.ts'
+import { CLASS_MAPS } from '../../config/values/class-options.ts'
 import type { Config } from '../../config/options.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
 import { CHECK_NAMES } from '../../checks/check-tables.ts'
@@ -15,7 +16,7 @@ import type { Shell } from '../shell/shell.ts'
 /** Exit code for a key that no table has, as of postmap -q. */
 const NOT_FOUND = 1
 
-const TABLE_PARAMETERS = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, 'smtpd_sender_login_maps'] as const
+const TABLE_PARAMETERS = [...TABLE_NAMES, ...SENDER_TABLE_NAMES, ...CHECK_NAMES, ...CLASS_MAPS, 'smtpd_sender_login_maps'] as const
 
 const sourcesOf = (config: Config, name: string) => {
   const known = TABLE_PARAMETERS.find((parameter) => parameter === name)

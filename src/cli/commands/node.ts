@@ -6,13 +6,14 @@ import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import { MINUTE, SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { forgetNode, setDraining, unknownNode, type ForgottenNode } from '../../admin/queue-nodes.ts'
 import type { ForgottenNodesJson, NodeJson, NodesJson } from '../../resources/node-json.ts'
-import { nodeScreen, nodeTable } from '../render/node-list.ts'
+import type { BetweenNodesJson, SettingsJson } from '../../resources/settings-json.ts'
+import { nodeScreen, nodeTable, settingsTexts } from '../render/node-list.ts'
 import { jsonLine, maskControls, plural } from '../../presentation/text.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import { displayOf } from '../shell/display.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { segment } from '../queue-client/api-connection.ts'
-import { listedNodes } from '../queue-client/listed-nodes.ts'
+import { listedNodes, settingsBetween } from '../queue-client/listed-nodes.ts'
 import { type RelayApi, type Shell } from '../shell/shell.ts'
 
 interface JsonOption {
@@ -22,6 +23,7 @@ interface JsonOption {
 /** The nodes of a queue, asked in the database or through the API of a relay. */
 interface Nodes {
   list(): Promise<readonly NodeJson[]>
+  settings(): Promise<BetweenNodesJson>
   setDraining(name: string, draining: boolean): Promise<unknown>
   forget(name: string): Promise<readonly ForgottenNode[]>
 }
@@ -34,6 +36,7 @@ const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease }: 
   const deps = { nodes, clock, lease }
   return {
     list: () => listedNodes(nodes, lease, clock.wall),
+    settings: () => settingsBetween(nodes),
     setDraining: (asked, draining) => setDraining(deps, { asked, draining, who: shell.user }),
     forget: (asked) => forgetNode(deps, { asked, who: shell.user }),
   }
@@ -44,6 +47,11 @@ const remoteNodes = (api: RelayApi): Nodes => ({
     const { nodes } = await api.get<NodesJson>('/nodes')
     if (nodes === null) throw noNodes('the queue is in a folder')
     return nodes
+  },
+  settings: async () => {
+    const { between_nodes: between } = await api.get<SettingsJson>('/settings')
+    if (between === null) throw noNodes('the queue is in a folder')
+    return between
   },
   setDraining: (name, draining) => api.json({ method: 'POST', path: `/nodes/${segment(name)}/${draining ? 'drain' : 'undrain'}` }),
   forget: async (name) =>
@@ -83,6 +91,17 @@ async function show(shell: Shell, asked: string, { json }: JsonOption, nodes: No
   if (found.length === 0) throw new CommandError(EX.data, maskControls(unknownNode(asked)))
   const clock = clockOf(null, shell.clock)
   await shell.stdout.write(found.map((one) => (json === true ? jsonLine(one) : nodeScreen(one, clock))).join(''))
+}
+
+async function settings(shell: Shell, { json }: JsonOption, nodes: Nodes): Promise<void> {
+  const between = await nodes.settings()
+  await shell.stdout.write(
+    json === true
+      ? jsonLine(between)
+      : settingsTexts(between)
+          .map((line) => `${maskControls(line)}\n`)
+          .join(''),
+  )
 }
 
 const POLL_INTERVAL: Duration = SECOND / 4
@@ -131,6 +150,13 @@ SLOTS the deliveries that run and their limit, BEAT the time since its last sign
     .action((name: string, options: JsonOption, command: Command) =>
       withNodes(shell, command, (nodes) => show(shell, name, options, nodes)),
     )
+  subcommand(parent, 'settings', 'show the settings in which nodes differ, with the value of each')
+    .option('--json', 'as a JSON object')
+    .addHelpText(
+      'after',
+      '\nCompares the settings that all nodes should share: of delivery, retries, notices and limits of the queue, and the tables. Values that\nbelong to a machine, such as its name, addresses and files, are left out. Secrets are masked.',
+    )
+    .action((options: JsonOption, command: Command) => withNodes(shell, command, (nodes) => settings(shell, options, nodes)))
   subcommand(parent, 'drain <name>', 'let other nodes take the mail of a node, and refuse new mail there with 421')
     .option('--wait', 'end when the node has no mail any more')
     .addHelpText('after', '\nExample, before a machine is stopped:\n  deferd node drain mx2 --wait')

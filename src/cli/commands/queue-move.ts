@@ -47,7 +47,7 @@ function isSame(one: string, other: string): boolean {
 
 async function moved(shell: Shell, client: QueueClient, config: Config, options: Options): Promise<MoveSummary> {
   const { to, from, final } = options
-  const isDatabase = from === undefined ? placeOf(config) === 'database' : isUrl(from)
+  const isDatabase = from === undefined ? { folder: false, database: true }[placeOf(config)] : isUrl(from)
   const line = new ProgressLine(shell.stderr, shell.clock)
   const show = ({ moved: count, waiting }: MoveProgress): void =>
     line.show(`${countText('moving', count, null)}${waiting ? '; waiting for deliveries and notices to end' : ''}`)
@@ -86,7 +86,7 @@ async function report(shell: Shell, summary: MoveSummary, { to, final, json }: O
 
 async function move(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const { from = placeOf(config) === 'folder' ? config.queue_directory : config.queue_database, to } = options
+  const { from = { folder: config.queue_directory, database: config.queue_database }[placeOf(config)], to } = options
   if (isSame(from, to)) throw new CommandError(EX.usage, `--to ${databaseName(to)} is the queue to move: name another place`)
   const client = await openSource(shell, config, options)
   try {

@@ -73,7 +73,7 @@ export function addSink(program: Command, shell: Shell): void {
         .default([DEFAULT_PORT], '127.0.0.1:2526')
         .argParser(portArgument),
     )
-    .option('--script <file>', 'script of failures; recipient addresses define them where none of its rules acts')
+    .option('--script <file>', 'script of failures, or a dialogue; recipient addresses define failures where none of its rules acts')
     .option('--seed <number>', 'seed of random numbers', countArgument, 1)
     .option('--json', 'print all events as JSON; the default when the output is not a terminal')
     .option('--keep <folder>', `folder for the last ${KEPT_MESSAGES} messages; in a terminal, one for temporary files by default`)
@@ -117,11 +117,11 @@ Examples:
 
 async function runSink(shell: Shell, options: Options): Promise<void> {
   // Loaded on demand, because the scripted server loads slowly and other commands do not need it.
-  const { readScript } = await import('../../testkit/remote/script.ts')
+  const { readScriptOrDialogue } = await import('../../testkit/record/recorded-dialogue.ts')
   const { Sink: RealSink } = await import('../../testkit/sink.ts')
   const { systemNet } = await import('../../system/system-net.ts')
   const { script: path } = options
-  const script = path === undefined ? null : readScript(readTextFile(path), basename(path))
+  const script = path === undefined ? null : readScriptOrDialogue(readTextFile(path), basename(path))
   const lines = new LineOutput(shell.stdout)
   const printed = printerOf(shell, options)
   const tls = await tlsOf(shell, options)

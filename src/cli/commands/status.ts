@@ -3,23 +3,26 @@ import { clockOf } from '../../system/queue-clock.ts'
 import { type Command, Option } from 'commander'
 import { readStatus } from '../../queue/queue-status.ts'
 import type { Config } from '../../config/options.ts'
+import { NAMED_INSTANT } from '../../mail/message-times.ts'
 import { SECOND, sleep, type Duration } from '../../system/clock.ts'
 import { jsonLine, localTime } from '../../presentation/text.ts'
 import { statusJson, type NowJson, type StatusJson } from '../../resources/status-json.ts'
 import type { NodeJson, NodesJson } from '../../resources/node-json.ts'
 import { listedNodes } from '../queue-client/listed-nodes.ts'
 import { nodeTable } from '../render/node-list.ts'
+import { isTrend, showTrend, type TrendOptions } from '../queue-client/shown-trend.ts'
 import { statusScreen } from '../render/status-screen.ts'
-import { configOf, countArgument, durationArgument, subcommand } from '../shell/config-options.ts'
+import { configOf, countArgument, durationArgument, instantArgument, subcommand } from '../shell/config-options.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { displayOf } from '../shell/display.ts'
 import { withSource, type QueueSource, type RelayApi, type Shell } from '../shell/shell.ts'
 
-interface Options {
+interface Options extends TrendOptions {
   readonly json?: true
 }
 
-interface TopOptions extends Options {
+interface TopOptions {
+  readonly json?: true
   readonly interval: Duration
   readonly count?: number
 }
@@ -75,10 +78,11 @@ async function current(shell: Shell, config: Config, source: QueueSource, needsD
   return { name: config.myhostname, status: statusJson(status, source.clock.wall), nodes: await nodesOf(shell, config) }
 }
 
-async function show(shell: Shell, { json }: Options, command: Command): Promise<void> {
+async function show(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
+  if (isTrend(options)) return await showTrend(shell, config, options)
   await withSource(shell, config, async (source) =>
-    shell.stdout.write(textOf(shell, await current(shell, config, source, false), { json: json === true, rows: null })),
+    shell.stdout.write(textOf(shell, await current(shell, config, source, false), { json: options.json === true, rows: null })),
   )
 }
 
@@ -113,12 +117,16 @@ async function top(shell: Shell, { json, interval, count = Infinity }: TopOption
 
 export function addStatus(program: Command, shell: Shell): void {
   subcommand(program, 'status', 'print rates, queues, destinations that need attention and the balance')
+    .option('--since <time>', 'the queue over time, from this long ago: 2h, 7d, 400d', durationArgument)
+    .option('--from <time>', `the queue over time, from this time on: ${NAMED_INSTANT}`, instantArgument)
+    .option('--to <time>', `the queue over time, until this time: ${NAMED_INSTANT}`, instantArgument)
     .option('--json', 'as a JSON object')
     .addHelpText(
       'after',
       `
 Figures are recipients. Without a running daemon there are no rates. The balance accounts for every recipient since the queue was
-created: accepted = delivered + returned + deleted + waiting. Notices count as accepted; deleted includes the trash.`,
+created: accepted = delivered + returned + deleted + waiting. Notices count as accepted; deleted includes the trash.
+Over time, “waiting” is the largest backlog of an interval, without mail on hold, and p95 the delay that 95 % of the delivered mail did not exceed.`,
     )
     .action((options: Options, command: Command) => show(shell, options, command))
 }

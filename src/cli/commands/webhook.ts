@@ -1,15 +1,22 @@
 /** `deferd webhook`: subscriptions of programs to events. Those of the configuration are listed too, and can be tested and replayed. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import { maskedTarget } from '../../config/values/event-tables.ts'
+import { EVENT_FORMATS, type SubscriptionTerms, maskedTarget } from '../../config/values/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
-import { subscriptionJson, type SubscriptionJson } from '../../resources/subscription-json.ts'
-import { grouped, instantOf, jsonLine, maskControls, plural, relative, span, triesText } from '../../presentation/text.ts'
+import { subscriptionJson, type SubscriptionJson, type TestAnswerJson } from '../../resources/subscription-json.ts'
+import { grouped, instantOf, jsonLine, maskControls, plural, relative, span, tookText, triesText } from '../../presentation/text.ts'
 import type { Subscription } from '../../store/outbox/subscription.ts'
-import { sendTestEvent, type TestAnswer } from '../../subscriptions/test-event.ts'
+import { newSigningSecret } from '../../subscriptions/new-secret.ts'
+import { sendTestEvent } from '../../subscriptions/test-event.ts'
 import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
-import { newSubscriptionShape, replayTime, type NewSubscriptionRequest, type Replayed } from '../../subscriptions/subscription-changes.ts'
+import {
+  newSubscriptionShape,
+  patternsIn,
+  replayTime,
+  type NewSubscriptionRequest,
+  type Replayed,
+} from '../../subscriptions/subscription-changes.ts'
 import { toTarget } from '../../subscriptions/target.ts'
 import { webTarget } from '../../subscriptions/web-target.ts'
 import { DAY, MINUTE, type Duration, type WallTime } from '../../system/clock.ts'
@@ -26,17 +33,9 @@ interface AddOptions {
   readonly destinations?: string
   readonly senders?: string
   readonly allowPrivate?: true
-  readonly format: 'deferd' | 'cloudevents'
+  readonly format: SubscriptionTerms['format']
   readonly batch: number
 }
-
-/** A secret of 32 random bytes. */
-function newSecret({ random }: Shell): string {
-  const next = random.stream('webhook secret')
-  return `whsec_${Buffer.from(Array.from({ length: 32 }, () => Math.floor(next() * 256))).toString('base64')}`
-}
-
-const listOf = (text: string | undefined): string[] => (text ?? '').split(/[\s,]+/).filter((part) => part !== '')
 
 async function withClient<T>(shell: Shell, config: Config, work: (client: QueueClient) => Promise<T>): Promise<T> {
   const client = await shell.openQueueClient(config)
@@ -73,13 +72,13 @@ const PRINTED_ONCE = 'this is the only time that the secret is shown; the receiv
 
 async function add(shell: Shell, [name, to]: readonly [string, string], options: AddOptions, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const secret = newSecret(shell)
+  const secret = newSigningSecret(shell.random)
   const request = checked({
     name,
     to,
-    types: listOf(options.types),
-    destinations: listOf(options.destinations),
-    senders: listOf(options.senders),
+    types: patternsIn(options.types ?? ''),
+    destinations: patternsIn(options.destinations ?? ''),
+    senders: patternsIn(options.senders ?? ''),
     allowPrivate: options.allowPrivate === true,
     format: options.format,
     batch: options.batch,
@@ -99,7 +98,7 @@ async function remove(shell: Shell, name: string, command: Command): Promise<voi
 
 async function changeSecret(shell: Shell, name: string, { overlap }: { readonly overlap: Duration }, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const secret = newSecret(shell)
+  const secret = newSigningSecret(shell.random)
   await withClient(shell, config, (client) => client.changeSecret({ name, secret, overlap, who: shell.user }))
   await shell.stdout.write(`${secret}\n`)
   await shell.stderr.write(`deferd: ${PRINTED_ONCE}; the old one signs beside it for ${span(overlap)}\n`)
@@ -108,19 +107,27 @@ async function changeSecret(shell: Shell, name: string, { overlap }: { readonly 
 interface ReplayOptions {
   readonly since?: Duration
   readonly parked?: true
+  readonly event?: string
 }
 
-async function replay(shell: Shell, name: string, { since, parked }: ReplayOptions, command: Command): Promise<void> {
-  if (since !== undefined && parked !== undefined) throw new CommandError(EX.usage, '--since TIME and --parked exclude each other')
+function replayedBy({ since, parked, event }: ReplayOptions): Replayed {
+  if ([since, parked, event].filter((one) => one !== undefined).length > 1)
+    throw new CommandError(EX.usage, '--since TIME, --parked and --event ID exclude each other')
+  if (since !== undefined) return { kind: 'since', ago: since }
+  if (event !== undefined) return { kind: 'one', id: event }
+  return { kind: parked === true ? 'parked' : 'waiting' }
+}
+
+async function replay(shell: Shell, name: string, options: ReplayOptions, command: Command): Promise<void> {
+  const events = replayedBy(options)
   const { config } = await configOf(shell, command)
-  const events: Replayed = since !== undefined ? { kind: 'since', ago: since } : parked === true ? { kind: 'parked' } : { kind: 'waiting' }
   const count = await withClient(shell, config, (client) => client.replayEvents({ name, events, who: shell.user }))
   const what = events.kind === 'waiting' ? 'to be sent now' : 'to be sent again'
   await shell.stdout.write(`${maskControls(name)}: ${plural(count, 'event')} ${what}\n`)
 }
 
 /** Sends one event of the type `test` from here. */
-async function testFromHere(shell: Shell, config: Config, name: string, { reader, clock }: OpenedReader): Promise<TestAnswer> {
+async function testFromHere(shell: Shell, config: Config, name: string, { reader, clock }: OpenedReader): Promise<TestAnswerJson> {
   const found = (await reader.allSubscriptions()).find((one) => one.name === name)
   if (found === undefined)
     throw new CommandError(EX.data, `there is no subscription ${maskControls(name)}: deferd webhook list shows all names`)
@@ -128,7 +135,7 @@ async function testFromHere(shell: Shell, config: Config, name: string, { reader
   const send = toTarget({ web: web.send, file: sendToFile, stdout: sendToStream((text) => shell.stdout.write(text)) })
   const secretsOf = (one: Subscription) => signingSecrets(one, config, clock.now())
   try {
-    return await sendTestEvent(found, { send, secretsOf }, shell.clock.now())
+    return await sendTestEvent(found, { send, secretsOf, clock })
   } finally {
     web.close()
   }
@@ -136,12 +143,14 @@ async function testFromHere(shell: Shell, config: Config, name: string, { reader
 
 async function test(shell: Shell, name: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const { to, taken, answer } = await withSource(shell, config, async (source) =>
+  const { to, taken, answer, took } = await withSource(shell, config, async (source) =>
     source.api === null
       ? testFromHere(shell, config, name, source)
-      : ((await source.api.json({ method: 'POST', path: `/subscriptions/${segment(name)}/test`, limit: TEST_LIMIT })) as TestAnswer),
+      : ((await source.api.json({ method: 'POST', path: `/subscriptions/${segment(name)}/test`, limit: TEST_LIMIT })) as TestAnswerJson),
   )
-  await shell.stdout.write(`${maskControls(`${name}: ${to} ${taken ? 'took the event' : 'did not take the event'}: ${answer}`)}\n`)
+  await shell.stdout.write(
+    `${maskControls(`${name}: ${to} ${taken ? 'took the event' : 'did not take the event'}: ${answer}, after ${tookText(took)}`)}\n`,
+  )
   if (!taken) throw new CommandError(EX.temporary, 'the test event was not taken')
 }
 
@@ -156,9 +165,7 @@ function linesOf(one: SubscriptionJson, now: WallTime): string {
     `${to === '' ? 'read by programs' : maskedTarget(to)}${owner === 'configuration' ? ' ([events] table)' : ''}`,
     `types ${types.length === 0 ? 'all' : types.join(', ')}`,
     ...(state === 'disabled' ? [`disabled: ${why ?? ''}`] : []),
-    behind === 0
-      ? 'nothing waits'
-      : `${grouped(behind)} wait${oldest === null ? '' : `, the oldest since ${span(now - instantOf(oldest))}`}`,
+    behind === 0 ? 'nothing waits' : `${grouped(behind)} wait${oldest === null ? '' : `, the oldest for ${span(now - instantOf(oldest))}`}`,
     ...(parked === 0 ? [] : [`${grouped(parked)} parked`]),
     ...(lost === 0 ? [] : [`${grouped(lost)} lost`]),
     ...(tries === 0 ? [] : [triesText(tries, next === null ? null : instantOf(next), now)]),
@@ -185,7 +192,7 @@ export function addWebhook(program: Command, shell: Shell): void {
     .option('--destinations <list>', 'only mail of these destinations; * matches any text')
     .option('--senders <list>', 'only mail of these envelope senders; * matches any text')
     .option('--allow-private', 'also private addresses, and http://')
-    .addOption(new Option('--format <format>', 'form of the body').choices(['deferd', 'cloudevents']).default('deferd'))
+    .addOption(new Option('--format <format>', 'form of the body').choices([...EVENT_FORMATS]).default('deferd'))
     .option('--batch <number>', 'events in one request, at most 1000; above 1, the body is an array', countArgument, 1)
     .addHelpText(
       'after',
@@ -217,5 +224,6 @@ Examples:
   subcommand(parent, 'replay <name>', 'enable a subscription, and send what waits for it now')
     .option('--since <time>', 'also events that it has had, with the ids that they had: those of 2h, of 3d', sinceArgument)
     .option('--parked', 'the events that the target refused')
+    .option('--event <id>', 'one event that it has had: evt_…, as in the field webhook-id')
     .action((name: string, options: ReplayOptions, command: Command) => replay(shell, name, options, command))
 }

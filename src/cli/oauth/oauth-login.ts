@@ -124,7 +124,7 @@ async function store({ refreshTokenFile: path }: OauthTable, { refreshToken }: L
 
 /** Lets a running daemon use the new token. */
 async function reloadText(shell: Shell, config: Config): Promise<string> {
-  const others = placeOf(config) === 'folder' ? '' : ' Copy the file to the other nodes and reload them.'
+  const others = { folder: '', database: ' Copy the file to the other nodes and reload them.' }[placeOf(config)]
   try {
     const isRunning = await shell.readFilesAgain(config)
     return isRunning ? `The daemon has read it.${others} Try it` : `No daemon runs here.${others} Try it before the start`

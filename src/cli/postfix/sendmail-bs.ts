@@ -36,7 +36,7 @@ export async function standAlone(shell: Shell, given: Config): Promise<void> {
     random,
     acceptor: taker,
     events: new Events(() => shell.clock.now()),
-    intake: { refusal: () => undefined },
+    intake: { refusal: () => undefined, recipientRefusal: () => undefined },
     flushDomain: () => false,
     access: openAccess(config).access,
     deadEnds: { refusalOf: () => undefined, isAlias: () => false },

@@ -19,7 +19,7 @@ import type { Shell } from '../shell/shell.ts'
  */
 async function assertCompatible(shell: Shell, config: Config): Promise<void> {
   // The daemon takes the maildrop, whether or not the database can be reached now.
-  if (placeOf(config) === 'database' || existsSync(pickupPath(config.queue_directory))) return
+  if ({ folder: existsSync(pickupPath(config.queue_directory)), database: true }[placeOf(config)]) return
   try {
     const { reader } = await shell.openReader(config)
     await reader.close()

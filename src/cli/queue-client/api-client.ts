@@ -3,10 +3,19 @@ import { errorCode } from '../../system/caught-error.ts'
 import type { OauthClient } from '../../oauth/oauth-client.ts'
 import type { TokenFailure } from '../../oauth/token-answer.ts'
 import type { AccessRequestedEntry } from '../../access/access-entries.ts'
-import type { AuditId } from '../../store/audit-log.ts'
+import type { AuditId } from '../../store/records/audit-log.ts'
 import type { PolicyRemoval } from '../../delivery/sts/policy-removal.ts'
 import type { AccessSubject } from '../../store/records/access-entry.ts'
 import type { DirectBody } from '../../queries/operation-request-shape.ts'
+import { replayMembers } from '../../queries/replay-request.ts'
+import type { EraseBody } from '../../queries/erase.ts'
+import type { ResendBody } from '../../queries/resend.ts'
+import type { QuotaReset } from '../../queue/intake/quota-changes.ts'
+import type { SuppressionRemovalJson } from '../../resources/records/suppression-json.ts'
+import type { RequestedSuppression } from '../../suppression/suppression-changes.ts'
+import type { OperationJson } from '../../resources/operation-json.ts'
+import type { ErasurePlanJson } from '../../resources/erasure-plan-json.ts'
+import type { ResendPlanJson } from '../../resources/resend-plan-json.ts'
 import type { RunEndJson } from '../../api/schedule-routes.ts'
 import type { OperationLine } from '../../api/operation-lines.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
@@ -14,7 +23,6 @@ import type { Cancellation, CommandedUndo, OperationSummary, Progress, UndoSumma
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
 import { HOUR, SECOND, type Duration } from '../../system/clock.ts'
-import { formatDuration } from '../../system/duration.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type {
   NewSecretRequest,
@@ -23,9 +31,10 @@ import type {
   SubscriptionRemoval,
 } from '../../subscriptions/subscription-changes.ts'
 import type { PageUser } from '../../admin/sessions.ts'
+import type { TraceProgress, TraceSummary, TraceTerms } from '../../sessions/traces.ts'
 import type { LoginCode } from '../../daemon/local-routes.ts'
 import { CommandError, EX } from '../shell/exit.ts'
-import type { CommandedOperation, GivenSelection, QueueClient, RequestedToken } from '../shell/queue-client.ts'
+import type { CommandedOperation, GivenRemoval, GivenSelection, QueueClient, RequestedToken } from '../shell/queue-client.ts'
 import { namedTimeText } from '../../queue/operation-words.ts'
 import { conditionTexts } from './filters.ts'
 import { ApiConnection, DaemonSilent, localEndpoint, RequestRefused, segment, type Call } from './api-connection.ts'
@@ -104,9 +113,21 @@ export class ApiClient implements QueueClient {
     )
   }
 
-  async suspend(destination: string, { by: who, duration, reason }: SuspensionRequest): Promise<void> {
+  suspend(destination: string, request: SuspensionRequest): Promise<void> {
+    return this.#suspend(`/destinations/${segment(destination)}/suspend`, request)
+  }
+
+  suspendProvider(provider: string, request: SuspensionRequest): Promise<void> {
+    return this.#suspend(`/providers/${segment(provider)}/suspend`, request)
+  }
+
+  async #suspend(path: string, { who, duration, reason }: SuspensionRequest): Promise<void> {
     const body = { ...(duration === null ? {} : { for: duration / SECOND }), ...(reason === null ? {} : { reason }) }
-    await this.#api.json({ method: 'POST', path: `/destinations/${segment(destination)}/suspend`, body, who })
+    await this.#api.json({ method: 'POST', path, body, who })
+  }
+
+  async resumeProvider(provider: string, who: string): Promise<void> {
+    await this.#api.json({ method: 'POST', path: `/providers/${segment(provider)}/resume`, who })
   }
 
   async resume(destination: string, who: string): Promise<void> {
@@ -136,13 +157,21 @@ export class ApiClient implements QueueClient {
   }
 
   async replayEvents({ name, events, who }: ReplayRequest): Promise<number> {
-    const body = { events: events.kind, ...(events.kind === 'since' ? { since: formatDuration(events.ago) } : {}) }
-    const call = { method: 'POST', path: `/subscriptions/${segment(name)}/replay`, body, who } as const
+    const call = { method: 'POST', path: `/subscriptions/${segment(name)}/replay`, body: replayMembers(events), who } as const
     const count = await this.#unless({ 'unknown-subscription': null }, async () => {
       return ((await this.#api.json(call)) as { readonly events: number }).events
     })
     if (count === null) throw new CommandError(EX.data, `there is no subscription ${name}: deferd webhook list shows all names`)
     return count
+  }
+
+  /** Shows the lines of a trace, and resolves with its end. */
+  trace({ who, ...body }: TraceTerms & { readonly who: string }, show: (progress: TraceProgress) => void): Promise<TraceSummary> {
+    const limit = body.for + OPERATION_LIMIT
+    return this.#api.lines<{ progress: TraceProgress; done: TraceSummary }>(
+      { method: 'POST', path: '/local/trace', body, who, limit },
+      show,
+    )
   }
 
   async newLoginCode(body: PageUser): Promise<LoginCode> {
@@ -157,8 +186,35 @@ export class ApiClient implements QueueClient {
     return this.#removed({ method: 'DELETE', path: `/access/${subject}/${segment(key)}`, who })
   }
 
+  resetQuota({ key, quota, who }: QuotaReset): Promise<boolean> {
+    return this.#removed({ method: 'POST', path: '/quotas/reset', body: { key, quota }, who })
+  }
+
+  async addSuppression({ duration, ...entry }: RequestedSuppression, who: string): Promise<void> {
+    await this.#api.json({ method: 'POST', path: '/suppressions', body: { ...entry, expires_in: secondsOf(duration) }, who })
+  }
+
+  async importSuppressions(text: string, scope: string, who: string): Promise<number> {
+    const call = { method: 'POST', path: '/suppressions/import', body: { text, scope }, who, limit: OPERATION_LIMIT } as const
+    return ((await this.#api.json(call)) as { readonly imported: number }).imported
+  }
+
+  async removeSuppressions({ selection, dryRun, who }: GivenRemoval): Promise<SuppressionRemovalJson> {
+    const body = { ...removalBody(selection), dry_run: dryRun }
+    const call = { method: 'POST', path: '/suppressions/remove', body, who, limit: OPERATION_LIMIT } as const
+    return (await this.#api.json(call)) as SuppressionRemovalJson
+  }
+
+  resumeSuppressions(scope: string, who: string): Promise<boolean> {
+    return this.#removed({ method: 'POST', path: '/suppressions/resume', body: { scope }, who })
+  }
+
   async readFiles(): Promise<void> {
     await this.#api.json({ method: 'POST', path: '/local/read-files', limit: OPERATION_LIMIT })
+  }
+
+  async running(): Promise<void> {
+    await this.#api.json({ method: 'GET', path: '/local/running' })
   }
 
   async reload(): Promise<void> {
@@ -180,6 +236,28 @@ export class ApiClient implements QueueClient {
     })
     if (end === null) throw new CommandError(EX.data, `there is no table [schedule.${name}]; deferd schedule list shows all tables`)
     return end
+  }
+
+  async planResending(order: ResendBody, who: string): Promise<ResendPlanJson> {
+    const call = { method: 'POST', path: '/history/resend', body: { ...order, dry_run: true }, who, limit: OPERATION_LIMIT } as const
+    return ((await this.#api.json(call)) as { readonly plan: ResendPlanJson }).plan
+  }
+
+  async resend(order: ResendBody, who: string): Promise<OperationJson> {
+    return (await this.#api.json({ method: 'POST', path: '/history/resend', body: order, who, limit: OPERATION_LIMIT })) as OperationJson
+  }
+
+  async planErasure(order: EraseBody, who: string): Promise<ErasurePlanJson> {
+    const call = { method: 'POST', path: '/history/erase', body: { ...order, dry_run: true }, who, limit: OPERATION_LIMIT } as const
+    return ((await this.#api.json(call)) as { readonly plan: ErasurePlanJson }).plan
+  }
+
+  async erase(order: EraseBody, who: string): Promise<OperationJson> {
+    return (await this.#api.json({ method: 'POST', path: '/history/erase', body: order, who, limit: OPERATION_LIMIT })) as OperationJson
+  }
+
+  async operation(id: AuditId): Promise<OperationJson> {
+    return (await this.#api.json({ method: 'GET', path: `/operations/${id}` })) as OperationJson
   }
 
   /** Null while the daemon has no queue open. */
@@ -210,6 +288,13 @@ export class ApiClient implements QueueClient {
       return value
     }
   }
+}
+
+function removalBody(selection: GivenRemoval['selection']): object {
+  if (selection.kind === 'keys') return { entries: selection.keys }
+  const { since, ...query } = selection.query
+  const filter = { ...query, ...(since === undefined ? {} : { since: `${Math.round(since / SECOND)}s` }) }
+  return { filter, all: Object.values(filter).every((value) => value === undefined) }
 }
 
 const clientOf = (queueDirectory: string): ApiClient => new ApiClient(new ApiConnection(localEndpoint(queueDirectory)))
@@ -252,6 +337,17 @@ export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null>
 /** A code that logs in to the page of the running daemon; null when no daemon runs. */
 export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise<LoginCode | null> =>
   answerOf(() => clientOf(queueDirectory).newLoginCode(user))
+
+/** Traces sessions of the running daemon; null when no daemon runs. */
+export const askToTrace = (
+  queueDirectory: string,
+  terms: TraceTerms & { readonly who: string },
+  show: (progress: TraceProgress) => void,
+): Promise<TraceSummary | null> => answerOf(() => clientOf(queueDirectory).trace(terms, show))
+
+/** Whether a daemon answers. */
+export const askWhetherRunning = async (queueDirectory: string): Promise<boolean> =>
+  (await answerOf(async () => (await clientOf(queueDirectory).running(), true))) ?? false
 
 /** Has the running daemon read its configuration again. False when no daemon runs. */
 export const askToReload = async (queueDirectory: string): Promise<boolean> =>

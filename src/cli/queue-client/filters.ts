@@ -8,10 +8,11 @@ import {
   type GivenConditions,
   type GivenValues,
 } from '../../store/message-conditions.ts'
-import { formatInstant } from '../../mail/message-times.ts'
+import { formatInstant, isRange } from '../../mail/message-times.ts'
 import { STATUS_PATTERN } from '../../patterns/filter-pattern.ts'
 import { formatDuration } from '../../system/duration.ts'
 import { countArgument, durationArgument, instantArgument } from '../shell/config-options.ts'
+import { CommandError, EX } from '../shell/exit.ts'
 
 export interface FilterOptions {
   readonly limit?: number
@@ -38,6 +39,7 @@ const PARSERS: { readonly [Kind in ConditionKind]: ((text: string) => GivenValue
   address: textArgument,
   destination: textArgument,
   queue: null,
+  name: textArgument,
   age: durationArgument,
   rest: durationArgument,
   instant: instantArgument,
@@ -76,11 +78,14 @@ export const conditionTexts = (given: GivenConditions): Readonly<Record<string, 
     }),
   )
 
-/** The conditions among parsed options, which `withFilters` has added to the command. */
-export const givenConditions = (options: object): GivenConditions =>
-  Object.fromEntries(
+/** The conditions among parsed options, which `withFilters` has added to the command. Throws CommandError (64) for a reversed range. */
+export function givenConditions(options: object): GivenConditions {
+  const given: GivenConditions = Object.fromEntries(
     Object.entries(options).flatMap(([option, value]) => {
       const name = option.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
       return CONDITION_KEYS.some((key) => MESSAGE_CONDITIONS[key].name === name) ? [[name, value]] : []
     }),
   )
+  if (isRange(given.arrived_after, given.arrived_before)) return given
+  throw new CommandError(EX.usage, '--arrived-before is not after --arrived-after: no message arrived then')
+}

@@ -12,6 +12,10 @@ import { EventRecorder } from '../../outbox/event-recorder.ts'
 import { momentOf, type Moment } from '../../mail/message-times.ts'
 import type { Selection } from '../../queue/operation-request.ts'
 import { Operations } from '../../queue/operations.ts'
+import { QuotaChanges } from '../../queue/intake/quota-changes.ts'
+import { suppressionFilter, suppressionRemoval } from '../../queries/records/suppression-entries.ts'
+import { importedLines } from '../../suppression/import-lines.ts'
+import { SuppressionChanges, type SuppressionChangesDeps } from '../../suppression/suppression-changes.ts'
 import { storedScheduler, type OtherNodes } from '../../queue/stored-scheduler.ts'
 import { filterOf } from '../../store/message-conditions.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
@@ -75,18 +79,53 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     undo: (undo, progress) => operations.undo(undo, progress),
     cancel: (operation, who) => operations.jobs.cancel(operation, who),
     suspend: (name, request) => operations.suspend(name, request),
-    resume: (name, who) => operations.resume(name, who),
+    resume: (name, who) => operations.resume(name, { who }),
+    suspendProvider: (name, request) => operations.suspendProvider(name, request),
+    resumeProvider: (name, who) => operations.resumeProvider(name, { who }),
     addAccess: (entry) => access.add(entry),
-    removeAccess: (subject, key, who) => access.remove(subject, key, who),
+    removeAccess: (subject, key, who) => access.remove(subject, key, { who }),
+    resetQuota: (reset) =>
+      new QuotaChanges({ store, clock, names: () => [...config.quota.keys()], changed: () => Promise.resolve() }).reset(reset),
+    ...suppressionMethods({ store, clock, recorder, events, changed: () => Promise.resolve() }),
     removeStsPolicy: (removal) => removePolicy(removal, records),
     renewGrant: async (client) => {
       const { renewGrant } = await import('./grant-renewal.ts')
       return renewGrant(client, { grants: store.records.grants, clock, config })
     },
-    runSchedule: async () => {
-      throw new CommandError(EX.unavailable, 'no daemon runs here, which makes the runs of schedules: start it with deferd start')
-    },
+    runSchedule: withoutDaemon('makes the runs of schedules'),
+    planResending: withoutDaemon('sends mail again'),
+    resend: withoutDaemon('sends mail again'),
+    planErasure: withoutDaemon('erases addresses'),
+    erase: withoutDaemon('erases addresses'),
+    operation: withoutDaemon('carries out operations'),
     destinations: () => Promise.resolve(null),
     close,
   }
+}
+
+type SuppressionMethods = Pick<QueueClient, 'addSuppression' | 'importSuppressions' | 'removeSuppressions' | 'resumeSuppressions'>
+
+/** Changes of the suppression list. */
+function suppressionMethods(deps: SuppressionChangesDeps): SuppressionMethods {
+  const { clock } = deps
+  const changes = new SuppressionChanges(deps)
+  return {
+    addSuppression: (entry, who) => changes.add(entry, { who }),
+    importSuppressions: async (text, scope, who) => {
+      const { entries, mistakes } = importedLines(text, { scope, ...momentOf(clock) })
+      if (mistakes.length > 0) throw new CommandError(EX.data, mistakes.map(({ line, text: why }) => `line ${line}: ${why}`).join('\n'))
+      await changes.import(entries, { who })
+      return entries.length
+    },
+    removeSuppressions: async ({ selection, ...removal }) => {
+      const selected =
+        selection.kind === 'keys' ? selection : ({ kind: 'filter', filter: suppressionFilter(selection.query, { clock }) } as const)
+      return suppressionRemoval(await changes.remove({ ...removal, selection: selected }), { clock })
+    },
+    resumeSuppressions: (scope, who) => changes.resume(scope, { who }),
+  }
+}
+
+const withoutDaemon = (task: string) => async (): Promise<never> => {
+  throw new CommandError(EX.unavailable, `no daemon runs here, which ${task}: start it with deferd start`)
 }

@@ -17,6 +17,7 @@ import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import type { QueueClient } from '../shell/queue-client.ts'
 import type { OpenedReader } from '../shell/shell.ts'
+import type { PlaceAccess } from './file-access.ts'
 import { clientOfQueue } from './opened-queue-client.ts'
 
 export interface AccessDeps {
@@ -29,7 +30,7 @@ export interface AccessDeps {
 const PATIENCE: Duration = SECOND
 const STATUS_PATIENCE: Duration = 5 * SECOND
 
-export class SharedAccess {
+export class SharedAccess implements PlaceAccess {
   readonly #config: Config
   readonly #deps: AccessDeps
 
@@ -47,19 +48,18 @@ export class SharedAccess {
     return openNodeDirectory(databaseOf(this.#config), clockOf(null, this.#deps.clock))
   }
 
-  /** Destinations in the memory of all nodes that answer; null when there is no node. */
+  /** Those of all nodes that answer. */
   async destinations(): Promise<readonly LiveDestination[] | null> {
     const answers = await this.#ask('destinations', PATIENCE)
     return answers === null ? null : answers.flatMap(({ answer }) => answer as readonly LiveDestination[])
   }
 
-  /** Status of all nodes that answer; null when none does. */
+  /** That of all nodes that answer; null when none does. */
   async status(): Promise<LiveStatus | null> {
     const answers = (await this.#ask('status', STATUS_PATIENCE)) ?? []
     return mergedStatus(answers.map(({ answer }) => answer as LiveStatus))
   }
 
-  /** A client that changes the queue in this process. */
   async openClient(): Promise<QueueClient> {
     const config = this.#config
     const { node_name: name, node_lease: lease } = config

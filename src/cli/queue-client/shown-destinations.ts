@@ -15,7 +15,7 @@ export interface ShownDestinations {
 }
 
 /** Names the node that schedules a destination; null when no node does, and for a queue in a folder. */
-async function nodesOf(shell: Shell, config: Config): Promise<(destination: string) => string | null> {
+export async function nodesOf(shell: Shell, config: Config): Promise<(destination: string) => string | null> {
   const nodes = await shell.openNodes(config)
   if (nodes === null) return () => null
   try {

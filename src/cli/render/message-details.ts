@@ -74,6 +74,7 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   screen.fact('size', byteSize(story.message_size))
   screen.fact('message-id', story.message_id)
   screen.fact('envid', story.envid)
+  screen.fact('class', story.class)
   screen.fact('arrived', timeAndDistance(arrived, clock))
   if (created !== arrived) screen.fact('requeued', timeAndDistance(created, clock))
   if (story.not_before !== undefined) screen.fact('not before', timeAndDistance(story.not_before, clock))
@@ -89,11 +90,19 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
 }
 
 function writeRecipient(screen: Screen, recipient: StoryRecipient, { history }: StoryJson, clock: Clock): void {
-  const { address, next_attempt_time: next, settle_time: settled, expire_time: expires, notice_due: notice } = recipient
+  const {
+    address,
+    next_attempt_time: next,
+    settle_time: settled,
+    expire_time: expires,
+    notice_due: notice,
+    resent_as: resentAs,
+  } = recipient
   screen.line()
   screen.line(`to ${address}: ${statusText(recipient)}`, roleOf(recipient))
   screen.fact('original', recipient.orig_address)
   if (settled !== null) screen.fact('since', timeAndDistance(settled, clock))
+  if (resentAs !== null) screen.fact('sent again as', resentAs)
   if (isLive(recipient)) {
     screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
   }
@@ -138,7 +147,7 @@ function roleOf({ state, waits_for: waits }: StoryRecipient): Role | null {
 }
 
 function writeAttempt(screen: Screen, attempt: Attempt, clock: Clock): void {
-  const { time, host, outcome, status, stage, reply, reason, class: name, class_rule: rule, hint, tls } = attempt
+  const { time, host, outcome, status, stage, reply, reason, class: name, class_rule: rule, hint, tls, session } = attempt
   const parts = attempt.delays.map((delay) => formatDelay(delay * SECOND)).join('/')
   screen.line(
     `${localTime(instantOf(time), clock)}  ${outcome} ${status}  at ${host ?? 'no host'}, stage ${stage}, delays ${parts}`,
@@ -148,7 +157,8 @@ function writeAttempt(screen: Screen, attempt: Attempt, clock: Clock): void {
   screen.line(reply ?? reason, null, 6)
   if (name !== null) screen.line(`class ${name}: ${rule}`, null, 6)
   if (hint !== null) screen.line(`to do: ${hint}`, null, 6)
-  if (tls !== null) screen.line(tlsText(tls), null, 6)
+  const below = [...(tls === null ? [] : [tlsText(tls)]), ...(session === null ? [] : [`dialogue ${session}`])].join('; ')
+  if (below !== '') screen.line(below, null, 6)
 }
 
 const TLS_STATES: Readonly<Record<TlsState, string>> = {

@@ -1,6 +1,7 @@
 /** The nodes of a shared queue as a table, and one of them in full. Pure. */
 import { grouped, instantOf, localTime, maskControls, plural, relative, span } from '../../presentation/text.ts'
 import type { NodeJson } from '../../resources/node-json.ts'
+import type { BetweenNodesJson } from '../../resources/settings-json.ts'
 import { SECOND, type Clock } from '../../system/clock.ts'
 import type { Display, Role } from './style.ts'
 import { columnsFor, tableHeading, tableRow } from './table.ts'
@@ -48,4 +49,17 @@ export function nodeScreen(one: NodeJson, clock: Clock): string {
     ['settings', one.settings_differ ? `${settingsText(one)} differ from those of the other nodes` : 'as those of the other nodes'],
   ]
   return [one.name, ...facts.map(([name, value]) => `  ${name.padEnd(12)}${value}`)].map((line) => `${maskControls(line)}\n`).join('')
+}
+
+/** The settings in which nodes differ, each with the value of every node. */
+export function settingsTexts({ differing, unanswered }: BetweenNodesJson): readonly string[] {
+  const width = Math.max(0, ...differing.flatMap(({ values }) => values.map(({ node }) => node.length)))
+  return [
+    ...(differing.length === 0 ? ['The nodes that answered have the same settings.'] : []),
+    ...differing.flatMap(({ name, default: initial, values }) => [
+      `${name}${initial === null ? '' : ` (default: ${initial === '' ? 'empty' : initial})`}`,
+      ...values.map(({ node, value }) => `  ${node.padEnd(width)}  ${value ?? 'not set'}`),
+    ]),
+    ...(unanswered.length === 0 ? [] : [`No answer within a second from: ${unanswered.join(', ')}`]),
+  ]
 }

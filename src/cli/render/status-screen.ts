@@ -12,7 +12,7 @@ import { SECOND, type Clock, type WallTime } from '../../system/clock.ts'
 import { rateText, stateText } from '../../presentation/destination-state.ts'
 import { painted, roleOfDestination, type Display } from './style.ts'
 import { cutMiddle } from './table.ts'
-import { clipped, grouped, instantOf, localTime, maskControls, relative, span, triesText } from '../../presentation/text.ts'
+import { clipped, grouped, instantOf, localTime, maskControls, rate, relative, span, triesText } from '../../presentation/text.ts'
 import { hanging, wrapped } from './wrapping.ts'
 
 /** Maximum number of entries of a list. */
@@ -24,13 +24,11 @@ const COUNT_WIDTH = 11
 const cells = (name: string, ...values: readonly string[]): string =>
   `${name.padEnd(12)}${values.map((value) => value.padStart(COUNT_WIDTH + 2)).join('')}`
 
-const rate = (perSecond: number): string => `${perSecond < 9.95 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))}/s`
-
 function trafficTable({ rates, last_hour: lastHour }: StatusJson): readonly string[] {
   const kinds = TRAFFIC_KINDS.filter((kind) => kind !== 'deleted')
   if (rates === null) return [cells('RECIPIENTS', 'last hour'), ...kinds.map((kind) => cells(kind, grouped(lastHour[kind])))]
   const { last_10s: last10s, last_5min: last5min } = rates
-  const row = (kind: keyof Traffic) => cells(kind, rate(last10s[kind]), rate(last5min[kind]), grouped(lastHour[kind]))
+  const row = (kind: keyof Traffic) => cells(kind, `${rate(last10s[kind])}/s`, `${rate(last5min[kind])}/s`, grouped(lastHour[kind]))
   return [cells('RECIPIENTS', 'last 10 s', 'last 5 min', 'last hour'), ...kinds.map(row)]
 }
 

@@ -11,6 +11,11 @@ export async function isConfirmed(
   { matched, yes }: { readonly matched: number | null; readonly yes: boolean },
 ): Promise<boolean> {
   if (yes || shell.stdout.columns === null || matched === null || matched <= MOST_UNCONFIRMED) return true
-  const answer = await shell.ask(`${operation} ${plural(matched, 'message')}? [y/N] `)
+  return agrees(shell, `${operation} ${plural(matched, 'message')}?`)
+}
+
+/** Asks the operator. True when the operator agrees, or cannot be asked. */
+export async function agrees(shell: Shell, question: string): Promise<boolean> {
+  const answer = await shell.ask(`${question} [y/N] `)
   return answer === null || /^y(es)?$/i.test(answer.trim())
 }

@@ -8,7 +8,17 @@ import type { TokenFailure } from '../../oauth/token-answer.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { BulkOperation, Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
-import type { AuditId } from '../../store/audit-log.ts'
+import type { EraseBody } from '../../queries/erase.ts'
+import type { ResendBody } from '../../queries/resend.ts'
+import type { QuotaReset } from '../../queue/intake/quota-changes.ts'
+import type { SuppressionQuery } from '../../queries/records/suppression-entries.ts'
+import type { SuppressionRemovalJson } from '../../resources/records/suppression-json.ts'
+import type { RequestedSuppression } from '../../suppression/suppression-changes.ts'
+import type { SuppressionKey } from '../../store/records/suppression-entry.ts'
+import type { OperationJson } from '../../resources/operation-json.ts'
+import type { ErasurePlanJson } from '../../resources/erasure-plan-json.ts'
+import type { ResendPlanJson } from '../../resources/resend-plan-json.ts'
+import type { AuditId } from '../../store/records/audit-log.ts'
 import type { AccessSubject } from '../../store/records/access-entry.ts'
 import type { GivenConditions } from '../../store/message-conditions.ts'
 import type { LiveDestination } from '../../store/destination-status.ts'
@@ -28,6 +38,15 @@ export interface CommandedOperation extends Omit<BulkOperation, 'selection'> {
   readonly selection: GivenSelection
 }
 
+/** Entries of the suppression list to remove: those with keys, or those that match all conditions. */
+export interface GivenRemoval {
+  readonly selection:
+    | { readonly kind: 'keys'; readonly keys: readonly SuppressionKey[] }
+    | { readonly kind: 'filter'; readonly query: SuppressionQuery }
+  readonly dryRun: boolean
+  readonly who: string
+}
+
 /** The rights of a new token. */
 export type RequestedToken = Omit<NewToken, 'hash'>
 
@@ -39,9 +58,19 @@ export interface QueueClient {
   cancel(operation: AuditId, who: string): Promise<Cancellation>
   suspend(name: string, request: SuspensionRequest): Promise<void>
   resume(name: string, who: string): Promise<void>
+  suspendProvider(name: string, request: SuspensionRequest): Promise<void>
+  resumeProvider(name: string, who: string): Promise<void>
   addAccess(entry: AccessRequestedEntry): Promise<void>
   /** Returns false when there is no such entry. */
   removeAccess(subject: AccessSubject, key: string, who: string): Promise<boolean>
+  /** Returns false when no quota counts the key. */
+  resetQuota(reset: QuotaReset): Promise<boolean>
+  addSuppression(entry: RequestedSuppression, who: string): Promise<void>
+  /** Imports all lines of a text. Rejects with the exit code 65 when one is invalid. Returns the number of entries. */
+  importSuppressions(text: string, scope: string, who: string): Promise<number>
+  removeSuppressions(removal: GivenRemoval): Promise<SuppressionRemovalJson>
+  /** Returns false when the listings of the scope are not stopped. */
+  resumeSuppressions(scope: string, who: string): Promise<boolean>
   /** Returns false when no policy of the domain is kept. */
   removeStsPolicy(removal: PolicyRemoval): Promise<boolean>
   /** Destinations in the scheduler's memory; null when no daemon runs. */
@@ -63,5 +92,15 @@ export interface QueueClient {
   renewGrant(client: OauthClient): Promise<TokenFailure | null>
   /** Makes a run of a schedule. Rejects with the exit code 65 for an unknown one and while a run goes on, 69 without a daemon. */
   runSchedule(name: string, who: string): Promise<RunEndJson>
+  /** Rejects with the exit code 69 without a daemon. */
+  planResending(order: ResendBody, who: string): Promise<ResendPlanJson>
+  /** Begins to send mail again. Rejects with the exit code 65 when nothing can be sent again, 69 without a daemon. */
+  resend(order: ResendBody, who: string): Promise<OperationJson>
+  /** Rejects with the exit code 69 without a daemon. */
+  planErasure(order: EraseBody, who: string): Promise<ErasurePlanJson>
+  /** Begins an erasure. Rejects with the exit code 69 without a daemon. */
+  erase(order: EraseBody, who: string): Promise<OperationJson>
+  /** An operation that the daemon has begun. */
+  operation(id: AuditId): Promise<OperationJson>
   close(): Promise<void>
 }

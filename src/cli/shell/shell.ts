@@ -3,6 +3,7 @@
  * that tests can run them in the test process.
  */
 import type { PageUser } from '../../admin/sessions.ts'
+import type { TraceProgress, TraceSummary, TraceTerms } from '../../sessions/traces.ts'
 import type { LoginCode } from '../../daemon/local-routes.ts'
 import type { Clock, Duration, MachineClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
@@ -42,7 +43,12 @@ export interface RelayApi {
   /** The bytes of a resource. */
   content(path: string): Promise<AsyncIterable<Uint8Array>>
   /** The answer to a change. `limit` is the time without data after which it is abandoned. */
-  json(change: { readonly method: 'POST' | 'DELETE'; readonly path: string; readonly limit?: Duration }): Promise<unknown>
+  json(change: {
+    readonly method: 'POST' | 'DELETE'
+    readonly path: string
+    readonly body?: object
+    readonly limit?: Duration
+  }): Promise<unknown>
 }
 
 /** Source of a command that reads: a queue that this machine opens, or a relay that is asked through its API. */
@@ -117,6 +123,10 @@ export interface Shell {
   liveStatus(config: Config): Promise<LiveStatus | null>
   /** A code that logs in to the page of the running daemon; null when no daemon runs. */
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
+  /** Shows the lines of sessions of the running daemon, until the trace ends; null when no daemon runs. */
+  trace(config: Config, terms: TraceTerms & { readonly who: string }, show: (progress: TraceProgress) => void): Promise<TraceSummary | null>
+  /** True when a daemon answers, whose ports are open then. Rejects with CommandError: 75 when it is silent, 77 when another user runs it. */
+  isDaemonRunning(config: Config): Promise<boolean>
   /** Has the running daemon read its configuration's files again. False when no daemon runs. Rejects when the daemon cannot use a file. */
   readFilesAgain(config: Config): Promise<boolean>
   /** Has the running daemon read its configuration again. False when no daemon runs. Rejects when the configuration has a problem. */

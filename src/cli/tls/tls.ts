@@ -1,6 +1,6 @@
 /** `deferd tls`: the MTA-STS policies that the queue keeps. */
-import { stsPolicies } from '../../queries/kept-records.ts'
-import { stsPolicyJson, type StsPolicyJson } from '../../resources/sts-policy-json.ts'
+import { stsPolicies } from '../../queries/records/kept-records.ts'
+import { stsPolicyJson, type StsPolicyJson } from '../../resources/records/sts-policy-json.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
 import { readTlsFiles } from '../../daemon/delivery-secrets.ts'

@@ -74,7 +74,7 @@ describe('with a daemon', () => {
     let cancelled: Ran | undefined
     const afterRound = async (): Promise<void> => {
       if (++rounds !== 2) return
-      expect(await operator.says('audit')).toContain('(128 changes, id 1, running)')
+      expect(await operator.says('audit')).toMatch(/\(128 changes, id 1, running, request [^)]+\)/)
       expect(await operator.run(['operation', 'undo', '1'])).toMatchObject({
         code: 65,
         err: 'deferd: operation 1 is not complete: cancel it, then undo it\n',
@@ -90,7 +90,7 @@ describe('with a daemon', () => {
         code: 0,
         out: 'operation 1 is cancelled; 128 messages changed: deferd operation undo 1 changes them back\n',
       })
-      expect(await operator.says('audit')).toContain('(128 changes, id 1, cancelled by operator)')
+      expect(await operator.says('audit')).toMatch(/\(128 changes, id 1, cancelled by operator, request [^)]+\)/)
       expect(await held()).toBe(128)
       expect(await operator.says('operation', 'undo', '1')).toBe('operation 1 is undone by operation 2: 128 messages changed back\n')
       expect(await held()).toBe(0)
@@ -115,11 +115,11 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`on a shared queue${WITHOUT_POSTGRES.why}
     try {
       await fill(node.store, 2)
       expect((await run('queue', 'hold', '--all')).out).toBe('2 messages put on hold\n')
-      const [{ id: hold } = { id: 0 }] = await node.reader.audit({ after: 0, limit: 1 })
+      const [{ id: hold } = { id: 0 }] = await node.reader.records.audit.after({ after: 0, limit: 1 })
       expect((await run('operation', 'undo', String(hold))).out).toMatch(
         /^operation \d+ is undone by operation \d+: 2 messages changed back\n$/,
       )
-      const running = await node.store.auditLog.beginOperation({
+      const running = await node.store.records.audit.begin({
         at: node.clock.now(),
         who: 'page:alice (127.0.0.1)',
         action: 'delete',
@@ -131,7 +131,11 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`on a shared queue${WITHOUT_POSTGRES.why}
         request: null,
       })
       expect((await run('operation', 'cancel', String(running))).out).toContain(`operation ${running} is cancelled; 0 messages changed`)
-      expect(await node.reader.operation(running)).toMatchObject({ state: 'cancelled', error: 'cancelled by operator', node: 'mx1' })
+      expect(await node.reader.records.audit.one(running)).toMatchObject({
+        state: 'cancelled',
+        error: 'cancelled by operator',
+        node: 'mx1',
+      })
       const round = { operation: running, at: node.clock.now(), matched: 0 }
       expect(await node.store.operate([], round)).toBeNull()
       expect((await run('operation', 'undo', '999999')).code).toBe(65)

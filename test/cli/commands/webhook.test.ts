@@ -75,7 +75,9 @@ describe('with a daemon', () => {
     for (const { headers, body } of received) expect(new Webhook(added.out.trim()).verify(body, headers)).toBeDefined()
 
     const changed = await operator.run(['webhook', 'secret', 'app', '--overlap', '1h'])
-    expect(await operator.run(['webhook', 'test', 'app'])).toMatchObject({ code: 0, out: `app: ${url} took the event: 200 OK\n` })
+    const tested = await operator.run(['webhook', 'test', 'app'])
+    expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/ took the event: 200 OK, after [\d.]+ m?s\n$/) as string })
+    expect(tested.out).toContain(`app: ${url} `)
     // The commands of the test have a clock of their own, whose time `verify` refuses.
     const { headers = {}, body = '' } = received.at(-1) ?? {}
     const sentAt = new Date(Number(headers['webhook-timestamp']) * 1000)
@@ -109,6 +111,21 @@ describe('with a daemon', () => {
     expect((await operator.run(['webhook', 'replay', 'app', '--since', '1h'])).out).toBe('app: 1 event to be sent again\n')
     await expect.poll(() => received).toHaveLength(2)
     expect(received[1]?.headers['webhook-id']).toBe(received[0]?.headers['webhook-id'])
+  })
+
+  test('one event is sent again with its id', async () => {
+    await start({ events: { app: { to: url, allow_private: true, types: ['message.removed'] } } })
+    for (const to of ['ann@there.example', 'bob@there.example']) await mail(to)
+    await expect.poll(() => received).toHaveLength(2)
+    const id = received[0]?.headers['webhook-id'] ?? ''
+    expect((await operator.run(['webhook', 'replay', 'app', '--event', id])).out).toBe('app: 1 event to be sent again\n')
+    await expect.poll(() => received).toHaveLength(3)
+    expect(received[2]?.headers['webhook-id']).toBe(id)
+    await expect.poll(async () => (await operator.run(['webhook', 'list', '--json'])).out).toContain('"parked":0')
+    expect(await operator.run(['webhook', 'replay', 'app', '--event', 'evt_0_1'])).toMatchObject({
+      code: 65,
+      err: 'deferd: no event evt_0_1 is kept: GET /events has the kept ones\n',
+    })
   })
 
   test('410 disables a subscription of the configuration; a replay enables it, and so does a new target', async () => {
@@ -188,7 +205,8 @@ test.each([
   ],
   [['add', 'app', 'https://hooks.example/', '--batch', '0'], 64, '--batch: expected at least 1, got 0'],
   [['add', 'app', 'https://hooks.example/', '--batch', '-1'], 64, "'-1' is invalid. Expected a whole number."],
-  [['replay', 'app', '--parked', '--since', '1h'], 64, '--since TIME and --parked exclude each other'],
+  [['replay', 'app', '--parked', '--since', '1h'], 64, '--since TIME, --parked and --event ID exclude each other'],
+  [['replay', 'app', '--event', 'evt_0_1'], 65, 'there is no subscription app'],
   [['replay', 'app', '--since', '0s'], 64, 'Expected a time above 0'],
   [['replay', 'app'], 65, 'there is no subscription app'],
   [['replay', 'app', '--parked'], 65, 'there is no subscription app'],

@@ -38,6 +38,10 @@ describe('filter options', () => {
     expect(isFiltered(filterOf(...args))).toBe(true)
   })
 
+  test.each(['1000000', '999999'])('arrivals from 1000000 to %s are a mistake', (end) => {
+    expect(() => filterOf('--arrived-after', '1000000', '--arrived-before', end)).toThrow(/--arrived-before is not after --arrived-after/)
+  })
+
   test('--limit alone is not a condition', () => {
     expect(isFiltered(filterOf('--limit', '5'))).toBe(false)
   })

@@ -6,7 +6,7 @@ import { configOf, countArgument, instantArgument, subcommand } from '../../shel
 import { CommandError, EX } from '../../shell/exit.ts'
 import { queryOf } from '../../queue-client/api-connection.ts'
 import { type QueueSource, type RelayApi, type Shell, withSource } from '../../shell/shell.ts'
-import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/audit-log.ts'
+import { ANY_ENTRY, type AuditEntry, type AuditId } from '../../../store/records/audit-log.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
 import { auditEntryJson, type AuditEntryJson, type AuditPageJson } from '../../../resources/operation-json.ts'
 import { instantOf, isoTime, jsonLine, localTime, maskControls, plural } from '../../../presentation/text.ts'
@@ -38,12 +38,13 @@ function stateText({ state, error }: AuditEntryJson): readonly string[] {
 }
 
 function textOf(record: AuditEntryJson, clock: Clock): string {
-  const { id, time, node, who, action, arguments: words, changed, undone_by: undoneBy } = record
+  const { id, time, node, who, action, arguments: words, changed, undone_by: undoneBy, request_id: request } = record
   const facts = [
     plural(changed, 'change'),
     `id ${id}`,
     ...stateText(record),
     ...(undoneBy === null ? [] : [`undone by ${undoneBy}`]),
+    ...(request === null ? [] : [`request ${request}`]),
     ...(node === null ? [] : [`at ${node}`]),
   ]
   return [localTime(instantOf(time), clock), who, `${action} ${words}`, `(${facts.join(', ')})`].map(maskControls).join('  ')
@@ -80,7 +81,7 @@ async function* recordsOf(
 
 async function* oldestFirst(reader: QueueReader): AsyncGenerator<readonly AuditEntry[]> {
   for (let after: AuditId = 0; ;) {
-    const page = await reader.audit({ after, limit: PAGE })
+    const page = await reader.records.audit.after({ after, limit: PAGE })
     yield page
     if (page.length < PAGE) return
     after = page.at(-1)?.id ?? after
@@ -97,7 +98,7 @@ async function* newestFirst(
   let left = limit
   for (let end: AuditId | null = before === undefined ? null : Math.min(before, Number.MAX_SAFE_INTEGER); left > 0;) {
     const size = Math.min(PAGE, left)
-    const page: readonly AuditEntry[] = await reader.auditBefore(filter, { before: end, limit: size })
+    const page: readonly AuditEntry[] = await reader.records.audit.before(filter, { before: end, limit: size })
     yield page
     if (page.length < size) return
     left -= page.length

@@ -1,7 +1,7 @@
 /** `deferd operation`: lists, cancels and undoes operations on many messages, by the ids that `deferd audit` shows. */
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
-import type { AuditId } from '../../../store/audit-log.ts'
+import type { AuditId } from '../../../store/records/audit-log.ts'
 import { operationJson, type AuditEntryJson, type OperationJson } from '../../../resources/operation-json.ts'
 import { grouped, instantOf, jsonLine, localTime, plural, relative } from '../../../presentation/text.ts'
 import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
@@ -12,7 +12,7 @@ import { lastRecords } from './audit.ts'
 import { displayOf } from '../../shell/display.ts'
 import { tableHeading, tableRow } from '../../render/table.ts'
 import type { WallTime } from '../../../system/clock.ts'
-import { OPERATIONS } from '../../../queue/operation-request.ts'
+import { MESSAGE_OPERATIONS } from '../../../queue/operation-request.ts'
 import type { QueueClient } from '../../shell/queue-client.ts'
 import { resourceOf, withSource, type Shell } from '../../shell/shell.ts'
 
@@ -30,7 +30,7 @@ function undoText({ undone_by: undoneBy, undo_until: until }: OperationJson, now
   return until === null || instantOf(until) <= now ? '-' : relative(instantOf(until), now)
 }
 
-const isOperation = ({ action }: AuditEntryJson): boolean => OPERATIONS.some((name) => name === action)
+const isOperation = ({ action }: AuditEntryJson): boolean => MESSAGE_OPERATIONS.some((name) => name === action)
 
 /** The last operations on messages, the newest first. */
 async function list(shell: Shell, { limit, json }: ListOptions, command: Command): Promise<void> {
@@ -81,7 +81,7 @@ function idArgument(text: string): AuditId {
 const operationOf = (shell: Shell, config: Config, id: AuditId): Promise<OperationJson> =>
   withSource(shell, config, (source) =>
     resourceOf(source, `/operations/${id}`, async ({ reader, clock }) => {
-      const entry = await reader.operation(id)
+      const entry = await reader.records.audit.one(id)
       if (entry === undefined) throw new CommandError(EX.data, `there is no operation ${id}: deferd audit shows the ids`)
       return operationJson(entry, clock.wall)
     }),

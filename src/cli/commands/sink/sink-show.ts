@@ -10,7 +10,7 @@ import { countArgument } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import type { Shell } from '../../shell/shell.ts'
 import { maskControls } from '../../../presentation/text.ts'
-import { makeFolder } from '../../../store/folder.ts'
+import { makeFolder } from '../../../store/folder/folder.ts'
 
 /** Maximum number of messages in the folder. Each further message removes the oldest one. */
 export const KEPT_MESSAGES = 100
