@@ -17,12 +17,12 @@ import {
 } from '../queries/operations-view.ts'
 import { numberIn } from '../queries/cursor.ts'
 import { idempotent } from '../queries/idempotency.ts'
-import { durationText, conditionShape } from '../queries/message-query.ts'
+import { conditionShape } from '../queries/message-query.ts'
 import { askedBy, type Asked, type DirectRequest } from '../queries/operation-request-shape.ts'
 import { planOfToken } from '../queries/plan-token.ts'
 import { Problem } from '../http/problem-details.ts'
 import { formBody, shaped } from '../http/request-body.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { momentOf, parseNamedTime, type Moment, type NamedTime } from '../mail/message-times.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'
@@ -30,12 +30,14 @@ import { namedTimeText } from '../queue/operation-words.ts'
 import { queryText } from './markup/links.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
-import { auditScreen } from './screens/audit-screen.ts'
-import { resumeScreen, suspendScreen } from './screens/destination-screen.ts'
+import { auditScreen } from './screens/system/audit-screen.ts'
+import { suspensionForm, suspensionOf } from './suspension-form.ts'
+import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
 import { nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
 import {
+  FORM_LIMIT,
   orUndefined,
   requesterOf,
   screenAnswer,
@@ -46,8 +48,6 @@ import {
   type ShownRequest,
 } from './page-view.ts'
 
-/** Maximum size of a form. A plan names up to 50 messages. */
-const FORM_LIMIT = 256 * 1024
 const RECORDS_PER_PAGE = 50
 
 /** The place below the root to which a screen leads back; null when its query has none. */
@@ -234,22 +234,13 @@ function operationRoutes(deps: ScreenDeps): readonly Route[] {
   ]
 }
 
-const suspensionShape = z.strictObject({
-  reason: z.string().trim().max(200).default(''),
-  for: z
-    .string()
-    .trim()
-    .default('')
-    .pipe(z.union([z.literal('').transform(() => null), durationText])),
-})
-
 function suspensionRoutes(deps: PageDeps): readonly Route[] {
   const known = (request: RouteRequest<unknown>) =>
     destinationDetails(deps.view, request.parameters['name'] ?? '', requesterOf(request).destinations)
-  const form = (verb: 'suspend' | 'resume'): Route =>
+  const form = (verb: SuspensionVerb): Route =>
     screenRoute(deps, { path: `/destinations/:name/${verb}`, role: 'operator' }, async (request, view) => {
-      const { destination, waiting } = await known(request)
-      return screenAnswer(view, (verb === 'suspend' ? suspendScreen : resumeScreen)(view, { destination, waiting }))
+      const { destination: name, waiting } = await known(request)
+      return screenAnswer(view, suspensionPanel(view, verb, { kind: 'destination', name, waiting }))
     })
   const back = (destination: string): Answer => ({ kind: 'redirect', location: `../${encodeURIComponent(destination)}` })
   return [
@@ -259,12 +250,11 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
       method: 'POST',
       path: '/destinations/:name/suspend',
       role: 'operator',
-      body: formBody(suspensionShape, FORM_LIMIT),
+      body: formBody(suspensionForm, FORM_LIMIT),
       handler: async (request) => {
         const { destination } = await known(request)
-        const { reason, for: duration } = request.body
-        const by = auditName(requesterOf(request))
-        await deps.view.operations().suspend(destination, { by, duration, reason: reason === '' ? null : reason })
+        const asked = suspensionOf(request.body, actorOf(requesterOf(request)), deps.view.clock.wall.now())
+        await deps.view.operations().suspend(destination, asked)
         return back(destination)
       },
     }),
@@ -274,7 +264,7 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
       role: 'operator',
       handler: async (request) => {
         const { destination } = await known(request)
-        await deps.view.operations().resume(destination, auditName(requesterOf(request)))
+        await deps.view.operations().resume(destination, actorOf(requesterOf(request)))
         return back(destination)
       },
     }),
@@ -287,6 +277,7 @@ const auditRoute = (deps: PageDeps): Route =>
     const query = {
       who: text(request.query, 'who'),
       action: text(request.query, 'action'),
+      request_id: text(request.query, 'request_id'),
       recorded_after: text(request.query, 'recorded_after'),
       recorded_before: text(request.query, 'recorded_before'),
     }
@@ -297,7 +288,7 @@ const auditRoute = (deps: PageDeps): Route =>
       return screenAnswer(view, auditScreen(view, facts), 422)
     }
     const [who, action] = [orUndefined(query.who), orUndefined(query.action)]
-    const asked = { who, action, recorded_after: range.after, recorded_before: range.before }
+    const asked = { who, action, request_id: orUndefined(query.request_id), recorded_after: range.after, recorded_before: range.before }
     const page = await auditPage(deps.view, { ...asked, limit: RECORDS_PER_PAGE, before: orUndefined(before) })
     return screenAnswer(view, auditScreen(view, { page, query, range, before, problem: null }))
   })

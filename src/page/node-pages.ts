@@ -1,15 +1,16 @@
-/** Routes of the screen of nodes, and of their drain, its end, and their removal. */
-import { forgetNode, setDraining } from '../admin/queue-nodes.ts'
+/** Routes of the screens of settings and of nodes, and of the drain of a node, its end, and its removal. */
+import { forgetNode, setDraining, type NodeChange } from '../admin/queue-nodes.ts'
 import { assertUnlimited } from '../api/api-route.ts'
-import { auditName } from '../http/requester.ts'
+import { actorOf } from '../http/requester.ts'
 import { route, type Route } from '../http/route-table.ts'
-import { nodeList, sharedNodes } from '../queries/nodes.ts'
+import { nodeList, settings, sharedNodes } from '../queries/nodes.ts'
 import { requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
-import { nodeQuestion, nodesScreen, type NodeVerb } from './screens/nodes-screen.ts'
+import { settingsScreen } from './screens/system/settings-screen.ts'
+import { nodeQuestion, nodesScreen, type NodeVerb } from './screens/system/nodes-screen.ts'
 
 const ROLES = { drain: 'operator', undrain: 'operator', forget: 'admin' } as const satisfies Readonly<Record<NodeVerb, string>>
 
-async function carriedOut(deps: PageDeps, verb: NodeVerb, change: { readonly asked: string; readonly who: string }): Promise<void> {
+async function carriedOut(deps: PageDeps, verb: NodeVerb, change: NodeChange): Promise<void> {
   const shared = sharedNodes(deps.view)
   if (verb === 'forget') await forgetNode(shared, change)
   else await setDraining(shared, { ...change, draining: verb === 'drain' })
@@ -27,7 +28,7 @@ const changeRoutes = (deps: PageDeps, verb: NodeVerb): readonly Route[] => [
     handler: async (request) => {
       const requester = requesterOf(request)
       assertUnlimited({ requester })
-      await carriedOut(deps, verb, { asked: request.parameters['name'] ?? '', who: auditName(requester) })
+      await carriedOut(deps, verb, { asked: request.parameters['name'] ?? '', ...actorOf(requester) })
       return { kind: 'redirect', location: '../../nodes' }
     },
   }),
@@ -37,6 +38,10 @@ export const nodePages = (deps: PageDeps): readonly Route[] => [
   screenRoute(deps, { path: '/nodes' }, async (request, view) => {
     assertUnlimited(request)
     return screenAnswer(view, nodesScreen(view, await nodeList(deps.view)))
+  }),
+  screenRoute(deps, { path: '/settings' }, async (request, view) => {
+    assertUnlimited(request)
+    return screenAnswer(view, settingsScreen(view, await settings(deps.view)))
   }),
   ...changeRoutes(deps, 'drain'),
   ...changeRoutes(deps, 'undrain'),

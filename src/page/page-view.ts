@@ -1,13 +1,16 @@
 /** The facts of a request that every screen needs, and the answer that carries a screen. */
-import type { Causes } from '../queries/causes.ts'
-import type { Senders } from '../queries/senders.ts'
+import type { Causes } from '../queries/counts/causes.ts'
+import type { Senders } from '../queries/counts/senders.ts'
 import type { Now } from '../queries/now.ts'
 import type { Light, QueueView, Visible } from '../queries/queue-view.ts'
 import type { Config } from '../config/options.ts'
+import { asSentence } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
-import { auditName, grants, type Requester } from '../http/requester.ts'
+import { auditName, grants, type AuthenticatedClient, type Requester } from '../http/requester.ts'
+import type { RequestBody } from '../http/request-body.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { VERSION } from '../system/version.ts'
+import type { InvalidMember } from '../presentation/checked-value.ts'
 import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
@@ -26,6 +29,9 @@ export interface ScreenDeps extends PageDeps {
   readonly senders: Senders
 }
 
+/** Maximum size of a form in bytes. A plan names up to 50 messages. */
+export const FORM_LIMIT = 256 * 1024
+
 /** The client of a request. Throws Problem for a request without a login. */
 export function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requester'>): Requester {
   if (requester === null) throw new Problem(HTTP_PROBLEMS.unauthenticated, 'log in with the link of `deferd page`')
@@ -37,12 +43,20 @@ export const text = (query: URLSearchParams, name: string): string => query.get(
 
 export const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
 
+/** The first mistake in a form. */
+export const problemOf = ([first]: readonly InvalidMember[]): string =>
+  first === undefined ? 'The form is invalid.' : asSentence(`${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`)
+
 const nodeOf = ({ queue_database: database, node_name: name }: Config): string | undefined => (database === '' ? undefined : name)
+
+interface ViewedRequest extends Pick<RouteRequest<unknown>, 'parameters' | 'query' | 'headers'> {
+  readonly requester: AuthenticatedClient | null
+}
 
 /** Facts for the screen at a route's path, such as `/messages/:id`. */
 export function viewOf(
   { view, virtualTime }: PageDeps,
-  { requester, parameters, query, headers }: Pick<RouteRequest<unknown>, 'requester' | 'parameters' | 'query' | 'headers'>,
+  { requester, parameters, query, headers }: ViewedRequest,
   path: string,
   light: Light | null,
 ): View {
@@ -91,6 +105,25 @@ export const screenRoute = (
       const requester = requesterOf(request)
       return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.view.light()))
     },
+  })
+
+/** A form that a client with a login has sent. */
+export interface SentForm<Body> extends RouteRequest<Body> {
+  readonly requester: Requester
+}
+
+/** A form that is answered with a screen: with what is shown once, or with its mistakes. A GET of the same path shows the form. */
+export const formRoute = <Body = undefined>(
+  deps: PageDeps,
+  { path, role, body }: { readonly path: string; readonly role: 'operator' | 'admin'; readonly body?: RequestBody<Body> },
+  make: (request: SentForm<Body>, view: View) => Promise<Answer>,
+): Route =>
+  route({
+    method: 'POST',
+    path,
+    role,
+    ...(body === undefined ? {} : { body }),
+    handler: async (request) => make({ ...request, requester: requesterOf(request) }, viewOf(deps, request, path, await deps.view.light())),
   })
 
 const htmlAnswer = (markup: string, status: number): Extract<Answer, { kind: 'text' }> => ({

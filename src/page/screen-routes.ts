@@ -1,37 +1,42 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
 import { destinationDetails, destinationPage } from '../queries/destinations.ts'
-import { historyPage, SERIES, trafficSeries } from '../queries/departed-mail.ts'
+import { historyPage } from '../queries/departed-mail.ts'
+import { messageSession } from '../queries/message-session.ts'
 import { messageStory } from '../queries/message-story.ts'
-import { messageCount, messagePage } from '../queries/messages.ts'
+import { contentBeginning, messageCount, messagePage } from '../queries/messages.ts'
+import { searchPage } from '../queries/search.ts'
 import { type MessageCountJson, type MessagePageJson } from '../resources/message-json.ts'
+import { queueSeries, seriesQuery } from '../queries/series-query.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
 import { conditionShape, durationText } from '../queries/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
 import type { Answer, Route } from '../http/route-table.ts'
-import { parseQueueId } from '../mail/queue-id.ts'
 import { FINAL_STATES } from '../mail/message.ts'
 import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
-import { checkValue, type InvalidMember } from '../presentation/checked-value.ts'
+import { checkValue } from '../presentation/checked-value.ts'
+import { asSentence } from '../presentation/text.ts'
 import { formatDuration, parseDuration } from '../system/duration.ts'
 import type { View } from './markup/view.ts'
-import { queryText } from './markup/links.ts'
 import { TIMELINE_SCALES } from './markup/message-timeline.ts'
 import { countingScreen } from './screens/counting-screen.ts'
+import { CONTENT_SECTIONS } from './markup/links.ts'
+import { contentScreen } from './screens/content-screen.ts'
 import { causesScreen } from './screens/causes-screen.ts'
+import { dialogueScreen } from './screens/dialogue-screen.ts'
 import { destinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
 import { FLOW_RANGES, flowChart, type FlowSeries } from './screens/flow-chart.ts'
 import { historyScreen } from './screens/history-screen.ts'
-import { messageIdScreen } from './screens/search-screen.ts'
+import { searchScreen } from './screens/search-screen.ts'
 import { messageScreen } from './screens/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
-import { plannerScreen, type PlannerQuery } from './screens/planner-screen.ts'
+import { plannerScreen, type PlannerQuery } from './screens/system/planner-screen.ts'
 import { SENDERS_SHOWN } from './screens/senders-list.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
-import { markupAnswer, orUndefined, screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
+import { markupAnswer, orUndefined, problemOf, screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
 
 const ROWS_PER_PAGE = 50
 /** A screen does not wait longer for counts that read much of the queue. */
@@ -43,9 +48,6 @@ const COUNT_WITHIN: Duration = 100
 const chosen = <T extends string>(query: URLSearchParams, name: string, values: readonly [T, ...T[]]): T =>
   values.find((one) => one === query.get(name)) ?? values[0]
 
-const problemOf = ([first]: readonly InvalidMember[]): string =>
-  first === undefined ? 'The form is invalid.' : `${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`
-
 const nowRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/' }, async ({ query, visible, signal }, view) => {
     const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, query)])
@@ -54,8 +56,7 @@ const nowRoute = (deps: ScreenDeps): Route =>
 
 async function flowSeries({ view }: ScreenDeps, query: URLSearchParams): Promise<FlowSeries> {
   const range = chosen(query, 'range', FLOW_RANGES)
-  const name = range === '1h' ? '60min' : range
-  return { ...(await trafficSeries(view, name)), range, length: SERIES[name].span / SECOND }
+  return { range, flow: await queueSeries(view, seriesQuery.parse({ since: range }), null) }
 }
 
 /** The chart of Now alone, for the script of a screen that stays open. */
@@ -89,7 +90,14 @@ const destinationRoute = (deps: ScreenDeps): Route =>
 
 const causesRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/causes', slots: 'searches' }, async ({ visible, signal }, view) =>
-    screenAnswer(view, causesScreen(view, (await deps.causes.sumsWithin(FIGURES_WITHIN, { visible, signal })) ?? null)),
+    screenAnswer(
+      view,
+      causesScreen(
+        view,
+        (await deps.causes.sumsWithin(FIGURES_WITHIN, { visible, signal })) ?? null,
+        (name) => deps.view.policies().for(name).provider,
+      ),
+    ),
   )
 
 /** The first page of a filter, whose `next` is null when the page has all messages that match. */
@@ -145,6 +153,18 @@ const messageRoute = (deps: ScreenDeps): Route =>
       }),
     ),
   )
+
+const dialogueRoute = (deps: ScreenDeps): Route =>
+  screenRoute(deps, { path: '/messages/:id/sessions/:session' }, async ({ parameters: { id = '', session = '' }, visible }, view) =>
+    screenAnswer(view, dialogueScreen(view, { queueId: id, session: await messageSession(deps.view, id, session, visible) })),
+  )
+
+const contentRoute = (deps: ScreenDeps): Route =>
+  screenRoute(deps, { path: '/messages/:id/content', slots: 'searches' }, async ({ parameters: { id = '' }, query, requester }, view) => {
+    const shown = CONTENT_SECTIONS.find(({ name }) => name === query.get('show')) ?? CONTENT_SECTIONS[0]
+    const beginning = await contentBeginning(deps.view, id, requester)
+    return screenAnswer(view, contentScreen(view, { queueId: id, shown: shown.name, beginning }))
+  })
 
 async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
   const shown = {
@@ -221,27 +241,20 @@ const plannerRoute = (deps: ScreenDeps): Route =>
       return screenAnswer(view, plannerScreen(view, { query: shown, plans, waiting, problem: null }))
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      return screenAnswer(view, plannerScreen(view, { query: shown, plans: [], waiting: [], problem: error.message }))
+      return screenAnswer(view, plannerScreen(view, { query: shown, plans: [], waiting: [], problem: `${asSentence(error.message)}.` }))
     }
   })
 
-/** Leads from the text of the search field to a message, a destination, or the messages of an address. */
+/** Leads from the text of the search field to the message that it names, or to a list of those that it may name. */
 const searchRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/search', slots: 'searches' }, async ({ query, visible }, view) => {
-    const asked = text(query, 'q')
-    const redirect = (location: string): Answer => ({ kind: 'redirect', location })
-    if (asked === '') return redirect('messages')
-    if (parseQueueId(asked) !== undefined && (await deps.view.reader.details(asked)) !== undefined)
-      return redirect(`messages/${encodeURIComponent(asked)}`)
-    if (asked.startsWith('<')) return screenAnswer(view, messageIdScreen(view, asked))
-    if (asked.includes('@')) {
-      const [queued] = (await messagePage(deps.view, { recipient: asked, limit: 1 }, visible)).messages
-      if (queued !== undefined) return redirect(`messages${queryText({ recipient: asked })}`)
-      const [sent] = (await messagePage(deps.view, { sender: asked, limit: 1 }, visible)).messages
-      if (sent !== undefined) return redirect(`messages${queryText({ sender: asked })}`)
-      return redirect(`history${queryText({ recipient: asked })}`)
-    }
-    return redirect(`destinations${queryText({ name: asked.includes('*') ? asked : `*${asked}*` })}`)
+  screenRoute(deps, { path: '/search', slots: 'searches' }, async (request, view) => {
+    const [asked, after] = [text(request.query, 'q'), text(request.query, 'after')]
+    if (asked === '') return { kind: 'redirect', location: 'messages' }
+    const page = await searchPage(deps.view, { q: asked, limit: ROWS_PER_PAGE, after: orUndefined(after) }, request)
+    const [only] = page.messages
+    if (after === '' && only !== undefined && page.messages.length === 1 && page.next === null)
+      return { kind: 'redirect', location: `messages/${encodeURIComponent(only.queue_id)}` }
+    return screenAnswer(view, searchScreen(view, { asked, page, after }))
   })
 
 export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
@@ -252,6 +265,8 @@ export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
   causesRoute(deps),
   messagesRoute(deps),
   messageRoute(deps),
+  dialogueRoute(deps),
+  contentRoute(deps),
   historyRoute(deps),
   plannerRoute(deps),
   searchRoute(deps),

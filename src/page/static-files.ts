@@ -17,7 +17,9 @@ const TYPES = {
   'text-forms.js': 'text/javascript; charset=utf-8',
   'selection.js': 'text/javascript; charset=utf-8',
   'keys.js': 'text/javascript; charset=utf-8',
+  'views.js': 'text/javascript; charset=utf-8',
   'copy.js': 'text/javascript; charset=utf-8',
+  'secrets.js': 'text/javascript; charset=utf-8',
   'charts.js': 'text/javascript; charset=utf-8',
   'login.js': 'text/javascript; charset=utf-8',
 } as const

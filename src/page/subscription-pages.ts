@@ -1,4 +1,4 @@
-/** Routes of the screens of events: subscriptions, the newest events, and the dry run and start of a replay. */
+/** Routes of the screens of events: the newest events, a subscription, and the dry run and start of a replay. */
 import { assertUnlimited } from '../api/api-route.ts'
 import { latestEvents, parkedPage, replay, replayPlan, subscription, subscriptionList } from '../queries/subscriptions.ts'
 import { numberIn, positionIn } from '../queries/cursor.ts'
@@ -9,12 +9,12 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { queryText } from './markup/links.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
-import { orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
-import { eventsScreen } from './screens/events-screen.ts'
-import { replayProblem, replayScreen, subscriptionScreen } from './screens/subscription-screen.ts'
+import { FORM_LIMIT, orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
+import { eventsScreen } from './screens/system/events-screen.ts'
+import { replayProblem, replayScreen, subscriptionScreen } from './screens/system/subscription-screen.ts'
 
 const EVENTS_PER_PAGE = 50
-const FORM_LIMIT = 4 * 1024
+const EVENTS_OF_SUBSCRIPTION = 20
 
 /** A screen for sessions that see all destinations. */
 const screen = (
@@ -30,7 +30,7 @@ const screen = (
 const patterns = (value: string): readonly string[] => (value === '' ? [] : [value])
 
 const eventsRoute = (deps: PageDeps): Route =>
-  screen(deps, { path: '/events' }, async (request, view) => {
+  screen(deps, { path: '/events', slots: 'searches' }, async (request, view) => {
     const { query } = request
     const type = text(query, 'type')
     const asked = {
@@ -43,15 +43,15 @@ const eventsRoute = (deps: PageDeps): Route =>
     const given = timeRangeIn({ after: asked.occurred_after, before: asked.occurred_before }, view)
     const [range, problem] = typeof given === 'string' ? [ANY_TIME, given] : [given, null]
     const filter = { types: patterns(asked.type), destinations: patterns(asked.destination), senders: patterns(asked.sender) }
-    const [{ subscriptions, kept_types: keptTypes }, events] = await Promise.all([
-      subscriptionList(deps.view, request.requester),
+    const { subscriptions, kept_types: keptTypes } = await subscriptionList(deps.view, request.requester)
+    const selection = { filter, limit: EVENTS_PER_PAGE, receivers: subscriptions, signal: request.signal }
+    const latest =
       problem === null
-        ? latestEvents(deps.view, { filter, limit: EVENTS_PER_PAGE, occurred_after: range.after, occurred_before: range.before })
-        : [],
-    ])
+        ? await latestEvents(deps.view, { ...selection, occurred_after: range.after, occurred_before: range.before })
+        : { events: [], searched_since: null }
     return screenAnswer(
       view,
-      eventsScreen(view, { subscriptions, keptTypes, events, query: asked, range, problem }),
+      eventsScreen(view, { subscriptions, keptTypes, latest, query: asked, range, problem }),
       problem === null ? 200 : 422,
     )
   })
@@ -59,20 +59,25 @@ const eventsRoute = (deps: PageDeps): Route =>
 const nameOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): string => parameters['name'] ?? ''
 
 const subscriptionRoute = (deps: PageDeps): Route =>
-  screen(deps, { path: '/events/:name' }, async (request, view) => {
+  screen(deps, { path: '/webhooks/:name', slots: 'searches' }, async (request, view) => {
     const after = text(request.query, 'after')
     const name = nameOf(request)
-    const [one, parked] = await Promise.all([
-      subscription(deps.view, name, request.requester),
+    const one = await subscription(deps.view, name, request.requester)
+    const [parked, latest] = await Promise.all([
       parkedPage(deps.view, name, { after: positionIn(orUndefined(after)), limit: EVENTS_PER_PAGE }),
+      latestEvents(deps.view, { filter: one, limit: EVENTS_OF_SUBSCRIPTION, receivers: [one], signal: request.signal }),
     ])
-    const replayed = numberIn(text(request.query, 'replayed'))
-    return screenAnswer(view, subscriptionScreen(view, { subscription: one, parked, after, replayed }))
+    const count = numberIn(text(request.query, 'replayed'))
+    const kind = replayRequest.shape.events.catch('since').parse(text(request.query, 'events'))
+    const replayed = count === null ? null : { count, kind }
+    return screenAnswer(view, subscriptionScreen(view, { subscription: one, parked, latest, after, replayed }))
   })
 
 const planRoute = (deps: PageDeps): Route =>
-  screen(deps, { path: '/events/:name/replay', role: 'operator' }, async (request, view) => {
-    const asked = replayRequest.safeParse({ events: text(request.query, 'events'), since: orUndefined(text(request.query, 'since')) })
+  screen(deps, { path: '/webhooks/:name/replay', role: 'operator' }, async (request, view) => {
+    const { query } = request
+    const [since, event] = [orUndefined(text(query, 'since')), orUndefined(text(query, 'event'))]
+    const asked = replayRequest.safeParse({ events: text(query, 'events'), since, event })
     if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request)), 422)
     const events = replayedBy(asked.data)
     const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, request.requester)
@@ -82,13 +87,16 @@ const planRoute = (deps: PageDeps): Route =>
 const startRoute = (deps: PageDeps): Route =>
   route({
     method: 'POST',
-    path: '/events/:name/replay',
+    path: '/webhooks/:name/replay',
     role: 'operator',
     body: formBody(replayRequest, FORM_LIMIT),
     handler: async (request) => {
       assertUnlimited({ requester: requesterOf(request) })
       const { events: count } = await replay(deps.view, nameOf(request), replayedBy(request.body), requesterOf(request))
-      return { kind: 'redirect', location: `../${encodeURIComponent(nameOf(request))}${queryText({ replayed: count })}` }
+      return {
+        kind: 'redirect',
+        location: `../${encodeURIComponent(nameOf(request))}${queryText({ replayed: count, events: request.body.events })}`,
+      }
     },
   })
 

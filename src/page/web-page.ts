@@ -5,11 +5,21 @@ import type { RefusalPage } from '../http/web-refusal.ts'
 import { failureScreen } from './screens/failure-screen.ts'
 import { loginScreen } from './screens/login-screen.ts'
 import { actionRoutes } from './action-routes.ts'
+import { deliverabilityPages } from './deliverability-pages.ts'
+import { logPages } from './log-pages.ts'
 import { nodePages } from './node-pages.ts'
+import { erasePages } from './erase-pages.ts'
+import { resendPages } from './resend-pages.ts'
 import { screenAnswer, viewOf, type ScreenDeps } from './page-view.ts'
+import { providerPages } from './provider-pages.ts'
 import { screenRoutes } from './screen-routes.ts'
 import { FILES_FOLDER, fileRoutes } from './static-files.ts'
+import { quotaPages } from './quota-pages.ts'
+import { suppressionPages } from './suppression-pages.ts'
+import { tokenPages } from './token-pages.ts'
+import { trendsRoute } from './trends-route.ts'
 import { subscriptionPages } from './subscription-pages.ts'
+import { webhookPages } from './webhook-pages.ts'
 import { zoneRoutes } from './zone-routes.ts'
 
 export class Page {
@@ -22,9 +32,19 @@ export class Page {
   get routes(): readonly Route[] {
     return [
       ...screenRoutes(this.#deps),
+      trendsRoute(this.#deps),
       ...actionRoutes(this.#deps),
       ...subscriptionPages(this.#deps),
+      ...webhookPages(this.#deps),
+      ...tokenPages(this.#deps),
+      ...suppressionPages(this.#deps),
+      ...quotaPages(this.#deps),
       ...nodePages(this.#deps),
+      ...resendPages(this.#deps),
+      ...erasePages(this.#deps),
+      ...logPages(this.#deps),
+      ...providerPages(this.#deps),
+      ...deliverabilityPages(this.#deps),
       ...zoneRoutes(this.#deps),
       ...fileRoutes,
     ]

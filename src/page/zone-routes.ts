@@ -5,7 +5,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { screenAnswer, screenRoute, text, type PageDeps } from './page-view.ts'
-import { zoneScreen } from './screens/zone-screen.ts'
+import { zoneScreen } from './screens/system/zone-screen.ts'
 import { chosenZone, zoneCookie, zoneNames } from './shown-zone.ts'
 
 /** In bytes. */

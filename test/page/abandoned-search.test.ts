@@ -1,5 +1,5 @@
 /** A search for a screen ends when its browser has left. */
-import { Senders } from '../../src/queries/senders.ts'
+import { Senders } from '../../src/queries/counts/senders.ts'
 import { expect, test } from 'vitest'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { matchRoute } from '../../src/http/route-table.ts'
@@ -7,7 +7,7 @@ import { Page } from '../../src/page/web-page.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import { ApiWorld } from '../support/api-world.ts'
 
-const requester = { name: 'page:alice', role: 'viewer', content: false, destinations: null, address: '127.0.0.1' } as const
+const requester = { name: 'page:alice', role: 'viewer', content: false, destinations: null, address: '127.0.0.1', requestId: 'r' } as const
 
 /** The same reader, with the names of its methods as they are called. */
 const observed = (reader: QueueReader, called: (name: string) => void): QueueReader =>

@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest'
 import { causesScreen } from '../../src/page/screens/causes-screen.ts'
 import { destinationScreen } from '../../src/page/screens/destination-screen.ts'
-import { Senders } from '../../src/queries/senders.ts'
+import { Senders } from '../../src/queries/counts/senders.ts'
 import type { View } from '../../src/page/markup/view.ts'
 import { destinationDetails } from '../../src/queries/destinations.ts'
-import { Causes } from '../../src/queries/causes.ts'
+import { Causes } from '../../src/queries/counts/causes.ts'
 import { ApiWorld } from '../support/api-world.ts'
 
 test('mail on hold is neither among the causes of waiting mail nor among its senders', async () => {
@@ -37,7 +37,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
     expect(senders).toMatchObject({ senders_counted: 1, messages: 1, senders: [{ sender: 'app@us.example', messages: 1 }] })
 
     const facts = { destination: await destinationDetails(view, name, null), causes: await causes.of(name, client), senders }
-    for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await causes.sums(client))]) {
+    for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await causes.sums(client), () => null)]) {
       const [waits = '', onHold = ''] = main.markup.split('<h2>On hold</h2>')
       expect(waits).toContain('<strong>450 4.2.1</strong> busy, try later')
       expect(waits).not.toContain('queue=hold')
@@ -45,7 +45,9 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
       expect(onHold).toContain('operation=release&amp;destination')
       expect(onHold).not.toMatch(/operation=hold&amp;destination=c\.example&amp;queue=hold/)
     }
-    expect(causesScreen(shown, await causes.sums(client)).main.markup).toMatch(/2 destinations<span[^>]*>: .*b\.example.*c\.example/)
+    const sums = causesScreen(shown, await causes.sums(client), (one) => (one === 'b.example' ? 'big' : null)).main.markup
+    expect(sums).toMatch(/2 destinations<span[^>]*>: .*b\.example.*c\.example/)
+    expect(sums).toContain('of <a href="./providers/big">big</a>')
   } finally {
     await world.close()
   }

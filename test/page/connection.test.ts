@@ -1,8 +1,8 @@
 /** The page in Chromium behind a proxy that strips a prefix, over connections that break, in hidden tabs, and its login. */
 import type { Browser, BrowserContext, Page as Tab } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Causes } from '../../src/queries/causes.ts'
-import type { Senders } from '../../src/queries/senders.ts'
+import type { Causes } from '../../src/queries/counts/causes.ts'
+import type { Senders } from '../../src/queries/counts/senders.ts'
 import type { Now } from '../../src/queries/now.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { defaultConfig } from '../../src/config/load.ts'
@@ -120,6 +120,15 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const unanswered = page.getByText(/^not live since \d\d:\d\d: the server does not answer$/)
     await runUntil(page, () => unanswered.isVisible(), 10)
     expect(await isStale(page)).toBe(true)
+    const colours = `['.light', '.light .mark:is(.when-good, .when-good *)'].map((one) => getComputedStyle(document.querySelector(one)).color)`
+    const [soft, faint] = await page.evaluate<readonly [string, string]>(`['--soft', '--faint'].map((name) => {
+      const sample = document.body.appendChild(document.createElement('span'))
+      sample.style.color = 'var(' + name + ')'
+      const colour = getComputedStyle(sample).color
+      sample.remove()
+      return colour
+    })`)
+    expect(await page.evaluate(colours), 'the light is grey while its state is old').toEqual([soft, faint])
     proxy.state = 'refuses streams'
     const before = await shownIn(page)
     await queueOne()

@@ -3,8 +3,8 @@ import type { Clock } from '../../src/system/clock.ts'
 import { WallView } from '../../src/system/wall-view.ts'
 import type { Browser, Page as Tab } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Causes } from '../../src/queries/causes.ts'
-import { Senders } from '../../src/queries/senders.ts'
+import { Causes } from '../../src/queries/counts/causes.ts'
+import { Senders } from '../../src/queries/counts/senders.ts'
 import { Now } from '../../src/queries/now.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { destinationRoutes } from '../../src/api/destination-routes.ts'
@@ -94,7 +94,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const [now, causes] = [new Now(view), new Causes(view)]
     const page = new Page({ view, now, causes, senders: new Senders(view) })
     const server = await SampleServer.open({
-      routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view, new Senders(view)), ...destinationRoutes(view, causes)],
+      routes: [...page.routes, ...statusRoutes(now), ...messageRoutes(view, new Senders(view)), ...destinationRoutes(view, causes)],
       loginPage: page.login,
     })
     const context = await browser.newContext()
@@ -156,7 +156,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       const [now, causes] = [new Now(view), new Causes(view)]
       const page = new Page({ view, now, causes, senders: new Senders(view) })
       const server = await SampleServer.open({
-        routes: [...page.routes, ...statusRoutes(view, now), ...messageRoutes(view, new Senders(view)), ...destinationRoutes(view, causes)],
+        routes: [...page.routes, ...statusRoutes(now), ...messageRoutes(view, new Senders(view)), ...destinationRoutes(view, causes)],
         loginPage: page.login,
       })
       const context = await browser.newContext({ javaScriptEnabled })

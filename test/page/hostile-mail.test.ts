@@ -9,9 +9,10 @@ import { maskControls } from '../../src/mail/smtp-reply.ts'
 import { html } from '../../src/presentation/html.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { CONTENT_SECTIONS } from '../../src/page/markup/links.ts'
 import { launchBrowser, noBrowser } from '../support/browser.ts'
 import { shellWord } from '../../src/system/shell-word.ts'
-import { HOSTILE_ADDRESSES, HOSTILE_CONTENT, HOSTILE_ORCPT, HOSTILE_TEXTS } from '../support/hostile-mail.ts'
+import { HOSTILE_ADDRESSES, HOSTILE_CONTENT, HOSTILE_ORCPT, HOSTILE_PARTS, HOSTILE_TEXTS } from '../support/hostile-mail.ts'
 import { PageDaemon } from '../support/page-daemon.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'
 
@@ -47,6 +48,7 @@ beforeAll(async () => {
     ...all,
     ...HOSTILE_ADDRESSES.map((from) => ({ from, to: from.replace('shop', 'far'), parameters: { mail: 'SMTPUTF8' } })),
     { from: 'app@shop.example', to: 'bytes@far.example', content: HOSTILE_CONTENT, parameters: { rcpt: `ORCPT=rfc822;${HOSTILE_ORCPT}` } },
+    { from: 'parts@shop.example', to: 'bytes@far.example', content: HOSTILE_PARTS },
   ])
   const reader = openQueueReader(daemon.queueDirectory)
   const isTried = async () =>
@@ -107,6 +109,8 @@ const queries = (text: string): readonly string[] => {
     `?range=${value}`,
     `search?q=${value}`,
     `messages/${value}`,
+    `messages/${value}/sessions/${value}`,
+    `messages/${value}/content?show=${value}`,
     `destinations/${value}`,
     `destinations/${value}/suspend`,
     `operations/${value}?back=${value}`,
@@ -120,16 +124,30 @@ const linksIn = (page: string, at: string): readonly string[] =>
     .map(([, href = '']) => new URL(href.replaceAll('&amp;', '&').replaceAll('&#39;', "'"), daemon.url + at).href)
     .filter((url) => url.startsWith(daemon.url))
     .map((url) => url.slice(daemon.url.length).replace(/#.*/, ''))
-    .filter((path) => !/^(?:api|static)\//.test(path))
+    .filter((path) => !/^(?:api|static)\/|\/content\?/.test(path))
+
+/** The sections of both hostile contents. */
+async function contentScreens(): Promise<readonly string[]> {
+  const found = await Promise.all(['app', 'parts'].map((name) => valueOf(`messages?sender=${name}@shop.example`)))
+  return found.flatMap(({ messages: [message] }) =>
+    CONTENT_SECTIONS.map(({ name }) => `messages/${message?.queue_id}/content?show=${name}`),
+  )
+}
 
 /** Every screen that can be reached from the first one by links, with those of dry runs. */
 async function screens(): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>()
   const { messages } = await valueOf('messages?limit=500')
   const plans = messages.map(({ queue_id: id }) => `operations/new?operation=delete&scope=ids&id=${id}`)
-  const waiting = ['', `operations/new?operation=expire&scope=filter&sender=${encodeURIComponent('*pwned*')}`, ...plans.slice(0, 5)]
+  const details = messages.map(({ queue_id: id }) => `messages/${id}`)
+  const waiting = [
+    '',
+    `operations/new?operation=expire&scope=filter&sender=${encodeURIComponent('*pwned*')}`,
+    ...plans.slice(0, 5),
+    ...details.slice(0, 5),
+  ]
   for (const path of waiting) {
-    if (found.has(path) || found.size === 200) continue
+    if (found.has(path) || found.size === 400) continue
     const response = await ask(path)
     const page = await response.text()
     found.set(path, page)
@@ -175,7 +193,25 @@ describe('over HTTP', () => {
     expect(found.size).toBeGreaterThan(60)
     for (const [path, page] of found) expectInert(page, path)
     const all = [...found.values()].join('\n')
+    const dialogue = [...found].find(([path]) => /^messages\/\w+\/sessions\/\w+$/.test(path))?.[1]
+    expect(dialogue).toContain('C RCPT TO:&lt;')
     for (const text of HOSTILE_TEXTS) expect(all.includes(html`<strong>451 4.7.1</strong> ${maskControls(text)}`.markup), text).toBe(true)
+  })
+
+  test('every section of a content is inert, and has the whole text', async () => {
+    const paths = await contentScreens()
+    expect(paths).toHaveLength(10)
+    let all = ''
+    for (const path of paths) {
+      const response = await ask(path)
+      expect(response.status, path).toBe(200)
+      const page = await response.text()
+      expectInert(page, path)
+      all += page
+    }
+    expect(all).toContain('&lt;form action=&quot;//evil.example&quot;&gt;')
+    expect(all).toContain(String.raw`&lt;svg onload=pwned()&gt;\u202egnp.svg`)
+    expect(all).toContain(String.raw`&lt;img src=x onerror=pwned()&gt;\u202e\u001b[2J`)
   })
 
   test('hostile queries are inert on every screen, in redirections and in refusals', async () => {
@@ -230,7 +266,7 @@ describe('over HTTP', () => {
       response.headers.get('content-type'),
       response.headers.get('content-disposition'),
       response.headers.get('x-content-type-options'),
-    ]).toEqual(['text/plain; charset=utf-8', `attachment; filename="${message?.queue_id}.txt"`, 'nosniff'])
+    ]).toEqual(['text/plain; charset=utf-8', `attachment; filename="${message?.queue_id}.eml"`, 'nosniff'])
     const content = Buffer.from(await response.arrayBuffer())
     expect(content.length).toBeGreaterThan(1_000_000)
     // The relay adds fields to the header.
@@ -275,6 +311,10 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const kinds = Map.groupBy((await screens()).keys(), (path) => path.replace(/\?.*/, '').replace(/\/(?!new)[^/]+/, '/:'))
     expect(kinds.size).toBeGreaterThan(10)
     for (const path of [...kinds.values()].flatMap((paths) => paths.slice(0, 3))) {
+      await page.goto(daemon.url + path)
+      expect(await caused(), path).toEqual([])
+    }
+    for (const path of await contentScreens()) {
       await page.goto(daemon.url + path)
       expect(await caused(), path).toEqual([])
     }

@@ -84,6 +84,7 @@ test('the conditions of subscriptions are those of the screen', () => {
     one,
     { tries: 3 },
     { tries: 4 },
+    { parked: 2, tries: 3 },
     { parked: 2, tries: 5 },
     { state: 'disabled', parked: 1 },
     { name: 'b', tries: 9 },
@@ -103,5 +104,7 @@ test('the conditions of subscriptions are those of the screen', () => {
     return browser.conditionsOf(value)
   })
   expect(all[0]).toBe(all[1])
+  // A target that fails needs an operator first, and is told with what it refused.
+  expect(all[4]).toBe(all[2])
   expect(new Set(all).size).toBe(5)
 })

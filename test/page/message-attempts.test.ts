@@ -18,6 +18,7 @@ const attempt = (time: number, reply: string | null, more: Partial<Attempt> = {}
   delays: [0, 0, 0, 0],
   reason: reply ?? 'connect to mx.far.example[192.0.2.1]:25: Connection refused',
   tls: null,
+  session: null,
   ...more,
 })
 

@@ -92,9 +92,11 @@ const VIEW: View = {
 }
 
 test('the audit log has the reason of a suspension, and its length as it was asked for', async () => {
-  const suspension = { by: 'page:ann', duration: 21_599_563, reason: 'provider moves' }
+  const suspension = { who: 'page:ann', duration: 21_599_563, reason: 'provider moves' }
   await world.api.api.view.operations().suspend('other.example', suspension)
   const audit = await screens.text('audit')
-  expect(audit).toContain('data-label="Reason">provider moves</td>')
+  expect(audit).toContain('data-label="Reason"><span class="reply">provider moves</span></td>')
   expect(audit).toContain('other.example --for=6h')
+  const [record = ''] = /operations\/\d+/.exec(audit) ?? []
+  expect(await screens.text(record)).toContain('<p role="status">It was done.</p>')
 })

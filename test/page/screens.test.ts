@@ -1,43 +1,24 @@
 /** The screens over HTTP, without a browser: hostile mail, roles, forms, relative links. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { placeOf } from '../../src/page/action-routes.ts'
+import { wholeWords } from '../support/page-client.ts'
 import { PageDaemon, type PageRole } from '../support/page-daemon.ts'
+import { pageRequests } from '../support/page-requests.ts'
 import { MANY_STARS } from '../support/pattern-cases.ts'
 
 const HOSTILE = '"><img src=x onerror=pwned()>"@shop.example'
 
 let daemon: PageDaemon
-const cookies = new Map<PageRole, string>()
+const { cookieOf, ask, textOf, post } = pageRequests(() => daemon, 'admin')
 
 beforeAll(async () => {
-  daemon = await PageDaemon.start()
-  for (const role of ['viewer', 'admin'] as const) cookies.set(role, await daemon.cookie(role))
+  daemon = await PageDaemon.start({ provider: { google: { mx: ['.google.example'] } } })
   await daemon.send([
     { from: HOSTILE, to: 'ann@far.example', subject: '</script><script>pwned()</script>' },
     ...Array.from({ length: 4 }, (_, i) => ({ from: 'news@shop.example', to: `customer${i}@far.example` })),
   ])
 })
 afterAll(() => daemon.close())
-
-const ask = (
-  path: string,
-  role: PageRole = 'admin',
-  init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> } = {},
-) =>
-  fetch(daemon.url + path, {
-    redirect: 'manual',
-    ...init,
-    headers: { accept: 'text/html', cookie: cookies.get(role) ?? '', ...init.headers },
-  })
-
-const post = (path: string, body: string, role: PageRole = 'admin') =>
-  ask(path, role, {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: daemon.url.slice(0, -1) },
-  })
-
-const textOf = async (path: string, role?: PageRole): Promise<string> => (await ask(path, role)).text()
 
 /** The value of a hidden field. */
 const hiddenIn = (page: string, name: string): string =>
@@ -47,8 +28,28 @@ async function idsIn(path: string): Promise<readonly string[]> {
   return [...(await textOf(path)).matchAll(/href="\.\/messages\/(\w+)"/g)].map(([, id]) => id ?? '')
 }
 
+test('an invalid form says what is wrong, and neither that nothing matches nor where the files are', async () => {
+  for (const path of [
+    'messages?older_than=foo',
+    'messages?colour=red',
+    'history?since=soon',
+    'history?left_after=soon',
+    'audit?recorded_after=soon',
+    'events?occurred_before=soon',
+  ]) {
+    const response = await ask(path)
+    const markup = await response.text()
+    expect(response.status, path).toBe(422)
+    expect(markup, path).toMatch(/<p class="problem" role="alert">/)
+    expect(markup, path).not.toMatch(/match(?:es)?:|has left the queue\.|No record|There are no events|No event matches|download>/)
+  }
+})
+
 const SCREENS = [
   '',
+  'trends',
+  'trends?range=1h&split_by=sender_domain',
+  'trends?from=2020-01-01T00:00&to=2026-11-20T00:00',
   'destinations',
   'causes',
   'messages',
@@ -56,7 +57,25 @@ const SCREENS = [
   'planner',
   'audit',
   'events',
+  'log',
   'nodes',
+  'providers',
+  'providers/google',
+  'providers/google/suspend',
+  'settings',
+  'webhooks',
+  'new-webhook',
+  'suppressions',
+  'new-suppression',
+  'suppressions/resume?scope=x.example',
+  'quotas',
+  'quotas/reset?key=ann@x.example&quota=app',
+  'tokens',
+  'new-token',
+  'deliverability',
+  'deliverability/relay.example',
+  'domain-check',
+  'domain-check?domain=x.example',
   'zone?back=messages',
   'operations/new?operation=hold',
   'destinations/x.example/suspend',
@@ -139,8 +158,8 @@ test('no message is changed when none is checked, and a filter that is not valid
   expect(await textOf('operations/new?operation=delete&scope=ids&sender=news@shop.example')).toContain('No message is checked')
   const response = await ask('messages?older_than=soon')
   expect(response.status).toBe(422)
-  expect(await response.text()).toContain('older than: expected a time such as 30m, 2h or 1d')
-  expect(await (await ask('messages?status=4.7')).text()).toContain('status: expected a code such as 4.7.0, or a pattern such as 4.7.*')
+  expect(await response.text()).toContain('Older than: expected a time such as 30m, 2h or 1d')
+  expect(await (await ask('messages?status=4.7')).text()).toContain('Status: expected a code such as 4.7.0, or a pattern such as 4.7.*')
 })
 
 test('an unknown condition is refused: without it, other mail is selected than was asked for', async () => {
@@ -159,13 +178,23 @@ test('messages are listed from either end, and a plan leads back to that end', a
   expect(hiddenIn(page, 'back')).toBe('messages?sender=news%40shop.example&order=newest')
 })
 
-test('the search leads to a message, an address or destinations', async () => {
-  const [id = ''] = await idsIn('messages')
-  const leads = async (text: string) => (await ask(`search?q=${encodeURIComponent(text)}`)).headers.get('location')
-  expect(await leads(id)).toBe(`messages/${id}`)
-  expect(await leads('news@shop.example')).toBe('messages?sender=news%40shop.example')
-  expect(await leads('nobody@far.example')).toBe('history?recipient=nobody%40far.example')
-  expect(await leads('far.example')).toBe('destinations?name=*far.example*')
+test('the search leads to the message that it finds, or lists several', async () => {
+  const ids = await idsIn('messages')
+  const search = (text: string, role?: PageRole) => ask(`search?q=${encodeURIComponent(text)}`, role)
+  const leads = async (text: string, role?: PageRole) => (await search(text, role)).headers.get('location')
+  expect(await leads(ids[0] ?? '')).toBe(`messages/${ids[0]}`)
+  expect(await leads('customer2@far.example')).toBe(`messages/${ids[3]}`)
+  expect(await leads('script pwned')).toBe(`messages/${ids[0]}`)
+  // A viewer without the right to read the content does not search subjects.
+  expect(await leads('script pwned', 'viewer')).toBeNull()
+  const listed = await (await search('news@shop.example')).text()
+  expect([...listed.matchAll(/href="\.\/messages\/(\w+)"/g)].map(([, id]) => id)).toEqual(ids.slice(1).toReversed())
+  const none = await (await search('nobody@far.example')).text()
+  expect(none).toContain('No message is found.')
+  expect(none).toContain('search?q=*nobody%40far.example*')
+  const scanned = wholeWords(await (await search('*ustomer*@far*')).text())
+  expect(scanned).toMatch(/Read \d+ % of all addresses/)
+  expect(scanned).toContain('customer2@far.example')
 })
 
 test('the time zone is chosen once, kept by a cookie, and named on every screen', async () => {
@@ -176,7 +205,7 @@ test('the time zone is chosen once, kept by a cookie, and named on every screen'
   expect([answer.status, answer.headers.get('location')]).toEqual([303, `./messages/${id}?scale=age`])
   const cookie = answer.headers.get('set-cookie') ?? ''
   expect(cookie).toMatch(/^deferd-zone=Asia\/Tokyo; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Strict$/)
-  const headers = { cookie: `${cookies.get('admin') ?? ''}; ${cookie.split(';', 1)[0] ?? ''}` }
+  const headers = { cookie: `${await cookieOf()}; ${cookie.split(';', 1)[0] ?? ''}` }
   for (const path of ['', `messages/${id}`, 'history', 'audit']) {
     const page = await (await ask(path, 'admin', { headers })).text()
     expect(page, path).toMatch(/Times in\s+<a [^>]*>UTC\+9<\/a>/)
@@ -188,7 +217,7 @@ test('the time zone is chosen once, kept by a cookie, and named on every screen'
 })
 
 test('a range of times is read and shown in the zone of the page; links have the instants', async () => {
-  const cookie = `${cookies.get('admin') ?? ''}; deferd-zone=Asia/Tokyo`
+  const cookie = `${await cookieOf()}; deferd-zone=Asia/Tokyo`
   const page = await (
     await ask('messages?arrived_after=2026-11-28T14:00&arrived_before=2026-11-28T05:30:07Z', 'admin', { headers: { cookie } })
   ).text()
@@ -200,7 +229,7 @@ test('a range of times is read and shown in the zone of the page; links have the
   expect(page).toContain('deferd queue list --arrived-after 2026-11-28T05:00:00Z --arrived-before 2026-11-28T05:30:07Z')
   const plan = await (await ask('operations/new?operation=hold&arrived_before=2026-11-28T14:00', 'admin', { headers: { cookie } })).text()
   expect(plan).toContain('arrived before 2026-11-28 14:00:00 UTC+9')
-  expect(await (await ask('messages?arrived_after=soon')).text()).toContain('arrived after: expected RFC 3339')
+  expect(await (await ask('messages?arrived_after=soon')).text()).toContain('Arrived after: expected RFC 3339')
   for (const [path, after] of [
     ['audit', 'recorded_after'],
     ['events', 'occurred_after'],
@@ -214,7 +243,7 @@ test('a range of times is read and shown in the zone of the page; links have the
 
 test('a zone that no list has is refused, one in a cookie is ignored, and that of the server removes the cookie', async () => {
   expect((await post('zone', 'zone=Mars%2FOlympus&back=')).status).toBe(422)
-  const headers = { cookie: `${cookies.get('admin') ?? ''}; deferd-zone=asia/tokyo"><b>` }
+  const headers = { cookie: `${await cookieOf()}; deferd-zone=asia/tokyo"><b>` }
   expect(await (await ask('history', 'admin', { headers })).text()).not.toContain('UTC+9')
   const removed = await post('zone', 'zone=&back=//evil.example')
   expect([removed.headers.get('location'), removed.headers.get('set-cookie')]).toEqual(['./', expect.stringContaining('Max-Age=0')])

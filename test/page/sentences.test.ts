@@ -1,7 +1,11 @@
-/** The sentences that answer the question of Now, a destination and a message. */
+/** The sentences that answer the question of Now, a destination, a message and Trends. */
 import { expect, test } from 'vitest'
 import { destinationSentence, type DestinationState, type WaitingCause } from '../../src/page/screens/destination-sentence.ts'
 import { messageSentence, type MessageState } from '../../src/page/screens/message-sentence.ts'
+import { changesOf } from '../../src/page/screens/trend-changes.ts'
+import { firstMailOf, ratePoints } from '../../src/page/screens/series-plots.ts'
+import { trendSentence } from '../../src/queries/counts/series-text.ts'
+import type { SeriesJson } from '../../src/resources/series-json.ts'
 import { nowSentence, type NowState } from '../../src/page/screens/now-sentence.ts'
 
 const AT = { now: Date.parse('2026-11-28T16:00:00Z'), clock: { zone: () => ({ offset: 60, name: 'CET' }) } }
@@ -15,6 +19,8 @@ interface ShownNow {
   /** Recipients by queue. */
   readonly queues?: Readonly<Record<string, number>>
   readonly hour?: Partial<NowState['last_hour']>
+  /** Recipients that waited an hour ago. */
+  readonly before?: number
   readonly places?: readonly Place[]
   readonly broken?: true
   /** The share whose limit refuses new mail; null for the whole queue. */
@@ -31,7 +37,9 @@ const place = (destination: string, waiting: number, state: Place['state'] = 'op
 const NO_TRAFFIC = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
 const STORE = { kind: 'store-unavailable', count: null, at_least: false, within: null, text: 'disk full', since: at('15:00') } as const
 
-const nowState = ({ queues = {}, hour = {}, places = [], broken, full }: ShownNow): NowState => ({
+const nowState = ({ queues = {}, hour = {}, before, places = [], broken, full }: ShownNow): NowState => ({
+  time: at('16:00'),
+  waited: before === undefined ? null : { time: at('15:00'), recipients: before },
   limits: full === undefined ? [] : [{ share: full, refused_since: at('15:00') }],
   queues: Object.entries(queues).map(([name, recipients]) => ({
     queue_name: name,
@@ -63,58 +71,53 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
   [{ queues: { active: 1 } }, '1 recipient is in delivery; none is deferred.'],
   [{ queues: { incoming: 4, active: 8 } }, '12 recipients are in delivery; none is deferred.'],
   [{ queues: { active: 8, hold: 2 } }, '8 recipients are in delivery; none is deferred.'],
+  [{ queues: { deferred: 1 }, places: [place('a.example', 1)] }, '1 recipient waits. a.example has it.'],
+  [{ queues: { deferred: 9 }, places: [place('a.example', 9)] }, '9 recipients wait. a.example has all of them.'],
   [
-    { queues: { deferred: 1 }, places: [place('a.example', 1)] },
-    '1 recipient waits; none came or left in the last hour. a.example has it.',
+    { queues: { deferred: 9 }, before: 0, places: [place('a.example', 9)] },
+    '9 recipients wait, 9 more than an hour ago. a.example has all of them.',
   ],
   [
-    { queues: { deferred: 9 }, places: [place('a.example', 9)] },
-    '9 recipients wait; none came or left in the last hour. a.example has all of them.',
-  ],
-  [
-    { queues: { deferred: 9 }, hour: { accepted: 9 }, places: [place('a.example', 9)] },
-    '9 recipients wait; about as many came as left in the last hour. a.example has all of them.',
-  ],
-  [
-    { queues: { deferred: 40 }, hour: { accepted: 40 }, places: [place('a.example', 30), place('b.example', 10)] },
-    'The queue is growing: 40 recipients wait; 40 more came than left in the last hour. a.example has 75 % of them.',
+    { queues: { deferred: 40 }, before: 0, places: [place('a.example', 30), place('b.example', 10)] },
+    'The queue is growing: 40 recipients wait, 40 more than an hour ago. a.example has 75 % of them.',
   ],
   [
     {
       queues: { deferred: 21_660 },
-      hour: { accepted: 12_960, delivered: 9_000, bounced: 760 },
+      before: 18_460,
       places: [place('gmail.com', 8_664, 'throttled')],
     },
-    'The queue is growing: 21,660 recipients wait; 3,200 more came than left in the last hour. gmail.com has 40 % of them, and its servers refuse some deliveries.',
+    'The queue is growing: 21,660 recipients wait, 3,200 more than an hour ago. gmail.com has 40 % of them, and its servers refuse some deliveries.',
   ],
   [
-    { queues: { deferred: 21_660 }, hour: { accepted: 100, delivered: 9_000, expired: 60 }, places: [place('gmail.com', 8_664, 'dead')] },
-    'The queue is draining: 21,660 recipients wait; 8,960 more left than came in the last hour. gmail.com has 40 % of them, and does not accept connections or mail.',
+    { queues: { deferred: 21_660 }, before: 30_620, places: [place('gmail.com', 8_664, 'dead')] },
+    'The queue is draining: 21,660 recipients wait, 8,960 fewer than an hour ago. gmail.com has 40 % of them, and does not accept connections or mail.',
   ],
   [
-    { queues: { deferred: 500 }, hour: { accepted: 100, deleted: 600 }, places: [place('gmail.com', 400, 'suspended')] },
-    'The queue is draining: 500 recipients wait; 500 more left than came in the last hour. gmail.com has 80 % of them, and is suspended.',
+    { queues: { deferred: 500 }, before: 1_000, places: [place('gmail.com', 400, 'suspended')] },
+    'The queue is draining: 500 recipients wait, 500 fewer than an hour ago. gmail.com has 80 % of them, and is suspended.',
   ],
   [
-    { queues: { deferred: 500 }, hour: { accepted: 100, delivered: 95 }, places: [place('gmail.com', 130, 'open', true)] },
-    '500 recipients wait; about as many came as left in the last hour. gmail.com has 26 % of them, and delivered nothing in its last attempts.',
+    { queues: { deferred: 500 }, before: 495, places: [place('gmail.com', 130, 'open', true)] },
+    '500 recipients wait, 5 more than an hour ago. gmail.com has 26 % of them, and delivered nothing in its last attempts.',
   ],
   [
-    { queues: { deferred: 10_000 }, hour: { accepted: 1_000, delivered: 850 }, places: [place('gmail.com', 2_400)] },
-    '10,000 recipients wait; about as many came as left in the last hour. No destination has more than 24 % of them.',
+    { queues: { deferred: 10_000 }, before: 9_850, places: [place('gmail.com', 2_400)] },
+    '10,000 recipients wait, 150 more than an hour ago. No destination has more than 24 % of them.',
   ],
   [
-    { queues: { deferred: 10_000 }, hour: { accepted: 1_000, delivered: 850 }, places: [place('gmail.com', 40)] },
-    '10,000 recipients wait; about as many came as left in the last hour. No destination has more than 1 % of them.',
+    { queues: { deferred: 10_000 }, before: 9_850, places: [place('gmail.com', 40)] },
+    '10,000 recipients wait, 150 more than an hour ago. No destination has more than 1 % of them.',
   ],
   [
-    { queues: { deferred: 90, active: 10 }, hour: { delivered: 20 }, places: [place('b.example', 10), place('a.example', 60)] },
-    'The queue is draining: 100 recipients wait; 20 more left than came in the last hour. a.example has 60 % of them.',
+    { queues: { deferred: 90, active: 10 }, before: 120, places: [place('b.example', 10), place('a.example', 60)] },
+    'The queue is draining: 100 recipients wait, 20 fewer than an hour ago. a.example has 60 % of them.',
   ],
-  [{ queues: { deferred: 12 }, places: [] }, '12 recipients wait; none came or left in the last hour.'],
+  [{ queues: { deferred: 12 }, places: [] }, '12 recipients wait.'],
+  [{ queues: { deferred: 12 }, before: 12, places: [] }, '12 recipients wait, as many as an hour ago.'],
   [
     { queues: { deferred: 12, hold: 5 }, places: [place('a.example', 12, 'suspended')] },
-    '12 recipients wait; none came or left in the last hour. a.example has all of them, and is suspended.',
+    '12 recipients wait. a.example has all of them, and is suspended.',
   ],
 ]
 
@@ -162,6 +165,11 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3)] }, '3 recipients wait for 450 4.2.1 busy.'],
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3), cause('450 4.2.1 busy', 7, true)] }, '3 recipients wait for 450 4.2.1 busy.'],
+  [{ slot_waiting: 4 }, '4 recipients wait.'],
+  [
+    { waiting: 8, slot_waiting: 2, causes: [cause('450 4.2.1 busy', 8), cause(null, 2)] },
+    '10 recipients wait: 80 % for 450 4.2.1 busy. 2 were not tried yet.',
+  ],
   [{ waiting: 3, causes: [cause(null, 3)] }, '3 recipients wait. 3 were not tried yet.'],
   [
     { waiting: 10, causes: [cause('450 4.2.1 busy', 9), cause(null, 1)] },
@@ -183,10 +191,23 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
     },
     '2 recipients wait for 421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating ….',
   ],
+  [
+    { waiting: 2, causes: [cause('421 4.7.28 [·] unusual rate; see · · - mx·', 2)] },
+    '2 recipients wait for 421 4.7.28 [·] unusual rate; see ….',
+  ],
+  [{ waiting: 2, causes: [cause('· - ·', 2)] }, '2 recipients wait for · ….'],
 ]
 
 test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more }, sentence) => {
-  const state = { state: 'open', waiting: 0, in_flight: 0, next_due_time: null, suspended_until: null, ...more } as const
+  const state = {
+    state: 'open',
+    waiting: 0,
+    slot_waiting: null,
+    in_flight: 0,
+    next_due_time: null,
+    suspended_until: null,
+    ...more,
+  } as const
   expect(destinationSentence(state, causes, AT)).toBe(sentence)
 })
 
@@ -317,6 +338,18 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [{ recipients: many(2, { attempts: 0, last_reply: null }) }, 'All 2 recipients wait. The next attempt is at 17:23.'],
   [
+    { recipients: [one({}), one({ state: 'delivered' })] },
+    '1 of 2 recipients waits, 1 has it. It waits for 421 4.7.28 unusual rate. The next attempt is at 17:23.',
+  ],
+  [
+    { recipients: [one({}), one({ attempts: 0, last_reply: null })] },
+    'All 2 recipients wait. 1 of them waits for 421 4.7.28 unusual rate. The next attempt is at 17:23.',
+  ],
+  [
+    { recipients: [17, 25].map((id) => one({ last_reply: `451 4.2.0 busy with ${id}` })) },
+    'All 2 recipients wait. All of them wait for 451 4.2.0 busy with ·. The next attempt is at 17:23.',
+  ],
+  [
     {
       recipients: [one({ next_attempt_time: at('18:00') }), one({ address: 'bob@far.example', next_attempt_time: at('17:00') })],
       future: [{ recipient: 'bob@far.example', expire_time: at('20:00') }],
@@ -336,4 +369,51 @@ test.each(MESSAGE_STATES)('a message %j: %s', (more, sentence) => {
 
 test('at least 60 states have a sentence of their own', () => {
   expect(NOW_STATES.length + DESTINATION_STATES.length + MESSAGE_STATES.length).toBeGreaterThanOrEqual(60)
+})
+
+const seriesWith = (values: SeriesJson['series'][number]['values'], name: string | null = null): SeriesJson => ({
+  metric: 'flow',
+  unit: '',
+  from: 0,
+  to: 120,
+  step: 60,
+  series: [{ name, values }],
+  marks: [],
+  as_of: 0,
+})
+
+test('a trend: how the backlog changed, and what happened to mail', () => {
+  const flow = seriesWith({ delivered: [null, 12_000], deferred: [5_000, 300], bounced: [0, 20] })
+  const flowText = 'Delivered: 12,000; deferred: 5,300; bounced: 20.'
+  const sentence = (values: SeriesJson['series'][number]['values']): string => trendSentence({ flow, backlog: seriesWith(values) })
+  expect(sentence({ incoming: [null, null], active: [], deferred: [null, null], hold: [null, null] })).toBe(flowText)
+  expect(sentence({ deferred: [120, 3_000], hold: [0, 400] })).toBe(
+    `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
+  )
+  expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] })).toBe(
+    `The backlog, known for the last 1m, grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
+  )
+  expect(sentence({ deferred: [3_000, null, 120] })).toBe(`The backlog fell from 3,000 to 120 recipients. ${flowText}`)
+  expect(sentence({ deferred: [100, 109] })).toBe(`The backlog is about as it was: 109 recipients. ${flowText}`)
+})
+
+test('the rate of an interval that has not ended is that of the time it has lasted', () => {
+  const flow = { ...seriesWith({ delivered: [3_600, 900] }), from: 0, to: 7_200, step: 3_600, as_of: 3_600 + 900 }
+  const rates = (series: SeriesJson): readonly number[] => ratePoints(series, 'delivered').map(([, rate]) => rate)
+  expect(rates(flow)).toEqual([1, 1, 1])
+  expect(rates({ ...flow, as_of: 3_601, series: seriesWith({ delivered: [3_600, 30] }).series })).toEqual([1, 0.5, 0.5])
+})
+
+test('the time before the first mail is known from the flow', () => {
+  const from = (accepted: readonly (number | null)[]): number | null => firstMailOf(seriesWith({ accepted: [...accepted] }))
+  expect([from([null, null, 0, 4]), from([0, 4]), from([])]).toEqual([120_000, null, null])
+})
+
+test('the destinations whose deferrals changed most', () => {
+  const counted = (name: string, deferred: readonly number[]) => seriesWith({ deferred: [...deferred] }, name).series
+  const series = [...counted('a', [5, 5]), ...counted('b', [10, 4]), ...counted('c', [0, 40]), ...counted('', [0, 900])]
+  expect(changesOf({ ...seriesWith({}), series })).toEqual([
+    { name: 'c', before: 0, now: 40, change: 40 },
+    { name: 'b', before: 10, now: 4, change: -6 },
+  ])
 })

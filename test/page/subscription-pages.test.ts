@@ -2,11 +2,12 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { PageDaemon, type PageRole } from '../support/page-daemon.ts'
+import { PageDaemon } from '../support/page-daemon.ts'
+import { pageRequests, wordsIn } from '../support/page-requests.ts'
 
 let daemon: PageDaemon
 let server: Server
-const cookies = new Map<PageRole, string>()
+const { ask, textOf, post } = pageRequests(() => daemon, 'operator')
 /** Statuses by the path of a target. */
 const answers = new Map([
   ['/refuses', 400],
@@ -38,7 +39,6 @@ beforeAll(async () => {
       reads: { types: ['*'] },
     },
   })
-  for (const role of ['viewer', 'operator'] as const) cookies.set(role, await daemon.cookie(role))
   await daemon.send([{ from: '"><img src=x onerror=pwned()>"@shop.example', to: 'ann@far.example' }])
   // The acceptance and the first deferral: no other event comes within the test.
   await vi.waitFor(() => expect(takenAt('/takes')).toHaveLength(2), 30_000)
@@ -49,78 +49,77 @@ afterAll(async () => {
   server.closeAllConnections()
 })
 
-const ask = (path: string, role: PageRole = 'operator', init: RequestInit = {}) =>
-  fetch(daemon.url + path, {
-    redirect: 'manual',
-    ...init,
-    headers: { accept: 'text/html', cookie: cookies.get(role) ?? '', ...(init.headers as Record<string, string> | undefined) },
-  })
-const textOf = async (path: string, role?: PageRole): Promise<string> => (await ask(path, role)).text()
-const post = (path: string, body: string, role: PageRole = 'operator') =>
-  ask(path, role, {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: daemon.url.slice(0, -1) },
-  })
-
-/** Text of a screen, with one space for each gap. */
-const wordsIn = (page: string): string =>
-  page
-    .slice(page.indexOf('<main'))
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/\s+/g, ' ')
-
 test('the subscriptions are listed with their state, and the newest events with links', async () => {
-  await expect.poll(async () => wordsIn(await textOf('events'))).toMatch(/gone disabled \d.* takes active 0 .*204 No Content/)
+  await expect.poll(async () => wordsIn(await textOf('webhooks'))).toMatch(/gone disabled \d.* takes active 0 .*204 No Content/)
+  expect(wordsIn(await textOf('webhooks'))).toContain('reads active – 0 0 read by programs none yet')
   const page = await textOf('events')
-  expect(wordsIn(page)).toContain('reads active – 0 0 none yet read by programs')
+  expect(wordsIn(page)).toContain('1 of 3 webhooks needs attention: Webhooks')
+  expect(await textOf('events', 'viewer')).toContain('href="./webhooks/takes"')
   expect(page).toMatch(/href="\.\/messages\/\w+"/)
   expect(page).not.toContain('<img')
   expect(wordsIn(await textOf('events?type=recipient.*'))).not.toContain('message.accepted &quot')
-  expect(wordsIn(await textOf('events?type=recipient.*&sender=nobody*'))).toContain('No recent event matches.')
+  expect(wordsIn(await textOf('events?type=recipient.*&sender=nobody*'))).toContain('No event matches.')
   await expect
     .poll(async () => wordsIn(await textOf('')), { timeout: 20_000 })
     .toContain('The events of gone are not sent: 410 Gone; it is ')
 })
 
 test('a disabled subscription is enabled in three steps, with a record', async () => {
-  expect(wordsIn(await textOf('events/gone'))).toContain('Enable…')
-  const plan = await textOf('events/gone/replay?events=waiting')
+  expect(wordsIn(await textOf('webhooks/gone'))).toContain('Enable…')
+  const plan = await textOf('webhooks/gone/replay?events=waiting')
   expect(wordsIn(plan)).toMatch(/Enable gone, and send what it selects of \d+ events?\?/)
   expect(wordsIn(plan)).toMatch(/Enable and send what it selects of \d+ events?/)
   expect(wordsIn(plan)).toContain('those of the types message.accepted')
   expect(wordsIn(plan)).toContain('deferd webhook replay gone')
-  expect(plan).toContain('action="../../events/gone/replay"')
-  expect(wordsIn(await textOf('events/gone'))).toContain('disabled')
+  expect(plan).toContain('action="../../webhooks/gone/replay"')
+  expect(wordsIn(await textOf('webhooks/gone'))).toContain('disabled')
   answers.set('/gone', 204)
-  const done = await post('events/gone/replay', 'events=waiting')
-  expect([done.status, done.headers.get('location')]).toEqual([303, expect.stringMatching(/^\.\.\/gone\?replayed=\d$/)])
+  const done = await post('webhooks/gone/replay', 'events=waiting')
+  expect([done.status, done.headers.get('location')]).toEqual([303, expect.stringMatching(/^\.\.\/gone\?replayed=\d&events=waiting$/)])
   await expect.poll(() => takenAt('/gone')).toHaveLength(1)
-  expect(wordsIn(await textOf('events/gone?replayed=1'))).toContain('1 event to be sent.')
+  expect(wordsIn(await textOf('webhooks/gone?replayed=1'))).toContain('what it selects of 1 event to be sent.')
+  expect(wordsIn(await textOf('webhooks/gone?replayed=1&events=parked'))).toContain(' 1 event to be sent.')
   expect(wordsIn(await textOf('audit'))).toMatch(/webhook replay done 1 gone/)
 })
 
 test('events of a time are sent again with their ids', async () => {
   const before = takenAt('/takes')
-  const plan = wordsIn(await textOf('events/takes/replay?events=since&since=2h'))
+  const plan = wordsIn(await textOf('webhooks/takes/replay?events=since&since=2h'))
   expect(plan).toMatch(/Send what it selects of \d+ events to takes again\?/)
   expect(plan).toContain('deferd webhook replay takes --since 2h')
-  await post('events/takes/replay', 'events=since&since=2h')
+  await post('webhooks/takes/replay', 'events=since&since=2h')
   await expect.poll(() => takenAt('/takes').length).toBeGreaterThanOrEqual(2 * before.length)
   const ids = takenAt('/takes').map(({ id }) => id)
   expect(ids.slice(before.length, 2 * before.length)).toEqual(before.map(({ id }) => id))
   for (const since of ['x', '0s', '99999999999999999999d']) {
     const refused = [
-      await ask(`events/takes/replay?events=since&since=${since}`),
-      await post('events/takes/replay', `events=since&since=${since}`),
+      await ask(`webhooks/takes/replay?events=since&since=${since}`),
+      await post('webhooks/takes/replay', `events=since&since=${since}`),
     ]
     expect([since, ...refused.map(({ status }) => status)]).toEqual([since, 422, 422])
   }
 })
 
+test('one event is sent again with its id, from the list of events and from its subscription', async () => {
+  const before = takenAt('/takes')
+  const id = before[0]?.id ?? ''
+  const link = `webhooks/takes/replay?events=one&amp;event=${id}`
+  expect(await textOf('events')).toContain(`href="./${link}"`)
+  expect(await textOf('webhooks/takes')).toContain(link)
+  expect(wordsIn(await textOf('events'))).not.toContain('reads…')
+  const plan = wordsIn(await textOf(link.replace('&amp;', '&')))
+  expect(plan).toContain('Send one event to takes again?')
+  expect(plan).toContain(`deferd webhook replay takes --event ${id}`)
+  await post('webhooks/takes/replay', `events=one&event=${id}`)
+  await expect.poll(() => takenAt('/takes').map((one) => one.id)).toEqual([...before.map((one) => one.id), id])
+  expect(wordsIn(await textOf('events', 'viewer'))).not.toContain('Send again to')
+  expect((await ask('webhooks/takes/replay?events=one')).status).toBe(422)
+  expect((await ask('webhooks/takes/replay?events=one&event=evt_0_1')).status).toBe(409)
+})
+
 test('a viewer looks, and replays nothing', async () => {
-  expect(wordsIn(await textOf('events/takes', 'viewer'))).not.toContain('Replay…')
-  expect((await ask('events/takes/replay?events=waiting', 'viewer')).status).toBe(403)
-  expect((await post('events/takes/replay', 'events=waiting', 'viewer')).status).toBe(403)
-  expect((await ask('events/other')).status).toBe(404)
+  expect(wordsIn(await textOf('webhooks/takes', 'viewer'))).not.toContain('Replay…')
+  expect((await ask('webhooks/takes/replay?events=waiting', 'viewer')).status).toBe(403)
+  expect((await post('webhooks/takes/replay', 'events=waiting', 'viewer')).status).toBe(403)
+  expect((await ask('webhooks/other')).status).toBe(404)
 })

@@ -1,13 +1,22 @@
 /** Tasks of an operator in a real browser, with the number of their actions: a click, a filled field, or a search by the keyboard is one. */
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
+import { newSigningSecret } from '../../src/subscriptions/new-secret.ts'
+import { seededRandom } from '../../src/system/random.ts'
 import { launchBrowser, loggedIn, noBrowser } from '../support/browser.ts'
 import { instantIn } from '../../src/page/markup/time-range.ts'
 import { localTime } from '../../src/presentation/text.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
+import { loadDkimKey } from '../../src/dkim/keys.ts'
+import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { delivered, first, queue, settleOne } from '../conformance/mail.ts'
-import { DEAD_HOST, PageDaemon } from '../support/page-daemon.ts'
+import { DnsServer } from '../support/dns-server.ts'
+import { DEAD_HOST, memberOf, PageDaemon } from '../support/page-daemon.ts'
 
 /** The number of a plan that has more than 1,000 messages is typed: one action more than in these tests. */
 const TYPED = 1
@@ -75,10 +84,22 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
   test('why the mail of one user is late: at most 2', async () => {
     const user = await opened()
     await user.search('customer7@far.example')
-    await user.click(user.page.locator('table.messages tbody a[href*="messages/"]').first())
     await user.page.getByText('customer7@far.example').first().waitFor()
     await user.page.getByText('Connection refused').first().waitFor()
     expect(user.actions).toBeLessThanOrEqual(2)
+  })
+
+  test('why a message is late whose Message-ID or words of whose subject are known: at most 2', async () => {
+    const user = await opened()
+    const content = 'Message-ID: <order.77@shop.example>\r\nSubject: Your order 77 is late\r\n\r\nx\r\n'
+    await daemon.send([{ from: 'news@shop.example', to: 'late@far.example', content: Buffer.from(content) }])
+    for (const text of ['<order.77@shop.example>', 'order 77']) {
+      const before = user.actions
+      await user.search(text)
+      await user.page.getByText('Connection refused').first().waitFor()
+      await user.page.getByText('late@far.example').first().waitFor()
+      expect(user.actions - before).toBeLessThanOrEqual(2)
+    }
   })
 
   test('the biggest cause of a destination is put on hold: at most 4', async () => {
@@ -99,6 +120,14 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     expect(user.actions + TYPED).toBeLessThanOrEqual(4)
   })
 
+  test('the trend of a week: 1', async () => {
+    const user = await opened()
+    await user.click(user.link('Trends'))
+    await user.page.locator('nav[aria-label="Range of the charts"] a[aria-current]').getByText('7d').waitFor()
+    await user.page.getByRole('img', { name: 'Flow, recipients per hour' }).waitFor()
+    expect(user.actions).toBe(1)
+  })
+
   test('a destination is suspended: at most 3', async () => {
     const user = await opened()
     await user.click(user.page.locator('table.where').getByRole('link', { name: DESTINATION }))
@@ -106,6 +135,70 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     await user.click(user.page.getByRole('button', { name: 'Suspend' }))
     await user.page.getByText('Suspended by page:alice').waitFor()
     expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
+  test('one event is sent again to a program: at most 3', async () => {
+    const user = await opened({
+      events: { app: { to: `file:${join(tmpdir(), `deferd-task-${process.pid}`)}`, types: ['message.accepted'] } },
+    })
+    await user.page.keyboard.press('g')
+    await user.page.keyboard.press('e')
+    user.actions++
+    await user.click(user.link('app…').first())
+    await user.click(user.page.getByRole('button', { name: 'Send 1 event' }))
+    await user.page.getByText('1 event to be sent.').waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
+  test('a webhook is tested: at most 3; and gets a new secret: at most 3', async () => {
+    const user = await opened()
+    const client = await openDaemonClient(daemon.queueDirectory)
+    const hook = { to: 'http://127.0.0.1:9/hook', allowPrivate: true, types: [], destinations: [], senders: [], batch: 1 }
+    await client?.addSubscription({ ...hook, name: 'app', format: 'deferd', secret: newSigningSecret(seededRandom(1)), who: 'root' })
+    await client?.close()
+    await user.page.keyboard.press('g')
+    await user.page.keyboard.press('w')
+    await user.click(user.link('app'))
+    await user.click(user.link('Test…'))
+    await user.click(user.page.getByRole('button', { name: 'Send a test event' }))
+    await user.page.getByRole('heading', { name: 'app did not take the test event' }).waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+    user.actions = 0
+    await user.click(user.link('app'))
+    await user.click(user.link('New secret…'))
+    await user.click(user.page.getByRole('button', { name: 'Make a new secret' }))
+    await user.page.getByText(/^whsec_/).waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
+  test('an address is taken off the suppression list: at most 3', async () => {
+    const user = await opened()
+    const client = await openDaemonClient(daemon.queueDirectory)
+    await client?.addSuppression({ scope: '*', address: 'ann@far.example', reason: 'manual', text: null, duration: null }, 'root')
+    await client?.close()
+    await user.page.keyboard.press('g')
+    await user.page.keyboard.press('u')
+    user.actions++
+    await user.click(user.page.getByRole('row').filter({ hasText: 'ann@far.example' }).getByRole('link', { name: 'Remove…' }))
+    await user.click(user.page.getByRole('button', { name: 'Remove the entry' }))
+    await user.page.getByText('No address is on the suppression list.').waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+  })
+
+  test('a provider is suspended with all its destinations: at most 3; and resumed: at most 2', async () => {
+    const user = await opened({ provider: { big: { mx: ['.big.example'] } } }, (folder) => memberOf('big', folder))
+    await user.click(user.link('Providers').first())
+    await user.click(user.page.getByRole('row').filter({ hasText: 'big' }).getByRole('link', { name: 'Suspend…' }))
+    await user.click(user.page.getByRole('button', { name: 'Suspend' }))
+    await user.page.getByText('Suspended by page:alice').waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3)
+    await user.page.getByRole('row').filter({ hasText: DESTINATION }).getByText('suspended').waitFor()
+    await user.page.goto(`${daemon.url}destinations/${encodeURIComponent(DESTINATION)}`)
+    await user.page.getByText('with provider').waitFor()
+    await user.click(user.page.getByRole('link', { name: 'Resume big…' }))
+    await user.click(user.page.getByRole('button', { name: 'Resume' }))
+    await user.page.getByText('Open: mail is delivered').waitFor()
+    expect(user.actions).toBeLessThanOrEqual(3 + 2)
   })
 
   test('a message that left yesterday at 14:00 is found by that time: at most 3', async () => {
@@ -151,4 +244,41 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     await user.page.getByText('9 messages were moved to the trash.').waitFor()
     expect(user.actions + TYPED).toBeLessThanOrEqual(4)
   })
+
+  for (const hasScripts of [true, false])
+    test(`a domain of senders is checked against its records: at most 4, ${hasScripts ? 'with' : 'without'} scripts`, async () => {
+      await using dns = await DnsServer.start()
+      const folder = mkdtempSync(join(tmpdir(), 'deferd-keys-'))
+      const keys = ['s1', 's2'].map((selector) => {
+        const path = join(folder, `${selector}.pem`)
+        writeFileSync(path, makeCertificate({ seed: selector }).key, { mode: 0o600 })
+        return { path, selector, staged: false }
+      })
+      const [record1, record2] = keys.map((key) => loadDkimKey(key).record)
+      dns.zone.set('s1._domainkey.us.example', [record1 ?? ''])
+      dns.zone.set('s2._domainkey.us.example', [`${record2 ?? ''}AAAA`, '<img src=x onerror=pwned()>'])
+      dns.zone.set('_dmarc.us.example', ['v=DMARC1; p=<script>pwned()</script>'])
+      daemon = await PageDaemon.start({
+        myorigin: 'us.example',
+        dns_servers: [dns.address],
+        dkim: { 'us.example': { keys: keys.map(({ selector, path }) => `${selector}:${path}`) } },
+      })
+      rmSync(folder, { recursive: true })
+      context = await browser.newContext({ javaScriptEnabled: hasScripts })
+      const user = new CountedPage(await loggedIn(context, daemon, hasScripts))
+      const isShown = await user.link('Deliverability').isVisible()
+      if (!isShown) await user.click(user.page.getByRole('button', { name: /^System/ }))
+      await user.click(user.link('Deliverability'))
+      await user.page.getByText('us.example is not checked.').waitFor()
+      await user.click(user.link('Check now…').first())
+      await user.click(user.page.getByRole('button', { name: 'Check us.example' }))
+      await user.page.getByRole('heading', { name: 'What receivers see of us' }).waitFor()
+      expect(user.actions).toBeLessThanOrEqual(4)
+      const text = (await user.page.locator('main').innerText()).replaceAll(/\s+/g, ' ')
+      expect(text).toContain('DKIM and DMARC are wrong')
+      expect(text).toContain('s1._domainkey.us.example: published')
+      expect(text).toMatch(/s2\._domainkey\.us\.example: (?!published)/)
+      expect(text).toContain('p=<script>pwned()</script> is no policy')
+      expect(await user.page.locator('main script, main img').count()).toBe(0)
+    })
 })

@@ -1,7 +1,7 @@
 /** Facts of the screens: a lost node, a Message-ID that is not searched, the time of a print, the file of a download. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Now } from '../../src/queries/now.ts'
-import { detailOf } from '../../src/page/screens/events-screen.ts'
+import { detailOf } from '../../src/page/screens/system/events-screen.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
@@ -31,9 +31,10 @@ test('nodes without a beat for a lease, and those that were taken over, need att
   now.close()
 })
 
-test('a Message-ID is not searched as a recipient, and the answer says so', async () => {
+test('a Message-ID is searched as one, and the answer says so', async () => {
   const answer = await screens.text('search?q=%3C2.1q%40shop.example%3E')
-  expect(answer).toContain('Nothing was searched for <code>&lt;2.1q@shop.example&gt;</code>')
+  expect(answer).toContain('By Message-ID, in the queue and in the history')
+  expect(answer).toContain('No message is found.')
 })
 
 test('a print has its time, and a download the name of a mail file', async () => {

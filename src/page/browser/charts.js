@@ -1,4 +1,5 @@
 /** Charts: their values by arrow keys, and their next point when an interval has ended. Without the script the values are in a table. */
+import { load } from './loaded-screen.js'
 
 /** Time after the end of an interval until its sum is asked for, and until a request that failed is made again, in ms. */
 const LATER = 2_000
@@ -65,9 +66,7 @@ const isRead = (chart) => chart.matches(':focus-within, :hover') || chart.queryS
  */
 async function fetched(path) {
   try {
-    const response = await fetch(path, { headers: { accept: 'text/html' }, signal: AbortSignal.timeout(ANSWER) })
-    const text = await response.text()
-    return response.ok ? new DOMParser().parseFromString(text, 'text/html').querySelector('[data-chart]') : null
+    return (await load(path, AbortSignal.timeout(ANSWER))).querySelector('[data-chart]')
   } catch {
     return null
   }

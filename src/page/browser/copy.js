@@ -9,7 +9,7 @@ function addButton(text) {
   button.type = 'button'
   button.className = 'copy plain'
   button.textContent = 'Copy'
-  button.setAttribute('aria-label', `Copy ${text.textContent ?? ''}`)
+  button.setAttribute('aria-label', `Copy ${text.getAttribute('data-copy') || text.textContent || ''}`)
   button.addEventListener('click', () => {
     void navigator.clipboard.writeText(text.textContent ?? '').then(
       () => (button.textContent = 'Copied'),

@@ -25,7 +25,7 @@ export function memberAt(value, path) {
   return found
 }
 
-/** Failed tries after which a subscription needs attention (TRIES of src/page/screens/subscription-marks.ts). */
+/** Failed tries after which a subscription needs attention (TRIES of src/page/screens/system/subscription-marks.ts). */
 const TRIES = 4
 
 /**
@@ -46,7 +46,7 @@ export function conditionsOf(value) {
   )
   const kinds = list('attention').map(({ kind }) => String(kind))
   const failing = list('subscriptions').flatMap(({ name, state, parked, tries }) => {
-    const condition = state === 'disabled' ? 'disabled' : parked > 0 ? 'parked' : tries >= TRIES ? 'failing' : null
+    const condition = state === 'disabled' ? 'disabled' : tries >= TRIES ? 'failing' : parked > 0 ? 'parked' : null
     return condition === null ? [] : [`events ${name} ${condition}`]
   })
   return JSON.stringify([...closed, ...refusing, ...throttled, ...kinds, ...failing].toSorted())

@@ -78,7 +78,8 @@ const ageLight = () => light?.classList.toggle('old', Date.now() - lightAt > LIG
 function showNews(value) {
   const news = document.querySelector('[data-newest]')
   const newest = memberAt(value, 'records/0/id')
-  if (news instanceof HTMLElement && typeof newest === 'number') news.hidden = newest <= Number(news.dataset['newest'])
+  if (news instanceof HTMLElement && (typeof newest === 'number' || typeof newest === 'string'))
+    news.hidden = String(newest) === news.dataset['newest']
   const changed = document.querySelector('[data-conditions]')
   if (changed instanceof HTMLElement) changed.hidden = conditionsOf(value) === changed.dataset['conditions']
 }

@@ -14,10 +14,10 @@ const UNITS = /** @type {const} */ ([
 export const count = (value) => String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 
 /**
- * Recipients per second: `2.1`, `38`, `1,204`.
+ * Recipients per second: `0`, `<0.1`, `2.1`, `38`, `1,204`.
  * @param {number} value
  */
-export const rate = (value) => (value < 9.95 ? value.toFixed(1) : count(Math.round(value)))
+export const rate = (value) => (value === 0 ? '0' : value < 0.05 ? '<0.1' : value < 9.95 ? value.toFixed(1) : count(Math.round(value)))
 
 /**
  * A duration in its two largest units: `3h 12m`, `45s`, `0s`.

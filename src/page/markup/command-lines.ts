@@ -20,6 +20,13 @@ function curlLine({ method, path, body }: ApiCall): string {
 /** A command of deferd with its arguments quoted for a shell. */
 export const commandLine = (words: readonly string[]): string => ['deferd', ...words.map(shellWord)].join(' ')
 
+/** An action that has no command, as a request to the API. */
+export const asRequest = (call: ApiCall): Html =>
+  html`<details class="as-command">
+    <summary>As a request</summary>
+    <p><code>${curlLine(call)}</code></p>
+  </details>`
+
 /** Both forms of an action, folded until the operator opens them. */
 export const asCommand = (words: readonly string[], call: ApiCall | null): Html =>
   html`<details class="as-command">

@@ -58,6 +58,10 @@ export const choice = (label: string, name: string, value: string, choices: read
     </select></label
   >`
 
+/** A box whose field is absent from the form unless it is checked. */
+export const checkBox = (label: Part, name: string, isChecked: boolean): Html =>
+  html`<label class="box"><input type="checkbox" name="${name}" value="yes" ${isChecked ? html` checked` : ''} /> ${label}</label>`
+
 /** Values that a form sends without showing them. */
 export const hidden = (values: Readonly<Record<string, string | readonly string[] | null | undefined>>): readonly Html[] =>
   Object.entries(values).flatMap(([name, value]) => {

@@ -59,14 +59,14 @@ const searchForm = (view: View, text: string): Html =>
   html`<form class="search" role="search" action="${view.root}search" method="get">
     <label for="search"
       ><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M7 1.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 0 1 0-11zM11 11l4 4" /></svg
-      ><span class="unseen">Queue id, address or domain</span></label
+      ><span class="unseen">Queue id, Message-ID, address, subject</span></label
     >
     <input
       id="search"
       name="q"
       type="search"
       value="${text}"
-      placeholder="Queue id, address or domain"
+      placeholder="Id, address or subject"
       autocomplete="off"
       autocapitalize="off"
       spellcheck="false"
@@ -77,8 +77,8 @@ const searchForm = (view: View, text: string): Html =>
 const foot = (view: View, { live = null }: Screen): Html =>
   html`<footer>
     <p>
-      deferd ${view.version} ·
-      ${view.requester.name}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
+      deferd
+      ${view.version}${view.requester.name === '' ? null : ` · ${view.requester.name}`}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
     </p>
     ${
       view.requester.name === ''
@@ -137,10 +137,19 @@ export const heading = (title: Part, about: Part = null, buttons: Part = null): 
     ${about === null ? null : html`<p class="about">${about}</p>`}
   </div>`
 
+/** A date with its time, and a number with its unit, which a line end must not divide. */
+const UNDIVIDED = /(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d+ %)/
+
+/** A sentence whose figures stay on one line. */
+const undivided = (sentence: Part): Part =>
+  typeof sentence === 'string'
+    ? sentence.split(UNDIVIDED).map((part, i) => (i % 2 === 0 ? part : html`<span class="whole">${part}</span>`))
+    : sentence
+
 /** The sentence that answers the question of a screen. */
 export const answer = (sentence: Part, aside: Part = null): Html =>
   html`<div class="answer">
-    <p>${sentence}</p>
+    <p>${undivided(sentence)}</p>
     ${aside === null ? null : html`<p class="faint">${aside}</p>`}
   </div>`
 
@@ -152,6 +161,10 @@ ${content}
 /** A link that looks like a button. With scripts, one that ends in `…` opens as a dialog. */
 export const buttonLink = (href: string, text: string, kind = ''): Html =>
   html`<a class="button ${kind}" href="${href}" ${text.endsWith('…') ? html` data-dialog` : null}>${text}</a>`
+
+/** A list; for an invalid form, what is wrong with it, since nothing was looked for. */
+export const listOr = (problem: string | null, list: () => Html): Html =>
+  problem === null ? list() : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`
 
 interface PagerState {
   /** Cursor of the next page; null after the last one. */

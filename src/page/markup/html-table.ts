@@ -1,5 +1,5 @@
 /**
- * Tables. Below 64rem the reply of a row has a line of its own; on a phone each row becomes a card, whose values have the headings of
+ * Tables. Up to 64rem the reply of a row has a line of its own; on a phone each row becomes a card, whose values have the headings of
  * their columns as labels. The roles keep the table a table for screen readers there.
  */
 import { html, type Html, type Part } from '../../presentation/html.ts'
@@ -64,7 +64,7 @@ export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: T
 }
 
 /** A name and its value; `wide` for a long text, which takes a line of its own. */
-type Fact = readonly [name: string, value: Part, width?: 'wide']
+export type Fact = readonly [name: string, value: Part, width?: 'wide' | undefined]
 
 /** A list of names and values. Facts without a value are left out. */
 export const facts = (pairs: readonly Fact[]): Html =>

@@ -3,13 +3,15 @@ import { html, type Html } from '../../presentation/html.ts'
 import { linkTo } from './links.ts'
 import type { View } from './view.ts'
 
-/** Path below the root, name, and the key that leads there after `g`. */
-type Entry<Path extends string = string> = readonly [path: Path, name: string, key: string]
+/** Path below the root, name, the key that leads there after `g`, and the role of those who see it when others do not. */
+type Entry = readonly [path: string, name: string, key: string, role?: 'admin']
 
 /** Screens about mail: waiting mail, its causes, and mail that has left. */
 export const QUEUE_PLACES = [
   ['', 'Now', 'n'],
+  ['trends', 'Trends', 't'],
   ['destinations', 'Destinations', 'd'],
+  ['providers', 'Providers', 'v'],
   ['causes', 'Causes', 'c'],
   ['messages', 'Messages', 'm'],
   ['history', 'History', 'h'],
@@ -18,19 +20,28 @@ export const QUEUE_PLACES = [
 /** The relay and those who change it. */
 export const SYSTEM_PLACES = [
   ['planner', 'Planner', 'p'],
+  ['deliverability', 'Deliverability', 'y'],
   ['events', 'Events', 'e'],
+  ['webhooks', 'Webhooks', 'w'],
+  ['suppressions', 'Suppression', 'u'],
+  ['quotas', 'Quotas', 'q'],
   ['audit', 'Audit', 'a'],
+  ['log', 'Log', 'l'],
   ['nodes', 'Nodes', 'o'],
+  ['settings', 'Settings', 's'],
+  ['tokens', 'Tokens', 'k', 'admin'],
 ] as const satisfies readonly Entry[]
 
 /** First segment of a screen's path. */
 export type Place = (typeof QUEUE_PLACES | typeof SYSTEM_PLACES)[number][0] | 'operations'
 
 const linksOf = (view: View, places: readonly Entry[], place: Place | null): readonly Html[] =>
-  places.map(
-    ([path, name, key]) =>
-      html`<li><a href="${linkTo(view, path)}" data-key="${key}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
-  )
+  places
+    .filter(([, , , role]) => role === undefined || view.requester.mayAdminister)
+    .map(
+      ([path, name, key]) =>
+        html`<li><a href="${linkTo(view, path)}" data-key="${key}" ${path === place ? html` aria-current="page"` : ''}>${name}</a></li>`,
+    )
 
 /** On a phone both groups open from one button, otherwise the second one from a button of its own. */
 export function navigation(view: View, place: Place | null): Html {

@@ -1,5 +1,6 @@
 /** The question before a change that has no dry run: a panel with the consequence, the form, and the same change as a command. */
 import { html, type Part } from '../../presentation/html.ts'
+import { shapeOf } from './marks.ts'
 import { asCommand, type ApiCall } from './command-lines.ts'
 import type { Screen } from './frame.ts'
 import type { Place } from './navigation.ts'
@@ -13,22 +14,30 @@ interface Question {
   /** Text of the button: a verb with its object. */
   readonly button: string
   readonly fields?: Part
+  /** Mistake in the form that was sent; null for none. */
+  readonly problem?: string | null
   /** URL of the screen below. */
   readonly back: string
   readonly words: readonly string[]
   readonly call: ApiCall
 }
 
-export const questionPanel = ({ place, question, about, action, button, fields = null, back, words, call }: Question): Screen => ({
-  title: question,
-  place,
-  main: html`<div class="panel" data-panel>
-    <h1>${question}</h1>
-    <p>${about}</p>
-    <form method="post" action="${action}">
-      ${fields}
-      <p class="buttons"><button type="submit" class="primary">${button}</button> <a class="button" href="${back}" data-close>Cancel</a></p>
-    </form>
-    ${asCommand(words, call)}
-  </div>`,
-})
+export const questionPanel = (asked: Question): Screen => {
+  const { place, question, about, action, button, fields = null, problem = null, back, words, call } = asked
+  return {
+    title: question,
+    place,
+    main: html`<div class="panel" data-panel>
+      <h1>${question}</h1>
+      <p>${about}</p>
+      ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+      <form method="post" action="${action}">
+        ${fields}
+        <p class="buttons">
+          <button type="submit" class="primary">${button}</button> <a class="button" href="${back}" data-close>Cancel</a>
+        </p>
+      </form>
+      ${asCommand(words, call)}
+    </div>`,
+  }
+}

@@ -16,6 +16,9 @@ const element = (view: View, seconds: number, text: string, form: string): Html 
 /** `in 4m`, `3h 5m ago`, with the local time as its title. */
 export const distance = (view: View, seconds: number): Html => element(view, seconds, relative(instantOf(seconds), view.now), 'distance')
 
+/** The distance of a past event, `3h 5m ago`. One that was recorded after the facts of the screen is now. */
+export const ago = (view: View, seconds: number): Html => distance(view, Math.min(seconds, Math.floor(view.now / 1_000)))
+
 /** `3h 5m`: the time since an instant. */
 export const age = (view: View, seconds: number): Html => element(view, seconds, span(Math.max(0, view.now - instantOf(seconds))), 'age')
 
@@ -49,9 +52,6 @@ export const count = (value: number): string => grouped(value)
 /** `100,000+` for a count that ended at a limit. */
 export const countUpTo = (value: number, isAtLeast: boolean): string => `${grouped(value)}${isAtLeast ? '+' : ''}`
 
-/** Recipients per second: `2.1`, `38`, `1,204`. */
-export const rate = (perSecond: number): string => (perSecond < 9.95 ? perSecond.toFixed(1) : grouped(Math.round(perSecond)))
-
 export const messages = (value: number): string => plural(value, 'message')
 
-export { byteSize, instantOf, plural, span } from '../../presentation/text.ts'
+export { byteSize, instantOf, plural, rate, span, tookText } from '../../presentation/text.ts'

@@ -4,17 +4,18 @@ import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
 import { bar } from '../markup/charts.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, section, type Screen } from '../markup/frame.ts'
-import { html, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, messageLink } from '../markup/links.ts'
+import { html, joined, type Html, type Part } from '../../presentation/html.ts'
+import { messageLink, providerLink } from '../markup/links.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { clockTime, count, distance } from '../markup/times.ts'
+import { ago, clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { selectionLinks } from './selection-links.ts'
+import { destinationPart } from '../markup/long-words.ts'
 
-export const causeCell = (one: Pick<CauseJson, 'kind' | 'cause' | 'stage' | 'hint'>): Html =>
-  html`${replyPart(causeTitle(one), { hint: one.hint, about: one.stage === null ? null : html`at ${one.stage}` })}`
+export const causeCell = (one: Pick<CauseJson, 'kind' | 'cause' | 'stage' | 'hint'>): Part =>
+  replyPart(causeTitle(one), { hint: one.hint, about: one.stage === null ? null : html`at ${one.stage}` })
 
 interface Tables<Cause> {
   /** `most` is the largest number of recipients in the table. */
@@ -33,9 +34,13 @@ export function causeTables<Cause extends CauseJson | SummedCauseJson>(
     const most = Math.max(1, ...rows.map(({ recipients }) => recipients))
     const inexact = rows.some((one) => one.filter !== null && !one.filter_is_exact)
     const note = html`<p class="faint">Some of these selections also contain other mail; the dry run shows how many messages.</p>`
-    return section(title, html`${table({ caption: 'Causes', columns: columns(most), rows, empty })}${inexact ? note : null}`, {
-      aside: html`as of ${clockTime(view, at)}`,
-    })
+    return section(
+      title,
+      html`${table({ caption: 'Causes', columns: columns(most), rows, empty, kind: 'causes' })}${inexact ? note : null}`,
+      {
+        aside: html`as of ${clockTime(view, at)}`,
+      },
+    )
   }
   const held = causes.filter(({ on_hold: isHeld }) => isHeld)
   const waiting = causes.filter(({ on_hold: isHeld }) => !isHeld)
@@ -44,19 +49,26 @@ export function causeTables<Cause extends CauseJson | SummedCauseJson>(
 
 const actions = (view: View, { filter }: SummedCauseJson): Part => (filter === null ? null : selectionLinks(view, { ...filter }, 'causes'))
 
-function place(view: View, one: SummedCauseJson): Html {
-  const names = one.largest_destinations.map((name) => html`<a href="${destinationLink(view, name)}">${name}</a> `)
-  return one.destinations === 1
-    ? html`${names}`
-    : html`${destinationsText(one)}<span class="faint">: ${names}${one.destinations > names.length ? '…' : null}</span>`
+/** Finds the provider of a destination; null for none. */
+type ProviderOf = (destination: string) => string | null
+
+/** The largest destinations, each with its provider. */
+function place(view: View, one: SummedCauseJson, providerOf: ProviderOf): Html {
+  const names = one.largest_destinations.map((name) => {
+    const provider = providerOf(name)
+    const part = provider === null ? null : html` <span class="faint">of <a href="${providerLink(view, provider)}">${provider}</a></span>`
+    return html`${destinationPart(view, name)}${part}`
+  })
+  const more = one.destinations > names.length ? ', …' : null
+  return one.destinations === 1 ? html`${names}` : html`${destinationsText(one)}<span class="faint">: ${joined(names, ', ')}${more}</span>`
 }
 
-const sumColumns = (view: View, most: number): readonly Column<SummedCauseJson>[] => [
+const sumColumns = (view: View, most: number, providerOf: ProviderOf): readonly Column<SummedCauseJson>[] => [
   { heading: 'Cause', isTitle: true, kind: 'reply', cell: causeCell },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
-  { heading: 'Destinations', cell: (one) => place(view, one) },
+  { heading: 'Destinations', cell: (one) => place(view, one, providerOf) },
   { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
-  { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : distance(view, last)) },
+  { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : ago(view, last)) },
   {
     heading: 'Example',
     kind: 'code',
@@ -68,9 +80,9 @@ const sumColumns = (view: View, most: number): readonly Column<SummedCauseJson>[
 const PATH = 'api/v1/causes'
 
 /** `causes` is null while they are counted. */
-export const causesScreen = (view: View, causes: SummedCausesJson | null): Screen => ({
+export const causesScreen = (view: View, causes: SummedCausesJson | null, providerOf: ProviderOf): Screen => ({
   title: 'Causes',
-  place: 'destinations',
+  place: 'causes',
   ...(causes === null ? untilCounted(PATH) : {}),
   main: html`${heading('Causes', 'The replies for which mail waits, summed over destinations.')}
   ${
@@ -79,7 +91,11 @@ export const causesScreen = (view: View, causes: SummedCausesJson | null): Scree
           'Why it waits',
           countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.'),
         )
-      : causeTables(view, causes.causes, { columns: (most) => sumColumns(view, most), empty: 'No mail waits.', at: causes.as_of })
+      : causeTables(view, causes.causes, {
+          columns: (most) => sumColumns(view, most, providerOf),
+          empty: 'No mail waits.',
+          at: causes.as_of,
+        })
   }
   ${asCommand(['queue', 'causes'], { method: 'GET', path: PATH })}`,
 })

@@ -7,10 +7,10 @@ import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
+import { destinationLink, linkTo, logLink, messageLink, providerLink } from '../markup/links.ts'
 import { replyPart } from '../markup/reply.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
-import { clockTime, count, distance, due, instantOf, plural, span } from '../markup/times.ts'
+import { ago, clockTime, count, distance, due, instantOf, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
@@ -40,6 +40,12 @@ function probeSentence(view: View, one: DestinationDetailsJson): Part {
 const blockedSentence = ({ blocked_by: why }: DestinationDetailsJson): Part =>
   why === null ? '' : ` No further delivery begins now: ${why}.`
 
+/** `by page:ann`, or `with provider google by page:ann`, whose suspension ends it. */
+const suspenderPart = (view: View, { suspended_with: provider, suspended_by: by }: DestinationDetailsJson): Part =>
+  provider === null
+    ? html`by ${by ?? 'an operator'}`
+    : html`with provider <a href="${providerLink(view, provider)}">${provider}</a> by ${by}`
+
 function stateSentence(view: View, one: DestinationDetailsJson): Part {
   if (one.refuses_all)
     return html`No delivery in
@@ -51,8 +57,8 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
       return html`Dead: its servers do not accept connections or mail. Its mail waits;
       ${probeSentence(view, one)}${one.probe_interval === null ? '' : `, then after ${span(one.probe_interval * 1000)} and at doubling intervals`}.`
     case 'suspended':
-      return html`Suspended by
-      ${one.suspended_by ?? 'an operator'}${one.suspended_until === null ? ' until it is resumed' : html`, resumes ${due(view, one.suspended_until)}`}${
+      return html`Suspended
+      ${suspenderPart(view, one)}${one.suspended_until === null ? ' until it is resumed' : html`, resumes ${due(view, one.suspended_until)}`}${
         one.suspend_reason === null ? '' : `: ${one.suspend_reason}`
       }.`
     case 'throttled':
@@ -62,7 +68,7 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
   }
 }
 
-const buttonsOf = (view: View, { destination, state, waiting }: DestinationDetailsJson): Part => {
+const buttonsOf = (view: View, { destination, state, waiting, suspended_with: suspendedWith }: DestinationDetailsJson): Part => {
   if (!view.requester.mayOperate) return null
   const place = destinationLink(view, destination)
   return [
@@ -72,7 +78,10 @@ const buttonsOf = (view: View, { destination, state, waiting }: DestinationDetai
           linkTo(view, 'operations/new', { operation: 'flush', destination, back: `destinations/${encodeURIComponent(destination)}` }),
           'Flush…',
         ),
-    state === 'suspended' ? buttonLink(`${place}/resume`, 'Resume…', 'primary') : buttonLink(`${place}/suspend`, 'Suspend…'),
+    suspendedWith !== null ? buttonLink(`${providerLink(view, suspendedWith)}/resume`, `Resume ${suspendedWith}…`, 'primary') : null,
+    state === 'suspended' && suspendedWith === null
+      ? buttonLink(`${place}/resume`, 'Resume…', 'primary')
+      : buttonLink(`${place}/suspend`, 'Suspend…'),
   ]
 }
 
@@ -89,7 +98,7 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
   },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
   { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
-  { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : distance(view, last)) },
+  { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : ago(view, last)) },
   {
     heading: 'Example',
     kind: 'code',
@@ -98,8 +107,19 @@ const causeColumns = (view: View, most: number): readonly Column<CauseJson>[] =>
   { heading: 'These', label: '', kind: 'actions', cell: (cause) => causeActions(view, cause) },
 ]
 
-const causesSections = (view: View, { causes, as_of: at }: CausesJson): Html =>
-  causeTables(view, causes, { columns: (most) => causeColumns(view, most), empty: 'No mail waits for this destination.', at })
+const causesSections = (view: View, { waiting }: DestinationDetailsJson, { causes, as_of: at }: CausesJson): Html =>
+  causeTables(view, causes, {
+    columns: (most) => causeColumns(view, most),
+    // Mail for later is no part of the deferred queue, whose causes are counted.
+    empty: waiting === 0 ? 'No mail waits for this destination.' : 'None of the mail that waits is deferred.',
+    at,
+  })
+
+/** The provider with its deliveries and, when the destination is suspended itself, the suspension of the provider beside it. */
+const providerPart = (view: View, one: DestinationDetailsJson, provider: string): Html =>
+  html`<a href="${providerLink(view, provider)}">${provider}</a>${providerSlots(one)}${
+      one.suspended_with === null && one.provider_suspended_by !== null ? `, suspended by ${one.provider_suspended_by}` : null
+    }`
 
 /** `: 12 of 40 deliveries`, to all destinations of the provider. */
 const providerSlots = ({ provider_in_flight: flight, provider_limit: limit }: DestinationDetailsJson): string =>
@@ -117,8 +137,8 @@ function windowSection({ last_windows: windows, settings }: DestinationDetailsJs
     about: 'Window of the destination.',
     kind: 'line',
     stepped: true,
-    x: { title: 'changes until now', scale: 'linear' },
-    y: { title: 'deliveries at once', scale: 'linear', includes: [0] },
+    x: { title: 'changes until now', scale: 'linear', values: 'counts' },
+    y: { title: 'deliveries at once', scale: 'linear', values: 'counts', includes: [0] },
     series: [{ name: 'window', points: [...windows, windows.at(-1) ?? 0].map((window, i) => [i - windows.length, window] as const) }],
   } as const
   return section('Window', html`<div class="panel-wide">${svgPlot(plot, { looks: [WINDOW_LOOK], height: WINDOW_HEIGHT })}</div>`, {
@@ -131,7 +151,8 @@ const WINDOW_LOOK = { ...lookOf(0), colour: 'var(--busy)' }
 function outcomesFact(outcomes: readonly string[]): Part {
   if (outcomes.length === 0) return null
   const delivered = outcomes.filter((outcome) => outcome === 'delivered').length
-  return html`${outcomeStrip(outcomes, Math.min(50, outcomes.length))} ${count(delivered)} of ${count(outcomes.length)} delivered`
+  return html`${outcomeStrip(outcomes, Math.min(50, outcomes.length))}
+    <span class="figure">${count(delivered)} of ${count(outcomes.length)} delivered</span>`
 }
 
 type Setting = readonly [name: string, value: string]
@@ -180,7 +201,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
         ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
-        ['provider', one.provider === null ? null : html`${one.provider}${providerSlots(one)}`],
+        ['provider', one.provider === null ? null : providerPart(view, one, one.provider)],
         ...one.provider_rules.map(
           ({ rule, action, until, reply }) =>
             [`rule ${rule}`, html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`, 'wide' as const] as const,
@@ -192,7 +213,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ['node', one.node],
       ])}
       <div data-fragment="causes">
-        ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, causes)}
+        ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, one, causes)}
       </div>
       ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)}
       <p class="faint">
@@ -202,6 +223,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
             ...(name.includes(':')
               ? []
               : [html`<a href="${linkTo(view, 'history', { recipient: `*@${name}` })}">Mail for ${name} that has left</a>`]),
+            html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`,
             html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
           ],
           ' · ',
@@ -210,51 +232,3 @@ export function destinationScreen(view: View, { destination: one, causes, sender
       ${asCommand(['destination', 'show', name], { method: 'GET', path: resource })}`,
   }
 }
-
-export interface SuspensionFacts {
-  readonly destination: string
-  readonly waiting: number
-}
-
-/** The form that suspends a destination. */
-export const suspendScreen = (view: View, { destination, waiting }: SuspensionFacts): Screen => ({
-  title: `Suspend ${destination}`,
-  place: 'destinations',
-  main: html`<div class="panel" data-panel>
-    <h1>Suspend ${destination}?</h1>
-    <p>
-      ${plural(waiting, 'recipient')} will wait, and new mail for it too. Deliveries that run now are completed. Mail still expires at the
-      end of its lifetime.
-    </p>
-    <form method="post" action="${destinationLink(view, destination)}/suspend">
-      <label class="field"><span>Reason (optional)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
-      <label class="field"
-        ><span>Ends by itself after (optional)</span><input name="for" placeholder="2h" autocomplete="off" maxlength="20"
-      /></label>
-      <p class="buttons">
-        <button type="submit" class="primary">Suspend</button>
-        <a class="button" href="${destinationLink(view, destination)}" data-close>Cancel</a>
-      </p>
-    </form>
-    ${asCommand(['destination', 'suspend', destination], { method: 'POST', path: `api/v1/destinations/${encodeURIComponent(destination)}/suspend`, body: {} })}
-  </div>`,
-})
-
-/** The form that resumes a destination. */
-export const resumeScreen = (view: View, { destination, waiting }: SuspensionFacts): Screen => ({
-  title: `Resume ${destination}`,
-  place: 'destinations',
-  main: html`<div class="panel" data-panel>
-    <h1>Resume ${destination}?</h1>
-    <p>
-      Deliveries start again. ${plural(waiting, 'recipient')} wait${waiting === 1 ? 's' : ''} for it; those that are due are tried first.
-    </p>
-    <form method="post" action="${destinationLink(view, destination)}/resume">
-      <p class="buttons">
-        <button type="submit" class="primary">Resume</button>
-        <a class="button" href="${destinationLink(view, destination)}" data-close>Cancel</a>
-      </p>
-    </form>
-    ${asCommand(['destination', 'resume', destination], { method: 'POST', path: `api/v1/destinations/${encodeURIComponent(destination)}/resume`, body: {} })}
-  </div>`,
-})

@@ -5,7 +5,10 @@ import { clipped, grouped, plural } from '../../presentation/text.ts'
 import { clockText, type ZonedNow } from '../markup/times.ts'
 import { percentText, waits } from './now-sentence.ts'
 
-export type DestinationState = Pick<DestinationDetailsJson, 'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'>
+export type DestinationState = Pick<
+  DestinationDetailsJson,
+  'state' | 'waiting' | 'slot_waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'
+>
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
 /** In characters, of a cause. */
@@ -21,16 +24,25 @@ function idle({ state, in_flight: flight }: DestinationState): string {
   return 'No mail waits for it.'
 }
 
+/** The cause without the variable parts at its end, which say nothing in a sentence: `see · · - mx·` is `see …`. */
+function causeWords(one: WaitingCause): string {
+  const words = causeTitle(one).split(' ')
+  const isVariable = (word: string | undefined): boolean => word?.includes('·') ?? false
+  let end = words.length
+  while (end > 1 && (isVariable(words[end - 1]) || ((words[end - 1] ?? '').length < 2 && isVariable(words[end - 2])))) end--
+  return clipped(end === words.length ? words.join(' ') : `${words.slice(0, end).join(' ')} …`, CAUSE_LENGTH)
+}
+
 /** `87 % for 421 4.7.28 unusual rate, 11 % for 452 4.2.2 mailbox full`; empty without a cause. */
-function causesText(causes: readonly WaitingCause[]): string {
+function causesText(causes: readonly WaitingCause[], waiting: number): string {
   const failed = causes.filter(({ kind, on_hold: isHeld }) => kind !== 'untried' && !isHeld).toSorted((a, b) => b.recipients - a.recipients)
-  const all = causes.filter(({ on_hold: isHeld }) => !isHeld).reduce((sum, { recipients }) => sum + recipients, 0)
+  const counted = causes.filter(({ on_hold: isHeld }) => !isHeld).reduce((sum, { recipients }) => sum + recipients, 0)
+  // Causes are counted some seconds before the recipients.
+  const all = Math.max(counted, waiting)
   const named = failed.filter(({ recipients }, i) => i === 0 || (i < MOST_NAMED && recipients >= NAMED_SHARE * all))
   const [only] = named
-  if (only !== undefined && only.recipients === all) return ` for ${clipped(causeTitle(only), CAUSE_LENGTH)}`
-  return named
-    .map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${clipped(causeTitle(one), CAUSE_LENGTH)}`)
-    .join(', ')
+  if (only !== undefined && only.recipients === counted) return ` for ${causeWords(only)}`
+  return named.map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${causeWords(one)}`).join(', ')
 }
 
 function untriedText(causes: readonly WaitingCause[]): string {
@@ -48,8 +60,10 @@ function nextText({ state, next_due_time: next }: DestinationState, at: ZonedNow
 
 /** `causes` is null while they are counted. */
 export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
-  if (one.waiting === 0) return idle(one)
+  // Those that wait for a delivery slot are in the active queue, and have a cause as the others.
+  const all = one.waiting + (one.slot_waiting ?? 0)
+  if (all === 0) return idle(one)
   if (one.state === 'suspended')
-    return `${waits(one.waiting)} until the destination is resumed${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
-  return `${waits(one.waiting)}${causesText(causes ?? [])}.${untriedText(causes ?? [])}${nextText(one, at)}`
+    return `${waits(all)} until the destination is resumed${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
+  return `${waits(all)}${causesText(causes ?? [], all)}.${untriedText(causes ?? [])}${nextText(one, at)}`
 }

@@ -2,14 +2,16 @@
 import { nextEvent, type DestinationJson } from '../../resources/destination-json.ts'
 import { bar } from '../markup/charts.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
+import { downloads } from '../markup/downloads.ts'
 import { choice, field } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo } from '../markup/links.ts'
+import { linkTo } from '../markup/links.ts'
 import { marked, toneOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { count, due, probeDue } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import { destinationPart } from '../markup/long-words.ts'
 
 export interface DestinationsFacts {
   readonly destinations: readonly DestinationJson[]
@@ -26,9 +28,9 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resum
     case 'operator':
       return 'when resumed'
     case 'resume':
-      return html`${resumes}${due(view, next.at)}`
+      return html`<span class="whole">${resumes}${due(view, next.at)}</span>`
     case 'probe':
-      return probeDue(view, next.at)
+      return html`<span class="whole">${probeDue(view, next.at)}</span>`
     case 'attempt':
       return due(view, next.at)
   }
@@ -38,17 +40,16 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resum
 export const stateCell = ({ state, refuses_all: refuses }: Pick<DestinationJson, 'refuses_all'> & { readonly state: string }): Html =>
   refuses ? marked('refusing', `${state}, no delivery`) : marked(state)
 
-/** Reason of a suspension, or the reply for which mail waits; null for other states. */
-const wordOf = ({ state, suspend_reason: reason, last_reply: reply }: DestinationJson): string | null =>
-  state === 'suspended' ? reason : reply
-
 const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[] => [
   {
     heading: 'Destination',
     isTitle: true,
-    cell: ({ destination }) => html`<a href="${destinationLink(view, destination)}">${destination}</a>`,
+    cell: ({ destination }) => destinationPart(view, destination),
   },
-  { heading: 'State', cell: stateCell },
+  {
+    heading: 'State',
+    cell: (one) => html`${stateCell(one)}${one.suspend_reason === null ? null : html` <span class="faint">${one.suspend_reason}</span>`}`,
+  },
   {
     heading: 'Waiting',
     kind: 'number',
@@ -60,11 +61,11 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
   { heading: 'Next', cell: (one) => nextPart(view, one, 'resumes ') },
 ]
 
-/** Column of the texts of wordOf, hidden while no destination on the page has one. */
-const WORDS: Column<DestinationJson> = {
+/** Hidden while no destination on the page has one. */
+const LAST_REPLY: Column<DestinationJson> = {
   heading: 'Last reply',
   kind: 'reply',
-  cell: (one) => replyPart(wordOf(one), { hint: one.hint }),
+  cell: ({ last_reply: reply, hint }) => replyPart(reply, { hint }),
 }
 
 const filterForm = (view: View, { name, order }: DestinationsFacts['query']): Html =>
@@ -77,21 +78,25 @@ const filterForm = (view: View, { name, order }: DestinationsFacts['query']): Ht
     <button type="submit">Show</button>
   </form>`
 
-export function destinationsScreen(view: View, { destinations, next, query }: DestinationsFacts): Screen {
+export function destinationTable(view: View, destinations: readonly DestinationJson[], empty: string): Html {
   const most = Math.max(1, ...destinations.map(({ waiting }) => waiting))
+  return table({
+    caption: 'Destinations',
+    columns: [...columnsOf(view, most), ...(destinations.some((one) => one.last_reply !== null) ? [LAST_REPLY] : [])],
+    rows: destinations,
+    kind: 'where',
+    empty,
+  })
+}
+
+export function destinationsScreen(view: View, { destinations, next, query }: DestinationsFacts): Screen {
   const isFiltered = query.name !== ''
   return {
     title: 'Destinations',
     place: 'destinations',
     main: html`${heading('Destinations', 'A destination is the next hop of mail: a domain, or a host of the configuration.')}
     ${filterForm(view, query)}
-    ${table({
-      caption: 'Destinations',
-      columns: [...columnsOf(view, most), ...(destinations.some((one) => wordOf(one) !== null) ? [WORDS] : [])],
-      rows: destinations,
-      kind: 'where',
-      empty: isFiltered ? 'No destination matches.' : 'No destination has mail, and none is dead or suspended.',
-    })}
-    ${pager(view, 'destinations', query, { next, isFirst: query.after === '' })}`,
+    ${destinationTable(view, destinations, isFiltered ? 'No destination matches.' : 'No destination has mail, and none is dead or suspended.')}
+    ${pager(view, 'destinations', query, { next, isFirst: query.after === '' })} ${downloads(view, 'destinations', { name: query.name })}`,
   }
 }

@@ -1,43 +1,32 @@
 /** The traffic of the queue as a chart: recipients accepted, delivered, deferred and bounced per second, in one scale. */
-import type { NowJson, SeriesJson } from '../../resources/status-json.ts'
+import type { SeriesJson } from '../../resources/series-json.ts'
+import type { NowJson } from '../../resources/status-json.ts'
 import type { Area, Plot } from '../../presentation/plots/plot.ts'
-import { lookOf, type Look } from '../../presentation/plots/series-look.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { section } from '../markup/frame.ts'
 import { linkTo } from '../markup/links.ts'
 import { count, instantOf, rate } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import { FLOW_LINES, FLOW_LOOKS, ratePoints } from './series-plots.ts'
 
 export const FLOW_RANGES = ['1h', '6h', '24h'] as const
 type FlowRange = (typeof FLOW_RANGES)[number]
 
-/** Recipients in intervals of equal length, oldest first. */
-export interface FlowSeries extends Omit<SeriesJson, 'span'> {
+export interface FlowSeries {
   readonly range: FlowRange
-  /** Length of the range in seconds. */
-  readonly length: number
+  readonly flow: SeriesJson
 }
-
-const LINES = [
-  ['accepted', 'busy'],
-  ['delivered', 'good'],
-  ['deferred', 'warn'],
-  ['bounced', 'bad'],
-] as const
 
 const RANGE_TEXTS: Readonly<Record<FlowRange, string>> = { '1h': 'last hour', '6h': 'last 6 hours', '24h': 'last day' }
 
 /** In pixels, without the labels. */
 const HEIGHT = 150
 
-/** Dashes as of all plots, in the colours of the states. */
-const LOOKS: readonly Look[] = LINES.map(([, tone], i) => ({ ...lookOf(i), colour: `var(--${tone})` }))
-
-function flowPlot({ clock }: View, { range, length, interval, begin, counts }: FlowSeries): Plot {
-  const from = instantOf(begin)
-  const to = from + instantOf(counts.length * interval)
-  const first = to - instantOf(length)
+function flowPlot({ clock }: View, { range, flow }: FlowSeries): Plot {
+  const series = FLOW_LINES.map(([kind]) => ({ name: kind, points: ratePoints(flow, kind) }))
+  const [first, to] = [instantOf(flow.from), instantOf(flow.to)]
+  const from = series[0]?.points[0]?.[0] ?? to
   const empty: readonly Area[] = from > first ? [{ label: 'no mail before', from: first, to: from }] : []
   return {
     title: `Recipients per second, ${RANGE_TEXTS[range]}`,
@@ -47,16 +36,12 @@ function flowPlot({ clock }: View, { range, length, interval, begin, counts }: F
     x: { title: 'time', scale: 'linear', values: clock, includes: [first, to] },
     y: { title: 'recipients per second', scale: 'linear', includes: [0] },
     shaded: empty,
-    series: LINES.map(([kind]) => {
-      const points = counts.map((one, i) => [from + instantOf(i * interval), one[kind] / interval] as const)
-      const last = points.at(-1)
-      return { name: kind, points: last === undefined ? [] : [...points, [to, last[1]] as const] }
-    }),
+    series,
   }
 }
 
 /** `accepted 3.6/s, 12,960 in the last hour` */
-const labelOf = (kind: (typeof LINES)[number][0], now: NowJson | null): Html =>
+const labelOf = (kind: (typeof FLOW_LINES)[number][0], now: NowJson | null): Html =>
   now === null
     ? html`${kind}`
     : html`${kind} <strong data-live="rates/last_10s/${kind}" data-form="rate">${rate(now.rates?.last_10s[kind] ?? 0)}</strong>/s
@@ -66,16 +51,16 @@ const labelOf = (kind: (typeof LINES)[number][0], now: NowJson | null): Html =>
 
 /** The chart alone. Browsers ask for it again when an interval has ended. */
 export function flowChart(view: View, series: FlowSeries, now: NowJson | null): Html {
-  const ended = instantOf(series.begin + (series.counts.length + 1) * series.interval)
+  const ended = instantOf(series.flow.to + series.flow.step)
   return html`<div
     class="chart"
     data-chart="${linkTo(view, 'charts/flow', { range: series.range })}"
     data-wait="${Math.max(1_000, ended - view.now)}"
   >
     ${
-      series.counts.length === 0
+      ratePoints(series.flow, 'accepted').length === 0
         ? html`<p class="faint">No mail in the ${RANGE_TEXTS[series.range]} yet.</p>`
-        : svgPlot(flowPlot(view, series), { looks: LOOKS, labels: LINES.map(([kind]) => labelOf(kind, now)), height: HEIGHT })
+        : svgPlot(flowPlot(view, series), { looks: FLOW_LOOKS, labels: FLOW_LINES.map(([kind]) => labelOf(kind, now)), height: HEIGHT })
     }
   </div>`
 }
@@ -88,6 +73,7 @@ const rangeLinks = (view: View, chosen: FlowRange): Html =>
           >${range}</a
         >`,
     )}
+    <a href="${linkTo(view, 'trends')}">7d</a>
   </nav>`
 
 export const flowSection = (

@@ -2,16 +2,18 @@
 import { FINAL_STATES } from '../../mail/message.ts'
 import type { DepartedMessageJson, HistoryPageJson } from '../../resources/departed-message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
-import { heading, pager, type Screen } from '../markup/frame.ts'
+import { buttonLink, heading, listOr, pager, type Screen } from '../markup/frame.ts'
+import { downloads } from '../markup/downloads.ts'
 import { choice, field, rangeField } from '../markup/fields.ts'
-import { html, type Html } from '../../presentation/html.ts'
-import { linkTo, messageLink, queryText } from '../markup/links.ts'
-import { marked, shapeOf } from '../markup/marks.ts'
+import { html, type Html, type Part } from '../../presentation/html.ts'
+import { linkTo, messageLink, queryText, type Query } from '../markup/links.ts'
+import { marked } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { clockTime, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { instantText, type TimeRange } from '../markup/time-range.ts'
+import { addressPart } from '../markup/long-words.ts'
 
 export interface HistoryQuery {
   readonly sender: string
@@ -43,7 +45,7 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
     heading: 'Recipient ← sender',
     kind: 'parties',
     cell: ({ message, recipient }) =>
-      html`<span class="address">${recipient.address}</span><br /><span class="faint">← ${message.sender}</span>`,
+      html`${addressPart(recipient.address)}<br /><span class="faint">← ${addressPart(message.sender)}</span>`,
   },
   {
     heading: 'Queue id',
@@ -77,31 +79,51 @@ const filterForm = (view: View, { sender, recipient, outcome, since, ...query }:
     <button type="submit">Show</button>
   </form>`
 
+/** Leads to the plan that sends the mail of the filter again; null without a filter. */
+const resendLink = (view: View, asked: Query): Part =>
+  view.requester.mayOperate && Object.values(asked).some((value) => value !== '')
+    ? html`<p class="buttons">
+        ${buttonLink(linkTo(view, 'history/resend', { ...asked, back: 'history' }), 'Send the failed ones again…')}
+      </p>`
+    : null
+
+/** Leads to the plan that erases the addresses of the filter; null without one side of the envelope. */
+function eraseLink(view: View, { recipient = '', sender = '' }: Query): Part {
+  if (!view.requester.mayAdminister || (recipient === '') === (sender === '')) return null
+  const side = recipient === '' ? { sender } : { recipient }
+  return html`<p class="buttons">${buttonLink(linkTo(view, 'history/erase', { ...side, back: 'history' }), 'Erase these addresses…')}</p>`
+}
+
 const given = (query: HistoryQuery): boolean => Object.values(query).some((value) => value !== '')
 
-export function historyScreen(view: View, { page, query, range, before, problem }: HistoryFacts): Screen {
+function listOf(view: View, { page, query, before }: HistoryFacts, asked: Query): Html {
   const rows = page.messages.flatMap((message) => message.recipients.map((recipient) => ({ message, recipient })))
+  return html`${table({
+    caption: 'Recipients of mail that has left',
+    columns: columnsOf(view),
+    rows,
+    kind: 'history',
+    empty:
+      page.next !== null
+        ? 'Nothing here; the next page may have more.'
+        : given(query)
+          ? html`No mail that matches has left the queue.
+              <a href="${linkTo(view, 'messages', { sender: query.sender, recipient: query.recipient })}">Look in the queue</a>`
+          : 'No mail has left the queue yet.',
+  })}
+  ${pager(view, 'history', { ...query }, { next: page.next, isFirst: before === '', parameter: 'before' })} ${resendLink(view, asked)}
+  ${eraseLink(view, asked)} ${downloads(view, 'history', asked)}`
+}
+
+export function historyScreen(view: View, facts: HistoryFacts): Screen {
+  const { query, range, problem } = facts
   const asked = { ...query, left_after: instantText(range.after), left_before: instantText(range.before) }
   const options = Object.entries(asked).flatMap(([name, value]) => (value === '' ? [] : [`--${name.replaceAll('_', '-')}`, value]))
   return {
     title: 'History',
     place: 'history',
     main: html`${heading('History', 'Mail that has left the queue, the last first.')} ${filterForm(view, query, range)}
-    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
-    ${table({
-      caption: 'Recipients of mail that has left',
-      columns: columnsOf(view),
-      rows,
-      kind: 'history',
-      empty:
-        page.next !== null
-          ? 'Nothing here; the next page may have more.'
-          : given(query)
-            ? html`No mail that matches has left the queue.
-                <a href="${linkTo(view, 'messages', { sender: query.sender, recipient: query.recipient })}">Look in the queue</a>`
-            : 'No mail has left the queue yet.',
-    })}
-    ${pager(view, 'history', { ...query }, { next: page.next, isFirst: before === '', parameter: 'before' })}
+    ${listOr(problem, () => listOf(view, facts, { ...asked }))}
     ${asCommand(['history', ...options], { method: 'GET', path: `api/v1/history${queryText(asked)}` })}`,
   }
 }

@@ -5,10 +5,12 @@ import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { section } from '../markup/frame.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import type { ListPage } from './pages-of-message.ts'
+import { dialogueLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { clockTime, count, plural, span } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import { addressPart, breakable } from '../markup/long-words.ts'
 
 type Attempt = MessageStoryJson['history'][number]
 
@@ -26,27 +28,34 @@ export function foldedAttempts(history: readonly Attempt[]): readonly FoldedAtte
 
 const lastOf = (attempts: FoldedAttempts): Attempt => attempts.at(-1) ?? attempts[0]
 
-const DELAYS = ['before the queue', 'in the queue', 'connection', 'transmission'] as const
+const DELAYS = ['in the queue', 'connection', 'transmission'] as const
 
-/** `25m 1s in the queue, 0.4 s transmission`: the delays that are not zero. */
-export const delaysText = (delays: readonly number[]): string =>
+/** `0.2 s connection, 0.4 s transmission`: the delays that are not zero, without the first one, which is the time from the arrival to the attempt. */
+export const delaysText = ([, ...delays]: readonly number[]): string =>
   DELAYS.flatMap((name, i) => {
     const seconds = Number((delays[i] ?? 0).toFixed(1))
     return seconds === 0 ? [] : [`${seconds < 60 ? `${seconds} s` : span(seconds * 1_000)} ${name}`]
   }).join(', ') || 'less than 0.1 s'
 
-const server = ({ host, stage }: Attempt): Html => html`${host ?? 'none reached'} <span class="faint">(${stage})</span>`
+const server = ({ host, stage }: Attempt): Html => html`${breakable(host ?? 'none reached')} <span class="faint">(${stage})</span>`
 
 /** Attempts of a row that are shown one by one. */
 const MOST_EACH = 50
 
-function each(view: View, attempts: FoldedAttempts, hasSeveral: boolean): Part {
+const dialoguePart = (view: View, queueId: string, session: string | null | undefined, words: string): Part =>
+  session === null || session === undefined
+    ? null
+    : html`<a class="to-dialogue" href="${dialogueLink(view, queueId, session)}">${words}</a>`
+
+function each(view: View, queueId: string, attempts: FoldedAttempts, hasSeveral: boolean): Part {
   const shown = attempts.slice(-MOST_EACH)
+  const hasDialogue = attempts.length > 1 && shown.some(({ session }) => session !== null)
   const columns: readonly Column<Attempt>[] = [
     { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
-    ...(hasSeveral ? [{ heading: 'Recipient', cell: ({ recipient }: Attempt) => html`<span class="address">${recipient}</span>` }] : []),
+    ...(hasSeveral ? [{ heading: 'Recipient', cell: ({ recipient }: Attempt) => addressPart(recipient) }] : []),
     { heading: 'Server', kind: 'code', cell: server },
     { heading: 'Took', cell: ({ delays }) => delaysText(delays) },
+    ...(hasDialogue ? [{ heading: 'Dialogue', cell: ({ session }: Attempt) => dialoguePart(view, queueId, session, 'show') }] : []),
   ]
   return html`<details class="each">
     <summary>
@@ -64,10 +73,14 @@ const timesOf = (view: View, attempts: FoldedAttempts): Html =>
 
 const recipientsOf = (attempts: FoldedAttempts): Html => {
   const addresses = new Set(attempts.map(({ recipient }) => recipient))
-  return addresses.size === 1 ? html`<span class="address">${attempts[0].recipient}</span>` : html`${plural(addresses.size, 'recipient')}`
+  return addresses.size === 1 ? addressPart(attempts[0].recipient) : html`${plural(addresses.size, 'recipient')}`
 }
 
-const columnsOf = (view: View, hasSeveral: boolean): readonly Column<FoldedAttempts>[] => [
+/** The dialogue of the latest attempt that has one. */
+const latestDialogue = (attempts: FoldedAttempts): string | null | undefined =>
+  attempts.findLast(({ session }) => session !== null)?.session
+
+const columnsOf = (view: View, queueId: string, hasSeveral: boolean): readonly Column<FoldedAttempts>[] => [
   { heading: 'Attempts', isTitle: true, cell: (attempts) => `${count(attempts.length)} ×` },
   { heading: 'Outcome', cell: ([{ outcome }]) => marked(outcome) },
   { heading: 'Time', cell: (attempts) => timesOf(view, attempts) },
@@ -78,7 +91,8 @@ const columnsOf = (view: View, hasSeveral: boolean): readonly Column<FoldedAttem
     kind: 'reply',
     cell: (attempts) => {
       const { reply, reason, hint } = lastOf(attempts)
-      return html`${replyPart(reply ?? reason, { hint })}${each(view, attempts, hasSeveral)}`
+      return html`${replyPart(reply ?? reason, { hint })}
+      ${dialoguePart(view, queueId, latestDialogue(attempts), 'Show the dialogue')}${each(view, queueId, attempts, hasSeveral)}`
     },
   },
 ]
@@ -89,12 +103,16 @@ interface ShownAttempts {
   readonly links: Part
 }
 
-export const attemptsSection = (view: View, { history, recipients }: MessageStoryJson, { page, links }: ShownAttempts): Html =>
+export const attemptsSection = (
+  view: View,
+  { queue_id: id, history, recipients }: MessageStoryJson,
+  { page, links }: ShownAttempts,
+): Html =>
   section(
     'Attempts',
     html`${table({
       caption: 'Attempts by reply',
-      columns: columnsOf(view, recipients.length > 1),
+      columns: columnsOf(view, id, recipients.length > 1),
       rows: page.rows,
       empty: 'No attempt yet.',
       kind: 'attempts',

@@ -7,17 +7,19 @@ import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo } from '../markup/links.ts'
+import { destinationLink, linkTo, logLink } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
-import { facts, table, type Column } from '../markup/html-table.ts'
+import { facts, table, type Column, type Fact } from '../markup/html-table.ts'
 import { timeline, TIMELINE_SCALES, timelineAxis, type TimelineMark, type TimelineScale } from '../markup/message-timeline.ts'
 import { replyPart } from '../markup/reply.ts'
 import { axisTitle } from '../../presentation/plots/plot-axis.ts'
+import { sectionLinks } from './content-screen.ts'
 import { attemptsSection, foldedAttempts } from './message-attempts.ts'
 import { failingFirst, pageOf, type ListPage, type MessagePages } from './pages-of-message.ts'
 import { messageSentence } from './message-sentence.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import { addressPart, breakable, destinationPart } from '../markup/long-words.ts'
 
 type Recipient = MessageStoryJson['recipients'][number]
 type Attempt = MessageStoryJson['history'][number]
@@ -50,15 +52,17 @@ function verbsOf(message: MessageStoryJson): readonly OperationName[] {
   }
 }
 
-const buttonsOf = (view: View, message: MessageStoryJson): Part =>
-  view.requester.mayOperate
-    ? verbsOf(message).map((verb) =>
-        buttonLink(
-          linkTo(view, 'operations/new', { operation: verb, scope: 'ids', id: message.queue_id, back: `messages/${message.queue_id}` }),
-          buttonText(verb),
-        ),
-      )
+const verbButton = (view: View, { queue_id: id }: MessageStoryJson, verb: OperationName): Html =>
+  buttonLink(linkTo(view, 'operations/new', { operation: verb, scope: 'ids', id, back: `messages/${id}` }), buttonText(verb))
+
+/** Null for a message without a failed recipient, and in the queue. */
+const resendButton = (view: View, message: MessageStoryJson): Part =>
+  shownQueue(message) === 'gone' && message.recipients.some(({ state }) => state === 'bounced' || state === 'expired')
+    ? buttonLink(linkTo(view, 'history/resend', { id: message.queue_id, back: `messages/${message.queue_id}` }), 'Send again…')
     : null
+
+const buttonsOf = (view: View, message: MessageStoryJson): Part =>
+  view.requester.mayOperate ? [...verbsOf(message).map((verb) => verbButton(view, message, verb)), resendButton(view, message)] : null
 
 /** In ms; a shorter life is not drawn. */
 const SHORTEST_DRAWN = 60_000
@@ -95,9 +99,11 @@ function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future
 }
 
 function futureSentence(view: View, future: FutureJson, made: number): Part {
-  const [next, ...rest] = future.attempts
+  const [next] = future.attempts
   if (next === undefined) return html`No further attempt is planned. It expires ${due(view, future.expire_time)}.`
-  return html`If it stays deferred: ${plural(rest.length + 1, 'more attempt')}, the next ${due(view, next)};
+  return html`If it stays deferred:
+  ${plural(future.planned, 'more attempt')}${future.planned === future.attempts.length ? null : html` (the first ${count(future.attempts.length)} are drawn)`},
+  the next ${due(view, next)};
   ${future.warnings.length === 0 ? null : html`a delay warning to the sender ${joinedTimes(view, future.warnings)}; `}returned to the sender
   ${future.limit === null ? null : html`after attempt ${count(made + future.planned)} (${future.limit}), `}${due(view, future.expire_time)}
   (${clockTime(view, future.expire_time)}).`
@@ -126,12 +132,12 @@ function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
   const future = message.future.find(({ recipient }) => recipient === one.address)
   const reason = one.delay_reason ?? one.bounce_reason ?? null
   return html`<article class="recipient">
-    <h3><span class="address">${one.address}</span> ${marked(one.state)}</h3>
+    <h3>${addressPart(one.address)} ${marked(one.state)}</h3>
     ${facts([
-      ['destination', html`<a href="${destinationLink(view, one.destination)}">${one.destination}</a>`],
+      ['destination', destinationPart(view, one.destination)],
       ['attempts', count(one.attempts)],
       ['next attempt', one.next_attempt_time === null ? null : due(view, one.next_attempt_time)],
-      ['original address', one.orig_address ?? null],
+      longFact('original address', one.orig_address, addressPart),
       ['reason', replyPart(reason), 'wide'],
     ])}
     ${drawing(view, shown, one.address)} ${future === undefined ? null : html`<p>${futureSentence(view, future, one.attempts)}</p>`}
@@ -142,9 +148,9 @@ function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
 const MOST_DRAWN = 3
 
 const recipientColumns = (view: View): readonly Column<Recipient>[] => [
-  { heading: 'Recipient', isTitle: true, cell: ({ address }) => html`<span class="address">${address}</span>` },
+  { heading: 'Recipient', isTitle: true, cell: ({ address }) => addressPart(address) },
   { heading: 'State', cell: ({ state }) => marked(state) },
-  { heading: 'Destination', cell: ({ destination }) => html`<a href="${destinationLink(view, destination)}">${destination}</a>` },
+  { heading: 'Destination', cell: ({ destination }) => destinationPart(view, destination) },
   { heading: 'Tries', kind: 'number', cell: ({ attempts }) => count(attempts) },
   { heading: 'Next', cell: ({ next_attempt_time: next }) => (next === null ? '–' : due(view, next)) },
   { heading: 'Reason', kind: 'reply', cell: (one) => replyPart(one.delay_reason ?? one.bounce_reason) },
@@ -200,10 +206,22 @@ const operationColumns = (view: View): readonly Column<Operation>[] => [
   { heading: 'Reason', cell: ({ reason }) => reason ?? '' },
 ]
 
+/** In characters; a longer text has a line of its own. */
+const BESIDE = 30
+
+/** A text of any length as a fact, which is left out without one. */
+const longFact = (name: string, text: string | null | undefined, shown: (text: string) => Html): Fact => [
+  name,
+  text === null || text === undefined || text === '' ? null : shown(text),
+  (text ?? '').length > BESIDE ? 'wide' : undefined,
+]
+
+const codePart = (text: string): Html => html`<code>${breakable(text)}</code>`
+
 /** The only recipient, or their number. */
 function toText([first, ...others]: readonly Recipient[]): Part {
   if (first === undefined) return 'nobody'
-  return others.length === 0 ? html`<span class="address">${first.address}</span>` : plural(others.length + 1, 'recipient')
+  return others.length === 0 ? addressPart(first.address) : plural(others.length + 1, 'recipient')
 }
 
 /** Leads to the other mail for the same destination. */
@@ -223,16 +241,16 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
     place: queue === 'gone' ? 'history' : 'messages',
     main: html`${heading(
       html`<span class="id">${id}</span> ${marked(queue, queue === 'gone' ? 'has left the queue' : queue)}`,
-      html`from <span class="address">${message.sender}</span> to ${toText(message.recipients)}`,
+      html`from ${addressPart(message.sender)} to ${toText(message.recipients)}`,
       buttonsOf(view, message),
     )}
     ${answer(messageSentence(message, view), sameCausePart(view, message))}
     ${facts([
       ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
       ['size', byteSize(message.message_size)],
-      ['From', message.from_header ?? null],
-      ['Subject', message.subject ?? null],
-      ['Message-ID', message.message_id === null ? null : html`<code>${message.message_id}</code>`],
+      longFact('From', message.from_header, addressPart),
+      longFact('Subject', message.subject, breakable),
+      longFact('Message-ID', message.message_id, codePart),
       [
         'not before',
         message.not_before === undefined ? null : html`${clockTime(view, message.not_before)} (${distance(view, message.not_before)})`,
@@ -250,20 +268,17 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       ['attempts at most', message.maximum_attempts === null ? null : count(message.maximum_attempts)],
       ['client', message.client === null ? null : html`<code class="whole">${message.client}</code>`],
       ['user', message.sasl_username],
+      ['class', message.class ?? null],
       [
         'next attempt',
         message.next_attempt_time === null
           ? null
           : html`${due(view, message.next_attempt_time)} (${clockTime(view, message.next_attempt_time)})`,
       ],
-      [
-        'content',
-        view.requester.mayReadContent && queue !== 'gone'
-          ? html`<a href="${linkTo(view, `api/v1/messages/${encodeURIComponent(id)}/content`)}" download="${id}.eml">${id}.eml</a>`
-          : null,
-      ],
+      ['content', view.requester.mayReadContent && queue !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
       ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
-      ['envelope id', message.envid === null ? null : html`<code>${message.envid}</code>`],
+      longFact('envelope id', message.envid, codePart),
+      ['log', html`<a href="${logLink(view, { queue_id: id })}">warnings and errors about it</a>`],
       ['by rule', message.rule, 'wide'],
     ])}
     ${recipientsSection(view, shown)}

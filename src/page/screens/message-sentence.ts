@@ -1,5 +1,5 @@
 /** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
-import { causeOf } from '../../mail/failure-cause.ts'
+import { causeOf, shownCause } from '../../mail/failure-cause.ts'
 import { clipped, grouped } from '../../presentation/text.ts'
 import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { clockText, type ZonedNow } from '../markup/times.ts'
@@ -129,10 +129,27 @@ function nextText(
 
 const isLive = ({ state }: Recipient): boolean => !['delivered', 'bounced', 'expired', 'removed'].includes(state)
 
+function causeOfReply(whole: string): string {
+  const { codes, text } = shownReply(whole)
+  const reply = `${codes} ${text}`.trim()
+  return causeOf({ reply, reason: reply })
+}
+
 /** The last reply with the most recipients that wait. */
 function mostFrequent(recipients: readonly Recipient[]): readonly Recipient[] {
-  const groups = Map.groupBy(recipients, ({ last_reply: reply }) => (reply === null ? '' : causeOf({ reply, reason: reply })))
+  const groups = Map.groupBy(recipients, ({ last_reply: reply }) => (reply === null ? '' : causeOfReply(reply)))
   return [...groups.values()].toSorted((a, b) => b.length - a.length)[0] ?? []
+}
+
+/** The last reply of recipients with the same cause; with `·` in place of what differs from one to the other. */
+function sharedReply([first, ...others]: readonly Recipient[]): string | null {
+  const reply = first?.last_reply ?? null
+  return reply === null || others.every(({ last_reply: other }) => other === reply) ? reply : shownCause(causeOfReply(reply))
+}
+
+function theyWait(number: number, all: number): string {
+  if (number === all) return all === 1 ? 'It waits' : 'All of them wait'
+  return `${grouped(number)} of them ${number === 1 ? 'waits' : 'wait'}`
 }
 
 export function messageSentence(message: MessageState, at: ZonedNow): string {
@@ -151,11 +168,8 @@ export function messageSentence(message: MessageState, at: ZonedNow): string {
   const settled = message.recipients.filter((one) => !isLive(one))
   const rest = settled.length === 0 ? '' : `, ${outcomesText(settled)}`
   const main = mostFrequent(waiting)
-  const why = replyText(main[0]?.last_reply ?? null)
-  const cause =
-    why === ''
-      ? ''
-      : ` ${ended(`${main.length === waiting.length ? 'All of them wait' : `${grouped(main.length)} of them wait`} for${why.slice(1)}`)}`
+  const why = replyText(sharedReply(main))
+  const cause = why === '' ? '' : ` ${ended(`${theyWait(main.length, waiting.length)} for${why.slice(1)}`)}`
   const who =
     settled.length === 0 ? `All ${grouped(waiting.length)}` : `${grouped(waiting.length)} of ${grouped(message.recipients.length)}`
   return `${who} recipients ${waiting.length === 1 ? 'waits' : 'wait'}${rest}.${cause} ${next}`.trim()

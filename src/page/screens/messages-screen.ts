@@ -5,10 +5,11 @@ import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { MessageCountJson, MessagePageJson, PageEntryJson } from '../../resources/message-json.ts'
 import { shownQueue } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
-import { heading, pager, type Screen } from '../markup/frame.ts'
+import { heading, listOr, pager, type Screen } from '../markup/frame.ts'
+import { downloads } from '../markup/downloads.ts'
 import { choice, field, hidden, rangeField } from '../markup/fields.ts'
 import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo, messageLink, queryText } from '../markup/links.ts'
+import { linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
@@ -19,6 +20,7 @@ import { conditionsOf, describedFilter, FILTER_FIELDS, isAny, optionsOf, type Fi
 import { senderList } from './senders-list.ts'
 import type { SendersJson } from '../../resources/senders-json.ts'
 import { untilCounted } from './counting-screen.ts'
+import { addressPart, destinationPart } from '../markup/long-words.ts'
 
 interface MessagesFacts {
   readonly page: Pick<MessagePageJson, 'messages' | 'next'>
@@ -74,8 +76,8 @@ ${more?.map((one) => filterField(view, filter, one))}
 /** Sender and recipients, one below the other. */
 function partiesOf({ sender, recipients, recipient_count: total }: PageEntryJson): Html {
   const [first] = recipients
-  return html`<span class="address">${sender}</span><br /><span class="faint">→</span> ${
-      first === undefined ? '–' : html`<span class="address">${first.address}</span>`
+  return html`${addressPart(sender)}<br /><span class="faint">→</span> ${
+      first === undefined ? '–' : addressPart(first.address)
     }${total > 1 ? html` <span class="faint">+ ${count(total - 1)}</span>` : null}`
 }
 
@@ -83,8 +85,7 @@ function partiesOf({ sender, recipients, recipient_count: total }: PageEntryJson
 function destinationOf(view: View, { recipients }: PageEntryJson): Part {
   const [first, ...others] = [...new Set(recipients.map(({ destination }) => destination))]
   if (first === undefined) return '–'
-  return html`<a href="${destinationLink(view, first)}">${first}</a
-    >${others.length === 0 ? null : html` <span class="faint">+ ${count(others.length)}</span>`}`
+  return html`${destinationPart(view, first)}${others.length === 0 ? null : html` <span class="faint">+ ${count(others.length)}</span>`}`
 }
 
 /** The reason for which the message waits. */
@@ -178,23 +179,28 @@ const orderLinks = (view: View, { filter, order }: MessagesFacts): Html =>
         html`<a
           href="${linkTo(view, 'messages', { ...conditionsOf(filter), order: inQuery(one) })}"
           ${one === order ? html` aria-current="true"` : null}
+          title="Queue ids have the order of arrival on each node; a requeue gives a new one."
           >queue id, ${one} first</a
         >`,
     )}
   </nav>`
 
-export function messagesScreen(view: View, facts: MessagesFacts): Screen {
-  const { page, filter, after, order, problem, senders } = facts
+function listOf(view: View, facts: MessagesFacts): Html {
+  const { page, filter, after, order } = facts
   const query = { ...conditionsOf(filter), order: inQuery(order) }
+  return html`${page.messages.length > 1 || after !== '' ? orderLinks(view, facts) : null} ${listing(view, facts)}
+  ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })} ${downloads(view, 'messages', conditionsOf(filter))}`
+}
+
+export function messagesScreen(view: View, facts: MessagesFacts): Screen {
+  const { filter, problem, senders } = facts
   return {
     title: 'Messages',
     place: 'messages',
     ...(senders === 'counting' ? untilCounted(`api/v1/senders${queryText({ ...conditionsOf(filter), limit: 1 })}`) : {}),
     main: html`${heading('Messages', about(view, facts))} ${filterForm(view, facts)}
-    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
     ${filter.sender !== '' || senders === null ? null : senderList(view, senders === 'counting' ? null : senders, conditionsOf(filter))}
-    ${page.messages.length > 1 || after !== '' ? orderLinks(view, facts) : null} ${listing(view, facts)}
-    ${pager(view, 'messages', query, { next: page.next, isFirst: after === '' })}
+    ${listOr(problem, () => listOf(view, facts))}
     ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,
   }
 }

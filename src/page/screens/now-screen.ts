@@ -3,8 +3,9 @@ import type { NowJson } from '../../resources/status-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { answer, buttonLink, section, type Screen } from '../markup/frame.ts'
+import { waitingText } from '../../presentation/destination-troubles.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo, messageLink } from '../markup/links.ts'
+import { destinationLink, linkTo, logLink, messageLink } from '../markup/links.ts'
 import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
@@ -12,26 +13,29 @@ import { nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
-import { age, clockTime, count, distance, messages, plural } from '../markup/times.ts'
+import { age, clockTime, count, distance, instantOf, messages, plural } from '../markup/times.ts'
+import { instantText } from '../markup/time-range.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
-import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './subscription-marks.ts'
+import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './system/subscription-marks.ts'
 import type { View } from '../markup/view.ts'
 import { nextPart, stateCell } from './destinations-screen.ts'
+import { destinationPart } from '../markup/long-words.ts'
 
 /** Destinations with one reason: their only name, or their number with the names of the largest. */
 function troubleItem(view: View, one: DestinationTroubleJson): Html {
   const [only = ''] = one.largest_destinations
   const isOne = one.destinations === 1
   const names = joined(
-    one.largest_destinations.map((name) => html`<a href="${destinationLink(view, name)}">${name}</a>`),
+    one.largest_destinations.map((name) => destinationPart(view, name)),
     ', ',
   )
   const more = isOne ? null : html` <span class="faint">${names}${one.destinations > one.largest_destinations.length ? ', …' : null}</span>`
   return attentionItem(
     shapeOf(one.kind),
-    html`${longText(one.text)}${more}${hintPart(one.hint)}`,
+    // The number has a place of its own, because the sentence may be cut.
+    html`${longText(one.text.slice(0, -waitingText(one.waiting).length))}${more}${hintPart(one.hint)}`,
     isOne ? destinationLink(view, only) : linkTo(view, 'causes'),
-    isOne ? reopening(view, only, one.kind) : null,
+    html`<span class="figure">${count(one.waiting)} waiting</span> ${isOne ? reopening(view, only, one.kind) : null}`,
   )
 }
 
@@ -41,11 +45,11 @@ const MOST_SENTENCES = 5
 const atLeast = ({ at_least: isAtLeast }: AttentionJson, what: Html): Html => (isAtLeast ? html`at least ${what}` : what)
 
 /** Sentence about a condition, with the list that it is about. */
-function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, link: string | null] {
+function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, link: string] {
   const figure = one.count ?? 0
   switch (one.kind) {
     case 'store-unavailable':
-      return [html`Mail is neither accepted nor delivered: ${one.text}`, null]
+      return [html`Mail is neither accepted nor delivered: ${one.text}`, logLink(view, { event: 'store-unavailable' })]
     case 'nodes-silent':
       return [html`${plural(figure, 'node')} silent: ${one.text}. Other nodes take the mail over.`, linkTo(view, 'nodes')]
     case 'nodes-lost':
@@ -59,9 +63,17 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
         linkTo(view, 'messages', { queue: 'deferred' }),
       ]
     case 'schedule-failed':
-      return [html`${plural(figure, 'schedule')} failed, the last: ${one.text}`, null]
+      return [longText(`${plural(figure, 'schedule')} failed, the last: ${one.text}`), logLink(view, { event: 'schedule-failed' })]
     case 'limits':
-      return [html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other limit')} nearly full` : null}`, null]
+      return [
+        html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other limit')} nearly full` : null}`,
+        logLink(view, { event: 'limit-reached' }),
+      ]
+    case 'listings-stopped':
+      return [
+        html`The suppression list does not grow: ${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other')}` : null}`,
+        linkTo(view, 'suppressions'),
+      ]
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':
@@ -70,17 +82,24 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
         linkTo(view, 'messages', { expires_within: '1h' }),
       ]
     case 'notices-due':
-      return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, null]
+      return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, logLink(view, { text: '*notice*' })]
     case 'warnings':
-      return [html`${plural(figure, 'warning')} in the log, the last: ${one.text}`, null]
+      return [
+        longText(`${plural(figure, 'warning')} in the log, the last: ${one.text}`),
+        logLink(view, {
+          event: 'note',
+          node: view.node,
+          logged_after: instantText(one.since === null ? undefined : instantOf(one.since)),
+        }),
+      ]
   }
 }
 
-const attentionItem = (mark: Html, sentence: Html, link: string | null, action: Html | null = null): Html =>
+const attentionItem = (mark: Html, sentence: Html, link: string | null, beside: Html | null = null): Html =>
   html`<li>
     ${mark}
     <div class="what">${sentence}</div>
-    ${action}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
+    ${beside}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
   </li>`
 
 function reopening(view: View, destination: string, kind: DestinationTroubleJson['kind']): Html | null {
@@ -130,7 +149,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
   {
     heading: 'Destination',
     isTitle: true,
-    cell: (one) => html`<a href="${destinationLink(view, one.destination)}">${one.destination}</a>`,
+    cell: (one) => destinationPart(view, one.destination),
   },
   { heading: 'State', cell: stateCell },
   {
@@ -150,7 +169,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
         : html`<span data-live="${livePath(one, 'in_flight')}" data-form="count">${count(one.in_flight)}</span>/${one.window ?? '–'}`,
   },
   { heading: 'Next', cell: (one) => nextPart(view, one, '') },
-  { heading: 'Last outcomes', cell: (one) => outcomeStrip(one.last_outcomes ?? [], 20) },
+  { heading: 'Last outcomes', cell: ({ last_outcomes: last }) => (last === null || last.length === 0 ? null : outcomeStrip(last, 20)) },
   { heading: 'Last reply', kind: 'reply', cell: lastReply },
 ]
 

@@ -1,9 +1,10 @@
 /** The answer of the first screen in one or two sentences: is the queue growing, and where does its mail wait? Pure. */
 import type { NowJson } from '../../resources/status-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
-import { grouped, plural } from '../../presentation/text.ts'
+import { grouped, plural, span } from '../../presentation/text.ts'
+import { HOUR, SECOND } from '../../system/clock.ts'
 
-export type NowState = Pick<NowJson, 'queues' | 'last_hour' | 'attention'> & {
+export type NowState = Pick<NowJson, 'time' | 'queues' | 'waited' | 'last_hour' | 'attention'> & {
   readonly limits: readonly Pick<NowJson['limits'][number], 'share' | 'refused_since'>[]
   readonly largest_destinations: readonly Pick<StatusDestinationJson, 'destination' | 'state' | 'waiting' | 'refuses_all'>[]
 }
@@ -25,14 +26,20 @@ export const percentText = (share: number): string => (share < 0.01 ? 'less than
 
 export const waits = (recipients: number): string => `${plural(recipients, 'recipient')} ${recipients === 1 ? 'waits' : 'wait'}`
 
-function trend(waiting: number, { accepted: came, delivered, bounced, expired, deleted }: NowState['last_hour']): string {
-  const left = delivered + bounced + expired + deleted
-  const difference = came - left
-  if (Math.abs(difference) >= Math.max(LEAST_DIFFERENCE, LEAST_SHARE * waiting))
-    return difference > 0
-      ? `The queue is growing: ${waits(waiting)}; ${grouped(difference)} more came than left in the last hour.`
-      : `The queue is draining: ${waits(waiting)}; ${grouped(-difference)} more left than came in the last hour.`
-  return `${waits(waiting)}; ${came + left === 0 ? 'none came or left' : 'about as many came as left'} in the last hour.`
+const HOUR_IN_SECONDS = HOUR / SECOND
+
+/** `an hour ago`, `34m ago` */
+const ago = (seconds: number): string => (seconds > 0.95 * HOUR_IN_SECONDS ? 'an hour ago' : `${span(seconds * SECOND)} ago`)
+
+/** Mail that was put on hold or deleted does not wait any more. */
+function trend(waiting: number, { time, waited }: NowState): string {
+  if (waited === null) return `${waits(waiting)}.`
+  const difference = waiting - waited.recipients
+  const then = ago(time - waited.time)
+  const compared =
+    difference === 0 ? `as many as ${then}` : `${grouped(Math.abs(difference))} ${difference > 0 ? 'more' : 'fewer'} than ${then}`
+  const isTrend = Math.abs(difference) >= Math.max(LEAST_DIFFERENCE, LEAST_SHARE * waiting)
+  return `${isTrend ? `The queue is ${difference > 0 ? 'growing' : 'draining'}: ` : ''}${waits(waiting)}, ${compared}.`
 }
 
 function whyThere({ state, refuses_all: refuses }: NowState['largest_destinations'][number]): string {
@@ -73,7 +80,7 @@ function answerOf(now: NowState): string {
   }
   if (recipientsIn(now, ['deferred']) === 0)
     return `${plural(waiting, 'recipient')} ${waiting === 1 ? 'is' : 'are'} in delivery; none is deferred.`
-  return trend(waiting, now.last_hour) + place(waiting, now.largest_destinations)
+  return trend(waiting, now) + place(waiting, now.largest_destinations)
 }
 
 /** The sentences; the figures are recipients. */

@@ -1,9 +1,9 @@
 /** An operation in its three steps: the dry run, the progress, and the result with its undo. */
-import type { OperationName, PassedOver } from '../../queue/operation-request.ts'
+import { ERASE, RESEND, type OperationName, type PassedOver } from '../../queue/operation-request.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
 import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
-import type { KnownCause } from '../../queries/causes.ts'
+import type { KnownCause } from '../../queries/counts/causes.ts'
 import type { Screen } from '../markup/frame.ts'
 import { field, hidden } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
@@ -14,6 +14,7 @@ import { byteSize, clockTime, count, distance, messages, plural } from '../marku
 import { passedOverTexts } from '../../presentation/passed-over.ts'
 import { transferText } from '../../presentation/text.ts'
 import type { View } from '../markup/view.ts'
+import { breakable } from '../markup/long-words.ts'
 
 interface Verb {
   readonly name: string
@@ -24,44 +25,52 @@ interface Verb {
 }
 
 const TEXTS: Readonly<Record<OperationName, Verb>> = {
-  flush: { name: 'Flush', about: 'All of them become due now. Destinations that are dead are tried again.', past: 'made due' },
+  flush: { name: 'Flush', about: 'Each message becomes due now. Destinations that are dead are tried again.', past: 'made due' },
   hold: {
     name: 'Hold',
-    about: 'They stay in the queue without attempts, and do not expire, until they are released.',
+    about: 'Each message stays in the queue without attempts, and does not expire, until it is released.',
     past: 'put on hold',
   },
-  release: { name: 'Release', about: 'They return to the queue, and are tried as they become due.', past: 'released' },
+  release: { name: 'Release', about: 'Each message returns to the queue, and is tried as it becomes due.', past: 'released' },
   requeue: {
     name: 'Requeue',
-    about: 'They are routed again, as if they had just arrived, with new queue ids and a new lifetime.',
+    about: 'Each message is routed again, as if it had just arrived, with a new queue id and a new lifetime.',
     past: 'requeued',
   },
   expire: {
     name: 'Expire',
-    about: 'They are returned to their senders as undeliverable, without another attempt.',
+    about: 'Each message is returned to its sender as undeliverable, without another attempt.',
     past: 'made to expire',
   },
   delete: {
     name: 'Delete',
-    about: 'They move to the trash, from which they can be restored. Their senders get no notice.',
+    about: 'Each message moves to the trash, from which it can be restored. Senders get no notice.',
     past: 'moved to the trash',
   },
-  restore: { name: 'Restore', about: 'They return from the trash to the queue.', past: 'restored' },
+  restore: { name: 'Restore', about: 'Each message returns from the trash to the queue.', past: 'restored' },
   reschedule: {
     name: 'Reschedule',
-    about: 'No delivery of them begins before that time, and their lifetime is counted from it.',
+    about: 'No delivery begins before that time, and the lifetime is counted from it.',
     past: 'rescheduled',
   },
 }
+
+/** Operations on departed mail, which have plans of their own. */
+const DEPARTED: ReadonlyMap<string, Verb> = new Map([
+  [RESEND, { name: 'Send again', about: '', past: 'sent again' }],
+  [ERASE, { name: 'Erase', about: '', past: 'changed: the addresses are erased' }],
+])
 
 /** Text of the button that leads to the dry run: `Flush…`. */
 export const buttonText = (operation: OperationName): string => `${TEXTS[operation].name}…`
 
 const isVerb = (operation: string): operation is OperationName => operation in TEXTS
 
-/** Texts of an operation. An operation of a later version has its name as its text. */
-const textsOf = (operation: string): Verb =>
-  isVerb(operation) ? TEXTS[operation] : { name: operation, about: '', past: `changed by ${operation}` }
+/** Texts of an operation on messages; null for other actions of the audit log, such as a suspension. */
+const textsOf = (operation: string): Verb | null => DEPARTED.get(operation) ?? (isVerb(operation) ? TEXTS[operation] : null)
+
+/** An action that is not an operation on messages has its name. */
+const nameOf = (operation: string): string => textsOf(operation)?.name ?? `${operation.charAt(0).toUpperCase()}${operation.slice(1)}`
 
 interface PlanFacts {
   readonly plan: OperationPlanJson & Pick<OperationJson, 'operation'>
@@ -149,7 +158,7 @@ const examplesOf = (view: View, { examples, matched }: OperationPlanJson): Html 
 
 /** `Delete 1,482 messages` */
 const actionText = ({ operation, matched }: Pick<PlanFacts['plan'], 'operation' | 'matched'>): string =>
-  `${textsOf(operation).name} ${messages(matched)}`
+  `${nameOf(operation)} ${messages(matched)}`
 
 function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
   const mustType = plan.matched > TYPED_FROM
@@ -170,7 +179,7 @@ function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
 export function planScreen(view: View, planned: PlanFacts): Screen {
   const { plan, words, call, back, problem } = planned
   const selection = selectionText(planned)
-  const { name, about } = textsOf(plan.operation)
+  const [name, about] = [nameOf(plan.operation), textsOf(plan.operation)?.about]
   const title = plan.matched === 0 ? `${name}: no message` : `${actionText(plan)}?`
   return {
     title,
@@ -192,8 +201,23 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
   }
 }
 
+/** The result of an action that does not change messages. */
+function otherResult(state: OperationJson['state'], error: string | null): Part {
+  switch (state) {
+    case 'running':
+      return 'It is being done.'
+    case 'done':
+      return 'It was done.'
+    case 'cancelled':
+      return 'Cancelled.'
+    case 'failed':
+      return html`Failed${error === null ? '' : `: ${error}`}.`
+  }
+}
+
 function resultOf({ operation, changed, matched, in_transfer: inTransfer, state, error }: OperationJson): Part {
-  const { past } = textsOf(operation)
+  const past = textsOf(operation)?.past
+  if (past === undefined) return otherResult(state, error)
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
   const left = matched - changed
   const why = `${operation === 'flush' ? 'were due already, ' : ''}had left the queue or changed meanwhile`
@@ -241,22 +265,23 @@ interface OperationFacts {
 
 export function operationScreen(view: View, shown: OperationFacts): Screen {
   const { operation: one, back } = shown
-  const { id, operation, state, who, reason, time, arguments: words, undoes } = one
+  const { id, operation, state, who, reason, time, arguments: words, undoes, request_id: request } = one
   return {
-    title: `${textsOf(operation).name}: ${state}`,
+    title: `${nameOf(operation)}: ${state}`,
     place: 'operations',
     live: state === 'running' ? { path: `api/v1/operations/${id}` } : null,
     ...(state === 'running' ? { refresh: 2 } : {}),
     main: html`<div class="panel" data-state="${state}">
-      <h1>${textsOf(operation).name} ${marked(state)}</h1>
+      <h1>${nameOf(operation)} ${marked(state)}</h1>
       <p role="status">${resultOf(one)}</p>
       ${progressOf(one)} ${cancelForm(view, shown)} ${undoForm(view, shown)}
       ${facts([
-        ['who', who],
-        ['reason', reason],
+        ['who', breakable(who)],
+        ['reason', reason, 'wide'],
         ['started', html`${clockTime(view, time)} (${distance(view, time)})`],
         ['undoes', undoes === null ? null : html`<a href="${linkTo(view, `operations/${undoes}`)}">an earlier operation</a>`],
         ['arguments', words === '' ? null : html`<code>${words}</code>`, 'wide'],
+        ['request', request === null ? null : breakable(request), 'wide'],
       ])}
       <p>${back === null ? null : html`<a href="${linkTo(view, back)}">Back</a> · `}<a href="${linkTo(view, 'audit')}">Audit log</a></p>
     </div>`,

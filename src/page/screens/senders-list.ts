@@ -9,6 +9,7 @@ import { clockTime, count, messages, plural } from '../markup/times.ts'
 import { countingNotice } from './counting-screen.ts'
 import type { View } from '../markup/view.ts'
 import { selectionLinks } from './selection-links.ts'
+import { addressPart } from '../markup/long-words.ts'
 
 type SenderCount = SendersJson['senders'][number]
 
@@ -29,7 +30,7 @@ const COUNTING = 'The senders are being counted, which takes some seconds with m
 
 function senderLink(view: View, sender: string, conditions: Query): Html {
   const condition = conditionOf(sender)
-  const address = html`<span class="address">${sender}</span>`
+  const address = addressPart(sender)
   return condition === null ? address : html`<a href="${linkTo(view, 'messages', { ...conditions, sender: condition })}">${address}</a>`
 }
 
@@ -69,7 +70,7 @@ export function sendersSection(view: View, senders: SendersJson | null, destinat
   if (senders === null) return html`<div data-fragment="senders">${section('Whose mail waits', countingNotice(COUNTING))}</div>`
   if (senders.senders.length === 0) return null
   const columns: readonly Column<SenderCount>[] = [
-    { heading: 'Sender', isTitle: true, cell: ({ sender }) => html`<span class="address">${sender}</span>` },
+    { heading: 'Sender', isTitle: true, cell: ({ sender }) => addressPart(sender) },
     {
       heading: 'Messages',
       kind: 'number',

@@ -1,12 +1,13 @@
 /** Cells about subscriptions to events, which several screens share. */
-import type { SubscriptionJson } from '../../resources/subscription-json.ts'
-import { html, type Html, type Part } from '../../presentation/html.ts'
-import { linkTo } from '../markup/links.ts'
-import { marked } from '../markup/marks.ts'
-import { age, count, distance, due, plural } from '../markup/times.ts'
-import type { View } from '../markup/view.ts'
+import type { SubscriptionJson } from '../../../resources/subscription-json.ts'
+import { html, type Html, type Part } from '../../../presentation/html.ts'
+import { linkTo } from '../../markup/links.ts'
+import { marked } from '../../markup/marks.ts'
+import { age, count, distance, due, plural } from '../../markup/times.ts'
+import type { View } from '../../markup/view.ts'
+import { breakable } from '../../markup/long-words.ts'
 
-export const subscriptionPlace = (name: string): string => `events/${encodeURIComponent(name)}`
+export const subscriptionPlace = (name: string): string => `webhooks/${encodeURIComponent(name)}`
 
 export const subscriptionLink = (view: View, name: string): string => linkTo(view, subscriptionPlace(name))
 
@@ -21,19 +22,19 @@ export const stateMark = (one: SubscriptionJson): Html => {
 
 /** `https://…`, or the words for events that are only read. */
 export const targetOf = ({ to }: Pick<SubscriptionJson, 'to'>): Part =>
-  to === '' ? 'read by programs' : html`<span class="reply">${to}</span>`
+  to === '' ? 'read by programs' : html`<span class="reply">${breakable(to)}</span>`
 
 /** Number of events after the position, of any type, and the age of the oldest. */
 export const behindOf = (view: View, { name, to, behind, oldest_time: oldest }: SubscriptionJson): Part =>
   to === ''
     ? '–'
     : html`<span data-live="subscriptions/${encodeURIComponent(name)}/behind" data-form="count">${count(behind)}</span
-        >${behind === 0 || oldest === null ? null : html` <span class="faint">since ${age(view, oldest)}</span>`}`
+        >${behind === 0 || oldest === null ? null : html` <span class="faint">for ${age(view, oldest)}</span>`}`
 
 export const lastAnswer = (view: View, { last_answer: text, last_answer_time: time }: SubscriptionJson): Part =>
   text === null
     ? 'none yet'
-    : html`<span class="reply">${text}</span>${time === null ? null : html` <span class="faint">${distance(view, time)}</span>`}`
+    : html`<span class="reply">${breakable(text)}</span>${time === null ? null : html` <span class="faint">${distance(view, time)}</span>`}`
 
 /** Failed tries of the next event, and the time of the next one. */
 export const triesOf = (view: View, { tries, next_try_time: next }: SubscriptionJson): Part =>
@@ -47,21 +48,28 @@ const TRIES_UNTIL_ATTENTION = 4
 /** Condition of a subscription that needs an operator; null for other subscriptions. */
 export function conditionOf({ state, parked, tries }: Pick<SubscriptionJson, 'state' | 'parked' | 'tries'>) {
   if (state === 'disabled') return 'disabled'
-  if (parked > 0) return 'parked'
-  return tries >= TRIES_UNTIL_ATTENTION ? 'failing' : null
+  if (tries >= TRIES_UNTIL_ATTENTION) return 'failing'
+  return parked > 0 ? 'parked' : null
 }
+
+/** `12 events`, of any type, also of those that the subscription leaves out. */
+export const unsentText = ({ behind, types, destinations, senders }: SubscriptionJson): string =>
+  types.length === 1 && types[0] === '*' && destinations.length === 0 && senders.length === 0
+    ? plural(behind, 'event')
+    : `${plural(behind, 'event')} of all types`
 
 /** Reason why a subscription needs an operator; null for other subscriptions. */
 export function trouble(view: View, one: SubscriptionJson): Html | null {
-  const { name, behind, parked } = one
-  const lag = `it is ${plural(behind, 'event')} behind`
+  const { name, parked } = one
+  const refused = parked === 0 ? '' : `; it refused ${plural(parked, 'event')} before`
+  const lag = `it is ${unsentText(one)} behind`
   switch (conditionOf(one)) {
     case 'disabled':
-      return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${lag}`
+      return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${lag}${refused}`
     case 'parked':
       return html`The target of ${name} refused ${plural(parked, 'event')}`
     case 'failing':
-      return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${lag}, ${triesOf(view, one)}`
+      return html`The target of ${name} does not take events: ${one.last_answer ?? ''}; ${lag}, ${triesOf(view, one)}${refused}`
     case null:
       return null
   }

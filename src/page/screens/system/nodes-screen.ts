@@ -1,15 +1,15 @@
 /** The nodes that share the queue, and the questions before one is drained or removed. */
-import type { NodeJson, NodesJson } from '../../resources/node-json.ts'
-import { nodeTrouble } from '../../resources/node-trouble.ts'
-import { asCommand } from '../markup/command-lines.ts'
-import { questionPanel } from '../markup/question-panel.ts'
-import { answer, buttonLink, heading, type Screen } from '../markup/frame.ts'
-import { html, joined, type Html, type Part } from '../../presentation/html.ts'
-import { linkTo } from '../markup/links.ts'
-import { hintPart, marked, shapeOf } from '../markup/marks.ts'
-import { table, type Column } from '../markup/html-table.ts'
-import { count, distance, plural, span } from '../markup/times.ts'
-import type { View } from '../markup/view.ts'
+import type { NodeJson, NodesJson } from '../../../resources/node-json.ts'
+import { nodeTrouble } from '../../../resources/node-trouble.ts'
+import { asCommand } from '../../markup/command-lines.ts'
+import { questionPanel } from '../../markup/question-panel.ts'
+import { answer, buttonLink, heading, type Screen } from '../../markup/frame.ts'
+import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
+import { linkTo } from '../../markup/links.ts'
+import { hintPart, marked, shapeOf } from '../../markup/marks.ts'
+import { table, type Column } from '../../markup/html-table.ts'
+import { count, distance, plural, span } from '../../markup/times.ts'
+import type { View } from '../../markup/view.ts'
 
 const MARKS: Readonly<Record<NodeJson['state'], string>> = { active: 'open', draining: 'suspended', silent: 'warning', lost: 'dead' }
 

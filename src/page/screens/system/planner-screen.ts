@@ -1,17 +1,18 @@
 /** The planner: what retry policies do to mail that is deferred, before they are set. */
-import { replay, type Replay } from '../../planner/replay.ts'
-import type { PlanJson } from '../../resources/retry-plan-json.ts'
-import { asCommand } from '../markup/command-lines.ts'
-import { field } from '../markup/fields.ts'
-import { heading, section, type Screen } from '../markup/frame.ts'
-import { html, type Html } from '../../presentation/html.ts'
-import { linkTo } from '../markup/links.ts'
-import { shapeOf } from '../markup/marks.ts'
-import { table, type Column } from '../markup/html-table.ts'
-import { count, messages, span } from '../markup/times.ts'
-import { schedulePlots } from '../../presentation/plots/schedule-plots.ts'
-import { svgPlot } from '../../presentation/plots/svg-plot.ts'
-import type { View } from '../markup/view.ts'
+import { replay, type Replay } from '../../../planner/replay.ts'
+import type { PlanJson } from '../../../resources/retry-plan-json.ts'
+import { asCommand } from '../../markup/command-lines.ts'
+import { field } from '../../markup/fields.ts'
+import { heading, section, type Screen } from '../../markup/frame.ts'
+import { html, type Html } from '../../../presentation/html.ts'
+import { linkTo } from '../../markup/links.ts'
+import { shapeOf } from '../../markup/marks.ts'
+import { table, type Column } from '../../markup/html-table.ts'
+import { count, messages, span } from '../../markup/times.ts'
+import { schedulePlots } from '../../../presentation/plots/schedule-plots.ts'
+import { svgPlot } from '../../../presentation/plots/svg-plot.ts'
+import type { View } from '../../markup/view.ts'
+import { breakable } from '../../markup/long-words.ts'
 
 export interface PlannerQuery {
   readonly policy: string
@@ -32,17 +33,14 @@ interface PlannerFacts {
 
 const duration = (seconds: number | null): string => (seconds === null ? '–' : span(seconds * 1_000))
 
-/** A parameter, which can be broken after each underscore. */
-const parameter = (name: string): Html => html`${name.split('_').map((part, i) => (i === 0 ? part : html`_<wbr />${part}`))}`
-
 const plannerForm = (view: View, query: PlannerQuery): Html =>
   html`<form class="filter" action="${linkTo(view, 'planner')}" method="get">
     ${field({ name: 'policy', label: 'Policy (retry_backoff)', value: query.policy, example: 'doubling' })}
-    ${field({ name: 'other', label: 'Compare with', value: query.other, example: 'thain(T=5m,F=2,M=4h)' })}
-    ${field({ name: 'minimal', label: parameter('minimal_backoff_time'), value: query.minimal, example: '5m' })}
-    ${field({ name: 'maximal', label: parameter('maximal_backoff_time'), value: query.maximal, example: '4000s' })}
-    ${field({ name: 'lifetime', label: parameter('maximal_queue_lifetime'), value: query.lifetime, example: '2d' })}
-    ${field({ name: 'attempts', label: parameter('maximal_delivery_attempts'), value: query.attempts, example: '0' })}
+    ${field({ name: 'other', label: 'Compare with', value: query.other, example: 'table(5m,1h,4h)' })}
+    ${field({ name: 'minimal', label: breakable('minimal_backoff_time'), value: query.minimal, example: '5m' })}
+    ${field({ name: 'maximal', label: breakable('maximal_backoff_time'), value: query.maximal, example: '4000s' })}
+    ${field({ name: 'lifetime', label: breakable('maximal_queue_lifetime'), value: query.lifetime, example: '2d' })}
+    ${field({ name: 'attempts', label: breakable('maximal_delivery_attempts'), value: query.attempts, example: '0' })}
     <button type="submit">Plan</button>
   </form>`
 
@@ -75,7 +73,7 @@ function outageFigures(plans: readonly PlanJson[]): readonly Figure[] {
 const columnsOf = (plans: readonly PlanJson[]): readonly Column<Figure>[] => [
   { heading: 'Figure', label: '', isTitle: true, cell: ({ name }) => name },
   ...plans.map((plan) => ({
-    heading: html`<code>${plan.policy}</code>`,
+    heading: html`<code>${breakable(plan.policy)}</code>`,
     label: plan.policy,
     kind: 'number' as const,
     cell: ({ value }: Figure) => value(plan),

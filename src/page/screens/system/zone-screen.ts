@@ -1,11 +1,11 @@
 /** The form that chooses the time zone of the page. */
-import { zoneText } from '../../presentation/text.ts'
-import { html } from '../../presentation/html.ts'
-import type { Clock } from '../../system/clock.ts'
-import { choice, hidden } from '../markup/fields.ts'
-import type { Screen } from '../markup/frame.ts'
-import { linkTo } from '../markup/links.ts'
-import type { View } from '../markup/view.ts'
+import { zoneText } from '../../../presentation/text.ts'
+import { html } from '../../../presentation/html.ts'
+import type { Clock } from '../../../system/clock.ts'
+import { choice, hidden } from '../../markup/fields.ts'
+import type { Screen } from '../../markup/frame.ts'
+import { linkTo } from '../../markup/links.ts'
+import type { View } from '../../markup/view.ts'
 
 interface ZoneFacts {
   /** Null for the zone of the server. */

@@ -1,0 +1,38 @@
+/** Route of the screen of the log. */
+import { assertUnlimited } from '../api/api-route.ts'
+import { logConditions } from '../api/log-routes.ts'
+import type { Answer, Route } from '../http/route-table.ts'
+import { checkValue } from '../presentation/checked-value.ts'
+import { logPage } from '../queries/log-page.ts'
+import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
+import type { View } from './markup/view.ts'
+import { orUndefined, problemOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
+import { logScreen, NO_LINES, type LogText } from './screens/system/log-screen.ts'
+
+const LINES_PER_PAGE = 50
+
+const textsOf = (query: URLSearchParams): LogText =>
+  Object.fromEntries(Object.keys(logConditions.shape).map((name) => [name, text(query, name)])) as LogText
+
+async function logAnswer(deps: PageDeps, { query }: Pick<ShownRequest, 'query'>, view: View): Promise<Answer> {
+  const asked = textsOf(query)
+  const { logged_after: after, logged_before: end, ...fields } = asked
+  const before = text(query, 'before')
+  const range = timeRangeIn({ after, before: end }, view)
+  const checked = checkValue(logConditions, Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== '')))
+  const shown = { query: asked, before }
+  const refused = (problem: string): Answer =>
+    screenAnswer(view, logScreen(view, { ...shown, page: NO_LINES, range: ANY_TIME, problem }), 422)
+  if (typeof range === 'string') return refused(range)
+  if (!checked.ok) return refused(problemOf(checked.invalid))
+  const conditions = { ...checked.value, logged_after: range.after, logged_before: range.before }
+  const page = await logPage(deps.view, { ...conditions, limit: LINES_PER_PAGE, before: orUndefined(before) })
+  return screenAnswer(view, logScreen(view, { ...shown, page, range, problem: null }))
+}
+
+export const logPages = (deps: PageDeps): readonly Route[] => [
+  screenRoute(deps, { path: '/log' }, (request, view) => {
+    assertUnlimited(request)
+    return logAnswer(deps, request, view)
+  }),
+]

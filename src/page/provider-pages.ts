@@ -1,0 +1,67 @@
+/** Routes of the screens of providers, and of their suspension and its end. */
+import { assertUnlimited } from '../api/api-route.ts'
+import { actorOf } from '../http/requester.ts'
+import { formBody } from '../http/request-body.ts'
+import { route, type Route, type RouteRequest } from '../http/route-table.ts'
+import { namedDestinations } from '../queries/destinations.ts'
+import { providerDetails, providerList, providerName } from '../queries/providers.ts'
+import { suspensionForm, suspensionOf } from './suspension-form.ts'
+import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { providerScreen, providersScreen } from './screens/providers-screen.ts'
+import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
+
+const asked = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): string => parameters['name'] ?? ''
+
+/** Throws Problem for a client that is limited to some destinations. */
+function unlimited(request: RouteRequest<unknown>) {
+  const requester = requesterOf(request)
+  assertUnlimited({ requester })
+  return requester
+}
+
+const question = (deps: PageDeps, verb: SuspensionVerb): Route =>
+  screenRoute(deps, { path: `/providers/:name/${verb}`, role: 'operator', slots: 'searches' }, async (request, view) => {
+    unlimited(request)
+    const { provider: name, waiting } = await providerDetails(deps.view, asked(request))
+    return screenAnswer(view, suspensionPanel(view, verb, { kind: 'provider', name, waiting }))
+  })
+
+const changed = (name: string) => ({ kind: 'redirect', location: `../${encodeURIComponent(name)}` }) as const
+
+export const providerPages = (deps: PageDeps): readonly Route[] => [
+  screenRoute(deps, { path: '/providers', slots: 'searches' }, async (request, view) => {
+    unlimited(request)
+    return screenAnswer(view, providersScreen(view, await providerList(deps.view)))
+  }),
+  screenRoute(deps, { path: '/providers/:name', slots: 'searches' }, async (request, view) => {
+    unlimited(request)
+    const provider = await providerDetails(deps.view, asked(request))
+    const names = provider.waiting_destinations.map(({ destination }) => destination)
+    return screenAnswer(view, providerScreen(view, { provider, destinations: await namedDestinations(deps.view, names) }))
+  }),
+  question(deps, 'suspend'),
+  question(deps, 'resume'),
+  route({
+    method: 'POST',
+    path: '/providers/:name/suspend',
+    role: 'operator',
+    body: formBody(suspensionForm, FORM_LIMIT),
+    handler: async (request) => {
+      const actor = actorOf(unlimited(request))
+      const name = providerName(deps.view, asked(request))
+      await deps.view.operations().suspendProvider(name, suspensionOf(request.body, actor, deps.view.clock.wall.now()))
+      return changed(name)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/providers/:name/resume',
+    role: 'operator',
+    handler: async (request) => {
+      const actor = actorOf(unlimited(request))
+      const name = providerName(deps.view, asked(request))
+      await deps.view.operations().resumeProvider(name, actor)
+      return changed(name)
+    },
+  }),
+]

@@ -1,0 +1,132 @@
+/** Providers of mailboxes, and one of them with the destinations whose mail waits there. */
+import type { DestinationJson } from '../../resources/destination-json.ts'
+import type { ProviderDetailsJson, ProviderJson, ProvidersJson } from '../../resources/provider-json.ts'
+import { html, joined, type Html, type Part } from '../../presentation/html.ts'
+import { bar } from '../markup/charts.ts'
+import { asCommand } from '../markup/command-lines.ts'
+import { answer, buttonLink, heading, section, type Screen } from '../markup/frame.ts'
+import { facts, table, type Column } from '../markup/html-table.ts'
+import { linkTo, providerLink } from '../markup/links.ts'
+import { marked, toneOf } from '../markup/marks.ts'
+import { replyPart } from '../markup/reply.ts'
+import { count, due, plural } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+import { destinationTable } from './destinations-screen.ts'
+import { breakable, destinationPart } from '../markup/long-words.ts'
+
+const actionOf = (view: View, { provider, state }: ProviderJson, kind: string): Html | null => {
+  if (!view.requester.mayOperate) return null
+  const place = providerLink(view, provider)
+  return state === 'suspended' ? buttonLink(`${place}/resume`, 'Resume…', kind) : buttonLink(`${place}/suspend`, 'Suspend…', kind)
+}
+
+const activeText = ({ in_flight: flight, limit }: ProviderJson): string => `${count(flight)}${limit === null ? '' : `/${count(limit)}`}`
+
+const endPart = (view: View, until: number | null): Part => (until === null ? 'until it is resumed' : html`ends ${due(view, until)}`)
+
+function destinationsPart(view: View, { destinations, largest_destinations: largest }: ProviderJson): Html {
+  const names = largest.map((name) => destinationPart(view, name))
+  return html`${count(destinations)}${names.length === 0 ? null : html`<span class="faint">: ${joined(names)}${destinations > names.length ? ' …' : null}</span>`}`
+}
+
+const columnsOf = (view: View, most: number): readonly Column<ProviderJson>[] => [
+  {
+    heading: 'Provider',
+    isTitle: true,
+    cell: ({ provider }) => html`<a href="${providerLink(view, provider)}">${breakable(provider)}</a>`,
+  },
+  {
+    heading: 'State',
+    cell: ({ state, suspended_by: by, suspended_until: until, suspend_reason: reason }) =>
+      html`${marked(state)}${by === null ? null : html` <span class="faint">${endPart(view, until)}${reason === null ? null : `: ${reason}`}</span>`}`,
+  },
+  { heading: 'Waiting', kind: 'number', cell: ({ waiting, state }) => html`${count(waiting)}${bar(waiting / most, toneOf(state))}` },
+  { heading: 'In flight', kind: 'number', cell: activeText },
+  { heading: 'Rate', kind: 'number', cell: ({ message_rate: rate }) => (rate === null ? '–' : `${count(rate)}/min`) },
+  { heading: 'Destinations', kind: 'parties', cell: (one) => destinationsPart(view, one) },
+  { heading: 'Action', label: '', kind: 'actions', cell: (one) => actionOf(view, one, 'small') },
+]
+
+/** Hidden while no reply rule applies. */
+const RULE_REPLY: Column<ProviderJson> = {
+  heading: 'Reply that a rule answered',
+  kind: 'reply',
+  cell: ({ rules }) => rules.map(({ rule, action, reply }) => replyPart(reply, { about: `rule ${rule}: ${action}` })),
+}
+
+const PATH = 'api/v1/providers'
+
+const NO_TABLE =
+  'The configuration has no table [provider.NAME]. With one, the domains whose mail exchangers are of one operator share its limits.'
+
+export const providersScreen = (view: View, { providers }: ProvidersJson): Screen => ({
+  title: 'Providers',
+  place: 'providers',
+  main: html`${heading('Providers', 'A provider has the mailboxes of many domains: its limits, rules and suspension are for all of them together.')}
+  ${table({
+    caption: 'Providers',
+    columns: [
+      ...columnsOf(view, Math.max(1, ...providers.map(({ waiting }) => waiting))),
+      ...(providers.some(({ rules }) => rules.length > 0) ? [RULE_REPLY] : []),
+    ],
+    rows: providers,
+    kind: 'providers',
+    empty: NO_TABLE,
+  })}
+  ${asCommand(['provider', 'list'], { method: 'GET', path: PATH })}`,
+})
+
+/** The state in a sentence, with what may be done. */
+function sentenceOf(view: View, one: ProviderDetailsJson): Html {
+  const mail = `${plural(one.waiting, 'recipient')} ${one.waiting === 1 ? 'waits' : 'wait'} for ${plural(one.destinations, 'known destination')}.`
+  switch (one.state) {
+    case 'suspended':
+      return answer(
+        html`Suspended by ${one.suspended_by ?? 'an operator'},
+        ${endPart(view, one.suspended_until)}${one.suspend_reason === null ? null : `: ${one.suspend_reason}`}. ${mail}`,
+        'No delivery to any of its destinations begins. Mail still expires at the end of its lifetime.',
+      )
+    case 'throttled':
+      return answer(html`Throttled: fewer deliveries are made to its destinations. ${mail}`)
+    case 'open':
+      return answer(html`Open: mail is delivered as it becomes due. ${mail}`)
+  }
+}
+
+export interface ShownProvider {
+  readonly provider: ProviderDetailsJson
+  /** Those with the most waiting mail. */
+  readonly destinations: readonly DestinationJson[]
+}
+
+export function providerScreen(view: View, { provider: one, destinations }: ShownProvider): Screen {
+  const path = `${PATH}/${encodeURIComponent(one.provider)}`
+  return {
+    title: one.provider,
+    place: 'providers',
+    live: { path },
+    main: html`${heading(html`<span class="name">${one.provider}</span> ${marked(one.state)}`, 'Provider of mailboxes', actionOf(view, one, one.state === 'suspended' ? 'primary' : ''))}
+      ${sentenceOf(view, one)}
+      ${facts([
+        ...one.rules.map(
+          ({ rule, action, until, reply }) =>
+            [`rule ${rule}`, html`${replyPart(reply, { about: html`${action}, ends ${due(view, until)}` })}`, 'wide'] as const,
+        ),
+        [
+          'waiting',
+          html`<span data-live="waiting" data-form="count">${count(one.waiting)}</span> ${one.waiting === 1 ? 'recipient' : 'recipients'}`,
+        ],
+        [
+          'in flight',
+          html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span
+            >${one.limit === null ? null : ` of ${count(one.limit)} at once`}`,
+        ],
+        ['message rate', one.message_rate === null ? null : `at most ${count(one.message_rate)} a minute`],
+        ['node', one.node],
+        ['mail exchangers', one.mx.join(', '), 'wide'],
+      ])}
+      ${section('Where it waits', destinationTable(view, destinations, 'No mail waits for a known destination of this provider.'))}
+      <p class="faint"><a href="${linkTo(view, 'causes')}">Causes over all destinations</a></p>
+      ${asCommand(['provider', 'show', one.provider], { method: 'GET', path })}`,
+  }
+}

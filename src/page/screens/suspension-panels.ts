@@ -1,0 +1,46 @@
+/** The questions before deliveries to a destination, or to all destinations of a provider, are suspended or resumed. */
+import { html } from '../../presentation/html.ts'
+import { field } from '../markup/fields.ts'
+import type { Screen } from '../markup/frame.ts'
+import { linkTo } from '../markup/links.ts'
+import { questionPanel } from '../markup/question-panel.ts'
+import { plural } from '../markup/times.ts'
+import type { View } from '../markup/view.ts'
+
+export interface Suspended {
+  readonly kind: 'destination' | 'provider'
+  readonly name: string
+  /** Recipients that wait for it. */
+  readonly waiting: number
+}
+
+export type SuspensionVerb = 'suspend' | 'resume'
+
+const aboutSuspension = ({ kind, waiting }: Suspended): string =>
+  `${plural(waiting, 'recipient')} will wait, and new mail for ${kind === 'destination' ? 'it' : 'all its destinations, also for those that become known later,'} too. ` +
+  'Deliveries that run now are completed. Mail still expires at the end of its lifetime.'
+
+const aboutResumption = ({ kind, waiting }: Suspended): string =>
+  `Deliveries start again. ${plural(waiting, 'recipient')} wait${waiting === 1 ? 's' : ''} for it; those that are due are tried first.` +
+  (kind === 'destination' ? '' : ' Destinations that are suspended themselves stay so.')
+
+export function suspensionPanel(view: View, verb: SuspensionVerb, suspended: Suspended): Screen {
+  const { kind, name } = suspended
+  const [button, about] = verb === 'suspend' ? ['Suspend', aboutSuspension(suspended)] : ['Resume', aboutResumption(suspended)]
+  const place = `${kind}s/${encodeURIComponent(name)}`
+  return questionPanel({
+    place: `${kind}s`,
+    question: `${button} ${name}?`,
+    about,
+    action: linkTo(view, `${place}/${verb}`),
+    button,
+    fields:
+      verb === 'suspend'
+        ? html`<label class="field"><span>Reason (optional)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
+            ${field({ name: 'for', label: 'Ends by itself after (optional)', value: '', example: '2h' })}`
+        : null,
+    back: linkTo(view, place),
+    words: [kind, verb, name],
+    call: { method: 'POST', path: `api/v1/${place}/${verb}`, body: {} },
+  })
+}

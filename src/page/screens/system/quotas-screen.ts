@@ -1,0 +1,66 @@
+/** The fullest quotas, and the question before the counts of a key are reset. */
+import { html, type Html, type Part } from '../../../presentation/html.ts'
+import { grouped } from '../../../presentation/text.ts'
+import type { QuotaUseJson } from '../../../resources/records/quota-json.ts'
+import { asCommand } from '../../markup/command-lines.ts'
+import { hidden } from '../../markup/fields.ts'
+import { buttonLink, heading, type Screen } from '../../markup/frame.ts'
+import { facts, table, type Column } from '../../markup/html-table.ts'
+import { linkTo } from '../../markup/links.ts'
+import { addressPart, breakable } from '../../markup/long-words.ts'
+import { questionPanel } from '../../markup/question-panel.ts'
+import { distance } from '../../markup/times.ts'
+import type { View } from '../../markup/view.ts'
+
+interface QuotaFacts {
+  readonly uses: readonly QuotaUseJson[]
+  /** False without a [quota.NAME] table. */
+  readonly isOn: boolean
+}
+
+const resetLink = (view: View, { key, quota }: QuotaUseJson): Html =>
+  buttonLink(linkTo(view, 'quotas/reset', { key, quota }), 'Reset…', 'small')
+
+const usedPart = ({ used, maximum, measure }: QuotaUseJson): Part => `${grouped(used)} of ${grouped(maximum)} ${measure}`
+
+const columnsOf = (view: View): readonly Column<QuotaUseJson>[] => [
+  { heading: 'Key', isTitle: true, cell: ({ key }) => addressPart(key) },
+  { heading: 'Quota', kind: 'code', cell: ({ quota }) => breakable(quota) },
+  { heading: 'Limit', cell: ({ limit, action }) => html`${limit} <span class="faint">${action}</span>` },
+  { heading: 'Used', cell: usedPart },
+  { heading: 'Held', cell: ({ planned }) => (planned === 0 ? null : grouped(planned)) },
+  { heading: 'Room', cell: ({ room_time: at }) => (at === null ? 'now' : distance(view, at)) },
+  ...(view.requester.mayOperate
+    ? [{ heading: 'Action', label: '', kind: 'actions', cell: (one: QuotaUseJson) => resetLink(view, one) } as const]
+    : []),
+]
+
+export const quotasScreen = (view: View, { uses, isOn }: QuotaFacts): Screen => ({
+  title: 'Quotas',
+  place: 'quotas',
+  main: html`${heading(
+    'Quotas',
+    isOn ? 'Mail that users, senders and clients have sent of their quotas, the fullest first.' : 'No quota is configured.',
+    null,
+  )}
+  ${table({ caption: 'Quotas', columns: columnsOf(view), rows: uses, empty: 'No quota is used.' })}
+  ${asCommand(['quota', 'list'], { method: 'GET', path: 'api/v1/quotas' })}`,
+})
+
+export const quotaResetScreen = (view: View, { key, quota }: { readonly key: string; readonly quota: string }): Screen =>
+  questionPanel({
+    place: 'quotas',
+    question: `Reset the quota of ${key}?`,
+    about: 'Mail that it holds is planned anew, and leaves as far as there is room.',
+    action: linkTo(view, 'quotas/reset'),
+    button: 'Reset the counts',
+    fields: html`${hidden({ key, quota })}
+    ${facts([
+      ['key', breakable(key)],
+      ['quota', breakable(quota)],
+      ['undo', html`<strong>not possible</strong>`],
+    ])}`,
+    back: linkTo(view, 'quotas'),
+    words: ['quota', 'reset', key, '--quota', quota],
+    call: { method: 'POST', path: 'api/v1/quotas/reset', body: { key, quota } },
+  })

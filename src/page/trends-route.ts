@@ -1,0 +1,48 @@
+/** Route of the screen Trends. */
+import { Problem } from '../http/problem-details.ts'
+import type { Route } from '../http/route-table.ts'
+import { queueSeries, seriesQuery, type SeriesQuery } from '../queries/series-query.ts'
+import { NAMED_DIMENSIONS } from '../store/records/series.ts'
+import { ANY_TIME, timeRangeIn, type TimeRange } from './markup/time-range.ts'
+import { screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
+import { NAMES_DRAWN } from './screens/series-plots.ts'
+import { rangeQuery, TREND_RANGES, trendsScreen, type TrendQuery, type TrendSeries } from './screens/trends-screen.ts'
+
+const NAMES_LISTED = 50
+
+async function seriesFor({ view }: ScreenDeps, query: TrendQuery, time: TimeRange, { visible }: ShownRequest): Promise<TrendSeries> {
+  const read = (asked: Partial<Record<keyof SeriesQuery, unknown>>) =>
+    queueSeries(view, seriesQuery.parse({ ...rangeQuery(query, time), ...asked }), visible)
+  const [flow, backlog, delay, causes, split, days] = await Promise.all([
+    read({}),
+    read({ metric: 'backlog' }),
+    read({ metric: 'delay' }),
+    read({ metric: 'causes', limit: NAMES_DRAWN }),
+    query.split_by === '' ? null : read({ split_by: query.split_by, limit: NAMES_LISTED }),
+    queueSeries(view, seriesQuery.parse({ split_by: 'destination', since: '2d', step: '1d', limit: NAMES_LISTED }), visible),
+  ])
+  return { flow, backlog, delay, causes, split, days }
+}
+
+export const trendsRoute = (deps: ScreenDeps): Route =>
+  screenRoute(deps, { path: '/trends', slots: 'searches' }, async (request, view) => {
+    const given = (name: string): string => text(request.query, name)
+    const dimensions = request.visible === null ? NAMED_DIMENSIONS : (['destination'] as const)
+    const query: TrendQuery = {
+      range: TREND_RANGES.find((one) => one === given('range')) ?? TREND_RANGES[0],
+      from: given('from'),
+      to: given('to'),
+      split_by: dimensions.find((one) => one === given('split_by')) ?? '',
+    }
+    const time = timeRangeIn({ after: query.from, before: query.to }, view)
+    const refused = (problem: string) =>
+      screenAnswer(view, trendsScreen(view, { query, time: ANY_TIME, dimensions, series: null, problem }), 422)
+    if (typeof time === 'string') return refused(time)
+    try {
+      const series = await seriesFor(deps, query, time, request)
+      return screenAnswer(view, trendsScreen(view, { query, time, dimensions, series, problem: null }))
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return refused(error.message)
+    }
+  })
