@@ -3,6 +3,7 @@ import { configFrom } from './config/load.ts'
 import type { RelayConfig } from './config/relay-config.ts'
 import type { Level } from './events/event-kind.ts'
 import type { PublishedEvent } from './events/wire-events.ts'
+import { ToldAddresses } from './mail/told-addresses.ts'
 import { typedEvents } from './outbox/event-data.ts'
 import { isoTime } from './presentation/text.ts'
 import type { StoreFailed } from './store/queue-store.ts'
@@ -64,15 +65,16 @@ export async function startRelay({ config, onEvent, onLog }: RelayOptions): Prom
   const loaded = configFrom(config)
   const events = new Events(() => systemClock.now())
   const clock = new QueueClock(systemClock)
+  const addresses = new ToldAddresses(loaded.config.log_addresses)
   if (onEvent !== undefined)
     events.listen((happened, at) => {
-      for (const event of typedEvents(happened, clock.wall)) call(onEvent, { ...event, timestamp: isoTime(at) })
+      for (const event of typedEvents(happened, clock.wall)) call(onEvent, addresses.value({ ...event, timestamp: isoTime(at) }))
     })
   if (onLog !== undefined)
     events.listen((happened, at) => {
-      for (const { level, members } of logRecords(happened)) call(onLog, recordOf(at, level, members))
+      for (const { level, members } of logRecords(happened, addresses)) call(onLog, recordOf(at, level, members))
     })
-  const daemon = await startDaemon({ loaded, events, clock })
+  const daemon = await startDaemon({ loaded, events, addresses, clock })
   return {
     get listeners() {
       return daemon.listeners

@@ -4,7 +4,7 @@
  */
 import { errorMessage } from '../system/caught-error.ts'
 import { orcptOf, type EnvelopeRecipient } from '../mail/envelope.ts'
-import { inTurn, type ContentEntry, type ContentStep, type Taken } from '../mail/content-step.ts'
+import { inTurn, type Change, type ContentEntry, type ContentStep, type Taken } from '../mail/content-step.ts'
 import { isEnhancedStatus, type SmtpReply } from '../mail/smtp-reply.ts'
 import type { Matching } from '../patterns/matching.ts'
 import { parseAction, problemOf, redirectAddress, type Action, type Part, type ActionName } from './action.ts'
@@ -13,7 +13,8 @@ import { ContentUnits, MIME_FIELD, type ContentUnit } from './content-units.ts'
 import { fieldBytes, lineBytes } from './edited-text.ts'
 
 /** The tables of one direction, with their limits. */
-export interface ContentRules {
+export interface ContentRules<C extends Change = Change> {
+  readonly changes: C
   /** The table for a part of a content; undefined for a part that is not examined. */
   readonly tables: Pick<ReadonlyMap<Exclude<CheckName, 'smtp_header_checks'>, CheckTable>, 'get' | 'has'>
   readonly matching: Matching
@@ -52,7 +53,7 @@ const BODY_TABLES = ['mime_header_checks', 'nested_header_checks', 'body_checks'
 
 type Examined = Exclude<ContentUnit, { kind: 'body' }>
 
-export class CheckedContent implements ContentEntry {
+export class CheckedContent<C extends Change> implements ContentEntry {
   readonly verdict: Verdict = { ...NO_VERDICT }
   readonly #checks: ContentRules
   readonly #report: CheckReport
@@ -67,7 +68,7 @@ export class CheckedContent implements ContentEntry {
   /** The examination of earlier bytes; undefined when it has ended. */
   #pending: Taken
 
-  constructor(checks: ContentRules, report: CheckReport, next: ContentStep) {
+  constructor(checks: ContentRules<NoInfer<C>>, report: CheckReport, next: ContentStep<C>) {
     this.#checks = checks
     this.#report = report
     this.#next = next

@@ -4,19 +4,23 @@
  */
 import { placeOf } from '../config/values/database-url.ts'
 import { errorMessage } from '../system/caught-error.ts'
+import { ToldAddresses } from '../mail/told-addresses.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { type Duration, seconds, sleep } from '../system/clock.ts'
-import { SpareFiles } from '../store/spare-files.ts'
+import { SpareFiles } from '../store/folder/spare-files.ts'
 import { reroute } from '../queue/reroute.ts'
-import { createQueueFolder } from '../store/queue-folder.ts'
+import { createQueueFolder } from '../store/folder/queue-folder.ts'
 import { Fenced, StoreUnavailable, type StoreFailed } from '../store/queue-store.ts'
 import { QueueClock } from '../system/queue-clock.ts'
+import { systemRandom } from '../system/system-random.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { SystemNet } from '../system/system-net.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import type { Events } from '../telemetry/events.ts'
+import { RecentLog } from '../telemetry/recent-log.ts'
+import { addressKey } from '../queue/address-key.ts'
 import { Account } from './account.ts'
 import type { Admin } from './admin/admin.ts'
 import { openFileQueue } from './file-queue.ts'
@@ -25,6 +29,7 @@ import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
 import { NOT_OPEN } from './queue-api.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
+import { nodeSettings } from './node/shared-settings.ts'
 import { Closers, Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from '../relay/rules.ts'
@@ -36,6 +41,8 @@ interface DaemonDeps {
   readonly loaded: LoadedConfig
   /** Receives the events of the queue. */
   readonly events: Events
+  /** Addresses in the log and in events, in the form of the configuration. */
+  readonly addresses?: ToldAddresses | undefined
   /** The network; the real one when absent. */
   readonly net?: Net | undefined
   /** The clock of the queue; one on the clock of the system when absent. */
@@ -53,6 +60,7 @@ interface DaemonDeps {
 }
 
 interface DaemonParts extends DaemonDeps {
+  readonly addresses: ToldAddresses
   readonly net: Net
   readonly clock: QueueClock
 }
@@ -73,12 +81,13 @@ const GRACE: Duration = seconds(8)
 export async function startDaemon({
   loaded,
   events,
+  addresses = new ToldAddresses(loaded.config.log_addresses),
   net = new SystemNet({ dnsServers: loaded.config.dns_servers }),
   clock = new QueueClock(systemClock),
   user,
   rereads,
 }: DaemonDeps): Promise<Daemon> {
-  const daemon = new Daemon({ loaded, events, net, clock, rereads })
+  const daemon = new Daemon({ loaded, events, addresses, net, clock, rereads })
   try {
     await daemon.open(user === undefined ? null : Account.named(user))
     return daemon
@@ -93,6 +102,8 @@ export class Daemon {
   /** Path of the queue directory, as configured. */
   readonly queueDirectory: string
   readonly #events: Events
+  readonly #log: RecentLog
+  readonly #addresses: ToldAddresses
   readonly #ports: LastingPorts
   readonly #clock: QueueClock
   readonly #closers: Closers
@@ -115,15 +126,19 @@ export class Daemon {
   readonly #failed = Promise.withResolvers<StoreFailed>()
 
   /** @internal Use startDaemon. */
-  constructor({ loaded, events, net, clock, rereads = (daemon) => daemon.reload(this.#loaded) }: DaemonParts) {
+  constructor({ loaded, events, addresses, net, clock, rereads = (daemon) => daemon.reload(this.#loaded) }: DaemonParts) {
     this.#clock = clock
     this.#loaded = loaded
     this.#events = events
+    this.#addresses = addresses
+    this.#log = new RecentLog(clock.wall.now(), addresses)
+    events.listen(this.#log.listen)
     this.#closers = new Closers(events)
     this.#ports = new LastingPorts(net)
     this.queueDirectory = loaded.config.queue_directory
     this.#admin = queueAdmin({
       loaded: () => this.#loaded,
+      addresses,
       clock: this.#clock,
       events,
       parts: () => this.#opening.partsIfOpen,
@@ -137,7 +152,7 @@ export class Daemon {
       clock: this.#clock,
       events,
       parts: () => this.#opening.partsIfOpen,
-      shared: placeOf(loaded.config) === 'database',
+      shared: { folder: false, database: true }[placeOf(loaded.config)],
     })
   }
 
@@ -247,7 +262,10 @@ export class Daemon {
       clock: this.#clock,
       net: this.#ports,
       events: this.#events,
+      log: this.#log,
+      addresses: this.#addresses,
       config: () => this.#loaded.config,
+      settings: () => nodeSettings(this.#loaded),
       openQueue: () => this.#openQueue(() => void this.#fenced(opening)),
     })
     return opening
@@ -255,19 +273,17 @@ export class Daemon {
 
   async #openQueue(fenced: () => void): Promise<OpenedQueue> {
     const { queueDirectory: directory } = this
-    const [clock, events, { config }] = [this.#clock, this.#events, this.#loaded]
-    if (placeOf(config) === 'folder') return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
-    // Loaded on demand: most daemons have their queue in a folder, and need no client of PostgreSQL.
-    const { sharedQueueOpener } = await import('./shared-queue.ts')
-    this.#openShared ??= sharedQueueOpener(clock)
-    return this.#openShared({
-      directory,
-      clock,
-      events,
-      loaded: this.#loaded,
-      fenced,
-      transacted: (took) => this.#monitoring.transacted(took),
-    })
+    const [clock, events, loaded] = [this.#clock, this.#events, this.#loaded]
+    switch (placeOf(loaded.config)) {
+      case 'folder':
+        return openFileQueue({ directory, clock, events, failed: (failure) => this.#fail(failure) })
+      case 'database': {
+        // Loaded on demand: most daemons have their queue in a folder, and need no client of PostgreSQL.
+        const { sharedQueueOpener } = await import('./shared-queue.ts')
+        this.#openShared ??= sharedQueueOpener(clock)
+        return this.#openShared({ directory, clock, events, loaded, fenced, transacted: (took) => this.#monitoring.transacted(took) })
+      }
+    }
   }
 
   /**
@@ -316,7 +332,8 @@ export class Daemon {
    */
   async reload(loaded: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
     if (!this.#isOpen) throw new StoreUnavailable(`${NOT_OPEN}; repeat the reload`)
-    const { relay, store, reader, membership, outbox, schedules } = this.#opening.parts
+    const { relay, store, reader, membership, outbox, schedules, series } = this.#opening.parts
+    const key = await addressKey(loaded.config, { store, clock: this.#clock, random: systemRandom })
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
       await this.#monitoring.apply(loaded.config)
@@ -328,7 +345,9 @@ export class Daemon {
       throw error
     }
     this.#noteRestarts(loaded.config)
+    series.reloaded(this.#loaded, loaded)
     this.#loaded = loaded
+    this.#addresses.change(loaded.config.log_addresses, key)
     this.#reopen = (next) => next.open(settings)
     await outbox.configure()
     schedules?.plan()

@@ -1,13 +1,15 @@
 /** State in the memory of the nodes of a queue, for the API: of this process alone, or of all nodes of a shared queue. */
-import type { KnownInMemory, LiveQueue, SharedNodes } from '../queries/queue-view.ts'
+import type { KnownInMemory, LiveQueue, NodeLines, SharedNodes } from '../queries/queue-view.ts'
 import type { DestinationName, OwnerId } from '../mail/message.ts'
 import { isSilent } from '../resources/node-json.ts'
+import type { NodeSettings } from '../resources/settings-json.ts'
 import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
 import type { DeliverySlots, LiveDestination } from '../store/destination-status.ts'
 import type { Clock } from '../system/clock.ts'
 import type { SharingNode } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
 import type { Relay } from '../relay/relay.ts'
+import type { FoundLines, LogSearch } from '../telemetry/recent-log.ts'
 
 /** Questions to a node about its memory. A name follows its question after a blank. */
 export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: string) => unknown>> => ({
@@ -16,6 +18,7 @@ export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: stri
   destination: (name) => known(relay, name),
   transfers: () => relay.scheduler.transfers,
   slots: () => relay.scheduler.destinations.slots,
+  log: (search) => relay.status.log.find(JSON.parse(search) as LogSearch),
 })
 
 function known(relay: Relay, name: DestinationName): KnownInMemory {
@@ -29,6 +32,7 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
   named: async (names) => names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
   destination: async (name) => known(relay, name),
   owners: async () => () => null,
+  log: async (search) => [{ node: 0, name: null, found: relay.status.log.find(search) }],
 })
 
 /** The memory of all nodes. A node that does not answer contributes nothing. */
@@ -47,6 +51,11 @@ export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
       return answers.find(({ live }) => live !== undefined) ?? answers.find(({ recent }) => recent.outcomes.length > 0) ?? answers[0]
     },
     owners: () => peers.owners(),
+    log: async (search) => {
+      const { answers, silent } = await peers.answers(`log ${JSON.stringify(search)}`)
+      const found = answers.map(({ node: { id, name }, answer }): NodeLines => ({ node: id, name, found: answer as FoundLines }))
+      return [...found, ...silent.map((name) => ({ node: 0, name, found: null }))]
+    },
   }
 }
 
@@ -59,6 +68,7 @@ export const sharedNodes = (relay: Relay, { me, peers, view }: SharingNode, cloc
     clock,
     nodes: peers.nodes,
     silent: () => (view()?.nodes ?? []).filter((one) => one.settings !== '' && isSilent(one, lease)).map(({ name }) => name),
+    settings: async () => (await peers.askEach('settings')) as ReadonlyMap<OwnerId, NodeSettings>,
     slots: async () => (await peers.askEach('slots')) as ReadonlyMap<OwnerId, DeliverySlots>,
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Periodic maintenance, every minute on the monotonic clock: the safety scan, and pruning of history and trash. Due times do
+ * Periodic maintenance, every minute on the monotonic clock: the safety scan, and pruning of history, trash, dialogues and checks of domains. Due times do
  * not depend on it.
  */
 import type { Config } from '../config/options.ts'
@@ -7,6 +7,8 @@ import { HOUR, MINUTE, type Clock, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Scheduler } from '../queue/scheduler/scheduler.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
+import { CHECKS_KEPT_FOR } from '../store/records/domain-check.ts'
+import type { Records } from '../store/records/records.ts'
 import type { StoreUpkeep } from '../store/store-upkeep.ts'
 import type { Events } from '../telemetry/events.ts'
 
@@ -14,6 +16,7 @@ interface MaintenanceDeps {
   readonly config: () => Config
   readonly clock: Clock
   readonly store: Pick<StoreUpkeep, 'prune'>
+  readonly records: Pick<Records, 'sessions' | 'domainChecks'>
   readonly scheduler: Pick<Scheduler, 'scan'>
   readonly events: Events
 }
@@ -41,8 +44,8 @@ export function maintain(deps: MaintenanceDeps): PeriodicTask {
 }
 
 /** Prunes in slices, one transaction each, so that mail does not wait. */
-async function prune({ config, clock, store }: MaintenanceDeps, stopping: AbortSignal): Promise<void> {
-  const { history_retention, history_limit, trash_lifetime } = config()
+async function prune({ config, clock, store, records }: MaintenanceDeps, stopping: AbortSignal): Promise<void> {
+  const { history_retention, history_limit, trash_lifetime, session_retention, session_transcript_limit } = config()
   const limits = {
     historyBefore: clock.now() - history_retention,
     historyCount: history_limit,
@@ -50,4 +53,7 @@ async function prune({ config, clock, store }: MaintenanceDeps, stopping: AbortS
     requestsBefore: clock.now() - REQUESTS_KEPT_FOR,
   }
   for (let { more } = await store.prune(limits); more && !stopping.aborted;) ({ more } = await store.prune(limits))
+  const sessions = { before: clock.now() - Math.min(session_retention, history_retention), limit: session_transcript_limit }
+  while (!stopping.aborted && (await records.sessions.prune(sessions)));
+  await records.domainChecks.prune(clock.now() - CHECKS_KEPT_FOR)
 }

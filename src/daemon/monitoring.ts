@@ -75,6 +75,7 @@ export class Monitoring {
       database: () => this.#deps.parts()?.node?.database() ?? null,
       subscriptions: async () => (await this.#deps.parts()?.reader.allSubscriptions()) ?? [],
       limits: () => this.#deps.parts()?.relay.limitStates() ?? [],
+      quotas: () => this.#deps.parts()?.relay.quotas.quotas.ratios() ?? new Map(),
       tokens: () => this.#deps.parts()?.relay.accessTokens.states() ?? [],
       silence: (name) => silence.silence(name),
     })

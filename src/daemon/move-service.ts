@@ -3,7 +3,7 @@ import { databaseName, isUrl } from '../config/values/database-url.ts'
 import { moveQueue, type MoveProgress, type MoveRequest, type MoveSummary, type SourceControl } from '../queue/queue-move.ts'
 import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { MoveRefused, type MovedQueue } from '../queue/queue-mover.ts'
-import type { DestinationDue } from '../store/queue-store.ts'
+import type { DestinationDue } from '../store/message-operation.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { OpenedTarget } from './move-target.ts'
 

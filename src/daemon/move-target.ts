@@ -8,7 +8,7 @@ import { databaseName, isUrl, parseDatabaseUrl } from '../config/values/database
 import { MoveRefused, type MovableQueue } from '../queue/queue-mover.ts'
 import type { MoveRequest } from '../queue/queue-move.ts'
 import { QueueInUse } from '../store/errors.ts'
-import { folderProblem } from '../store/queue-folder.ts'
+import { folderProblem } from '../store/folder/queue-folder.ts'
 import { DatabaseAway, DatabaseUnusable } from '../store/membership/database-errors.ts'
 import { openStore } from '../store/sqlite/open-store.ts'
 import type { MachineClock } from '../system/clock.ts'

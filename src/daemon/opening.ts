@@ -4,8 +4,11 @@
  */
 import { lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { AccessEntries } from '../access/access-entries.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import type { MessageId } from '../mail/message.ts'
 import type { Config } from '../config/options.ts'
+import { addressKey, renewAddressKey } from '../queue/address-key.ts'
+import { goOnErasing, limitReturnedContent } from './returned-content.ts'
 import { obstacleTo, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import { ANY_QUEUE } from '../queue/operation-request.ts'
@@ -18,12 +21,14 @@ import type { StoreSides } from '../store/store-health.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
+import type { NodeSettings } from '../resources/settings-json.ts'
 import type { Net } from '../system/net.ts'
 import type { QueueClock } from '../system/queue-clock.ts'
 import { systemClock } from '../system/system-clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
+import type { RecentLog } from '../telemetry/recent-log.ts'
 import { EventSender } from '../subscriptions/event-sender.ts'
 import { sendToFile, sendToStream } from '../subscriptions/file-target.ts'
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
@@ -32,6 +37,7 @@ import { webTarget } from '../subscriptions/web-target.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
 import { watchClock } from './clock-watch.ts'
 import { checkIndexes } from './index-check.ts'
+import { indexMail } from './mail-index.ts'
 import { maintain } from './maintenance.ts'
 import { memoryAnswers } from './live-queue.ts'
 import { watchAccess } from './node/access-watch.ts'
@@ -46,6 +52,9 @@ import { copyInThread } from '../store/sqlite/file/copied-queue.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
 import { openMoveTarget } from './move-target.ts'
 import { PickupSocket } from './pickup-socket.ts'
+import { QueueSeries } from './queue-series.ts'
+import { DomainChecks } from '../relay/domain-checks.ts'
+import { answerQuestion, type DomainQuestion } from '../relay/domain-question.ts'
 import { Relay } from '../relay/relay.ts'
 import type { RelaySettings } from '../relay/rules.ts'
 
@@ -54,7 +63,13 @@ export interface OpeningDeps {
   readonly clock: QueueClock
   readonly net: Net
   readonly events: Events
+  /** The last warnings and errors of the process. */
+  readonly log: RecentLog
+  /** Addresses in the log and in events. */
+  readonly addresses: ToldAddresses
   readonly config: () => Config
+  /** The settings that all nodes should share, for their comparison. */
+  readonly settings: () => NodeSettings
   readonly openQueue: () => Promise<OpenedQueue>
 }
 
@@ -70,7 +85,10 @@ export interface OpenParts extends OpenedQueue {
   /** Null until deliveries begin. */
   readonly schedules: ScheduleRunner | null
   /** Null until deliveries begin. */
+  readonly domainChecks: DomainChecks | null
+  /** Null until deliveries begin. */
   readonly moves: MoveService | null
+  readonly series: QueueSeries
   readonly accessEntries: AccessEntries
 }
 
@@ -109,6 +127,9 @@ export class Closers {
     }
   }
 }
+
+/** Name of the node in records. */
+const nodeName = ({ node_name, myhostname }: Config): string => node_name || myhostname
 
 export class Opening {
   readonly #use: Use
@@ -163,7 +184,9 @@ export class Opening {
     if (this.#isBehind) this.#followClock()
     sending.start()
     await openMaintenance(opened, this.#use)
-    this.#parts = { ...this.parts, schedules: startSchedules(opened, started.operations, this.#use) }
+    this.#use.closers.addPart(goOnErasing(this.#use.clock, started.operations.erasing))
+    const domainChecks = openDomainChecks(opened, this.#use)
+    this.#parts = { ...this.parts, domainChecks, schedules: startSchedules(opened, started.operations, this.#use) }
   }
 
   #stepped(): void {
@@ -201,7 +224,7 @@ interface Use extends OpeningDeps {
 
 async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use): Promise<OpenParts> {
   const { store, reader, membership, node } = queue
-  const { clock, net, config, events, closers } = use
+  const { clock, net, config, events, log, addresses, closers } = use
   const step = clock.resume(await reader.clockRecord(), config().maximal_backoff_time)
   closers.addPart(watchClock({ clock, store: store.upkeep, events, stepped: use.stepped }, step))
   const accessEntries = new AccessEntries({ store, reader, clock })
@@ -217,23 +240,39 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
     providers: queue.providers ?? undefined,
     membership,
     events,
+    log,
     isDraining: () => node?.isDraining() ?? false,
   })
+  addresses.change(config().log_addresses, await addressKey(config(), { store, clock, random: systemRandom }))
   const outbox = new OutboxUpkeep({ outbox: store.outbox, recorder: relay.recorder, clock, config, events, isShared: node !== null })
   await outbox.start()
   closers.addPart(outbox)
   closers.add((grace) => relay.stop(grace))
-  return { ...queue, relay, accessEntries, outbox, operations: null, subscriptions: null, sender: null, schedules: null, moves: null }
+  const series = new QueueSeries({ clock, store, events, node: () => nodeName(config()) })
+  return {
+    ...queue,
+    relay,
+    accessEntries,
+    outbox,
+    series,
+    operations: null,
+    subscriptions: null,
+    sender: null,
+    schedules: null,
+    domainChecks: null,
+    moves: null,
+  }
 }
 
 /** Sends events to their subscribers, from `start` on. */
-function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, config, events, closers }: Use) {
+function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, config, events, addresses, closers }: Use) {
   const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
   const sender = new EventSender({
     outbox: store.outbox,
     clock,
     random: systemRandom,
     events,
+    addresses,
     send: toTarget({ web: web.send, file: sendToFile, stdout: sendToStream(writeOut) }),
     secretsOf: (subscription) => signingSecrets(subscription, config(), clock.now()),
     obstacle: (subscription) => obstacleTo(subscription, config()),
@@ -255,7 +294,7 @@ function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, co
 async function joinNodes(
   { node, relay, accessEntries }: OpenParts,
   operations: Operations,
-  { clock, events, closers }: Use,
+  { clock, events, settings, closers }: Use,
 ): Promise<void> {
   if (node === null) return
   await node.start()
@@ -263,7 +302,7 @@ async function joinNodes(
   closers.addPart(watchAccess(clock, () => accessEntries.load(), unread))
   // A fenced node has no shards, and no time for its deliveries.
   closers.add((grace) => (grace > 0 ? node.drain() : undefined))
-  const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), ...memoryAnswers(relay) }
+  const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), settings, ...memoryAnswers(relay) }
   closers.addPart(answerQuestions({ clock, table: node.questions, answers }))
 }
 
@@ -279,6 +318,8 @@ function openOperations(
   const subscriptions = new SubscriptionChanges({ store, reader, clock, changed })
   const throttle = new BulkThrottle(clock, events)
   const operations = new Operations({
+    mail: relay.mailEntry,
+    random: systemRandom,
     recorder: relay.recorder,
     store,
     reader,
@@ -320,7 +361,7 @@ function startSchedules(
     events,
     operations: () => operations,
     random: systemRandom,
-    node: config().node_name || config().myhostname,
+    node: nodeName(config()),
     isShared: node !== null,
     backup: (run, action) =>
       scheduledBackup(run, action, {
@@ -335,6 +376,15 @@ function startSchedules(
   schedules.start()
   closers.addPart(schedules)
   return schedules
+}
+
+/** Makes the checks of domains that operators order. */
+function openDomainChecks({ relay, store, reader }: OpenParts, { clock, net, config, closers }: Use): DomainChecks {
+  const asked = { relay, reader, clock, net, random: systemRandom }
+  const answer = async (question: DomainQuestion, signal: AbortSignal) => (await answerQuestion(question, asked, signal)).json
+  const checks = new DomainChecks({ store, clock, node: nodeName(config()), answer })
+  closers.addPart(checks)
+  return checks
 }
 
 function moveService(
@@ -374,7 +424,10 @@ function flushDomain(
 }
 
 /** Opens the maildrop, and begins the periodic tasks. */
-async function openMaintenance({ relay, store }: OpenParts, { clock, config, queueDirectory, events, closers }: Use): Promise<void> {
+async function openMaintenance(
+  { relay, store, series }: OpenParts,
+  { clock, config, queueDirectory, events, addresses, closers }: Use,
+): Promise<void> {
   const maildrop = relay.maildrop(queueDirectory, { lstat, mkdir, open, opendir, rename, unlink })
   await maildrop.prepare()
   maildrop.start()
@@ -383,8 +436,14 @@ async function openMaintenance({ relay, store }: OpenParts, { clock, config, que
   const pickup = new PickupSocket({ queueDirectory, wake: () => maildrop.wake(), outcomes, clock, events })
   pickup.start()
   closers.addPart(pickup)
-  closers.addPart(maintain({ config, clock, store: store.upkeep, scheduler: relay.scheduler, events }))
+  closers.addPart(maintain({ config, clock, store: store.upkeep, records: store.records, scheduler: relay.scheduler, events }))
   closers.addPart(checkIndexes(clock, store.upkeep))
+  closers.addPart(indexMail(clock, store.upkeep))
+  series.mark('restart', VERSION)
+  series.start()
+  closers.addPart(series)
+  closers.addPart(renewAddressKey({ config, clock, store, random: systemRandom, addresses }))
+  closers.addPart(limitReturnedContent({ config, clock, store: store.departed }))
 }
 
 /** Resolves when the system has taken the text. */

@@ -20,13 +20,14 @@ import { keyWarnings, signingWarnings } from '../dkim/warnings.ts'
 import { readOauthClients } from '../oauth/oauth-client.ts'
 import { checkNodemailer } from '../delivery/smtp/client-connection.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
+import { openClassMaps } from '../queue/intake/class-choice.ts'
 import { openRoutingTables } from '../delivery/routing/routing-tables.ts'
 import { openAccess } from '../access/access-tables.ts'
 import { openChecks } from '../checks/check-tables.ts'
 import { openTables } from '../rewriting/tables.ts'
 import { listenersOf, readCertificate } from '../config/smtpd-listeners.ts'
 import { parseUsers } from '../access/users.ts'
-import { folderProblem } from '../store/queue-folder.ts'
+import { folderProblem } from '../store/folder/queue-folder.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { logFileProblem } from '../telemetry/log-file.ts'
 import { Account } from './account.ts'
@@ -164,7 +165,8 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const routingTables = steps.take('lookup tables', 'sender_dependent_relayhost_maps', () => openRoutingTables(config))
   const checks = steps.take('lookup tables', 'header_checks', () => openChecks(config))
   const access = steps.take('lookup tables', 'smtpd_recipient_restrictions', () => openAccess(config))
-  steps.warn('lookup tables', ...[tables, routingTables, checks, access].flatMap((opened) => opened?.warnings ?? []))
+  const classMaps = steps.take('lookup tables', 'sender_class_maps', () => openClassMaps(config))
+  steps.warn('lookup tables', ...[tables, routingTables, checks, access, classMaps].flatMap((opened) => opened?.warnings ?? []))
   const dkimKeys = steps.take('DKIM keys', 'dkim_sign', () => loadDkimKeys(config))
   if (dkimKeys !== undefined) steps.warn('DKIM keys', ...keyWarnings(dkimKeys), ...signingWarnings(config, dkimKeys))
   steps.warn('next hops', ...daneWarnings(config, config.dns_servers.length > 0 ? config.dns_servers : getServers()))
@@ -173,8 +175,14 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
   if (tables === undefined || routingTables === undefined || dkimKeys === undefined || checks === undefined) return undefined
-  if (access === undefined || oauth === undefined) return undefined
-  const lookups = { tables: tables.tables, routingTables: routingTables.tables, checks: checks.checks, access: access.access }
+  if (access === undefined || oauth === undefined || classMaps === undefined) return undefined
+  const lookups = {
+    tables: tables.tables,
+    routingTables: routingTables.tables,
+    checks: checks.checks,
+    access: access.access,
+    classMaps: classMaps.maps,
+  }
   const secrets = { passwords: passwords.text, tls, oauth }
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }
 }

@@ -1,5 +1,6 @@
 /** The admin API and the page over the queue that the daemon has open. */
 import type { LoadedConfig } from '../config/load.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import { Page } from '../page/web-page.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
@@ -13,6 +14,8 @@ import { NOT_OPEN, queueApi } from './queue-api.ts'
 
 interface QueueAdminDeps {
   readonly loaded: () => LoadedConfig
+  /** Addresses in events. */
+  readonly addresses: ToldAddresses
   readonly clock: Clock
   readonly events: Events
   /** Null while no queue is open. */
@@ -23,14 +26,14 @@ interface QueueAdminDeps {
   readonly rereads: () => Promise<void>
 }
 
-export function queueAdmin({ loaded, clock, events, parts, readFiles, rereads }: QueueAdminDeps): Admin {
+export function queueAdmin({ loaded, addresses, clock, events, parts, readFiles, rereads }: QueueAdminDeps): Admin {
   const open = (): OpenParts => {
     const opened = parts()
     if (opened === null) throw new StoreUnavailable(NOT_OPEN)
     return opened
   }
   const { config } = loaded()
-  const api = queueApi({ clock, loaded, parts })
+  const api = queueApi({ clock, loaded, addresses, parts })
   const page = new Page({
     view: api.view,
     now: api.now,
@@ -40,9 +43,17 @@ export function queueAdmin({ loaded, clock, events, parts, readFiles, rereads }:
   const commands = localRoutes({
     clock,
     queue: () => {
-      const { operations = null, moves = null, relay = null } = parts() ?? {}
-      if (operations === null || moves === null || relay === null) return null
-      return { destinations: () => operations.destinations(), status: () => relay.status.all(), moves }
+      const { operations = null, moves = null, relay = null, store = null, node = null } = parts() ?? {}
+      if (operations === null || moves === null || relay === null || store === null) return null
+      const { traces } = relay.recordings
+      return {
+        destinations: () => operations.destinations(),
+        status: () => relay.status.all(),
+        moves,
+        traces,
+        audit: store.records.audit,
+        node,
+      }
     },
     newCode: (user) => admin.newCode(user),
     url: () => admin.url,

@@ -1,13 +1,13 @@
 /** Connects the API to the open queue. Its routes stay when the queue is closed; until it is opened again, they answer 503. */
 import { Api } from '../api/api.ts'
 import type { RecordChanges } from '../api/record-routes.ts'
-import type { WebhookChanges } from '../api/webhook-routes.ts'
 import { removePolicy } from '../delivery/sts/policy-removal.ts'
 import { oauthPlaces } from '../delivery/tls/oauth-uses.ts'
 import { oauthJson } from '../resources/oauth-json.ts'
 import { readPasswords } from './delivery-secrets.ts'
 import { ANY_USER } from '../oauth/token-requests.ts'
 import type { QueueView } from '../queries/queue-view.ts'
+import type { ToldAddresses } from '../mail/told-addresses.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
@@ -24,23 +24,41 @@ import type { OpenParts } from './opening.ts'
 interface QueueApiDeps {
   readonly clock: Clock
   readonly loaded: () => LoadedConfig
+  /** Addresses in events. */
+  readonly addresses: ToldAddresses
   /** Null while no queue is open. */
   readonly parts: () => ApiParts | null
 }
 
 export type ApiParts = Pick<
   OpenParts,
-  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'sender' | 'schedules' | 'accessEntries'
+  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'sender' | 'schedules' | 'domainChecks' | 'accessEntries'
 > & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
 }
 
 export const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
 
+const NO_SENDER = 'this relay sends no events: its world sends those of its own webhooks'
+
 /** Reply of a drained node to mail. */
 const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
 
-const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): Omit<QueueView, 'light'> => {
+function subscriptionPort({ subscriptions, sender }: ApiParts): ReturnType<QueueView['subscriptions']> {
+  if (subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
+  return {
+    add: (request) => subscriptions.add(request),
+    remove: (removal) => subscriptions.remove(removal),
+    changeSecret: (request) => subscriptions.changeSecret(request),
+    replay: (request) => subscriptions.replay(request),
+    test: async (subscription) => {
+      if (sender === null) throw new StoreUnavailable(NO_SENDER)
+      return sender.test(subscription)
+    },
+  }
+}
+
+const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Omit<QueueView, 'light'> => {
   const { relay, store, reader, node, outbox } = parts
   const operations = (): Operations => {
     if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
@@ -49,18 +67,22 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): Omit<QueueVie
   return {
     clock,
     loaded,
+    addresses,
     reader,
     live: node === null ? ownQueue(relay) : sharedQueue(relay, node.peers),
     nodes: () => (node === null ? null : sharedNodes(relay, node, clock)),
     operations,
-    subscriptions: () => {
-      if (parts.subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
-      return parts.subscriptions
-    },
+    subscriptions: () => subscriptionPort(parts),
+    tokens: () => ({ store, clock }),
+    suppressionChanges: () => relay.suppressions.changes,
+    quotaChanges: () => relay.quotas.changes,
+    random: systemRandom,
     plan: (asked) => planOf({ reader, clock, retention: () => relay.config, scheduler: operations().scheduler }, asked),
     submissions: () => ({
       open: (submission) => relay.acceptor.open(submission),
       refusal: async (...mail) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(...mail)),
+      suppressed: (sender, address) => relay.suppressions.find(sender, address),
+      reportSuppressed: (...about) => relay.suppressions.report(...about),
       destinationOf: (address, sender) => relay.routeOf(address, { sender, createdAt: clock.now() }).destination,
     }),
     policies: () => relay.policies,
@@ -68,9 +90,13 @@ const viewOf = (parts: ApiParts, { clock, loaded }: QueueApiDeps): Omit<QueueVie
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
     attention: () => relay.status.attention(reader),
-    runSchedule: async (name, who) => {
+    runSchedule: async (name, actor) => {
       if (parts.schedules === null) throw new StoreUnavailable(NOT_OPEN)
-      return parts.schedules.order(name, who)
+      return parts.schedules.order(name, actor)
+    },
+    domainChecks: () => {
+      if (parts.domainChecks === null) throw new StoreUnavailable(NOT_OPEN)
+      return parts.domainChecks
     },
     onEvents: (listener) => outbox.onPublished(listener),
   }
@@ -100,19 +126,6 @@ function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts
   }
 }
 
-function webhookChanges({ subscriptions, sender, reader }: ApiParts): WebhookChanges {
-  if (subscriptions === null || sender === null) throw new StoreUnavailable(NOT_OPEN)
-  return {
-    add: (request) => subscriptions.add(request),
-    remove: (removal) => subscriptions.remove(removal),
-    changeSecret: (request) => subscriptions.changeSecret(request),
-    test: async (name) => {
-      const found = (await reader.allSubscriptions()).find((one) => one.name === name)
-      return found === undefined ? undefined : sender.test(found)
-    },
-  }
-}
-
 export function queueApi(deps: QueueApiDeps): Api {
   const light = relayLight({ clock: deps.clock, parts: deps.parts })
   let last: { readonly parts: ApiParts; readonly view: ReturnType<typeof viewOf> } | null = null
@@ -129,6 +142,7 @@ export function queueApi(deps: QueueApiDeps): Api {
   const view: QueueView = {
     clock: deps.clock,
     loaded: deps.loaded,
+    addresses: deps.addresses,
     get reader() {
       return open().reader
     },
@@ -138,6 +152,10 @@ export function queueApi(deps: QueueApiDeps): Api {
     nodes: () => open().nodes(),
     operations: () => open().operations(),
     subscriptions: () => open().subscriptions(),
+    tokens: () => open().tokens(),
+    suppressionChanges: () => open().suppressionChanges(),
+    quotaChanges: () => open().quotaChanges(),
+    random: systemRandom,
     plan: (asked) => open().plan(asked),
     submissions: () => open().submissions(),
     policies: () => open().policies(),
@@ -146,14 +164,9 @@ export function queueApi(deps: QueueApiDeps): Api {
     light,
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
-    runSchedule: (name, who) => open().runSchedule(name, who),
+    runSchedule: (name, actor) => open().runSchedule(name, actor),
+    domainChecks: () => open().domainChecks(),
     onEvents: (listener) => open().onEvents(listener),
   }
-  const tokens = () => ({ reader: open().reader, store: parts().store, clock: deps.clock })
-  return new Api(view, {
-    tokens,
-    records: () => recordChanges(parts(), deps.clock),
-    webhooks: () => webhookChanges(parts()),
-    random: systemRandom,
-  })
+  return new Api(view, { records: () => recordChanges(parts(), deps.clock) })
 }

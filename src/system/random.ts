@@ -9,6 +9,12 @@ export interface Random {
   stream(name: string): () => number
 }
 
+/** Octets of the sequence of this name. */
+export function randomOctets(random: Random, name: string, length: number): Buffer {
+  const next = random.stream(name)
+  return Buffer.from(Array.from({ length }, () => Math.floor(next() * 256)))
+}
+
 /** The mulberry32 generator, with 32 bits of state. It is defined independently of the programming language. */
 export function mulberry32(seed: number): () => number {
   let state = seed >>> 0

@@ -181,10 +181,15 @@ describe('tokens', () => {
 
   test('the address of a wrong token is logged', async () => {
     await start(listening())
-    await whoami(port, bearer('dfd_wrong'))
-    expect(notes).toContain('warning: admin: request refused (401): GET /api/v1/whoami from 127.0.0.1: the token is unknown or has expired')
+    const refused = await whoami(port, { ...bearer('dfd_wrong'), 'X-Request-Id': 'ci-4711' })
+    expect([refused.headers.get('x-request-id'), JSON.parse(refused.body)]).toMatchObject(['ci-4711', { request_id: 'ci-4711' }])
+    expect(notes).toContain(
+      'warning: admin: request refused (401): GET /api/v1/whoami from 127.0.0.1 (request ci-4711): the token is unknown or has expired',
+    )
     await ask(port, { target: '/api/v1/whoami?secret=1', host: 'evil.example' })
-    expect(notes.at(-1)).toMatch(/^warning: admin: request refused \(421\): GET \/api\/v1\/whoami from 127\.0\.0\.1: /)
+    expect(notes.at(-1)).toMatch(
+      /^warning: admin: request refused \(421\): GET \/api\/v1\/whoami from 127\.0\.0\.1 \(request [\w-]{36}\): /,
+    )
   })
 })
 
@@ -248,7 +253,7 @@ describe('the API', () => {
     try {
       return [
         await reader.counts(),
-        await reader.audit({ after: 0, limit: 100 }),
+        await reader.records.audit.after({ after: 0, limit: 100 }),
         await reader.records.tokens.all(),
         await reader.destinationRecords(),
       ]

@@ -3,6 +3,7 @@ import { configFrom } from '../../src/config/load.ts'
 import { watchClock } from '../../src/daemon/clock-watch.ts'
 import { checkIndexes } from '../../src/daemon/index-check.ts'
 import { maintain } from '../../src/daemon/maintenance.ts'
+import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { eventLoopTurn } from '../../src/system/event-loop.ts'
@@ -55,7 +56,7 @@ describe('maintenance', () => {
       scanned,
       texts,
       store,
-      maintenance: maintain({ config: () => config, clock, store, scheduler, events }),
+      maintenance: maintain({ config: () => config, clock, store, records: openMemoryStore().store.records, scheduler, events }),
     }
   }
 

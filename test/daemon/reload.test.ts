@@ -9,6 +9,9 @@ import { createTransport } from 'nodemailer'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isJournal } from '../../src/cli/process-log.ts'
 import { configFrom } from '../../src/config/load.ts'
+import { ToldAddresses } from '../../src/mail/told-addresses.ts'
+import { systemClock } from '../../src/system/system-clock.ts'
+import { openLog } from '../../src/telemetry/log.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
@@ -80,6 +83,40 @@ describe('a reload', () => {
     expect(notes).toContainEqual(expect.stringMatching(/^canonical_maps: .*canonical, line 2: expected a key/))
     rmSync(file)
     await expect(daemon.reload(configured(values))).rejects.toThrow(`canonical_maps: cannot read ${file}: ENOENT`)
+  })
+
+  test('changes how the log and events tell addresses', async () => {
+    const values = { smtpd_listen: '127.0.0.1:0', log_addresses: 'hashed', transport_maps: { '*': 'smtp:[127.0.0.1]:1' } }
+    const [addresses, events] = [new ToldAddresses('hashed'), new Events(() => Date.now())]
+    let text = ''
+    const write = (written: string) => (text += written)
+    const log = openLog({ format: 'json', syslogName: 'deferd', host: 'relay', pid: 1, clock: systemClock, write, addresses })
+    events.listen(log.listen)
+    const file = join(home, 'events')
+    const daemon = await startDaemon({ loaded: configured({ ...values, events: { own: { to: `file:${file}` } } }), events, addresses })
+    daemons.push(daemon)
+    const acceptedFrom = async (log_addresses: string): Promise<readonly unknown[]> => {
+      text = ''
+      const loaded = configured({ ...values, log_addresses, events: { own: { to: `file:${file}` } } })
+      await daemon.reload(loaded)
+      const id = `<${log_addresses}@us.test>`
+      await createTransport({ port: daemon.listeners[0]?.port ?? 0 }).sendMail({ from: 'app@us.test', to: 'ann@far.test', messageId: id })
+      log.flush()
+      const linesOf = (all: string) => all.split('\n').filter((line) => line.includes(id) && line.includes('accepted'))
+      let sent: readonly string[] = []
+      while (sent.length === 0) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        sent = existsSync(file) ? linesOf(readFileSync(file, 'utf8')) : []
+      }
+      return [...linesOf(text), ...sent].map((line) => {
+        const read = JSON.parse(line) as { readonly sender?: string; readonly data?: { readonly sender: string } }
+        return read.sender ?? read.data?.sender
+      })
+    }
+    const [hashed, domain] = [expect.stringMatching(/^erased-[0-9a-f]{8}$/) as unknown, '***@us.test']
+    expect(await acceptedFrom('hashed')).toEqual([hashed, hashed])
+    expect(await acceptedFrom('domain')).toEqual([domain, domain])
+    expect(await acceptedFrom('full')).toEqual(['app@us.test', 'app@us.test'])
   })
 
   test('starts TLS with a certificate that was not there before, and closes /metrics', async () => {

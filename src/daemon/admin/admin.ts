@@ -3,7 +3,6 @@
  * is closed and opened again, and so do sessions.
  */
 import { rm } from 'node:fs/promises'
-import type { IncomingMessage } from 'node:http'
 import { accountRoutes, type LoginPage } from '../../admin/account-routes.ts'
 import { authentication, confirmation } from '../../admin/authentication.ts'
 import { LocalToken } from '../../admin/local-token.ts'
@@ -18,7 +17,7 @@ import { FailureLimit } from '../../http/failure-limit.ts'
 import { hostName } from '../../http/host-check.ts'
 import { HttpPort } from '../../http/http-port.ts'
 import type { Problem } from '../../http/problem-details.ts'
-import { routeListener, type Listener } from '../../http/route-listener.ts'
+import { routeListener, type FailedRequest, type Listener } from '../../http/route-listener.ts'
 import type { Route } from '../../http/route-table.ts'
 import { commandProblem } from '../../http/command-failure.ts'
 import { newSlots } from '../../http/slots.ts'
@@ -153,22 +152,22 @@ export class Admin {
         failures,
         remedies: ADMIN_REMEDIES,
       }),
-      refusal: (error, request, requester) => (requester?.role === 'local' ? commandProblem(error) : page(error, request, requester)),
+      refusal: (failed) => (failed.requester?.role === 'local' ? commandProblem(failed.error, failed.requestId) : page(failed)),
       headers: WEB_HEADERS,
       streams: this.#streams,
       slots: newSlots(clock),
       bodies: new BodyRoom(clock),
       unread: new UnreadAnswers(clock),
-      refused: (problem, request) => this.#note(problem, request),
+      refused: (problem, failed) => this.#note(problem, failed),
     })
   }
 
   /** Logs a refused or failed request, without its query. */
-  #note({ kind: { status }, message }: Problem, request: IncomingMessage): void {
+  #note({ kind: { status }, message }: Problem, { request, requestId }: FailedRequest): void {
     const [path = ''] = (request.url ?? '').split('?', 1)
     // A screen without a session leads to the login.
     if (status === 401 && isNavigation(request)) return
-    const text = `${request.method} ${path.slice(0, 200)} from ${addressOf(request, this.#rules.proxies)}: ${message}`
+    const text = `${request.method} ${path.slice(0, 200)} from ${addressOf(request, this.#rules.proxies)} (request ${requestId}): ${message}`
     if (LOGGED_CODES.has(status)) this.#warn(`request refused (${status}): ${text}`)
     else if (status === 500) this.#deps.events.emit({ kind: 'note', level: 'error', text: `admin: request failed: ${text}` })
   }

@@ -30,8 +30,15 @@ export class Peers {
 
   /** The same, by node. */
   async askEach(what: string): Promise<ReadonlyMap<OwnerId, unknown>> {
-    const { answers } = await this.#with<Answers>((directory) => directory.ask(what, ANSWER_LIMIT))
-    return new Map(answers.filter(({ answer }) => answer !== null).map(({ node, answer }) => [node.id, answer]))
+    const { answers } = await this.answers(what)
+    return new Map(answers.map(({ node, answer }) => [node.id, answer]))
+  }
+
+  /** The same, with the nodes that do not answer. A node of a version that does not know the question is one of them. */
+  async answers(what: string): Promise<Answers> {
+    const { answers, silent } = await this.#with<Answers>((directory) => directory.ask(what, ANSWER_LIMIT))
+    const unknown = answers.filter(({ answer }) => answer === null).map(({ node }) => node.name)
+    return { answers: answers.filter(({ answer }) => answer !== null), silent: [...silent, ...unknown] }
   }
 
   /** Names the node that schedules a destination; null while no node does. */

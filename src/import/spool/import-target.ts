@@ -15,8 +15,8 @@ import type { Submitted } from '../../queue/intake/intake.ts'
 import { Matching } from '../../patterns/matching.ts'
 import { Rewriting } from '../../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../../rewriting/tables.ts'
-import { createQueueFolder } from '../../store/queue-folder.ts'
-import type { NewMessage } from '../../store/queue-store.ts'
+import { createQueueFolder } from '../../store/folder/queue-folder.ts'
+import type { NewMessage } from '../../store/new-message.ts'
 import { databaseOf } from '../../store/membership/queue-database.ts'
 import { visitQueue } from '../../store/postgres/visiting-node.ts'
 import { openStore, type OwnedStore } from '../../store/sqlite/open-store.ts'
@@ -59,7 +59,7 @@ interface TargetDeps {
  */
 export async function openTarget(settings: RelaySettings, deps: TargetDeps): Promise<ImportTarget> {
   const { config } = settings
-  const { store, clock, close, counts } = await (placeOf(config) === 'folder' ? openFolder(config, deps) : openShared(config, deps))
+  const { store, clock, close, counts } = await { folder: openFolder, database: openShared }[placeOf(config)](config, deps)
   const tables = settings.tables ?? openTables(config).tables
   const rules = rulesOf(settings, tables, deps.random)
   const matching = new Matching(deps.machine)

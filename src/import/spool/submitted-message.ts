@@ -12,7 +12,8 @@ import { Acceptor } from '../../queue/intake/acceptor.ts'
 import type { Submitted } from '../../queue/intake/intake.ts'
 import type { IntakePort } from '../../queue/intake/message-receiver.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
-import type { NewMessage, QueueStore } from '../../store/queue-store.ts'
+import type { NewMessage } from '../../store/new-message.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
 import type { Clock } from '../../system/clock.ts'
 import { Events } from '../../telemetry/events.ts'
 import { addressOf, keyOf, type Candidate } from './taken-message.ts'
@@ -22,7 +23,7 @@ export interface SubmissionRules {
   readonly config: Config
   readonly clock: Clock
   readonly rewriting: Rewriting | null
-  readonly checks: ContentRules | null
+  readonly checks: ContentRules<'body'> | null
   /** Routes and schedules an accepted message. */
   readonly prepare: (entry: Submitted) => NewMessage
 }
@@ -85,6 +86,14 @@ class SubmissionIntake implements IntakePort {
   }
 
   admitHeld(): undefined {
+    return undefined
+  }
+
+  charge(): undefined {
+    return undefined
+  }
+
+  async chargeDiscarded(): Promise<undefined> {
     return undefined
   }
 

@@ -11,7 +11,7 @@ import { NOT_SHOWN, shownFieldsIn } from '../../mail/mime/shown-fields.ts'
 import { maskControls, type DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { lifetimeOf } from '../../queue/intake/intake.ts'
 import { inChunks } from '../../store/chunks.ts'
-import type { NewMessage, NewRecipient, Tried } from '../../store/queue-store.ts'
+import type { NewMessage, NewRecipient, Tried } from '../../store/new-message.ts'
 import type { Clock, Duration, QueueTime, WallTime } from '../../system/clock.ts'
 import type { ReplacedAlias } from './delivery-log.ts'
 import type { ReadFile, SpoolFile, SpoolLog } from './postfix-spool.ts'
@@ -108,10 +108,11 @@ function replacedAliases({ message, aliases }: Candidate, { myorigin }: TakeOver
 }
 
 /** A recipient that is due at the start of its lifetime. */
-export function scheduledRecipient(recipient: EnvelopeRecipient, { sender, createdAt }: Message, rules: TakeOverRules): NewRecipient {
+export function scheduledRecipient(recipient: EnvelopeRecipient, message: Message, rules: TakeOverRules): NewRecipient {
   const { address, notify, orcpt } = recipient
+  const { sender, createdAt } = message
   const destination = destinationOf(recipient, sender, rules)
-  const expiresAt = createdAt + lifetimeOf(sender, rules.policies.for(destination).settings)
+  const expiresAt = createdAt + lifetimeOf(sender, rules.policies.forMail(destination, message).settings)
   return { address, notify, orcpt, destination, dueAt: createdAt, expiresAt, leased: false }
 }
 
@@ -133,7 +134,7 @@ class Schedule {
     const { wall } = this.#clock
     const now = this.#clock.now()
     const due = scheduledRecipient(recipient, this.#message, this.#rules)
-    const policy = this.#rules.policies.for(due.destination)
+    const policy = this.#rules.policies.forMail(due.destination, this.#message)
     const expiresAt = this.#candidate.isForcedToExpire ? Math.min(due.expiresAt, now) : due.expiresAt
     // A copy of the spool may have changed the file's time, which is no due time then.
     const dueAt = Math.min(wall.queueTime(this.#candidate.nextAt), now + this.#rules.longestWait, expiresAt)
