@@ -164,6 +164,10 @@ func (e Expectation) WasDeferred(options ...Option) {
 	e.w.t.Helper()
 	e.That("was_deferred", with(Object{}, options))
 }
+func (e Expectation) WasSuppressed(options ...Option) {
+	e.w.t.Helper()
+	e.That("was_suppressed", with(Object{}, options))
+}
 func (e Expectation) WasAttemptedAt(seconds ...float64) {
 	e.w.t.Helper()
 	e.That("was_attempted_at", seconds)

@@ -40,6 +40,11 @@ const MATCHERS = {
   was_deferred: matcher('toHaveBeenDeferred', z.strictObject({ times: z.int().min(0).optional() }).default({}), (state, one, { times }) =>
     matchers.toHaveBeenDeferred.call(state, one, times),
   ),
+  was_suppressed: matcher(
+    'toHaveBeenSuppressed',
+    z.strictObject({ times: z.int().min(0).optional() }).default({}),
+    (state, one, { times }) => matchers.toHaveBeenSuppressed.call(state, one, times),
+  ),
   was_attempted_at: matcher('toHaveAttemptedAt', z.array(z.number()).max(100_000), (state, one, times) =>
     matchers.toHaveAttemptedAt.call(state, one, times),
   ),
@@ -66,8 +71,17 @@ interface Assertion {
   readonly find: (recipient: Recipient) => MatcherResult
 }
 
-const { was_delivered, was_delivered_once, has_bounced, has_expired, was_delayed, was_deferred, was_attempted_at, caused_notices } =
-  MATCHERS
+const {
+  was_delivered,
+  was_delivered_once,
+  has_bounced,
+  has_expired,
+  was_delayed,
+  was_deferred,
+  was_suppressed,
+  was_attempted_at,
+  caused_notices,
+} = MATCHERS
 
 export const assertionShape = z.discriminatedUnion('matcher', [
   assertionOf('was_delivered', was_delivered),
@@ -76,6 +90,7 @@ export const assertionShape = z.discriminatedUnion('matcher', [
   assertionOf('has_expired', has_expired),
   assertionOf('was_delayed', was_delayed),
   assertionOf('was_deferred', was_deferred),
+  assertionOf('was_suppressed', was_suppressed),
   assertionOf('was_attempted_at', was_attempted_at),
   assertionOf('caused_notices', caused_notices),
 ])

@@ -11,8 +11,8 @@ import { percentDecoded } from '../http/percent-encoding.ts'
 import { HTTP_PROBLEMS, Problem, problemOf } from '../http/problem-details.ts'
 import { crossSiteReason } from '../http/request-origin.ts'
 import { requestTarget, type RequestTarget } from '../http/request-target.ts'
-import { grants, type Requester, type Role } from '../http/requester.ts'
-import { routeListener, type Admitted, type Listener } from '../http/route-listener.ts'
+import { grants, type AuthenticatedClient, type Role } from '../http/requester.ts'
+import { routeListener, type Admitted, type FailedRequest, type Listener } from '../http/route-listener.ts'
 import { matchRoute, type Route } from '../http/route-table.ts'
 import { newSlots, type AllSlots } from '../http/slots.ts'
 import { UnreadAnswers } from '../http/unread-answers.ts'
@@ -56,7 +56,7 @@ export function labRoutes(lab: Lab): readonly ApiRoute[] {
 }
 
 /** The client of a lab. */
-const CLIENT: Requester = { role: 'operator', content: true, destinations: null, name: 'lab', address: 'local' }
+const CLIENT: AuthenticatedClient = { role: 'operator', content: true, destinations: null, name: 'lab', address: 'local' }
 
 const RULES: WebRules = { hosts: new Set(), proxies: new Networks([], '--http'), needsProxy: false }
 
@@ -140,7 +140,7 @@ export class LabServer {
   }
 
   #listenerOf(routes: readonly Route[], page: RefusalPage | null): Listener {
-    const refused = page === null ? (error: unknown) => problemAnswer(problemOf(error)) : webRefusal(page)
+    const refused = page === null ? ({ error, requestId }: FailedRequest) => problemAnswer(problemOf(error), requestId) : webRefusal(page)
     return routeListener({
       routes,
       clock: this.#deps.clock,
@@ -151,10 +151,10 @@ export class LabServer {
       slots: this.#slots,
       bodies: this.#bodies,
       unread: this.#unread,
-      refused: ({ kind: { status }, message, cause }, { method, url }) => {
+      refused: ({ kind: { status }, message, cause }, { request: { method, url }, requestId }) => {
         if (status !== 500) return
         const { stack } = cause instanceof Error ? cause : {}
-        this.#deps.failed(`${method} ${(url ?? '').slice(0, 200)} failed: ${stack ?? message}`)
+        this.#deps.failed(`${method} ${(url ?? '').slice(0, 200)} failed (request ${requestId}): ${stack ?? message}`)
       },
     })
   }

@@ -6,7 +6,7 @@ import { plural } from '../presentation/text.ts'
 import { formatDuration } from '../system/duration.ts'
 import { HOUR, MINUTE, type Duration, type MachineClock, type WallTime } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
-import { readScript } from '../testkit/remote/script.ts'
+import { readScriptOrDialogue } from '../testkit/record/recorded-dialogue.ts'
 import { createWorld, type World } from '../testkit/world.ts'
 import { loadSimulated } from '../testkit/world-limits.ts'
 import { invalidMembers, LAB_PROBLEMS, refuseWorld } from './lab-problems.ts'
@@ -64,6 +64,8 @@ const IDS_LISTED = 10
 interface Ended {
   readonly at: Duration
   readonly sentence: string
+  /** Null while the world closes, and for one whose clock has followed real time. */
+  hash: string | null
 }
 
 export class Lab {
@@ -103,7 +105,7 @@ export class Lab {
     try {
       const problems: ConfigProblem[] = []
       const loaded = checked(() => loadSimulated(config, 'lab.example'), problems)
-      checked(() => script !== undefined && readScript(script, 'script'), problems)
+      checked(() => script !== undefined && readScriptOrDialogue(script, 'script'), problems)
       if (loaded === null || problems.length > 0) throw new ConfigError(problems)
       const expanded = refusedExpansions(loaded)
       if (expanded.length > 0) throw invalidMembers(expanded)
@@ -173,7 +175,8 @@ export class Lab {
     const found = this.find(text)
     if (found !== undefined) return found
     const ended = this.#ended.get(text)
-    if (ended !== undefined) throw new Problem(LAB_PROBLEMS.worldEnded, ended.sentence)
+    if (ended !== undefined)
+      throw new Problem(LAB_PROBLEMS.worldEnded, `${ended.sentence}${ended.hash === null ? '' : `; its last hash was ${ended.hash}`}`)
     throw new Problem(LAB_PROBLEMS.unknownWorld, `there is no world ${text}: ${this.#listed()}`)
   }
 
@@ -203,10 +206,10 @@ export class Lab {
     if (!this.#worlds.delete(id)) return
     this.#lasting.delete(world)
     const now = this.#deps.clock.monotonic()
-    const hash = await world.close()
-    const ended = { at: now, sentence: `world ${id} ${why}${hash === null ? '' : `; its last hash was ${hash}`}` }
+    const ended: Ended = { at: now, sentence: `world ${id} ${why}`, hash: null }
     for (const key of [id, name]) if (key !== null) this.#ended.set(key, ended)
     for (const [key, { at }] of this.#ended) if (at < now - REMEMBERED) this.#ended.delete(key)
+    ended.hash = await world.close()
     if (this.#worlds.size === 0) this.#stopExpiry()
   }
 

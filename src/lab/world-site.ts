@@ -41,7 +41,7 @@ export class WorldSite {
       alarm: (at, action) => real.after(Math.max(0, at - world.lives.life.clock.now()), action),
     }
     const parts = (): ApiParts | null => this.#open()
-    this.api = queueApi({ clock: this.#clock, loaded: () => world.loaded, parts })
+    this.api = queueApi({ clock: this.#clock, loaded: () => world.loaded, addresses: world.lives.addresses, parts })
     const { view, now, causes, senders } = this.api
     this.page = new Page({ view, now, causes, senders, virtualTime: () => controls })
     this.routes = [...this.api.routes, ...this.page.routes, timeRoute(controls)]
@@ -65,6 +65,7 @@ export class WorldSite {
       subscriptions,
       sender: null,
       schedules: null,
+      domainChecks: null,
       accessEntries,
       outbox,
     }

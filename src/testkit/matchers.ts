@@ -45,7 +45,7 @@ function matcher<Args extends readonly unknown[]>(find: (recipient: Recipient, .
   return function (this: AssertionState | void, received: unknown, ...args: Args): MatcherResult {
     if (!(received instanceof Recipient)) throw new TypeError('expected a recipient: expect(world.recipient("ann@example.net"))')
     const { holds, expected, found } = find(received, ...args)
-    if (received.accepted === 0 && holds !== (this?.isNot ?? false)) rejectVacuous(received)
+    if (received.accepted + received.suppressed === 0 && holds !== (this?.isNot ?? false)) rejectVacuous(received)
     const timeline = received.story.map((line) => `  ${line}`)
     return {
       pass: holds,
@@ -125,6 +125,16 @@ export const matchers = {
       holds: times === undefined ? deferred > 0 : deferred === times,
       expected: `to have been deferred${times === undefined ? '' : ` ${times} times`}`,
       found: `it was deferred ${deferred} times`,
+    }
+  }),
+
+  /** Passes if the relay refused the recipient, because it is on the suppression list. With `times`, passes if exactly so often. */
+  toHaveBeenSuppressed: matcher((recipient, times?: number) => {
+    const { suppressed } = recipient
+    return {
+      holds: times === undefined ? suppressed > 0 : suppressed === times,
+      expected: `to have been suppressed${times === undefined ? '' : ` ${times} times`}`,
+      found: `it was suppressed ${suppressed} times`,
     }
   }),
 

@@ -46,6 +46,8 @@ export type Entry =
       readonly notice: 'failure' | 'delay' | 'success'
       readonly to: 'sender' | 'postmaster'
     }
+  /** It was refused, because it is on the suppression list. */
+  | { readonly kind: 'suppressed'; readonly when: QueueTime; readonly queueId: null; readonly scope: string; readonly reason: string }
   | { readonly kind: 'operated'; readonly when: QueueTime; readonly queueId: string; readonly operation: string; readonly by: string }
 
 /** Collects entries by recipient address. */
@@ -64,7 +66,7 @@ export class RecipientLog {
   }
 
   get addresses(): readonly string[] {
-    return [...this.#entries.keys()]
+    return [...this.#entries].filter(([, entries]) => entries.some(({ kind }) => kind !== 'suppressed')).map(([address]) => address)
   }
 
   readonly onEvent = onEvents<QueueTime>({
@@ -72,6 +74,9 @@ export class RecipientLog {
     attempted: (event) => this.#attempted(event),
     expired: (event, when) => this.#expired(event, when),
     'notice-sent': (event, when) => this.#noticed(event, when),
+    suppressed: ({ recipient, scope, reason, action }, when) => {
+      if (action === 'refused') this.#note(recipient, { kind: 'suppressed', when, queueId: null, scope, reason })
+    },
     operated: ({ queueId, operation, by }, when) => {
       for (const address of this.#recipients.get(queueId) ?? []) this.#note(address, { kind: 'operated', when, queueId, operation, by })
     },

@@ -46,6 +46,11 @@ export class Recipient {
     return this.#entries.flatMap((entry) => (entry.kind === 'notice' && entry.to === 'sender' ? [entry.notice] : []))
   }
 
+  /** Number of messages for which the relay refused the address, because it is on the suppression list. */
+  get suppressed(): number {
+    return this.#entries.filter(({ kind }) => kind === 'suppressed').length
+  }
+
   /** Number of accepted messages for the address. */
   get accepted(): number {
     return this.#entries.filter(({ kind }) => kind === 'accepted').length

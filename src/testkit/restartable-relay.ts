@@ -1,6 +1,8 @@
 /** The relay of a world across restarts. It can be stopped or killed, and started again on the same queue. */
 import type { Templates } from '../bounce/templates.ts'
 import type { Config } from '../config/options.ts'
+import { ToldAddresses } from '../mail/told-addresses.ts'
+import { addressKey } from '../queue/address-key.ts'
 import { Relay } from '../relay/relay.ts'
 import type { ServerSecrets } from '../smtpd/server.ts'
 import type { DkimKeys } from '../dkim/keys.ts'
@@ -54,6 +56,8 @@ const EVENTS_OF_WORLD = 'events of the world'
 
 export class RestartableRelay {
   readonly #deps: RestartableRelayDeps
+  /** Addresses in events for webhooks and for the API. */
+  readonly addresses: ToldAddresses
   #queue: OpenedQueue
   #life: Incarnation
   #relay: Relay
@@ -64,6 +68,7 @@ export class RestartableRelay {
 
   constructor(deps: RestartableRelayDeps) {
     this.#deps = deps
+    this.addresses = new ToldAddresses(deps.config.log_addresses)
     this.#queue = deps.queue
     this.#life = this.#incarnate()
     this.#relay = this.#assemble()
@@ -85,6 +90,7 @@ export class RestartableRelay {
   async start(): Promise<void> {
     const step = this.#life.clock.resume(await this.#queue.reader.clockRecord(), this.#deps.config.maximal_backoff_time)
     void this.#saveClock()
+    await this.#nameAddresses()
     await this.#subscribe()
     await this.#relay.listen()
     await this.#relay.start()
@@ -144,6 +150,8 @@ export class RestartableRelay {
       reader: this.#queue.reader,
       clock,
       events,
+      mail: relay.mailEntry,
+      random: seededRandom(this.#deps.seed),
       recorder: relay.recorder,
       policies: () => relay.policies,
       retention: () => relay.config,
@@ -214,6 +222,7 @@ export class RestartableRelay {
       events,
       random: seededRandom(seed),
       send: sendEvents,
+      addresses: this.addresses,
       secretsOf: (subscription) => signingSecrets(subscription, config, clock.now()),
       // The configuration of a world never changes.
       obstacle: () => null,
@@ -228,6 +237,12 @@ export class RestartableRelay {
     this.#relay.recorder.onRecorded(() => void clock.after(0, () => void published()))
     sender.start()
     return sender
+  }
+
+  async #nameAddresses(): Promise<void> {
+    const { config, seed } = this.#deps
+    const { store, clock } = this.#life
+    this.addresses.change(config.log_addresses, await addressKey(config, { store, clock, random: seededRandom(seed) }))
   }
 
   /** Subscribes the test to all events, and applies the subscriptions of the configuration. */

@@ -21,6 +21,8 @@ export interface SubmitOptions {
   readonly envid?: string
   readonly notify?: Notify
   readonly ret?: Ret
+  /** Class for which the message asks ([class.NAME]). */
+  readonly class?: string
   /** The login, or token, that submits the message and may cancel it. */
   readonly by?: string
 }
@@ -36,6 +38,7 @@ export const SUBMIT_OPTIONS = [
   'envid',
   'notify',
   'ret',
+  'class',
   'by',
 ] as const
 
@@ -49,16 +52,38 @@ export function timeOf(name: string, given: Time | undefined): NamedTime | undef
 
 /** Queues a message, and resolves with its queue id. Rejects with a TypeError for times that the relay does not grant. */
 export async function submitTo(relay: Relay, clock: Clock, options: SubmitOptions): Promise<string> {
-  const { from = 'app@us.example', to, subject = 'hi', text = 'hi', maximumAttempts, envid, notify, ret, by = 'app' } = options
+  const {
+    from = 'app@us.example',
+    to,
+    subject = 'hi',
+    text = 'hi',
+    maximumAttempts,
+    envid,
+    notify,
+    ret,
+    class: asked,
+    by = 'app',
+  } = options
   if (maximumAttempts !== undefined && !(Number.isInteger(maximumAttempts) && maximumAttempts >= 1))
     throw new TypeError(`maximumAttempts expects a whole number of at least 1, got ${shown(maximumAttempts)}`)
+  if (asked !== undefined && !relay.config.class.has(asked))
+    throw new TypeError(`class ${shown(asked)} is not among the [class.NAME] tables of the configuration`)
   const recipients = (typeof to === 'string' ? [to] : to).map((address) => ({ address, notify }))
   const release = timeOf('notBefore', options.notBefore)
   const { smtpd_future_release_limit: limit } = relay.config
   if (release !== undefined && timeProblem(release, { now: clock.now(), wall: clock.wall }, limit) !== null)
     throw new TypeError(`notBefore ${shown(options.notBefore)} is in the past, or above smtpd_future_release_limit`)
   const receiver = relay.acceptor.open({
-    envelope: { sender: from, recipients, envid, ret, release, expires: timeOf('expires', options.expires), maxAttempts: maximumAttempts },
+    envelope: {
+      sender: from,
+      recipients,
+      envid,
+      ret,
+      release,
+      expires: timeOf('expires', options.expires),
+      maxAttempts: maximumAttempts,
+      class: asked,
+    },
     client: {
       name: 'localhost',
       address: '127.0.0.1',

@@ -7,13 +7,13 @@ import { sinceText } from './time.ts'
 export function timelineOf(entries: readonly Entry[]): readonly string[] {
   const acceptedAt = new Map(entries.flatMap((entry) => (entry.kind === 'accepted' ? [[entry.queueId, entry.when] as const] : [])))
   const senders = new Map(entries.flatMap((entry) => (entry.kind === 'accepted' ? [[entry.queueId, entry.sender] as const] : [])))
-  const several = new Set(entries.map(({ queueId }) => queueId)).size > 1
+  const several = new Set(entries.flatMap(({ queueId }) => queueId ?? [])).size > 1
   return entries.map((entry) => {
-    const since = sinceText(
-      entry.kind === 'attempt' ? entry.attempt.at * SECOND : entry.when - (acceptedAt.get(entry.queueId) ?? entry.when),
-    )
-    const which = several ? ` (${entry.queueId})` : ''
-    return `${since} ${describe(entry, senders.get(entry.queueId) ?? '')}${which}`
+    const { queueId } = entry
+    if (queueId === null) return `${sinceText(0)} ${describe(entry, '')}`
+    const since = sinceText(entry.kind === 'attempt' ? entry.attempt.at * SECOND : entry.when - (acceptedAt.get(queueId) ?? entry.when))
+    const which = several ? ` (${queueId})` : ''
+    return `${since} ${describe(entry, senders.get(queueId) ?? '')}${which}`
   })
 }
 
@@ -31,6 +31,8 @@ function describe(entry: Entry, sender: string): string {
     }
     case 'notice':
       return `${entry.notice} notice to ${entry.to === 'sender' ? nameOf(sender) : 'postmaster'}`
+    case 'suppressed':
+      return `refused: on the suppression list of ${entry.scope} (${entry.reason})`
     case 'operated':
       return `${entry.operation} by ${entry.by}`
   }

@@ -79,8 +79,11 @@ const published = (one: TracedEvent): readonly HistoryEvent[] =>
     ? typedEvents(one.event, one.wall).map((event) => ({ at: inSeconds(one.at), where: 'queue', event }))
     : [{ ...one, at: inSeconds(one.at) }]
 
-/** Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover them. */
-const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id', 'prependedHeaders'])
+/**
+ * Members excluded from the hash. Clients create Message-IDs from random numbers that a world cannot seed, and signatures cover them. Dialogues
+ * tell of the same session as the rest.
+ */
+const NOT_SEEDED: ReadonlySet<string> = new Set(['messageId', 'message_id', 'prependedHeaders', 'session'])
 
 function inOrder(key: string, value: unknown): unknown {
   if (NOT_SEEDED.has(key)) return undefined

@@ -20,11 +20,14 @@ import type { Duration, WallTime } from '../system/clock.ts'
 import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
 import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
 import type { Consignment } from '../subscriptions/target.ts'
+import { sessionJson } from '../resources/session-json.ts'
 import { seededRandom } from '../system/random.ts'
 import type { Cancelled } from '../queue/cancellation.ts'
 import { ANY_QUEUE, type OperationName, type OperationSummary } from '../queue/operation-request.ts'
 import type { LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
+import { ANY_DEPARTURE } from '../queue/resend-selection.ts'
+import type { ResendSummary } from '../queue/resending.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { Events } from '../telemetry/events.ts'
@@ -50,7 +53,7 @@ import type { ReceivedMail } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
 import { RemotePorts } from './remote-ports.ts'
 import type { RuleText } from './remote/rule-keys.ts'
-import { readScript } from './remote/script.ts'
+import { readScriptOrDialogue } from './record/recorded-dialogue.ts'
 import { History } from './world-history.ts'
 import { OutsideCalls } from './virtual/outside-calls.ts'
 import { TimeDriver, type Busy } from './virtual/time-driver.ts'
@@ -60,6 +63,7 @@ import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
+import { suppressionOf, type SuppressOptions } from './suppress-options.ts'
 import { SUBMIT_OPTIONS, submitTo, timeOf, type SubmitOptions } from './submission.ts'
 import { inSeconds, toDuration, toSignedDuration, toSize, type Time } from './time.ts'
 import { listening, requireServer, serverSecrets } from './world-server.ts'
@@ -104,7 +108,7 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
     tls: { ...tls, ca: tls.ca ?? WORLD_CA, policyHostCa: tls.policyHostCa ?? WORLD_CA },
     oauth,
   }
-  const script = options.script === undefined ? undefined : readScript(options.script, 'script')
+  const script = options.script === undefined ? undefined : readScriptOrDialogue(options.script, 'script')
   const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
   const world = new World({ options, between, loaded, templates, dkimKeys, secrets, script, queue })
   await world.start()
@@ -123,7 +127,7 @@ interface WorldDeps {
   readonly templates: ReturnType<typeof loadTemplates>['templates']
   readonly dkimKeys: DkimKeys
   readonly secrets: DeliverySecrets
-  readonly script: ReturnType<typeof readScript> | undefined
+  readonly script: ReturnType<typeof readScriptOrDialogue> | undefined
 }
 
 /**
@@ -428,6 +432,19 @@ export class World implements AsyncDisposable {
     return this.recipient(address).story
   }
 
+  /**
+   * Returns what both sides said in the last attempt of a message that has a dialogue (session_transcripts), with the milliseconds since the
+   * connection began; null when none has.
+   */
+  async dialogue(queueId: string): Promise<string | null> {
+    const { reader } = this.#lives.queue
+    const details = await reader.details(queueId)
+    if (details === undefined) throw new TypeError(`there is no message ${queueId}`)
+    const id = details.history.findLast(({ session }) => session !== undefined)?.session
+    const stored = id === undefined ? undefined : await reader.records.sessions.of(id)
+    return stored === undefined ? null : sessionJson(stored, this.#lives.life.clock.wall).text
+  }
+
   /** Returns the messages that remote servers kept for an address. */
   mailbox(address: string): Mailbox {
     const name = normalizeAddress(address)
@@ -505,6 +522,48 @@ export class World implements AsyncDisposable {
     this.#did(operation)
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
     return this.#driven(this.#lives.operations().perform({ operation, selection, ...ANY_QUEUE, release, dryRun: false, who: 'operator' }))
+  }
+
+  /**
+   * Sends mail that has left the queue again to the recipients that it did not reach: that of these queue ids, or all. Its content must be
+   * kept (returned_content_retention). Rejects when nothing can be sent again.
+   */
+  async resend(ids: readonly string[] | 'all' = 'all', options: { readonly again?: boolean } = {}): Promise<ResendSummary> {
+    this.#requireClock()
+    requireKnownOptions('resend', options, ['again'])
+    this.#did('resend')
+    const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_DEPARTURE } : { kind: 'ids' as const, ids }
+    const terms = { selection, again: options.again === true, isVisible: () => true, rate: null }
+    const told = { who: 'operator', words: ids === 'all' ? '' : ids.join(' '), reason: null, request: null }
+    return this.#driven(
+      this.#lives
+        .operations()
+        .resending.start({ ...terms, ...told })
+        .then(({ ended }) => ended),
+    )
+  }
+
+  /**
+   * Erases the addresses of recipients, or of senders, that match a pattern, in all that the queue keeps of mail that has left. Mail in the
+   * queue stays as it is.
+   */
+  async erase(side: 'recipient' | 'sender', pattern: string): Promise<OperationSummary> {
+    this.#requireClock()
+    this.#did('erase')
+    const terms = { side, pattern, before: this.#lives.life.clock.now() + 1 }
+    const told = { who: 'operator', reason: null, request: null }
+    return this.#driven(
+      this.#lives
+        .operations()
+        .erasing.start({ terms, ...told })
+        .then(({ ended }) => ended),
+    )
+  }
+
+  /** Puts an address, or all of `@domain`, on the suppression list, in place of its entry: for the sender domain `scope`, or all senders. */
+  async suppress(address: string, options: SuppressOptions = {}): Promise<void> {
+    this.#requireClock()
+    await this.#driven(this.#lives.relay.suppressions.changes.add(suppressionOf(address, options), { who: 'operator' }))
   }
 
   /** Suspends deliveries to a destination. */

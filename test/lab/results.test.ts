@@ -48,6 +48,13 @@ const MATCHERS: readonly (readonly [string, unknown, Find])[] = [
     },
   ],
   [
+    'was_suppressed',
+    { times: 1 },
+    function (one) {
+      return matchers.toHaveBeenSuppressed.call(this, one, 1)
+    },
+  ],
+  [
     'was_attempted_at',
     [0, 300],
     function (one) {
@@ -63,7 +70,7 @@ const MATCHERS: readonly (readonly [string, unknown, Find])[] = [
   ],
 ]
 
-test('attempts, story, notices, copies and all eight matchers are those of Node, with not and without', async () => {
+test('attempts, story, notices, copies and all matchers are those of Node, with not and without', async () => {
   await using lab = await TestLab.open()
   const overHttp = await lab.world({ config: CONFIG })
   await using world = await createWorld({ config: CONFIG })

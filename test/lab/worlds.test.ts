@@ -70,7 +70,20 @@ test('a world beyond the limit is refused, and one without requests ends with th
   await expect.poll(() => lab.lab.worlds.length, { timeout: 30_000 }).toBe(0)
   const ended = await world.ask('GET', '/clock')
   expect([ended.status, ended.json.type]).toEqual([410, '/problems/world-ended'])
-  expect(ended.json.detail).toMatch(/^world w1 expired after 5s without a request \(--idle\); its last hash was [\da-f]{64}$/)
+  await expect
+    .poll(async () => (await world.ask('GET', '/clock')).json.detail, { timeout: 30_000 })
+    .toMatch(/^world w1 expired after 5s without a request \(--idle\); its last hash was [\da-f]{64}$/)
+})
+
+test('a world that is closing is told from an unknown one', async () => {
+  await using lab = await TestLab.open()
+  const world = await lab.world({ store: 'sqlite' })
+  await story(world)
+  const deleted = world.ask('DELETE', '')
+  await expect.poll(() => lab.lab.worlds.length, { interval: 1, timeout: 30_000 }).toBe(0)
+  const asked = await world.ask('GET', '/clock')
+  expect([asked.status, asked.json.type]).toEqual([410, '/problems/world-ended'])
+  expect((await deleted).status).toBe(204)
 })
 
 test('mistakes in members, configuration and script are told together, each with its pointer', async () => {

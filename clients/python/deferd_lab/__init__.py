@@ -170,7 +170,7 @@ class Destination:
 class Expectation:
     """Each method is a matcher: `world.expect("ann@x.example").was_delivered()`. It raises an AssertionError with the timeline."""
 
-    _ARGUMENTS = {"has_bounced": "status reply", "was_deferred": "times"}
+    _ARGUMENTS = {"has_bounced": "status reply", "was_deferred": "times", "was_suppressed": "times"}
 
     def __init__(self, world, address, is_not=False):
         self._world, self._address, self._is_not = world, address, is_not

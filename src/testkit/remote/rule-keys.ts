@@ -12,9 +12,23 @@ interface Key<T> {
   readonly about: string
   /** Stages at which the key is valid; all stages when absent. */
   readonly at?: readonly FaultStage[] | undefined
+  /** True for a key that has an effect by itself. A rule needs one of them, or a condition. */
+  readonly acts?: true
+  /** For a condition: the reply of a rule that has it and no action. Conditions exclude each other. */
+  readonly refusal?: string
+  /** Keys of which the rule has one too. */
+  readonly needs?: readonly (keyof RuleText)[]
+  /** Keys that the rule may not have besides. */
+  readonly excludes?: readonly (keyof RuleText)[]
+  /** Stage of a rule without `at` that has the key. A key that is valid at one stage implies that one. */
+  readonly implies?: FaultStage
 }
 
-const key = <T>(kind: is.Kind<T>, about: string, at?: readonly FaultStage[]): Key<T> => ({ kind, about, at })
+type Uses = Omit<Key<never>, 'kind' | 'about' | 'at'>
+
+const key = <T>(kind: is.Kind<T>, about: string, at?: readonly FaultStage[], uses: Uses = {}): Key<T> => ({ kind, about, at, ...uses })
+
+const ACTS: Uses = { acts: true }
 
 /** Kind of a value that `parse` reads from a text. */
 const written = <T>(expected: string, parse: (text: string) => T | undefined): is.Kind<T> =>
@@ -89,45 +103,66 @@ export const KEYS = {
   header: key(header, 'Header field of the message.', ['end-of-data']),
 
   first: key(is.count(1), 'The first N occasions only.'),
-  nth: key(occasions, 'These occasions only, counted from 1.'),
-  every: key(is.count(1), 'Every N-th occasion.'),
+  nth: key(occasions, 'These occasions only, counted from 1.', undefined, { excludes: ['first'] }),
+  every: key(is.count(1), 'Every N-th occasion.', undefined, { excludes: ['first', 'nth'] }),
   per: key(is.oneOf(...COUNTED_BY), 'Counts occasions separately by this (default: `rule`, all together).'),
   probability: key(probability, 'Probability, drawn from the seed.'),
   from: key(is.duration, 'Not before this time after the start.'),
   until: key(is.duration, 'Not at or after this time after the start.'),
   flapping: key(flapping, 'Alternates between acting and not acting.'),
-  greylist: key(is.duration, 'Until a triplet of client, sender and recipient has waited this long.', ['rcpt']),
-  greylist_window: key(is.duration, 'A triplet that returns later than this is treated as new (default 4h).', ['rcpt']),
-  connections_over: key(is.count(), 'While more connections than this are open.'),
-  rate: key(rate, 'Occasions above this rate.'),
-  penalty: key(is.duration, 'Time that the rule acts once the rate is exceeded (default: until it has fallen again).'),
-  quota: key(is.count(), 'While the mailbox holds at least this many messages.', ['rcpt', 'end-of-data']),
-  recipients_over: key(is.count(), 'Recipients beyond this number in one transaction.', ['rcpt']),
+  greylist: key(is.duration, 'Until a triplet of client, sender and recipient has waited this long.', ['rcpt'], {
+    refusal: '451 4.7.1 Greylisted, please try again later',
+  }),
+  greylist_window: key(is.duration, 'A triplet that returns later than this is treated as new (default 4h).', ['rcpt'], {
+    needs: ['greylist'],
+  }),
+  connections_over: key(is.count(), 'While more connections than this are open.', undefined, {
+    refusal: '421 4.7.0 Too many connections',
+    implies: 'greeting',
+  }),
+  rate: key(rate, 'Occasions above this rate.', undefined, { refusal: '421 4.7.0 Too much mail, slow down', implies: 'greeting' }),
+  penalty: key(is.duration, 'Time that the rule acts once the rate is exceeded (default: until it has fallen again).', undefined, {
+    needs: ['rate'],
+  }),
+  quota: key(is.count(), 'While the mailbox holds at least this many messages.', ['rcpt', 'end-of-data'], {
+    refusal: '452 4.2.2 Mailbox full',
+    implies: 'rcpt',
+  }),
+  recipients_over: key(is.count(), 'Recipients beyond this number in one transaction.', ['rcpt'], {
+    refusal: '452 4.5.3 Too many recipients',
+  }),
 
-  dns: key(is.oneOf(...DNS_FAULTS), 'Result of the look-up.', ['dns']),
-  connect: key(is.oneOf(...CONNECT_FAULTS), 'Result of the connection.', ['connect']),
-  reply: key(reply, 'Reply in place of the default one; 421 also closes the connection.', SPOKEN_STAGES),
-  raw: key(bytes, 'Bytes in place of the reply; line ends are not added.', SPOKEN_STAGES),
-  drop: key(is.oneOf(...DROPS), 'Closes the connection, after `reply` if it is given, else without a reply.', SPOKEN_STAGES),
-  stall: key(is.flag, 'Sends no more replies and keeps the connection open.', SPOKEN_STAGES),
-  delay: key(is.duration, 'Pause before the reply.'),
-  drip: key(is.duration, 'Pause between two bytes of the reply.', SPOKEN_STAGES),
-  split: key(is.count(1), 'Sends the reply in two pieces, the first of this many bytes.', SPOKEN_STAGES),
-  gap: key(is.duration, 'Pause between the two pieces (default 0s).', SPOKEN_STAGES),
-  repeat: key(is.count(1, 1000), 'Number of times that the reply is sent.', SPOKEN_STAGES),
-  cut: key(is.count(0), 'Sends only this many bytes of the reply, then closes the connection.', SPOKEN_STAGES),
-  early: key(is.flag, 'Sends the reply together with the one before, ahead of the command.', WITH_COMMAND),
-  extensions: key(is.list, 'Extensions that EHLO offers, in place of the default ones.', ['ehlo']),
+  dns: key(is.oneOf(...DNS_FAULTS), 'Result of the look-up.', ['dns'], ACTS),
+  connect: key(is.oneOf(...CONNECT_FAULTS), 'Result of the connection.', ['connect'], ACTS),
+  reply: key(reply, 'Reply in place of the default one; 421 also closes the connection.', SPOKEN_STAGES, ACTS),
+  raw: key(bytes, 'Bytes in place of the reply; line ends are not added.', SPOKEN_STAGES, { ...ACTS, excludes: ['reply'] }),
+  drop: key(is.oneOf(...DROPS), 'Closes the connection, after `reply` if it is given, else without a reply.', SPOKEN_STAGES, ACTS),
+  stall: key(is.flag, 'Sends no more replies and keeps the connection open.', SPOKEN_STAGES, {
+    ...ACTS,
+    excludes: ['reply', 'raw', 'drop', 'cut'],
+  }),
+  delay: key(is.duration, 'Pause before the reply.', undefined, ACTS),
+  drip: key(is.duration, 'Pause between two bytes of the reply.', SPOKEN_STAGES, ACTS),
+  split: key(is.count(1), 'Sends the reply in two pieces, the first of this many bytes.', SPOKEN_STAGES, { ...ACTS, excludes: ['drip'] }),
+  gap: key(is.duration, 'Pause between the two pieces (default 0s).', SPOKEN_STAGES, { needs: ['split'] }),
+  repeat: key(is.count(1, 1000), 'Number of times that the reply is sent.', SPOKEN_STAGES, ACTS),
+  cut: key(is.count(0), 'Sends only this many bytes of the reply, then closes the connection.', SPOKEN_STAGES, ACTS),
+  early: key(is.flag, 'Sends the reply together with the one before, ahead of the command.', WITH_COMMAND, { needs: ['reply', 'raw'] }),
+  extensions: key(is.list, 'Extensions that EHLO offers, in place of the default ones.', ['ehlo'], ACTS),
   after: key(
     writtenOrNumber('bytes such as "10k", or a time such as "2s"', (text) => text),
     'Bytes of content (body) or time (idle) before the fault.',
     ['body', 'idle'],
   ),
-  read_rate: key(is.size, 'Bytes of content read per second.', ['body']),
-  keep: key(is.flag, 'Whether the message enters the mailbox, whatever the reply is.', ['end-of-data']),
+  read_rate: key(is.size, 'Bytes of content read per second.', ['body'], ACTS),
+  keep: key(is.flag, 'Whether the message enters the mailbox, whatever the reply is.', ['end-of-data'], ACTS),
 } as const satisfies Record<keyof RuleText, Key<unknown>>
 
 export type KeyName = keyof typeof KEYS
+
+/** A key without the type of its value. */
+export const usesOf = (name: KeyName): Uses => KEYS[name]
+
 type Read<K> = K extends Key<infer T> ? T : never
 
 export type ReadKeys = { -readonly [K in KeyName]?: Read<(typeof KEYS)[K]> }

@@ -5,7 +5,7 @@
 import { nearest } from '../../config/values/problem.ts'
 import * as is from '../../config/values/values.ts'
 import { HOUR } from '../../system/clock.ts'
-import { KEYS, type KeyName, type ReadKeys, type RuleText } from './rule-keys.ts'
+import { KEYS, usesOf, type KeyName, type ReadKeys, type RuleText } from './rule-keys.ts'
 import { STAGES, type Fault, type FaultStage, type ReplyAction, type Rule, type ReplyText, type When, type Where } from './rule.ts'
 
 export interface Mistake {
@@ -17,68 +17,15 @@ export interface Mistake {
 export type ReadRule = { readonly rule: Rule } | { readonly mistakes: readonly Mistake[] }
 
 const NAMES = Object.keys(KEYS) as KeyName[]
-const CONDITIONS = ['greylist', 'connections_over', 'rate', 'quota', 'recipients_over'] as const
-
-/** Replies of a rule with a condition and without an action, by condition. */
-const REFUSALS: Readonly<Record<(typeof CONDITIONS)[number], string>> = {
-  greylist: '451 4.7.1 Greylisted, please try again later',
-  connections_over: '421 4.7.0 Too many connections',
-  rate: '421 4.7.0 Too much mail, slow down',
-  quota: '452 4.2.2 Mailbox full',
-  recipients_over: '452 4.5.3 Too many recipients',
-}
-
-/** Stages that a key implies when `at` is absent. */
-const IMPLIED: readonly (readonly [KeyName, FaultStage])[] = [
-  ['dns', 'dns'],
-  ['connect', 'connect'],
-  ['greylist', 'rcpt'],
-  ['quota', 'rcpt'],
-  ['recipients_over', 'rcpt'],
-  ['connections_over', 'greeting'],
-  ['rate', 'greeting'],
-  ['extensions', 'ehlo'],
-  ['read_rate', 'body'],
-  ['header', 'end-of-data'],
-  ['keep', 'end-of-data'],
-]
-
-/** Keys that require one of the listed keys. */
-const NEEDS: readonly (readonly [KeyName, readonly KeyName[]])[] = [
-  ['greylist_window', ['greylist']],
-  ['penalty', ['rate']],
-  ['gap', ['split']],
-  ['early', ['reply', 'raw']],
-]
-
-/** Groups of keys that exclude each other. */
-const EXCLUSIVE: readonly (readonly KeyName[])[] = [
-  ['reply', 'raw', 'stall'],
-  ['drop', 'stall'],
-  ['cut', 'stall'],
-  ['first', 'nth', 'every'],
-  ['drip', 'split'],
-  CONDITIONS,
-]
-
+const CONDITIONS = NAMES.filter((name) => usesOf(name).refusal !== undefined)
 /** Keys of which a rule needs at least one, because it would have no effect otherwise. */
-const ACTIONS: readonly KeyName[] = [
-  'dns',
-  'connect',
-  'reply',
-  'raw',
-  'drop',
-  'stall',
-  'delay',
-  'drip',
-  'split',
-  'repeat',
-  'cut',
-  'extensions',
-  'read_rate',
-  'keep',
-  ...CONDITIONS,
-]
+const ACTIONS = [...NAMES.filter((name) => usesOf(name).acts), ...CONDITIONS]
+
+/** Stage that a key implies when `at` is absent; undefined for none. */
+function impliedBy(name: KeyName): FaultStage | undefined {
+  const { at: [one, ...others] = [] }: { readonly at?: readonly FaultStage[] | undefined } = KEYS[name]
+  return usesOf(name).implies ?? (others.length === 0 ? one : undefined)
+}
 
 const GREYLIST_WINDOW = 4 * HOUR
 
@@ -89,7 +36,8 @@ export function readRule(name: string, text: RuleText | Readonly<Record<string, 
   const keys = readKeys(written, mistakes)
   // Combinations of keys are checked only if every key is valid.
   if (mistakes.length > 0) return { mistakes }
-  const at = keys.at ?? IMPLIED.find(([key]) => keys[key] !== undefined)?.[1]
+  const implied = NAMES.filter((key) => keys[key] !== undefined).map(impliedBy)
+  const at = keys.at ?? STAGES.find((stage) => implied.includes(stage))
   if (at === undefined) return { mistakes: [{ key: null, text: `has no stage: add at = one of ${STAGES.join(', ')}` }] }
   mistakes.push(...misplaced(keys, at), ...contradictions(keys))
   const after = readAfter(keys, at, mistakes)
@@ -125,12 +73,12 @@ function* misplaced(keys: ReadKeys, at: FaultStage): Generator<Mistake> {
 
 function* contradictions(keys: ReadKeys): Generator<Mistake> {
   const given = (key: KeyName) => keys[key] !== undefined
-  for (const group of EXCLUSIVE) {
-    const [one, other] = group.filter(given)
-    if (one !== undefined && other !== undefined) yield { key: other, text: `${other} cannot be combined with ${one}` }
-  }
-  for (const [key, needed] of NEEDS) {
-    if (given(key) && !needed.some(given)) yield { key, text: `${key} needs ${needed.join(' or ')}` }
+  const [condition, second] = CONDITIONS.filter(given)
+  if (second !== undefined) yield { key: second, text: `${second} cannot be combined with ${condition}` }
+  for (const name of NAMES.filter(given)) {
+    const { needs = [], excludes = [] } = usesOf(name)
+    for (const other of excludes.filter(given)) yield { key: name, text: `${name} cannot be combined with ${other}` }
+    if (needs.length > 0 && !needs.some(given)) yield { key: name, text: `${name} needs ${needs.join(' or ')}` }
   }
   if (keys.from !== undefined && keys.until !== undefined && keys.until <= keys.from) {
     yield { key: 'until', text: 'until must be later than from' }
@@ -214,8 +162,9 @@ function textOf(keys: ReadKeys): ReplyText {
   // `drop` and `stall` send no reply, unless `cut` requests a part of the default one.
   if (keys.stall === true || (keys.drop !== undefined && keys.cut === undefined)) return { kind: 'nothing' }
   const condition = CONDITIONS.find((name) => keys[name] !== undefined)
-  const acts = ACTIONS.some((name) => keys[name] !== undefined && !(CONDITIONS as readonly KeyName[]).includes(name))
-  return condition === undefined || acts ? { kind: 'usual' } : { kind: 'reply', lines: [REFUSALS[condition]] }
+  const acts = NAMES.some((name) => keys[name] !== undefined && usesOf(name).acts)
+  const refusal = condition === undefined ? undefined : usesOf(condition).refusal
+  return refusal === undefined || acts ? { kind: 'usual' } : { kind: 'reply', lines: [refusal] }
 }
 
 function actionOf(keys: ReadKeys): ReplyAction {

@@ -195,6 +195,7 @@ public final class DeferdLab implements BeforeEachCallback, AfterEachCallback, A
         public void wasDelayed() { that("was_delayed", Map.of()); }
         public void hasBounced(Member... options) { that("has_bounced", members(options)); }
         public void wasDeferred(Member... options) { that("was_deferred", members(options)); }
+        public void wasSuppressed(Member... options) { that("was_suppressed", members(options)); }
         public void wasAttemptedAt(Number... seconds) { that("was_attempted_at", List.of(seconds)); }
         public void causedNotices(String... kinds) { that("caused_notices", List.of(kinds)); }
     }
