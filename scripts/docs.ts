@@ -1,7 +1,8 @@
 /**
  * Writes the generated files: configuration.md, commands.md, backoff.md, events.md, api.md, monitoring.md, performance.md and
- * images/queue-show.svg in docs/, the man pages in man/, the completions in contrib/completions/, and the doc comments of published types in
- * src/config/values/relay-parameters.ts and src/testkit/remote/rule-keys.ts.
+ * images/queue-show.svg in docs/, the man pages in man/, the completions in contrib/completions/, the examples of answers in
+ * src/api/examples/response-examples.ts, and the doc comments of published types in src/config/values/relay-parameters.ts and
+ * src/testkit/remote/rule-keys.ts.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { processShell } from '../src/cli/process-shell.ts'
 import { buildProgram } from '../src/cli/program.ts'
 import { configurationPage } from '../src/config/documentation.ts'
+import { examplesFile, tourExamples } from '../test/support/api-tour.ts'
 import { realClock } from '../test/support/real-clock.ts'
 import { openMetrics } from '../src/telemetry/metrics/metrics.ts'
 import { monitoringPage } from '../src/telemetry/metrics/monitoring-page.ts'
@@ -49,6 +51,11 @@ const ruleKeys = new URL('testkit/remote/rule-keys.ts', sources)
 writeFileSync(new URL('config/values/relay-parameters.ts', sources), relayParameters())
 writeFileSync(ruleKeys, withRuleComments(readFileSync(ruleKeys, 'utf8')))
 
-// The formatter pads the cells of tables.
+writeFileSync(new URL('api/examples/response-examples.ts', sources), examplesFile(await tourExamples()))
+
+// The formatter pads the cells of tables, and chooses the quotes of texts.
 const formatter = new URL('../node_modules/.bin/oxfmt', import.meta.url)
-execFileSync(fileURLToPath(formatter), ['docs'], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio: 'inherit' })
+execFileSync(fileURLToPath(formatter), ['docs', 'src/api/examples'], {
+  cwd: fileURLToPath(new URL('..', import.meta.url)),
+  stdio: 'inherit',
+})

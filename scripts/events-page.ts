@@ -22,6 +22,7 @@ const ATTEMPT: RecipientMembers = {
   reason: '250 2.0.0 Ok: queued as 7F2A1',
   login: null,
   tls: 'may',
+  session: null,
   forced: false,
   attempts: 1,
   next_attempt_time: null,
@@ -76,6 +77,8 @@ export const EVENT_EXAMPLES: { readonly [T in EventType]: EventData[T] } = {
   'destination.revived': { destination: 'example.net' },
   'destination.suspended': { destination: 'example.net', by: 'root', until: 1_795_398_000, text: 'maintenance of the provider' },
   'destination.resumed': { destination: 'example.net', by: 'root' },
+  'provider.suspended': { provider: 'google', by: 'root', until: 1_795_398_000, text: 'rate limited' },
+  'provider.resumed': { provider: 'google', by: 'root' },
   'oauth.failed': {
     oauth: 'm365',
     user: null,
@@ -90,6 +93,35 @@ export const EVENT_EXAMPLES: { readonly [T in EventType]: EventData[T] } = {
   },
   'queue.limit_reached': { share: null, measure: 'messages', used: 10_000, limit: 10_000 },
   'queue.limit_cleared': { share: null, measure: 'messages', used: 9_500, limit: 10_000 },
+  'quota.reached': {
+    quota: 'app',
+    key: 'app@example.com',
+    measure: 'messages',
+    span: 3_600,
+    used: 1_000,
+    limit: 1_000,
+    percent: 100,
+  },
+  'quota.cleared': { quota: 'app', key: 'app@example.com', measure: 'messages', span: 3_600, used: 780, limit: 1_000 },
+  'recipient.suppressed': {
+    sender: 'news@example.com',
+    recipient: 'bob@example.net',
+    scope: 'example.com',
+    reason: 'bounce',
+    action: 'refused',
+    text: '550 5.1.1 no such user',
+  },
+  'suppression.added': {
+    scope: 'example.com',
+    address: 'bob@example.net',
+    reason: 'bounce',
+    by: 'failures',
+    until: 1_769_817_600,
+    text: '550 5.1.1 no such user',
+    entries: 1,
+  },
+  'suppression.removed': { scope: null, address: null, reason: null, by: 'root', until: null, text: null, entries: 12 },
+  'suppression.stopped': { scope: 'example.com', entries: 1_000 },
   'store.trouble': { text: 'database or disk is full' },
   'store.recovered': {},
   'events.lost': { from: 1201, to: 1350, count: 97 },
@@ -125,9 +157,10 @@ size = "100M" # then the file becomes events.jsonl.1
 keep = 5
 \`\`\`
 
-\`deferd webhook list\`, \`deferd status\` and [the page](page.md) show what waits for each subscription and the last answer; \`deferd webhook test app\` sends one event of the type \`test\`;
+\`deferd webhook list\`, \`deferd status\` and [the page](page.md) show what waits for each subscription and the last answer; \`deferd webhook test app\` sends one event of the type \`test\`,
+and prints the answer with the time that it took;
 \`deferd webhook secret app\` changes the secret, while the old one signs beside it for a day; \`deferd webhook replay app\` tries at once, and enables a
-subscription that is disabled.
+subscription that is disabled. The screen Webhooks of the page does the same.
 
 On a shared queue, the node that has the shard of \`events:NAME\` sends a subscription. Give all nodes the same \`[events]\` tables (\`deferd node list\` names
 nodes that differ): the table of the node that started or was reloaded last counts, a node whose own table is missing or different sends nothing
@@ -226,7 +259,7 @@ against days of failures in milliseconds; \`world.events()\` returns what all su
 ## Types
 
 The members of \`data\` are those of the records of \`log_format = "json"\` ([monitoring.md](monitoring.md)); times are in seconds since 1970.
-Types and members may be added; they are never renamed or removed.
+Types and members may be added; they are never renamed or removed. \`log_addresses\` keeps addresses out of them ([erasure.md](erasure.md#log-and-events)).
 `
 
 /** The text of docs/events.md. */

@@ -11,6 +11,7 @@ import { createTransport } from 'nodemailer'
 import { chromium, type Browser, type Page as Tab, type Route as Intercepted } from 'playwright-core'
 import { configFrom } from '../src/config/load.ts'
 import { queueApi } from '../src/daemon/queue-api.ts'
+import { QueueSeries } from '../src/daemon/queue-series.ts'
 import { matchRoute } from '../src/http/route-table.ts'
 import { Page } from '../src/page/web-page.ts'
 import { queueIdOf } from '../src/mail/message.ts'
@@ -39,6 +40,10 @@ const SIZES = [
 const SETTINGS = {
   myhostname: 'relay.example',
   delay_warning_time: ['4h'],
+  provider: {
+    mailhost: { mx: ['.mail.example'], provider_concurrency_limit: 5 },
+    posthost: { mx: ['.post.example', '.isp.example'] },
+  },
   schedule: {
     'retry-partners': { at: '0 */2 * * *', do: 'flush', destinations: ['post.example'] },
     'morning-report': { at: '30 7 * * 1-5', zone: 'Europe/Berlin', do: 'report', notify: 'postmaster@shop.example' },
@@ -55,6 +60,8 @@ async function shopWorld(): Promise<World> {
   world.destination('closed.example').isDown()
   world.destination('full.example').rejects('*', '552 5.2.2 Mailbox full')
   await subscribe(world)
+  const { clock, store, relayEvents: events } = world
+  new QueueSeries({ clock, store, events, node: () => 'relay.example' }).start()
   const transport = createTransport(world.transport())
   const send = (from: string, to: string, subject: string) =>
     transport.sendMail({
@@ -82,7 +89,7 @@ async function idAt(world: World, destination: string): Promise<string> {
   return queueIdOf(found.message)
 }
 
-const requester = { name: 'page:alice', role: 'admin', content: true, destinations: null, address: '127.0.0.1' } as const
+const requester = { name: 'page:alice', role: 'admin', content: true, destinations: null, address: '127.0.0.1', requestId: 'r' } as const
 
 /** Answers requests of the browser with the routes of the page. */
 function answers(page: Page): (intercepted: Intercepted) => Promise<void> {
@@ -124,6 +131,28 @@ async function stablePicture(tab: Tab): Promise<Buffer> {
   }
 }
 
+/** Views that a browser has saved, for the picture of their box. */
+const SAVED_VIEWS = [
+  { place: 'messages', name: 'Newsletters that wait', query: 'sender=news%40shop.example' },
+  { place: 'messages', name: 'Older than a day', query: 'older_than=1d' },
+]
+
+/** Draws a list with the opened box of saved views, which the script of the page makes. */
+async function drawViews(browser: Browser, page: Page, at: number): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const viewport of SIZES) {
+      const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
+      await context.route('**/*', answers(page))
+      await context.clock.setFixedTime(at)
+      await context.addInitScript(`localStorage.setItem('deferd-views', ${JSON.stringify(JSON.stringify(SAVED_VIEWS))})`)
+      const tab = await context.newPage()
+      await tab.goto(`${ORIGIN}/messages?sender=news%40shop.example&destination=mail.example`)
+      await tab.locator('.views > summary').click()
+      keep(`views-${viewport.width}-${colorScheme}.png`, withPalette(await stablePicture(tab)))
+      await context.close()
+    }
+}
+
 async function draw(browser: Browser, page: Page, screens: Readonly<Record<string, string>>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of SIZES) {
@@ -154,7 +183,7 @@ async function subscribe(world: World): Promise<void> {
 const world = await shopWorld()
 const held = await idAt(world, 'post.example')
 await world.operate('hold', [held])
-await world.suspend('closed.example')
+await world.lives.operations().suspend('closed.example', { who: 'page:alice', duration: null, reason: 'moves to another host' })
 const { store, reader, relay, clock } = world
 const loaded = configFrom(SETTINGS, 'relay.example')
 const accessEntries = new AccessEntries({ store, reader, clock })
@@ -162,6 +191,7 @@ const outbox = { onPublished: () => () => undefined }
 const api = queueApi({
   clock,
   loaded: () => loaded,
+  addresses: world.lives.addresses,
   parts: () => ({
     store,
     reader,
@@ -173,6 +203,7 @@ const api = queueApi({
     subscriptions: null,
     sender: null,
     schedules: null,
+    domainChecks: null,
   }),
 })
 const page = new Page({
@@ -197,8 +228,11 @@ mkdirSync(FOLDER, { recursive: true })
 try {
   const screens = {
     now: '',
+    trends: 'trends?range=6h',
     destinations: 'destinations',
     destination: 'destinations/mail.example',
+    providers: 'providers',
+    provider: 'providers/mailhost',
     causes: 'causes',
     messages: 'messages',
     message: `messages/${await idAt(world, 'mail.example')}`,
@@ -206,12 +240,15 @@ try {
     history: 'history',
     planner: 'planner?policy=doubling&other=fixed',
     audit: 'audit',
+    log: 'log',
     events: 'events',
-    subscription: 'events/billing',
-    replay: 'events/old-shop/replay?events=waiting',
+    webhooks: 'webhooks',
+    subscription: 'webhooks/billing',
+    replay: 'webhooks/old-shop/replay?events=waiting',
   }
   const isWanted = ([name]: readonly [string, string]): boolean => wanted.length === 0 || wanted.includes(name)
   await draw(browser, page, Object.fromEntries(Object.entries(screens).filter(isWanted)))
+  if (isWanted(['views', ''])) await drawViews(browser, page, clock.wall.now())
 } finally {
   await browser.close()
   api.close()

@@ -3,7 +3,7 @@
  * relay in virtual time. Every run gives the same bytes; scripts/docs.ts writes the file.
  */
 import type { Config } from '../src/config/options.ts'
-import { openFileReader } from '../src/cli/queue-client/queue-access.ts'
+import { FileAccess } from '../src/cli/queue-client/file-access.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,7 +59,7 @@ async function screenOf(world: World, directory: string, command: readonly strin
     env: { DEFERD_QUEUE_DIRECTORY: directory, DEFERD_MYHOSTNAME: 'relay.example' },
     defaultFiles: { folder: join(directory, 'deferd.toml'), system: join(directory, 'etc/deferd.toml') },
     clock: world.clock,
-    openReader: (config: Config) => openFileReader(config, world.clock),
+    openReader: (config: Config) => new FileAccess(config, world.clock).openReader(),
     program: 'deferd',
     stdout,
     stderr: stdout,

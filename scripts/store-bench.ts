@@ -16,7 +16,7 @@ import { recipientId } from '../src/mail/message.ts'
 import { openPostgresStore } from '../src/store/postgres/open-store.ts'
 import { openInlineStore } from '../src/store/sqlite/inline-store.ts'
 import { openWorkerStore } from '../src/store/sqlite/worker-store.ts'
-import type { AttemptRecord, Settled } from '../src/store/queue-store.ts'
+import type { AttemptRecord, Settled } from '../src/store/recorded-outcomes.ts'
 import { realClock } from '../test/support/real-clock.ts'
 import { startPostgres, type PostgresServer } from '../test/support/postgres-server.ts'
 
@@ -94,7 +94,7 @@ function enqueue(ids: number[]): Promise<void> {
 
 async function claimAll(): Promise<void> {
   const [cpu, wall] = [process.cpuUsage(), performance.now()]
-  const claim = { destination: 'far.example', now: NOW + 300_000, limit: 100, recipientLimit: 50 }
+  const claim = { destination: 'far.example', now: NOW + 300_000, bands: [{ band: 0, limit: 100 }], recipientLimit: 50 }
   while ((await store.claimDue(claim)).requests.length > 0);
   const { user, system } = process.cpuUsage(cpu)
   report('claim', user + system, performance.now() - wall)

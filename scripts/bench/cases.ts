@@ -25,10 +25,10 @@ export interface Load {
 }
 
 /**
- * Settings of a relay: those of a new installation, retries after ten hours, all mail on hold, an HTTP port with metrics, or those of a
- * new installation with smtp-sink as the next hop. Each has an instance of its own.
+ * Settings of a relay: those of a new installation, retries after ten hours, all mail on hold, an HTTP port with metrics, a larger
+ * `message_size_limit`, or those of a new installation with smtp-sink as the next hop. Each has an instance of its own.
  */
-export type SetUp = 'usual' | 'deferring' | 'holding' | 'metered' | 'smtp-sink'
+export type SetUp = 'usual' | 'deferring' | 'holding' | 'metered' | 'large' | 'smtp-sink'
 
 export interface Case extends Load {
   readonly name: string
@@ -81,6 +81,7 @@ export const CASES: readonly Case[] = [
   { ...SMALL, ...FROM_SMTP_SOURCE, name: 'smtp-source-kept-100', sessions: 100 },
   { ...SMALL, name: '100-kB', bytes: 100_000, share: 1 / 4 },
   { ...SMALL, name: '5-MB', bytes: 5_000_000, sessions: 5, share: 1 / 100 },
+  { ...SMALL, name: '20-MB', setUp: 'large', bytes: 20_000_000, sessions: 5, share: 1 / 200, slowShare: 1 / 2 },
   { ...SMALL, name: '50-recipients', recipients: 50, share: 1 / 10 },
   { ...SMALL, name: 'paced', setUp: 'metered', rate: 200, share: 1 / 4, slowShare: 1 },
   { ...SMALL, name: 'accepted', setUp: 'holding', fate: 'held' },

@@ -186,6 +186,7 @@ const postfix = (about: string, { sinkPort }: Place): Contestant => ({
 const POSTFIX_SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
   usual: {},
   metered: {},
+  large: { message_size_limit: '40000000' },
   'smtp-sink': {},
   deferring: { minimal_backoff_time: '36000s', maximal_backoff_time: '36000s', queue_run_delay: '36000s' },
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },

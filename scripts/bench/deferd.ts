@@ -32,6 +32,7 @@ export const queueOf = (folder: string): string => join(folder, 'queue')
 const SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
   usual: {},
   metered: {},
+  large: { message_size_limit: '40000000' },
   'smtp-sink': {},
   deferring: { minimal_backoff_time: '36000s', maximal_backoff_time: '36000s' },
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },

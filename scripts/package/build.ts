@@ -7,6 +7,7 @@ import { copyrightText } from './copyright.ts'
 import type { RelaySources } from './layout.ts'
 import { licences } from './licences.ts'
 import type { Release } from './packages.ts'
+import { sbomOf } from './sbom.ts'
 import { isRun, productionDependencies, type Dependency, type Lock } from './production.ts'
 
 /** Node's name of the platform of the packages. */
@@ -75,11 +76,21 @@ export function collect(options: BuildOptions): RelaySources {
     compiled: filesBelow(dist),
     dependencies: dependencyFiles(dependencies, options),
     manPages: filesIn(root, 'man'),
-    pages: ['README.md', 'RELIABILITY.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...filesIn(root, 'docs'), ...filesIn(root, 'examples')],
+    pages: [
+      'README.md',
+      'RELIABILITY.md',
+      'ARCHITECTURE.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      'GOVERNANCE.md',
+      ...filesIn(root, 'docs'),
+      ...filesIn(root, 'examples'),
+    ],
     migrations: filesIn(root, 'migrations'),
     read,
     copyright: copyrightText(read('LICENSE'), nodeVersion(read), licences(root)),
     changelog: changelog(release, at),
+    sbom: sbomOf(root, nodeVersion(read)),
   }
 }
 

@@ -57,6 +57,8 @@ export interface RelaySources extends CommonTexts {
   readonly pages: readonly string[]
   readonly migrations: readonly string[]
   readonly read: (path: string) => string
+  /** Text of the software bill of materials. */
+  readonly sbom: string
 }
 
 /** The launcher, started by the Node of the package: the kernel passes the name by which it was called. */
@@ -92,10 +94,11 @@ const EXAMPLES = [
   'examples/google.toml',
 ]
 
-const documentation = ({ manPages, pages, read }: RelaySources): readonly Entry[] => [
+const documentation = ({ manPages, pages, read, sbom }: RelaySources): readonly Entry[] => [
   ...manPages.map((page) => text(`usr/share/${page.replace(/^man\//, 'man/man1/')}.gz`, gzipped(read(page)))),
   ...pages.map((page) => copy(page, `usr/share/doc/deferd/${page}`)),
   text('usr/share/doc/deferd/CHANGELOG.md.gz', gzipped(read('CHANGELOG.md'))),
+  text('usr/share/doc/deferd/sbom.cdx.json', sbom),
   ...EXAMPLES.map((path) => copy(path, `usr/share/doc/deferd/${path.replace('contrib/', 'examples/')}`)),
 ]
 

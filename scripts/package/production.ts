@@ -1,12 +1,16 @@
 /** The dependencies that the packages contain, from package-lock.json. */
 
-interface LockedPackage {
+interface Locked {
+  readonly version?: string
+  readonly integrity?: string
   readonly dev?: boolean
   readonly license?: string
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
 export interface Lock {
-  readonly packages: Readonly<Record<string, LockedPackage>>
+  readonly packages: Readonly<Record<string, Locked>>
 }
 
 export interface Dependency {
@@ -16,19 +20,36 @@ export interface Dependency {
   readonly license: string
 }
 
+export interface LockedPackage extends Dependency {
+  readonly version: string
+  /** As in package-lock.json: `sha512-…`; empty without one. */
+  readonly integrity: string
+  /** Names of the packages that it needs, or can use. */
+  readonly dependencies: readonly string[]
+}
+
 const FOLDER = 'node_modules/'
 
 /** Dependencies that only compile others. */
 const BUILD_ONLY: ReadonlySet<string> = new Set(['node-addon-api'])
 
-/** Dependencies that a relay needs at run time, in alphabetical order. */
-export function productionDependencies({ packages }: Lock): readonly Dependency[] {
-  return Object.entries(packages)
+/** All packages that npm installs with deferd, in alphabetical order. */
+export const lockedPackages = ({ packages }: Lock): readonly LockedPackage[] =>
+  Object.entries(packages)
     .filter(([folder, { dev }]) => folder.startsWith(FOLDER) && dev !== true)
-    .map(([folder, { license = 'unknown' }]) => ({ folder, name: folder.slice(folder.lastIndexOf(FOLDER) + FOLDER.length), license }))
-    .filter(({ name }) => !BUILD_ONLY.has(name))
+    .map(([folder, { version = '', license = 'unknown', integrity = '', dependencies = {}, optionalDependencies = {} }]) => ({
+      folder,
+      name: folder.slice(folder.lastIndexOf(FOLDER) + FOLDER.length),
+      license,
+      version,
+      integrity,
+      dependencies: Object.keys({ ...dependencies, ...optionalDependencies }),
+    }))
     .toSorted((a, b) => (a.folder < b.folder ? -1 : 1))
-}
+
+/** Dependencies that a relay needs at run time, in alphabetical order. */
+export const productionDependencies = (lock: Lock): readonly Dependency[] =>
+  lockedPackages(lock).flatMap(({ folder, name, license }) => (BUILD_ONLY.has(name) ? [] : [{ folder, name, license }]))
 
 /** Folders for the developers of a dependency, and hidden files. */
 const UNUSED = /^(?:tests?|docs|examples|bench|benchmarks?|coverage)\/|(?:^|\/)\./

@@ -5,7 +5,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DeliveryStatus } from '../../../src/mail/smtp-reply.ts'
 import { recipientId, type DeliveryRequest, type DestinationName, type MessageId } from '../../../src/mail/message.ts'
-import type { DestinationDue, QueueStore } from '../../../src/store/queue-store.ts'
+import type { QueueStore } from '../../../src/store/queue-store.ts'
+import type { DestinationDue } from '../../../src/store/message-operation.ts'
 
 export const LIVES = ['born leased', 'claimed'] as const
 export type Life = (typeof LIVES)[number]
@@ -104,8 +105,9 @@ function claimer(store: QueueStore): (id: MessageId, due: DestinationDue) => Pro
     claiming.set(destination, 'sent')
     const from = expected.get(destination)
     expected.delete(destination)
-    const { requests, nextDueAt } = await store.claimDue({ destination, now: Date.now(), limit: CLAIM, recipientLimit: 1, from })
-    if (nextDueAt !== null) expect({ destination, dueAt: nextDueAt })
+    const bands = [{ band: 0, limit: CLAIM, from }]
+    const { requests, next } = await store.claimDue({ destination, now: Date.now(), bands, recipientLimit: 1 })
+    for (const { dueAt } of next) expect({ destination, dueAt })
     const isWanted = claiming.get(destination) === 'sent, with more' || requests.length === CLAIM
     claiming.delete(destination)
     await Promise.all([...requests.map(deliver), ...(isWanted ? [claim(destination)] : [])])
@@ -136,7 +138,7 @@ export async function claimTimes(store: QueueStore, { destination, limit, claims
   const times: number[] = []
   for (let n = 0; n < claims; n++) {
     const begun = performance.now()
-    const { requests } = await store.claimDue({ destination, now: Date.now() + LIFETIME, limit, recipientLimit: 1 })
+    const { requests } = await store.claimDue({ destination, now: Date.now() + LIFETIME, bands: [{ band: 0, limit }], recipientLimit: 1 })
     times.push(performance.now() - begun)
     if (requests.length !== limit) throw new Error(`claimed ${requests.length} of ${limit} at ${destination}`)
     await store.giveBack(

@@ -1,41 +1,68 @@
-/** A disk whose sync takes 10 ms beside the disk of this machine: a library that is interposed by LD_PRELOAD delays the syncs. */
+/**
+ * Disks whose syncs take longer, deferd beside Postfix: a library that is interposed by LD_PRELOAD delays the syncs of both, which overlap, or run one
+ * after the other by a lock.
+ */
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { delayedSyncs, noFaultsBecause } from '../../../test/support/io-faults/io-faults.ts'
 import { KEPT } from '../cases.ts'
-import { startDaemon, type BenchDaemon, type Settings } from '../figures/bench-daemon.ts'
+import { freePort, greeted, output, type Child } from '../child.ts'
+import { startDaemon } from '../figures/bench-daemon.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
 import type { Part, Setting, Subject } from '../figures/subject.ts'
-import { measure, type Bench } from '../load.ts'
+import { measure, type Bench, type Loaded } from '../load.ts'
 import { greeting } from '../paced-source.ts'
+import { postfixIsMissing, startPostfix } from '../postfix.ts'
 import { startSink } from '../sink.ts'
 import { rotated, type Measure } from '../statistics.ts'
 
-const NAMES = ['fast', 'slow'] as const
-type Name = (typeof NAMES)[number]
+/** Times that a sync takes longer, in ms. */
+const DELAYS = [0, 1, 5, 10, 20, 400] as const
+type Delay = (typeof DELAYS)[number]
 
-/** Time that each sync takes longer, in ms. */
-const DELAY = 10
-/** Messages per second with the slow disk, beside the fast one, at 100 sessions. */
-const LEAST_RATE = 0.6
-/** p99 of a greeting meanwhile, in ms. */
+const SESSIONS = 100
+/** p99 of a greeting, in ms. */
 const MOST_GREETING = 50
-const SESSIONS = [20, 100] as const
-const WARM_UP = 2_000
-const MESSAGES = 8_000
-/** `default_destination_concurrency_limit` of the second part. */
-const SLOTS_OF_HOST = 100
+/** Messages delivered per second beside the same disk without delays. */
+const LEAST_OF_FAST: Partial<Record<Delay, number>> = { 10: 0.7 }
+/** Messages delivered per second beside Postfix, when syncs overlap. */
+const LEAST_OF_POSTFIX: Partial<Record<Delay, number>> = { 10: 3, 20: 2, 400: 1 }
 /** Time between two greetings, in ms. */
 const BETWEEN = 20
+/** Messages of a turn. At the largest delay, the syncs bound the rate. */
+const messagesAt = (delay: Delay): number => (delay === 400 ? 600 : 8_000)
+/** Part of these messages that Postfix gets, except at the largest delay. */
+const SLOW_SHARE = 1 / 4
 
 interface Turn extends Measure {
   /** p99 of the greetings, in ms. */
   readonly greeting: number
 }
 
-/** Both daemons have the library, so that they differ in the delay only. */
-async function startContestants(setting: Setting, settings: Settings): Promise<Readonly<Record<Name, BenchDaemon>>> {
-  const start = (name: Name, delay: number): Promise<BenchDaemon> => startDaemon(setting, name, settings, { env: delayedSyncs(delay) })
-  return { fast: await start('fast', 0), slow: await start('slow', DELAY) }
+const NAMES = ['deferd', 'postfix'] as const
+type Name = (typeof NAMES)[number]
+type Relays = Partial<Record<Name, Loaded & { readonly child: Child }>>
+
+interface Disk {
+  readonly delay: Delay
+  /** File by which syncs run one after the other; absent when they overlap. */
+  readonly lock?: string | undefined
+}
+
+async function startRelays(setting: Setting, sinkPort: number, { delay, lock }: Disk): Promise<Relays> {
+  const env = delayedSyncs(delay, { lock })
+  const deferd = await startDaemon(setting, `deferd-${delay}`, { relayhost: `[127.0.0.1]:${sinkPort}` }, { env })
+  if ((await postfixIsMissing()) !== null) return { deferd }
+  const folder = join(setting.folder, `postfix-${delay}`)
+  mkdirSync(folder)
+  const own = await output('postconf', ['-d', '-h', 'import_environment'], '/')
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+  const listen = await freePort()
+  const child = await startPostfix(folder, { listen, nextHop: sinkPort }, { import_environment: [own.trim(), ...variables].join(' ') })
+  setting.undo.defer(() => child.stop())
+  await greeted(child, listen, setting.signal)
+  return { deferd, postfix: { name: 'postfix', child, port: listen } }
 }
 
 /** Times greetings until `load` has ended. */
@@ -51,66 +78,91 @@ async function greetingsDuring(port: number, load: Promise<unknown>): Promise<re
   return greetings
 }
 
-async function takeTurn(bench: Bench, daemon: BenchDaemon, sessions: number, messages: number): Promise<Turn> {
-  const load = measure(bench, daemon, { ...KEPT, sessions }, messages)
-  const greetings = await greetingsDuring(daemon.port, load)
+async function takeTurn(bench: Bench, relay: Loaded, messages: number): Promise<Turn> {
+  const load = measure(bench, relay, { ...KEPT, sessions: SESSIONS }, messages)
+  const greetings = await greetingsDuring(relay.port, load)
   return { ...(await load), greeting: percentile(greetings, 0.99) }
 }
 
-function figuresOf(sessions: number, { fast, slow }: Readonly<Record<Name, readonly Turn[]>>): readonly Figure[] {
-  const isJudged = sessions === Math.max(...SESSIONS)
+type Turns = Readonly<Record<Name, readonly Turn[]>>
+
+const rates = (turns: readonly Turn[]): readonly number[] => turns.map(({ rate }) => rate)
+const accepted = (turns: readonly Turn[]): readonly number[] => turns.map(({ acceptRate }) => acceptRate ?? Number.NaN)
+
+/** Each value beside the one of the same round. */
+const ratio = (values: readonly number[], unit: readonly number[]): readonly number[] =>
+  values.flatMap((value, round) => (unit[round] === undefined ? [] : [value / unit[round]]))
+
+function figuresOf(delay: Delay, { deferd, postfix }: Turns, fast: Turns, overlaps: boolean): readonly Figure[] {
   const figure = (name: string, unit: string, values: readonly number[], target: Figure['target'] = null): Figure => ({
-    name: `${name}, ${sessions} sessions`,
+    name: `${name}, sync + ${delay} ms`,
     unit,
-    target: isJudged ? target : null,
+    target,
     values,
   })
-  const rates = (turns: readonly Turn[]): number[] => turns.map(({ rate }) => rate)
-  const accepted = (turns: readonly Turn[]): number[] => turns.map(({ acceptRate }) => acceptRate ?? Number.NaN)
-  const greetings = (turns: readonly Turn[]): number[] => turns.map((turn) => turn.greeting)
-  const ratio = (of: (turns: readonly Turn[]) => number[]): number[] => {
-    const unit = of(fast)
-    return of(slow).map((value, round) => value / (unit[round] ?? Number.NaN))
-  }
+  const least = (limit: number | undefined): Figure['target'] => (limit === undefined || !overlaps ? null : { least: limit })
+  const besidePostfix = least(LEAST_OF_POSTFIX[delay])
   return [
-    figure('accepted per second, fast disk', '', accepted(fast)),
-    figure('accepted per second, slow disk', '', accepted(slow)),
-    figure('accepted per second, slow ÷ fast', '', ratio(accepted), { least: LEAST_RATE }),
-    figure('delivered per second, fast disk', '', rates(fast)),
-    figure('delivered per second, slow disk', '', rates(slow)),
-    figure('delivered per second, slow ÷ fast', '', ratio(rates), { least: LEAST_RATE }),
-    figure('greeting p99, fast disk', 'ms', greetings(fast)),
-    figure('greeting p99, slow disk', 'ms', greetings(slow), { most: MOST_GREETING }),
-  ]
+    figure('accepted per second', '', accepted(deferd)),
+    figure('delivered per second', '', rates(deferd)),
+    figure('delivered per second ÷ without delay', '', ratio(rates(deferd), rates(fast.deferd)), least(LEAST_OF_FAST[delay])),
+    figure('accepted per second, Postfix', '', accepted(postfix)),
+    figure('delivered per second, Postfix', '', rates(postfix)),
+    figure('accepted per second ÷ Postfix', '', ratio(accepted(deferd), accepted(postfix)), delay === 400 ? besidePostfix : null),
+    figure('delivered per second ÷ Postfix', '', ratio(rates(deferd), rates(postfix)), besidePostfix),
+    figure(
+      'greeting p99',
+      'ms',
+      deferd.map((turn) => turn.greeting),
+      { most: MOST_GREETING },
+    ),
+  ].filter(({ values }) => values.length > 0)
 }
 
-/** A part with more settings for both daemons. */
-const partWith = (name: string, about: string, settings: Settings = {}): Part => ({
+async function turnsAt(setting: Setting, bench: Bench, disk: Disk): Promise<Turns> {
+  const relays = await startRelays(setting, bench.sink.port, disk)
+  const turns = { deferd: [] as Turn[], postfix: [] as Turn[] }
+  for (let round = -1; round < setting.rounds; round++)
+    for (const name of rotated(NAMES, Math.max(0, round))) {
+      const relay = relays[name]
+      if (relay === undefined) continue
+      const share = name === 'postfix' && disk.delay !== 400 ? SLOW_SHARE : 1
+      const turn = await takeTurn(bench, relay, Math.ceil(setting.sized(messagesAt(disk.delay)) * share))
+      // The first round warms up.
+      if (round >= 0) turns[name].push(turn)
+    }
+  for (const relay of Object.values(relays)) await relay.child.stop()
+  return turns
+}
+
+const partWith = (name: 'overlapping' | 'serialised', about: string): Part => ({
   name,
-  about,
+  about: `2 kB over ${SESSIONS} kept connections to one host, each sync longer by ${DELAYS.join(', ')} ms: ${about}`,
   measure: async (setting) => {
     const sink = await startSink(setting.folder, setting.signal)
     setting.undo.defer(() => sink.child.stop())
     const bench: Bench = { sink, folder: setting.folder, signal: setting.signal }
-    const daemons = await startContestants(setting, { relayhost: `[127.0.0.1]:${sink.port}`, ...settings })
-    const turns = new Map(SESSIONS.map((sessions) => [sessions, { fast: [] as Turn[], slow: [] as Turn[] }]))
-    for (const disk of NAMES) for (const sessions of SESSIONS) await takeTurn(bench, daemons[disk], sessions, setting.sized(WARM_UP))
-    for (let round = 0; round < setting.rounds; round++)
-      for (const [sessions, taken] of turns)
-        for (const disk of rotated(NAMES, round)) taken[disk].push(await takeTurn(bench, daemons[disk], sessions, setting.sized(MESSAGES)))
-    return [...turns].flatMap(([sessions, taken]) => figuresOf(sessions, taken))
+    const lock = name === 'serialised' ? join(setting.folder, 'lock') : undefined
+    if (lock !== undefined) {
+      writeFileSync(lock, '')
+      // Processes of Postfix have a user of their own.
+      chmodSync(lock, 0o644)
+    }
+    const taken = new Map<Delay, Turns>()
+    for (const delay of DELAYS) taken.set(delay, await turnsAt(setting, bench, { delay, lock }))
+    const fast = taken.get(0) ?? { deferd: [], postfix: [] }
+    return [...taken].flatMap(([delay, turns]) => figuresOf(delay, turns, fast, lock === undefined))
   },
-})
-
-const SYNCS = partWith('syncs', `2 kB over kept connections: each sync takes ${DELAY} ms longer, beside the disk as it is`)
-const SLOTS = partWith('slots', `the same with ${SLOTS_OF_HOST} deliveries at once to the host`, {
-  default_destination_concurrency_limit: String(SLOTS_OF_HOST),
 })
 
 export const SLOW_DISK: Subject = {
   name: 'slow-disk',
-  about: `Measures mail on a disk whose sync takes ${DELAY} ms: messages per second
-beside the disk of this machine, and how long greetings wait meanwhile.`,
+  about: `Measures mail on disks whose syncs take longer, up to ${Math.max(...DELAYS)} ms: messages per
+second beside the same disk without delays and beside Postfix, and how long
+greetings wait meanwhile.`,
   missing: noFaultsBecause,
-  parts: [SYNCS, SLOTS],
+  parts: [
+    partWith('overlapping', 'syncs overlap, as on network volumes and NVMe'),
+    partWith('serialised', 'the disk carries them out one after the other, as a hard disk does'),
+  ],
 }

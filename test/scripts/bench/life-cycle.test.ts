@@ -9,7 +9,7 @@ test.each(LIVES)('messages that are %s are delivered, all of them once', async (
   const { store, reader } = await openInlineStore({ memory: true })
   await liveThrough(store, { life, callers: 7, messages: 50, destinations: DESTINATIONS })
   const { messages } = await reader.departed(
-    { sender: null, recipient: null, outcome: 'delivered', since: null, until: null },
+    { sender: null, recipient: null, outcome: 'delivered', class: null, status: null, since: null, until: null },
     { before: null, limit: 100 },
   )
   expect(messages.map(({ history }) => history.length)).toEqual(Array.from({ length: 50 }, () => 1))

@@ -17,6 +17,7 @@ const sources: RelaySources = {
   read: (path) => (path === 'bin/deferd.js' ? '#!/usr/bin/env node\nlaunch()\n' : `text of ${path}\n`),
   copyright: 'licences\n',
   changelog: 'changes\n',
+  sbom: '{}\n',
 }
 
 const release = { version: '1.2', maintainer: 'A <a@example.com>' }
