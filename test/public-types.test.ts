@@ -22,16 +22,16 @@ const EXPORTS: Readonly<Record<string, string>> = {
   `,
   'events/index.d.ts': `
     AcceptedMembers AttemptMembers CloudEvent CloudEventOf EventData EventId EventPage EventType FailureClass LimitMembers ListedEvent
-    MessageMembers PublishedEvent RecipientMembers TestEvent TypedEvent WebhookBatch WebhookBody
+    MessageMembers PublishedEvent QuotaMembers RecipientMembers SuppressionMembers TestEvent TypedEvent WebhookBatch WebhookBody
   `,
   'testkit/index.d.ts': `
     AcceptedMembers AddedEvent AnsweredRequest Asserting AssertionState Attempt AttemptMembers Authority AuthorityClient
     AuthorityFailure AuthorityFailures AuthorityOptions AuthorityProvider AuthorityRequest BounceExpectation Cancelled Clock DeferdMatchers
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
-    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LastAttempt LimitMembers LiveDestination LiveProvider
+    FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LastAttempt LeftOut LimitMembers LiveDestination LiveProvider
     Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient Notify OperationName
-    OperationSummary OptionName ParameterValue ParsedNotice PassedOver PassedReason PreviousLogin ProtectionOptions QueueTime Recipient RecipientMembers
-    RelayParameters RemoteDomain RemoteEvent Ret RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions SubmitOptions Suspension Time Timer Timers TlsFacts
+    OperationSummary OptionName ParameterValue ParsedNotice PassedOver PassedReason PreviousLogin ProtectionOptions QueueTime QuotaMembers Recipient RecipientMembers
+    RelayParameters RemoteDomain RemoteEvent ResendSummary Ret RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions SubmitOptions SuppressOptions SuppressionMembers Suspension Time Timer Timers TlsFacts
     TlsPolicySource TlsState TypedEvent UndeliveredAttempts WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
     WorldOptions WorldTransport createWorld matchers
   `,

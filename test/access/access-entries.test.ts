@@ -45,17 +45,17 @@ test('an entry that an earlier version stored with quotes concerns the address, 
   await add('boss@us.example')
   expect((await reader.records.access.all()).map(({ key }) => key)).toEqual(['boss@us.example'])
   await store.records.access.set(stored)
-  expect(await entries.remove('sender', 'boss@us.example', 'root')).toBe(true)
+  expect(await entries.remove('sender', 'boss@us.example', { who: 'root' })).toBe(true)
   expect(isRefused('boss@us.example')).toBe(false)
-  expect(await entries.remove('sender', 'boss@us.example', 'root')).toBe(false)
+  expect(await entries.remove('sender', 'boss@us.example', { who: 'root' })).toBe(false)
 })
 
 test('the audit log has the arguments of the command, quoted for a shell', async () => {
   const { entries, reader } = await open()
   const about = { subject: 'sender', key: '"a b"@us.example' } as const
   await entries.add({ ...about, action: "REJECT it's enough", duration: 2 * HOUR, who: 'ann' })
-  await entries.remove(about.subject, about.key, 'ann')
-  const records = await reader.audit({ after: 0, limit: 10 })
+  await entries.remove(about.subject, about.key, { who: 'ann' })
+  const records = await reader.records.audit.after({ after: 0, limit: 10 })
   expect(records.map((record) => [record.action, record.arguments])).toEqual([
     ['access-add', `sender '"a b"@us.example' 'REJECT it'\\''s enough' --for=2h`],
     ['access-remove', `sender '"a b"@us.example'`],

@@ -20,6 +20,7 @@ test('types are selected by patterns', () => {
     'recipient.deferred',
     'recipient.bounced',
     'recipient.expired',
+    'recipient.suppressed',
     'store.trouble',
   ])
   expect(selectedTypes(['recipient'])).toEqual([])

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createTransport } from 'nodemailer'
 import { expect, test } from 'vitest'
+import { ToldAddresses, type AddressForm } from '../../src/mail/told-addresses.ts'
 import { openLog } from '../../src/telemetry/log.ts'
 import { createWorld } from '../../src/testkit/index.ts'
 import { reasonToSkip } from '../support/required.ts'
@@ -15,11 +16,11 @@ const reason = reasonToSkip('interop', existsSync(PROGRAM) ? null : `${PROGRAM} 
 const title = (text: string): string => (reason === null ? text : `${text} (not run: ${reason})`)
 
 /** The log of a world in which mail is delivered, deferred, bounced and expired. */
-async function logOf(tlsStatus: boolean): Promise<string> {
+async function logOf(tlsStatus: boolean, addresses?: ToldAddresses): Promise<string> {
   let text = ''
   await using world = await createWorld({ seed: 3, config: { maximal_queue_lifetime: '2h', bounce_queue_lifetime: '2h' } })
   const write = (written: string) => (text += written)
-  const log = openLog({ format: 'postfix', syslogName: 'deferd', host: 'relay', pid: 1, clock: world.clock, write, tlsStatus })
+  const log = openLog({ format: 'postfix', syslogName: 'deferd', host: 'relay', pid: 1, clock: world.clock, write, tlsStatus, addresses })
   world.relayEvents.listen(log.listen)
   world.destination('slow.example').greylists('5m')
   world.destination('gone.example').isDown()
@@ -57,3 +58,16 @@ test.skipIf(reason !== null)(title('pflogsumm counts as without tls='), async ()
     ]),
   )
 })
+
+test.skipIf(reason !== null).each<AddressForm>(['hashed', 'domain'])(
+  title('pflogsumm counts as much without addresses: %s'),
+  async (form) => {
+    const addresses = new ToldAddresses()
+    addresses.change(form, 'key')
+    const log = await logOf(false, addresses)
+    expect(log).not.toMatch(/(?:ann|bob|app)@/)
+    // Counts by domain need domains.
+    const messages = (text: string) => totals(text).filter((line) => !/domains|hosts|senders|recipients/.test(line))
+    expect(messages(log)).toEqual(messages(await logOf(false)))
+  },
+)

@@ -140,7 +140,7 @@ story(
   'a disk that hangs: the daemon ends itself, and no acknowledged message is lost',
   async (folder, expect) => {
     const hanging = join(folder.path, 'hanging')
-    const watched = await started(folder, { env: delayedSyncs(FOR_EVER, hanging) })
+    const watched = await started(folder, { env: delayedSyncs(FOR_EVER, { during: hanging }) })
     const { daemon, health } = watched
     const queueId = await acceptedBy(portOf(daemon))
     writeFileSync(hanging, '')

@@ -17,6 +17,7 @@ const HEALTH = 'queue/scheduler/destination-health.ts'
 const MEMORY = 'store/memory/memory-store.ts'
 const RECIPIENT = 'store/memory/recipient-states.ts'
 const OPERATING = 'store/memory/operate.ts'
+const CHANGES = 'store/decisions/operation-changes.ts'
 const SCHEDULER = 'queue/scheduler/scheduler.ts'
 const DAEMON = 'bounce/mailer-daemon.ts'
 
@@ -32,8 +33,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'events outside their transaction',
     'queue/scheduler/settlement-writer.ts',
-    'const complete = recorded === undefined ? settlement : { ...settlement, events: recorded }',
-    'const complete = settlement\n    if (recorded !== undefined) void store.outbox.recordEvents(recorded)',
+    'const complete = recorded === undefined && kept.keepUntil === undefined ? settlement : { ...settlement, ...kept, events: recorded }',
+    'const complete = { ...settlement, ...kept }\n    if (recorded !== undefined) void store.outbox.recordEvents(recorded)',
   ),
   mutant(
     'an expiry without an attempt has no event',
@@ -82,12 +83,7 @@ export const MUTANTS: readonly Mutant[] = [
   // mail is lost or delivered twice
   mutant('250 before the commit', 'queue/intake/intake.ts', '      await store.enqueue(prepared)', '      void store.enqueue(prepared)'),
   mutant('a lost recipient', 'queue/intake/intake.ts', 'recipients: routed.map(', 'recipients: routed.slice(0, 3).map('),
-  mutant(
-    'leases outlive their owner',
-    'store/memory/recovery.ts',
-    "for (const one of left) one.state = held.placement === 'queued' ? 'waiting' : 'parked'",
-    '',
-  ),
+  mutant('leases outlive their owner', 'store/memory/recovery.ts', 'for (const one of left) one.state = stateAt(held.placement)', ''),
   mutant(
     'a restart forgets the step',
     'store/memory/recovery.ts',
@@ -151,26 +147,26 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'mail is claimed before it is due',
     MEMORY,
-    'there.filter((one) => one.dueAt <= now)',
-    'there.filter((one) => one.dueAt <= now + 5_000)',
+    'ofBand.filter((one) => one.dueAt <= now)',
+    'ofBand.filter((one) => one.dueAt <= now + 5_000)',
   ),
   mutant(
     'mail is claimed late',
     'queue/scheduler/due-queue.ts',
-    'const answer = await store.claimDue({ destination: destination.name, now, limit, recipientLimit, from })',
-    'const answer = await store.claimDue({ destination: destination.name, now: now - 30_000, limit, recipientLimit, from })',
+    'const answer = await store.claimDue({ destination: destination.name, now, bands, recipientLimit })',
+    'const answer = await store.claimDue({ destination: destination.name, now: now - 30_000, bands, recipientLimit })',
   ),
 
   // operators
-  mutant('held mail is tried', OPERATING, "return move(held, 'hold')", "return ((held.placement = 'hold'), true)"),
   mutant(
-    'released mail stays parked',
-    OPERATING,
-    "case 'release':\n      return move(held, 'queued')",
-    "case 'release':\n      return ((held.placement = 'queued'), true)",
+    'held mail is tried',
+    CHANGES,
+    "[placed(held, 'hold'), { kind: 'park', recipients: allOf(held).filter(isLive) }]",
+    "[placed(held, 'hold')]",
   ),
-  mutant('an outcome ends a hold', RECIPIENT, "one.state = placement === 'queued' ? 'waiting' : 'parked'", "one.state = 'waiting'"),
-  mutant('requeued mail keeps its lifetime at zero', OPERATING, 'expiresAt,\n    steps: 0,', 'expiresAt: now,\n    steps: 0,'),
+  mutant('released mail stays parked', CHANGES, "  { kind: 'unpark', recipients: allOf(held).filter(isLive) },\n", ''),
+  mutant('an outcome ends a hold', RECIPIENT, 'one.state = stateAt(placement)', "one.state = 'waiting'"),
+  mutant('requeued mail keeps its lifetime at zero', OPERATING, 'dueAt, expiresAt, leased', 'dueAt, expiresAt: now, leased'),
   mutant(
     'what an operator gave up is tried',
     SCHEDULER,
@@ -197,7 +193,7 @@ export const MUTANTS: readonly Mutant[] = [
     'success: window.success + step }',
     'success: window.success + 2 * step }',
   ),
-  mutant('one more than the window', DESTINATION, 'this.inFlight < this.window', 'this.inFlight <= this.window'),
+  mutant('one more than the window', 'queue/scheduler/turns/destination-mail.ts', 'this.inFlight >= window', 'this.inFlight > window'),
   mutant(
     'never dead',
     'queue/scheduler/window/window.ts',
@@ -210,18 +206,18 @@ export const MUTANTS: readonly Mutant[] = [
     'const interval = Math.min(access.interval * 2, settings.maximal_backoff_time)',
     'const interval = 1_000',
   ),
-  mutant('probes come too early', DESTINATION, 'Math.max(this.access.until, this.#nextDueAt)', 'this.#nextDueAt'),
+  mutant('probes come too early', DESTINATION, 'Math.max(this.access.until, nextDueAt)', 'nextDueAt'),
   mutant(
     'a dead destination is never probed',
     DESTINATION,
     'return this.access.probing || this.hosts',
-    'return this.access.probing || this.waitingJobs === 0 || this.hosts',
+    'return this.access.probing || this.mail.waitingJobs === 0 || this.hosts',
   ),
   mutant(
     'more deliveries than the process may make',
     'queue/scheduler/destination-table.ts',
-    'if (this.#running >= this.#limits().deliveries)',
-    'if (this.#running >= 2 * this.#limits().deliveries)',
+    'if (this.#running.all >= this.#limits().deliveries)',
+    'if (this.#running.all >= 2 * this.#limits().deliveries)',
   ),
   mutant(
     'a slot is never free again',
@@ -283,7 +279,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'one delivery too many at a provider',
     'queue/scheduler/provider.ts',
-    'facts.inFlight < limits.concurrency',
-    'facts.inFlight <= limits.concurrency',
+    'this.#running.all < concurrency',
+    'this.#running.all <= concurrency',
   ),
 ]

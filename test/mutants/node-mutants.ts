@@ -65,8 +65,8 @@ export const NODE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a takeover leaves the leases',
     file: 'src/store/memory/recovery.ts',
-    replace: '({ leasedBy }) => leasedBy === owner, limit',
-    by: '({ leasedBy }) => leasedBy === owner && limit < 0, limit',
+    replace: "({ leasedBy }) => leasedBy === owner, 'node')",
+    by: "({ leasedBy }) => leasedBy === owner && owner < 0, 'node')",
   },
   {
     name: 'saved destinations are not loaded',

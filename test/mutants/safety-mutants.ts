@@ -234,7 +234,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
 
   // ownership and upgrades
-  safety('two owners', 'store/owner-lock.ts', "const LOCK = 'begin exclusive'", "const LOCK = 'begin'", OPENING),
+  safety('two owners', 'store/folder/owner-lock.ts', "const LOCK = 'begin exclusive'", "const LOCK = 'begin'", OPENING),
   safety(
     'an older program opens a newer queue',
     MIGRATIONS,
@@ -262,8 +262,8 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'mail that crashes the daemon is tried for ever',
     RECOVERY,
-    'if (deliveryStarts >= STARTS_UNTIL_CORRUPT)',
-    'if (deliveryStarts > 1_000 * STARTS_UNTIL_CORRUPT)',
+    "convictionOf(deliveryStarts, 'daemon')",
+    "convictionOf(deliveryStarts / 1_000, 'daemon')",
     CONFORMANCE,
   ),
   safety('ids are used again', RECOVERY, 'if (highest > reserved)', 'if (highest < 0 && highest > reserved)', 'store/sqlite/open-store'),
@@ -277,16 +277,10 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'if (row === undefined) return',
     CONFORMANCE,
   ),
-  safety(
-    'an outcome is recorded twice',
-    SETTLEMENTS,
-    "this.#state.get(recipient) === 'leased'",
-    'this.#state.get(recipient) !== undefined',
-    CONFORMANCE,
-  ),
+  safety('an outcome is recorded twice', SETTLEMENTS, "return one?.state === 'leased'", 'return one !== undefined', CONFORMANCE),
   safety(
     'a message leaves the queue with a notice due',
-    SETTLEMENTS,
+    'store/decisions/settlement.ts',
     'isFinal(one) && one.noticeDue === undefined',
     'isFinal(one)',
     CONFORMANCE,
@@ -298,13 +292,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'settled.every(isOver)',
     CONFORMANCE,
   ),
-  safety(
-    'an outcome ends a hold',
-    SETTLEMENTS,
-    "const state = placement === 'queued' ? 'waiting' : 'parked'",
-    "const state = placement === 'queued' ? 'waiting' : 'waiting'",
-    CONFORMANCE,
-  ),
+  safety('an outcome ends a hold', SETTLEMENTS, 'stateAt(placement),', "'waiting',", CONFORMANCE),
   safety(
     'a notice is sent twice',
     NOTICES_DUE,
@@ -417,15 +405,15 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'one delivery too many at a provider',
     'queue/scheduler/provider.ts',
-    'facts.inFlight < limits.concurrency',
-    'facts.inFlight <= limits.concurrency',
+    'this.#running.all < concurrency',
+    'this.#running.all <= concurrency',
     'stories/providers',
   ),
-  safety('a slot of a provider is lost', 'queue/scheduler/destination-table.ts', '    provider?.end()\n', '', 'stories/providers'),
+  safety('a slot of a provider is lost', 'queue/scheduler/destination-table.ts', '    provider?.end(job)\n', '', 'stories/providers'),
   safety(
     'one destination holds the slots of its provider',
     'queue/scheduler/destination-table.ts',
-    'if (provider !== null && (this.#blocked.get(provider)?.size ?? 0) > 0) this.#block(destination, provider)\n    else this.#turns',
+    'if (blocked !== undefined && blocked.size > 0) this.#block(flow, blocked)\n    else this.#turns',
     'this.#turns',
     'stories/providers',
   ),
@@ -473,7 +461,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'a rule without regard to its count',
-    'queue/scheduler/reply-rules.ts',
+    'queue/scheduler/providers/reply-rules.ts',
     'if (matches.length < count) this',
     'if (matches.length < 1) this',
     'stories/providers',
@@ -588,6 +576,13 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     '`greatest(kept.${column(name)}, excluded.${column(name)})`',
     '`excluded.${column(name)}`',
     CONFORMANCE,
+  ),
+  safety(
+    'a dialogue goes on with mail for another destination',
+    'delivery/smtp/attempt.ts',
+    'recorder?.facts.destination === this.#request.destination',
+    'recorder !== null',
+    'delivery/smtp/reused-connections',
   ),
   // the check of a domain
   safety(

@@ -48,7 +48,7 @@ test('a delete that SIGKILL cuts is failed with its exact count; its undo restor
       // While mail is processed, a delete of so many messages takes 0.7 seconds, so that it is running at the signal.
       expect(await lab.sendOne()).toMatch(/^250 /)
       const cut = run('queue', 'delete', '--all')
-      while (((await reader.operation(2))?.changed ?? 0) < 320) await new Promise((resolve) => setTimeout(resolve, 5))
+      while (((await reader.records.audit.one(2))?.changed ?? 0) < 320) await new Promise((resolve) => setTimeout(resolve, 5))
       await lab.die(0)
       expect(await cut).toMatchObject({ code: 75, err: expect.stringContaining('lost connection to the daemon') as string })
 

@@ -26,9 +26,13 @@ interface Attention {
   readonly attention: readonly { readonly kind: string; readonly text: string }[]
 }
 
-async function startWithPage(cluster: NodeCluster, name: string): Promise<{ readonly node: ClusterNode; readonly page: PageClient }> {
+async function startWithPage(
+  cluster: NodeCluster,
+  name: string,
+  settings = {},
+): Promise<{ readonly node: ClusterNode; readonly page: PageClient }> {
   const port = await portBelowEphemeral()
-  const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}` })
+  const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}`, ...settings })
   return { node, page: await PageClient.logIn(`http://127.0.0.1:${port}/`, join(node.folder.path, 'queue')) }
 }
 
@@ -64,9 +68,22 @@ describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped
     async () => {
       const cluster = await NodeCluster.open({ node_lease: '5s' })
       try {
-        const [{ node: lost }, { page }] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
+        const [{ node: lost }, { page }] = await Promise.all([
+          startWithPage(cluster, 'n1', { maximal_backoff_time: '1h' }),
+          startWithPage(cluster, 'n2'),
+        ])
         await cluster.shared('n1', 'n2')
         await joined(page)
+
+        const differing = [
+          { node: 'n1', value: '1h' },
+          { node: 'n2', value: '4000s' },
+        ]
+        expect(await page.json('settings')).toMatchObject({
+          between_nodes: { differing: [{ name: 'maximal_backoff_time', default: '4000s', values: differing }], unanswered: [] },
+        })
+        expect(textOf(await page.open('settings'))).toContain('maximal_backoff_time n1: 1h n2: 4000s')
+        expect(await cluster.says('node', 'settings')).toBe('maximal_backoff_time (default: 4000s)\n  n1  1h\n  n2  4000s\n')
 
         lost.process.child.kill('SIGKILL')
         await reported(cluster, page)

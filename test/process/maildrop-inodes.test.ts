@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { SpareFiles } from '../../src/store/spare-files.ts'
+import { SpareFiles } from '../../src/store/folder/spare-files.ts'
 
 const SHORTAGE = join(import.meta.dirname, '../support/inode-shortage.ts')
 const hasNamespaces = spawnSync('unshare', ['-Urm', 'true']).status === 0

@@ -1,6 +1,7 @@
 /** Two nodes on PostgreSQL: the page of each shows the same queue, and acts on mail and destinations of the other. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { printFigures } from '../support/figures.ts'
 import { PageClient, textOf, type PageScreen } from '../support/page-client.ts'
 import { portBelowEphemeral } from '../support/ports.ts'
 import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
@@ -65,6 +66,10 @@ async function carryOut({ page }: PageNode, operation: string, filter: Readonly<
 const ended = ({ page }: PageNode, { place }: PageScreen, result: string): Promise<void> =>
   until(result, 30_000, async () => textOf(await page.open(place)).includes(result))
 
+/** Waits until the listing of the mail on hold has a count: the screen says that it counts when that takes longer than 100 ms. */
+const counted = ({ page }: PageNode, count: string): Promise<void> =>
+  until('counted', 30_000, async () => textOf(await page.open('messages?queue=hold')).includes(count))
+
 describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' : ` (skipped: ${reason})`}`, () => {
   test('show the same queue, and act on mail, destinations and operations of each other', { timeout: 240_000 }, async () => {
     // A node that started long before the other has all shards, and lets 4 of 128 go in each fifth of a lease: 26 s in all.
@@ -106,12 +111,9 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       // The page of the second node releases the mail that the first one put on hold.
       const held = await carryOut(first, 'hold')
       await ended(first, held, `${all} messages were put on hold`)
-      // The screen says that it counts when the count takes longer than 100 ms.
-      await until('counted', 30_000, async () =>
-        textOf(await second.page.open('messages?queue=hold')).includes(`${all} messages: queue hold`),
-      )
+      await counted(second, `${all} messages: queue hold`)
       expect(textOf(await second.page.press(await second.page.open(held.place), 'Undo'))).toContain(`${all} messages were released`)
-      expect(textOf(await first.page.open('messages?queue=hold'))).toContain('0 messages')
+      await counted(first, '0 messages: queue hold')
 
       // An operation of one node, which waits for a row that another session has locked, is cancelled at the other node.
       const session = await cluster.server.session()
@@ -170,6 +172,24 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
           `n1 hold ${all}`,
         ])
       }
+    } finally {
+      await cluster.close()
+    }
+  })
+
+  test('name a node that was killed and the one that has its mail, and so does the status', { timeout: 240_000 }, async () => {
+    // The default lease.
+    const cluster = await NodeCluster.open({ node_lease: '5s' })
+    try {
+      const [killed, other] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
+      await until('joined', 60_000, async () => (await cluster.list()).length === 2)
+      killed.node.process.child.kill('SIGKILL')
+      const since = performance.now()
+      // Promised: 10 s.
+      await until('named by the page', 100_000, async () => textOf(await other.page.open('')).includes('1 node lost: n1, taken over by n2'))
+      printFigures('a node is killed', { 'seconds until the page of the other names it': (performance.now() - since) / 1_000 })
+      const { out } = await cluster.run(['status'], {}, other.node.folder).ended
+      expect(out).toMatch(/n1 is lost[^]*n2 has taken/)
     } finally {
       await cluster.close()
     }

@@ -42,7 +42,7 @@ async function repeatedIn(cluster: NodeCluster, nodes: readonly ClusterNode[]): 
 
 describe.skipIf(reason !== null)(
   `nodes on PostgreSQL${reason === null ? '' : ` (skipped: ${reason})`}`,
-  { timeout: 120_000, concurrent: true },
+  { timeout: 300_000, concurrent: true },
   () => {
     test(
       'a node is killed, another one stopped for a while: no mail is lost, and the limits hold for all nodes together',

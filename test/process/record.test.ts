@@ -6,7 +6,9 @@ import { createTransport } from 'nodemailer'
 import { afterEach, expect, test } from 'vitest'
 import { ForwardingNet, type DialOptions, type Lookup, type MxRecord } from '../../src/system/net.ts'
 import { systemNet } from '../../src/system/system-net.ts'
+import { createWorld } from '../../src/testkit/world.ts'
 import { probe } from '../support/probe-client.ts'
+import { dialogueAt } from '../support/world-dialogue.ts'
 import { realClock } from '../support/real-clock.ts'
 import { StartedProcess } from '../support/started-daemon.ts'
 
@@ -143,6 +145,20 @@ test('a sink with the recorded script of ten faults gives a strict client equal 
   const refused = await new StartedProcess([...PROGRAM, 'record', '--relay', '127.0.0.1:25', '--out', out]).ended
   expect([refused.code, refused.err]).toEqual([73, `deferd: ${out} exists: name another file with --out, or add --force to replace it\n`])
   expect(readFileSync(out, 'utf8')).toBe(text)
+})
+
+test('a sink with a dialogue that a relay has kept fails like its host', { timeout: WAIT }, async () => {
+  const script = join(mkdtempSync(join(tmpdir(), 'deferd-dialogue-')), 'dialogue.txt')
+  await using world = await createWorld()
+  world.destination('far.example').fails({ at: 'rcpt', reply: '550 5.1.1 no such user' })
+  const id = await world.submit({ to: 'ann@far.example' })
+  await world.advance('1s')
+  writeFileSync(script, (await world.dialogue(id)) ?? '')
+  const sink = await start('sink', '--script', script)
+  expect(await dialogueAt(sink.port, ['EHLO us.example', 'MAIL FROM:<a@us.example>', 'RCPT TO:<ann@far.example>'])).toContain(
+    '550 5.1.1 no such user',
+  )
+  await sink.stop()
 })
 
 const CONTENT =

@@ -95,7 +95,8 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`on both stores${WITHOUT_POSTGRES.why}`, 
   describe.each(['SQLite', 'PostgreSQL'])('%s', (store) => {
     test('attempts × flush, reload: the third step returns the message, whatever lies between', async () => {
       const site = await siteOn(await databaseOf(store))
-      const backoff = 'minimal_backoff_time = "3s"\nmaximal_backoff_time = "3s"'
+      // The limit is lowered before the third step, after several commands: seconds on a busy machine.
+      const backoff = 'minimal_backoff_time = "12s"\nmaximal_backoff_time = "12s"'
       site.configure(`${backoff}\nmaximal_delivery_attempts = 9`)
       await site.start()
       const id = await submitted(site, 'busy-1@far.example')

@@ -16,7 +16,10 @@ import {
   type Placement,
   type RecipientId,
 } from '../../src/mail/message.ts'
-import type { DestinationRecord, MessageOperation, NewRecipient, Operation, Settled } from '../../src/store/queue-store.ts'
+import type { NewRecipient } from '../../src/store/new-message.ts'
+import type { DestinationRecord } from '../../src/store/queue-store.ts'
+import type { MessageOperation, Operation } from '../../src/store/message-operation.ts'
+import type { Settled } from '../../src/store/recorded-outcomes.ts'
 import type { Commit, CommittedClaim, EntryFacts } from './record.ts'
 
 export interface ModelRecipient {

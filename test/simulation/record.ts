@@ -1,5 +1,8 @@
 /** Records that a simulation adds to the history of its world, beside the events of the queue and of the remote servers. */
-import type { AttemptRecord, DestinationRecord, MessageOperation, NewRecipient, Report, Settlement } from '../../src/store/queue-store.ts'
+import type { NewRecipient } from '../../src/store/new-message.ts'
+import type { DestinationRecord } from '../../src/store/queue-store.ts'
+import type { MessageOperation } from '../../src/store/message-operation.ts'
+import type { AttemptRecord, Report, Settlement } from '../../src/store/recorded-outcomes.ts'
 import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, Message, MessageId, OwnerId, Recipient, RecipientId } from '../../src/mail/message.ts'
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'

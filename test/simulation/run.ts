@@ -159,7 +159,7 @@ export async function storiesIn(reader: QueueReader): Promise<readonly Story[]> 
   const left: MessageDetails[] = []
   for (let before: number | null | undefined; before !== null;) {
     const found = await reader.departed(
-      { sender: null, recipient: null, outcome: null, since: null, until: null },
+      { sender: null, recipient: null, outcome: null, class: null, status: null, since: null, until: null },
       { before: before ?? null, limit: 1_000 },
     )
     left.push(...found.messages)

@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { documentedRoutes } from '../../src/api/api-pages.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
-import type { Causes } from '../../src/queries/causes.ts'
-import type { Senders } from '../../src/queries/senders.ts'
+import type { Causes } from '../../src/queries/counts/causes.ts'
+import type { Senders } from '../../src/queries/counts/senders.ts'
 import type { Now } from '../../src/queries/now.ts'
 import { openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
 import { Page } from '../../src/page/web-page.ts'
 import type { NewSubscriptionRequest } from '../../src/subscriptions/subscription-changes.ts'
 import { Operator } from '../support/operator.ts'
+import { wholeWords } from '../support/page-client.ts'
 import { PageDaemon, type PageRole } from '../support/page-daemon.ts'
 import { conversation, requestBytes, responsesIn } from '../support/raw-http.ts'
 
@@ -27,7 +28,7 @@ const page = new Page({
 })
 /** Paths of all screens and resources, with the names of the webhooks. */
 const PATHS = [...page.routes, ...documentedRoutes()]
-  .filter(({ method, path }) => method === 'GET' && (!path.includes(':') || /\/(?:events|subscriptions)\/:\w+/.test(path)))
+  .filter(({ method, path }) => method === 'GET' && (!path.includes(':') || /\/(?:webhooks|subscriptions)\/:\w+/.test(path)))
   .flatMap(({ path }) => (path.includes(':') ? NAMES.map((name) => path.replace(/:\w+/, name)) : [path]))
 
 let daemon: PageDaemon
@@ -79,7 +80,8 @@ test.each(['viewer', 'operator'] as const)(
 test('the role admin sees the URL of a subscription; records and the configuration have it for nobody', async () => {
   for (const name of NAMES) {
     expect(await bodyOf(`/api/v1/subscriptions/${name}`, 'admin')).toContain(PATH)
-    expect(await bodyOf(`/events/${name}`, 'admin')).toContain(PATH.replace('&', '&amp;'))
+    const screen = await bodyOf(`/webhooks/${name}`, 'admin')
+    expect(wholeWords(screen)).toContain(PATH.replace('&', '&amp;'))
   }
   for (const path of ['now', 'config', 'audit']) expect(await bodyOf(`/api/v1/${path}`, 'admin')).not.toMatch(CREDENTIAL)
 })

@@ -64,7 +64,7 @@ test('the screens at 80 × 24', async () => {
     text += `$ deferd ${command.join(' ')}\n${shown.join('\n')}\n${lines.length > shown.length ? '[…]\n' : ''}\n`
   }
   await expect(text).toMatchFileSnapshot(join(import.meta.dirname, 'golden/on-call-night-80x24.txt'))
-  expect(text).toContain('200 destinations: does not answer, mx.deadprov.test[185.30.0.31] — 7,500 waiting\n')
+  expect(text).toContain('200 destinations: do not answer, mx.deadprov.test[185.30.0.31] — 7,500 waiting\n')
 })
 
 test('six causes, mail that was not tried, and mail on hold are on one screen', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { configFrom } from '../../src/config/load.ts'
+import { StoreUnavailable } from '../../src/store/queue-store.ts'
 import { HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { QueueWorld, type QueueWorldOptions } from '../support/queue-world.ts'
@@ -147,6 +148,125 @@ test('the parameters of the table apply to its destinations, and those of a dest
   ])
 })
 
+describe('a suspension by an operator', () => {
+  const suspension = { by: 'root', until: null, reason: 'maintenance' }
+  const accepting = () => countingRemote(SECOND, () => undefined).model
+  const shown = (world: QueueWorld, name: string) =>
+    world.relay.scheduler.destinations.all().find(({ destination }) => destination === name)
+
+  test('stops all destinations, also later ones, over a restart, until it is lifted', async () => {
+    const world = await worldOf(accepting(), {})
+    await world.accept(['ann@customer0.example'])
+    await world.advance(MINUTE)
+    expect(world.arrivals()).toHaveLength(1)
+    await world.relay.schedulerControl.suspendProvider('big', suspension)
+    for (const name of ['customer0', 'customer1', 'other']) await world.accept([`bob@${name}.example`])
+    await world.advance(MINUTE)
+    // The mail exchangers of customer1.example were looked up, and it had no connection.
+    expect(world.arrivals()).toHaveLength(2)
+    expect(shown(world, 'customer1.example')).toMatchObject({ state: 'suspended', suspension: { ...suspension, provider: 'big' } })
+    expect(world.happened('provider-suspended')).toMatchObject([{ provider: 'big', by: 'root' }])
+    await world.restart()
+    await world.accept(['eve@customer2.example'])
+    await world.advance(MINUTE)
+    expect(world.arrivals()).toHaveLength(2)
+    expect((await world.reader.destinationRecords()).map(({ name, suspension: one }) => [name, one?.by, one?.provider])).toEqual(
+      ['customer0.example', 'customer1.example', 'customer2.example'].map((name) => [name, 'root', 'big']),
+    )
+    await world.relay.schedulerControl.resumeProvider('big', 'ann')
+    await world.advance(MINUTE)
+    expect(world.arrivals()).toHaveLength(5)
+    expect(world.happened('provider-resumed')).toMatchObject([{ provider: 'big', by: 'ann' }])
+  })
+
+  test('and that of a destination must both be lifted', async () => {
+    const world = await worldOf(accepting(), {})
+    const { schedulerControl: control } = world.relay
+    await world.store.joinProvider('customer0.example', 'big')
+    await world.restart()
+    const orders = [
+      ['suspendProvider', 'big'],
+      ['suspend', 'customer0.example'],
+    ] as const
+    for (const order of [orders, orders.toReversed()]) {
+      for (const [verb, name] of order) await world.relay.schedulerControl[verb](name, suspension)
+      await world.accept(['ann@customer0.example'])
+      await world.advance(MINUTE)
+      const before = world.arrivals().length
+      for (const [index, [verb, name]] of order.entries()) {
+        await world.relay.schedulerControl[verb === 'suspend' ? 'resume' : 'resumeProvider'](name, 'root')
+        await world.advance(MINUTE)
+        expect(world.arrivals()).toHaveLength(before + index)
+      }
+    }
+    expect(control.snapshot().every(({ state }) => state === 'open')).toBe(true)
+  })
+
+  test('ends at its time, and with the table of the provider', async () => {
+    const world = await worldOf(accepting(), {})
+    await world.store.joinProvider('customer0.example', 'big')
+    await world.restart()
+    await world.relay.schedulerControl.suspendProvider('big', { ...suspension, until: world.clock.now() + HOUR })
+    await world.accept(['ann@customer0.example'])
+    await world.advance(HOUR - SECOND)
+    expect(world.arrivals()).toHaveLength(0)
+    await world.advance(5 * SECOND)
+    expect([world.arrivals().length, await world.reader.records.providers.suspensions()]).toEqual([1, []])
+    await world.relay.schedulerControl.suspendProvider('big', suspension)
+    await world.accept(['bob@customer0.example'])
+    await world.advance(HOUR)
+    expect(world.arrivals()).toHaveLength(1)
+    const { config, written } = configFrom({}, 'relay.example')
+    await world.relay.reload({ config, templates: loadTemplates({ config, written }).templates })
+    await world.advance(MINUTE)
+    expect([world.arrivals().length, await world.reader.records.providers.suspensions()]).toEqual([2, []])
+  })
+
+  test('ends with the table though the store is away; effects that ended with it, and a later order, stay as they are', async () => {
+    const world = await worldOf(accepting(), { rule: [{ name: 'slow', reply: 'busy', for: '1h', action: 'concurrency 1' }] })
+    const effect = { rule: 'slow', action: { kind: 'concurrency', limit: 1 }, until: world.clock.now() + HOUR, reply: '450 Busy' } as const
+    await world.store.records.providers.save({ provider: 'big', effects: [effect] })
+    await world.restart()
+    await world.relay.schedulerControl.suspendProvider('big', suspension)
+    expect(await world.store.records.providers.all()).toHaveLength(1)
+    const { providers } = world.store.records
+    const { resume } = providers
+    let isAway = true
+    Object.assign(providers, {
+      resume: (...given: Parameters<typeof resume>) =>
+        isAway ? Promise.reject(new StoreUnavailable('the disk is full')) : resume(...given),
+    })
+    const reloaded = async (table: Table) => {
+      const { config, written } = configFrom(table, 'relay.example')
+      await world.relay.reload({ config, templates: loadTemplates({ config, written }).templates })
+    }
+    await reloaded({})
+    await world.advance(5 * SECOND)
+    expect(await providers.all()).toEqual([])
+    await reloaded({ provider: { big: { mx: ['.big.example'] } } })
+    await world.relay.schedulerControl.suspendProvider('big', { ...suspension, by: 'ann' })
+    isAway = false
+    await world.advance(5 * SECOND)
+    expect(await providers.all()).toEqual([])
+    expect((await world.reader.records.providers.suspensions()).map((one) => one.suspension.by)).toEqual(['ann'])
+  })
+
+  test('stays beside a rule, whose end does not end it', async () => {
+    const refuses = countingRemote(SECOND, (at) =>
+      at < MINUTE ? { kind: 'replies', reply: '421 4.7.0 later', takes: 50 } : undefined,
+    ).model
+    const world = await worldOf(refuses, { rule: [{ reply: 'later', for: '10m', action: 'suspend' }] })
+    await world.accept(['ann@customer0.example'])
+    await world.advance(MINUTE)
+    await world.relay.schedulerControl.suspendProvider('big', suspension)
+    await world.advance(HOUR)
+    expect([world.attempts().length, shown(world, 'customer0.example')?.suspension?.by]).toEqual([1, 'root'])
+    await world.relay.schedulerControl.resumeProvider('big', 'root')
+    await world.advance(MINUTE)
+    expect(world.arrivals()).toHaveLength(1)
+  })
+})
+
 describe('reply rules', () => {
   const TSS = '421 4.7.0 [TSS04] Messages temporarily deferred'
   const rule = (more: Table) => ({ rule: [{ reply: String.raw`\[TSS0[45]\]`, for: '2h', ...more }] })
@@ -173,7 +293,9 @@ describe('reply rules', () => {
     await world.advance(31 * MINUTE)
     expect(world.arrivals()).toHaveLength(3)
     expect(await world.reader.destinationRecords()).toEqual([])
-    expect((await world.reader.audit({ after: 0, limit: 10 })).map(({ who, action }) => [who, action])).toEqual([['rule:big.1', 'suspend']])
+    expect((await world.reader.records.audit.after({ after: 0, limit: 10 })).map(({ who, action }) => [who, action])).toEqual([
+      ['rule:big.1', 'suspend'],
+    ])
   })
 
   test('a suspension survives a restart, and an operator ends it', async () => {
@@ -183,7 +305,7 @@ describe('reply rules', () => {
     await world.restart()
     await world.advance(30 * MINUTE)
     expect(world.attempts()).toHaveLength(1)
-    await world.relay.scheduler.destinations.resume('customer0.example', 'root')
+    await world.relay.scheduler.destinations.resumeProvider('big', 'root')
     await world.advance(2 * SECOND)
     expect(world.arrivals()).toHaveLength(1)
   })

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import { Events } from '../../src/telemetry/events.ts'
+import { ANY_ENTRY } from '../../src/store/records/audit-log.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld, type World } from '../../src/testkit/world.ts'
 import { QueueWorld } from '../support/queue-world.ts'
@@ -74,10 +75,7 @@ test('an undo gives the former times to mail that is still scheduled', async () 
   expect(await world.operate('reschedule', [id], { notBefore: '2h' })).toMatchObject({ changed: 1 })
   expect(await world.dueAt('ann@far.example')).toBe(7_210)
   expect((await world.reader.details(id))?.message.holdRequest).toBe('operator;for;7200')
-  const [entry] = await world.reader.auditBefore(
-    { who: null, action: 'reschedule', state: null, since: null, until: null },
-    { before: null, limit: 1 },
-  )
+  const [entry] = await world.reader.records.audit.before({ ...ANY_ENTRY, action: 'reschedule' }, { before: null, limit: 1 })
   expect(entry).toMatchObject({ arguments: `--in=2h ${id}`, undoUntil: clock.now() + 7_200_000 })
   const { policies, recorder, schedulerControl: scheduler } = relay
   const { store, reader } = world

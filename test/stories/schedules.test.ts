@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import nodemailer from 'nodemailer'
 import { expect, test } from 'vitest'
-import { ANY_ENTRY } from '../../src/store/audit-log.ts'
+import { ANY_ENTRY } from '../../src/store/records/audit-log.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { closeAtEnd } from '../support/open-worlds.ts'
@@ -38,7 +38,7 @@ test('a flush has deferred mail of matching destinations tried at once', async (
   await send(world, 'ann@slow.example')
   await world.advance('5h1s')
   expect(world.attempts('ann@slow.example').at(-1)).toMatchObject({ at: 5 * 3_600, outcome: 'delivered' })
-  const [audited] = await world.reader.auditBefore(ANY_ENTRY, { before: null, limit: 1 })
+  const [audited] = await world.reader.records.audit.before(ANY_ENTRY, { before: null, limit: 1 })
   expect(audited).toMatchObject({ who: 'schedule morning', action: 'schedule', arguments: 'morning', changed: 1 })
 })
 

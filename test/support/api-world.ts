@@ -7,9 +7,11 @@ import { Operations } from '../../src/queue/operations.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
 import { HOUR } from '../../src/system/clock.ts'
+import { seededRandom } from '../../src/system/random.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ApiServer } from './api-server.ts'
+import { DomainChecks } from '../../src/relay/domain-checks.ts'
 import { ScheduleRunner } from '../../src/schedules/schedule-runner.ts'
 import type { Behaviour } from './modelled-remote.ts'
 import { QueueWorld, type QueueWorldOptions } from './queue-world.ts'
@@ -24,10 +26,15 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 export class ApiWorld {
   readonly queue: QueueWorld
   readonly api: ApiServer
+  readonly operations: Operations
   /** Tells streams of new events; absent until a test sets it. */
   published: Pick<OutboxUpkeep, 'onPublished'> | undefined
   /** Called after each round of an operation. */
   afterRound: (messages: number) => Promise<void> = async () => undefined
+
+  /** Answers the checks of domains; rejects until a test sets it. */
+  answer: ConstructorParameters<typeof DomainChecks>[0]['answer'] = () => Promise.reject(new Error('this world has no DNS'))
+  readonly domainChecks: DomainChecks
 
   private constructor(queue: QueueWorld, loaded: LoadedConfig) {
     this.queue = queue
@@ -36,7 +43,9 @@ export class ApiWorld {
     const events = new Events(() => clock.wall.now())
     const { recorder } = relay
     const outbox = { onPublished: (listener: (isChange: boolean) => void) => this.published?.onPublished(listener) ?? (() => undefined) }
-    const operations = new Operations({
+    this.operations = new Operations({
+      mail: relay.mailEntry,
+      random: seededRandom(1),
       recorder,
       store,
       reader,
@@ -60,10 +69,24 @@ export class ApiWorld {
       work: async ({ table }) => ({ outcome: table.name === 'broken' ? 'failed' : 'done', text: table.action.do, changed: 1 }),
       pause: async () => undefined,
     })
+    const domainChecks = new DomainChecks({ store, clock, node: 'api', answer: (...question) => this.answer(...question) })
+    this.domainChecks = domainChecks
     this.api = new ApiServer({
       clock,
       loaded,
-      parts: () => ({ relay, store, reader, operations, subscriptions, sender: null, schedules, outbox, accessEntries, node: null }),
+      parts: () => ({
+        relay,
+        store,
+        reader,
+        operations: this.operations,
+        subscriptions,
+        sender: null,
+        schedules,
+        domainChecks,
+        outbox,
+        accessEntries,
+        node: null,
+      }),
     })
   }
 
@@ -71,10 +94,12 @@ export class ApiWorld {
     store: 'memory' | 'sqlite' = 'sqlite',
     loaded = defaultConfig(),
     config: QueueWorldOptions['config'] = {},
+    more: Pick<QueueWorldOptions, 'providerOf'> = {},
   ): Promise<ApiWorld> {
     const queue = await QueueWorld.create({
       store,
       config,
+      ...more,
       remote: ({ destination }) => BEHAVIOURS[destination] ?? BUSY,
     })
     const world = new ApiWorld(queue, loaded)
@@ -91,6 +116,7 @@ export class ApiWorld {
   }
 
   async close(): Promise<void> {
+    await this.domainChecks.stop()
     await this.api.close()
     await this.queue.close()
   }

@@ -21,6 +21,8 @@ export interface Backlog {
   readonly senderOf?: (n: number) => string
   /** Content of the n-th message; `bytes` of filling when absent. */
   readonly contentOf?: (n: number) => Uint8Array
+  /** Class of the messages, with its number in the store; none when absent. */
+  readonly ofClass?: { readonly name: string; readonly band: number }
   /** Outcome of the attempt that was made; a connection that timed out when absent. */
   readonly last?: DeliveryStatus
 }
@@ -59,6 +61,7 @@ function enter(
     recipientOf = (one) => `user${one}@${destinationOf(one)}`,
     now,
     senderOf = (one) => `app${one % 100}@us.example`,
+    ofClass,
   }: Backlog,
   n: number,
   content: readonly Uint8Array[],
@@ -66,9 +69,9 @@ function enter(
   const id = store.nextId()
   const destination = destinationOf(n)
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
-  const message = { id, createdAt: now, arrivedAt: now, sender: senderOf(n), size, contentId: id, smtputf8: false }
+  const message = { id, createdAt: now, arrivedAt: now, sender: senderOf(n), size, contentId: id, smtputf8: false, class: ofClass?.name }
   const recipient = { address: recipientOf(n), destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
-  return { id, done: store.enqueue({ message, recipients: [recipient], content }) }
+  return { id, done: store.enqueue({ message, band: ofClass?.band, recipients: [recipient], content }) }
 }
 
 const defer = (store: QueueStore, { now, dueIn, last = BUSY }: Backlog, n: number, id: number): Promise<unknown> =>

@@ -18,7 +18,7 @@ export async function claimCost(messages: number): Promise<number> {
     bytes: 100,
   })
   const round = async (n: number): Promise<void> => {
-    const { requests } = await store.claimDue({ destination: healthy(n), now: NOW, limit: 5, recipientLimit: 50 })
+    const { requests } = await store.claimDue({ destination: healthy(n), now: NOW, bands: [{ band: 0, limit: 5 }], recipientLimit: 50 })
     if (requests.length !== 5) throw new Error(`claimed ${requests.length} of 5`)
     await store.giveBack(
       requests.flatMap(({ recipients }) => recipients.map(({ id }) => id)),

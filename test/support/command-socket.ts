@@ -1,10 +1,12 @@
 /** The socket of commands over the parts of a queue, as a daemon opens it, without a relay. */
+import { ToldAddresses } from '../../src/mail/told-addresses.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { Api } from '../../src/api/api.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { defaultConfig } from '../../src/config/load.ts'
 import { Admin } from '../../src/daemon/admin/admin.ts'
+import { Traces } from '../../src/sessions/traces.ts'
 import { localRoutes, type LocalQueue } from '../../src/daemon/local-routes.ts'
 import { removePolicy } from '../../src/delivery/sts/policy-removal.ts'
 import { Operations } from '../../src/queue/operations.ts'
@@ -14,6 +16,9 @@ import type { QueueStore } from '../../src/store/queue-store.ts'
 import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
 import type { Clock } from '../../src/system/clock.ts'
+import { EventRecorder } from '../../src/outbox/event-recorder.ts'
+import { QuotaChanges } from '../../src/queue/intake/quota-changes.ts'
+import { SuppressionChanges } from '../../src/suppression/suppression-changes.ts'
 import { systemRandom } from '../../src/system/system-random.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { idleRecorder } from './idle-recorder.ts'
@@ -52,17 +57,25 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
   const view: QueueView = {
     ...shared,
     runSchedule: absent('run of a schedule'),
+    domainChecks: absent('check of a domain'),
     nodes: () => null,
     loaded: () => loaded,
+    addresses: new ToldAddresses(),
     live: {
       glance: absent('glance'),
       destinations: async () => scheduler.snapshot(),
       named: async (names) => names.flatMap((name) => found(name) ?? []),
       destination: async (name) => ({ live: found(name), recent: { outcomes: [], causes: [], windows: [] } }),
       owners: async () => () => null,
+      log: absent('log'),
     },
     operations: () => operations,
-    subscriptions: () => subscriptions,
+    subscriptions: () => Object.assign(subscriptions, { test: absent('test event') }),
+    tokens: () => shared,
+    quotaChanges: () => new QuotaChanges({ store, clock, names: () => [], changed: async () => undefined }),
+    suppressionChanges: () =>
+      new SuppressionChanges({ ...shared, recorder: new EventRecorder(clock), events, changed: async () => undefined }),
+    random: systemRandom,
     plan: absent('plan'),
     submissions: absent('submission'),
     policies: () => policies,
@@ -74,8 +87,6 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     onEvents: () => () => undefined,
   }
   const api = new Api(view, {
-    tokens: () => shared,
-    webhooks: () => Object.assign(subscriptions, { test: absent('test event') }),
     records: () => ({
       ...shared,
       access: new AccessEntries(shared),
@@ -83,11 +94,17 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
       oauth: absent('oauth'),
       renewToken: absent('token request'),
     }),
-    random: systemRandom,
   })
   const commands = localRoutes({
     clock,
-    queue: () => ({ destinations: () => operations.destinations(), status: absent('status'), moves }),
+    queue: () => ({
+      destinations: () => operations.destinations(),
+      status: absent('status'),
+      moves,
+      traces: new Traces(clock),
+      audit: store.records.audit,
+      node: null,
+    }),
     newCode: absent('code'),
     url: () => null,
     readFiles: () => Promise.reject(new Error('no files')),

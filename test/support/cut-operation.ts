@@ -61,7 +61,7 @@ export class DeletedBacklog {
 
   /** Number of messages that an operation has changed, as committed. */
   async changed(id: number): Promise<number> {
-    return (await this.#reader.operation(id))?.changed ?? 0
+    return (await this.#reader.records.audit.one(id))?.changed ?? 0
   }
 
   /** The end of an operation, with its progress on the way. */

@@ -10,7 +10,7 @@ import Database from 'better-sqlite3'
 import { recipientId } from '../../src/mail/message.ts'
 import { repairQueue } from '../../src/store/sqlite/file/repair.ts'
 import type { Repair } from '../../src/store/repair-report.ts'
-import { queueFile } from '../../src/store/queue-folder.ts'
+import { queueFile } from '../../src/store/folder/queue-folder.ts'
 import { damagesOf } from '../../src/store/sqlite/file/full-check.ts'
 import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
 import { SchemaChanged } from '../../src/store/errors.ts'
@@ -301,7 +301,7 @@ async function drain(model: Model, directory: string, found: Collected, repairs:
   try {
     for (const destination of ['far.example', 'else.example']) {
       for (;;) {
-        const { requests } = await store.claimDue({ destination, now, limit: 100, recipientLimit: 50 })
+        const { requests } = await store.claimDue({ destination, now, bands: [{ band: 0, limit: 100 }], recipientLimit: 50 })
         if (requests.length === 0) break
         for (const { message, recipients } of requests) {
           const content = await contentIn(store, message.contentId)

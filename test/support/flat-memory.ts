@@ -13,7 +13,8 @@ const MB = 1024 * 1024
 /** Maximum growth of the median from the first half of the repetitions to the second, in MB. */
 const GROWTH: Memory = { heap: 8, rss: 48 }
 
-function collector(): () => void {
+/** Returns a function that frees all memory without references. */
+export function collector(): () => void {
   setFlagsFromString('--expose-gc')
   return runInNewContext('gc') as () => void
 }

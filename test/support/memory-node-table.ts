@@ -1,5 +1,5 @@
 /** NodeTable over a queue in memory, which several nodes of one process share. */
-import { SHARED_STARTS_UNTIL_CORRUPT, type OwnerId } from '../../src/mail/message.ts'
+import type { OwnerId } from '../../src/mail/message.ts'
 import type { ProviderDirectory } from '../../src/config/provider-directory.ts'
 import type { QueueTime } from '../../src/system/clock.ts'
 import type { Recall, TakenBack } from '../../src/store/membership/taken-back.ts'
@@ -171,7 +171,7 @@ class MemoryNodeTable implements NodeTable {
 
   #remove(node: OwnerId): Takeover {
     const [shards, leased] = [this.#shardsOf(node), this.#leasedBy(node)]
-    const { quarantined } = removeOwner(this.#queue, node, SHARED_STARTS_UNTIL_CORRUPT)
+    const { quarantined } = removeOwner(this.#queue, node)
     for (const shard of shards) this.#queue.shards[shard] = null
     this.#queue.nodes.delete(node)
     this.#queue.recalls = this.#queue.recalls.filter((one) => one.asker !== node && one.node !== node)

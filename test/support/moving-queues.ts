@@ -13,7 +13,8 @@ import type { MovedMessage, MoveStore } from '../../src/store/move-store.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
-import { StoreUnavailable, type DestinationDue, type QueueStore } from '../../src/store/queue-store.ts'
+import { StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
+import type { DestinationDue } from '../../src/store/message-operation.ts'
 import type { DatabaseUrl } from '../../src/config/values/database-url.ts'
 import { visitQueue } from '../../src/store/postgres/visiting-node.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
@@ -183,6 +184,7 @@ export async function fill(place: Place): Promise<void> {
   const failed = await queue(store, { leased: true })
   await settleOne(store, failed, bounced(first(failed), T0 + 4), T0 + 4)
   const suspension = { by: 'op', until: null, reason: null }
+  await store.records.providers.suspend({ provider: 'big', suspension: { ...suspension, until: T0 + 60 * MIN } })
   await store.records.access.set({
     subject: 'sender',
     key: 'a@us.example',
@@ -227,6 +229,7 @@ export async function accessIn(place: Place) {
     entries: await reader.records.access.all(),
     tokens: await reader.records.tokens.all(),
     grants: await reader.records.grants.all(),
+    suspensions: await reader.records.providers.suspensions(),
   }
   await close()
   return found

@@ -1,5 +1,5 @@
 /** An authorization server and a mail server that takes its tokens, on ports of this machine, with a configuration that uses them. */
-import { openFileReader } from '../../src/cli/queue-client/queue-access.ts'
+import { FileAccess } from '../../src/cli/queue-client/file-access.ts'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
@@ -16,7 +16,7 @@ import { Authority as SimulatedAuthority } from '../../src/testkit/test-authorit
 import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
 import { RemoteNetwork } from '../../src/testkit/remote/remote-network.ts'
 import { readScript } from '../../src/testkit/remote/script.ts'
-import type { AttemptRecord } from '../../src/store/queue-store.ts'
+import type { AttemptRecord } from '../../src/store/recorded-outcomes.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { Operator, type Ran, type Terminal } from './operator.ts'
 
@@ -121,7 +121,7 @@ export class OauthSite {
     const ran = await this.operator.run([...argv, '--config', this.path('deferd.toml')], {
       clock: systemClock,
       access: {
-        openReader: (config) => openFileReader(config, systemClock),
+        openReader: (config) => new FileAccess(config, systemClock).openReader(),
         openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, systemClock),
       },
       ...terminal,

@@ -1,6 +1,7 @@
 import { DAY } from '../../src/system/clock.ts'
 import type { MessageId } from '../../src/mail/message.ts'
-import type { Operation, OperationResult, QueueStore } from '../../src/store/queue-store.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import type { Operation, OperationResult } from '../../src/store/message-operation.ts'
 
 /** Times of the defaults of the configuration. */
 export const RETENTION = { trash_lifetime: DAY, history_retention: 7 * DAY }

@@ -1,7 +1,7 @@
 /**
  * Runs whole commands in process, as an operator at a shell would, on a real queue folder. The clock does not advance by itself.
  */
-import { openFileReader } from '../../src/cli/queue-client/queue-access.ts'
+import { FileAccess } from '../../src/cli/queue-client/file-access.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,8 @@ import { openDirectClient } from '../../src/cli/queue-client/direct-client.ts'
 import {
   askForDestinations,
   askForLoginCode,
+  askToTrace,
+  askWhetherRunning,
   askToReadFiles,
   askToReload,
   askForStatus,
@@ -156,11 +158,13 @@ export class Operator {
         return Promise.resolve(answer ?? null)
       },
       api: null,
-      openReader: (config) => openFileReader(config, this.clock),
+      openReader: (config) => new FileAccess(config, this.clock).openReader(),
       openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
       newLoginCode: (config, user) => askForLoginCode(config.queue_directory, user),
+      trace: (config, terms, show) => askToTrace(config.queue_directory, terms, show),
+      isDaemonRunning: (config) => askWhetherRunning(config.queue_directory),
       readFilesAgain: (config) => askToReadFiles(config.queue_directory),
       reloadDaemon: (config) => askToReload(config.queue_directory),
       openNodes: async () => null,

@@ -18,10 +18,13 @@ const plain = (markup: string): string =>
     /^#\d+$/.test(name) && ENTITIES[name] === undefined ? String.fromCodePoint(Number(name.slice(1))) : (ENTITIES[name] ?? whole),
   )
 
-/** Text of a screen as people read it: without tags, with single blanks. */
+/** Markup without the places at which words may be broken. */
+export const wholeWords = (markup: string): string => markup.replaceAll(/<wbr\b[^>]*>/g, '')
+
+/** Text of a screen as people read it: without tags and places at which words may be broken, with single blanks. */
 export const textOf = ({ markup }: PageScreen): string =>
   plain(
-    markup
+    wholeWords(markup)
       .replace(/<(head|svg)\b.*?<\/\1\s*>/gs, '')
       .replace(/<[^>]*>/g, ' ')
       .replace(/\s+/g, ' '),

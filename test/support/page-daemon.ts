@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { askForLoginCode } from '../../src/cli/queue-client/api-client.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts'
+import { openStore } from '../../src/store/sqlite/open-store.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { portBelowEphemeral } from './ports.ts'
@@ -23,6 +24,13 @@ export interface SentMail {
 
 /** A destination at which nothing listens: its mail stays in the queue. */
 export const DEAD_HOST = '[127.0.0.1]:9'
+
+/** For `fill`: mail for the dead host is that of a provider, as it is once its mail exchangers are known. */
+export async function memberOf(provider: string, queueDirectory: string): Promise<void> {
+  const { store, close } = await openStore(queueDirectory, { threads: false, create: true })
+  await store.joinProvider(`smtp:${DEAD_HOST}`, provider)
+  await close()
+}
 
 export type PageRole = 'viewer' | 'operator' | 'admin'
 

@@ -79,7 +79,12 @@ export class Incident {
     const [all, guilty] = [grouped(this.#messages), grouped(ofCause)]
     await until('dead', this.#patience, async () => {
       await page.reload()
-      return (await page.getByText(new RegExp(`probed in .* — ${all} waiting`)).count()) > 0
+      return (
+        (await page
+          .locator('.attention li', { hasText: /probed in/ })
+          .getByText(`${all} waiting`)
+          .count()) > 0
+      )
     })
 
     // Found: the destination, and the sender of most of its mail.

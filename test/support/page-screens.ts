@@ -2,15 +2,24 @@
 import { matchRoute, type RouteRequest } from '../../src/http/route-table.ts'
 import type { Requester } from '../../src/http/requester.ts'
 import { Page } from '../../src/page/web-page.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
 import type { ApiWorld } from './api-world.ts'
 
-export const ADMIN: Requester = { name: 'page:ann', role: 'admin', content: true, destinations: null, address: '127.0.0.1' }
+export const ADMIN: Requester = {
+  name: 'page:ann',
+  role: 'admin',
+  content: true,
+  destinations: null,
+  address: '127.0.0.1',
+  requestId: 'r-page',
+}
 
 export class PageScreens {
   readonly page: Page
 
-  constructor({ api: { api } }: ApiWorld) {
-    this.page = new Page({ view: api.view, now: api.now, causes: api.causes, senders: api.senders })
+  /** `view` is that of the world, unless a test watches it. */
+  constructor({ api: { api } }: ApiWorld, view: QueueView = api.view) {
+    this.page = new Page({ view, now: api.now, causes: api.causes, senders: api.senders })
   }
 
   /** The markup of a screen, such as `messages?queue=hold`. */

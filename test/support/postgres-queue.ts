@@ -24,7 +24,7 @@ export const connectTo = async (url: DatabaseUrl, application = 'deferd test', p
   new Connection(await openSession({ url, durability: 'primary', application, pipeline }))
 
 const TABLES = `node, pulse, message, recipient, chunk, staged, maildrop_file, attempt, history, destination, arrival, audit, operated,
-  event, marked_batch, subscription, parked, kept_request, access_token, access_entry, sts_policy, provider, provider_member, schedule_run, tls_result, tls_report, share_usage, oauth_token, ask, traffic, moving, origin, kept_ids, records_taken, mover,
+  erasure, erasure_key, event, marked_batch, subscription, parked, kept_request, access_token, access_entry, sts_policy, provider, provider_member, provider_suspension, suppression, suppression_change, suppression_stop, schedule_run, domain_check, session, tls_result, tls_report, share_usage, quota_count, series, series_delta, backlog, queue_mark, kept_content, oauth_token, ask, traffic, moving, origin, kept_ids, records_taken, mover,
   moved_to`
 
 /** Time limit of the creation of a cluster, in ms, on a machine that runs other tests too. */

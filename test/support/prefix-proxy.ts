@@ -9,6 +9,8 @@ export class PrefixProxy {
   state: ProxyState = 'works'
   /** Paths outside of the prefix that were asked for. */
   readonly outside: string[] = []
+  /** Method and path of the requests so far, below the prefix and without the query. */
+  readonly asked: string[] = []
   /** Requests so far, and the streams that are open. */
   requests = 0
   readonly streams = new Set<ServerResponse>()
@@ -49,6 +51,7 @@ export class PrefixProxy {
       this.outside.push(url)
       return void response.writeHead(404).end()
     }
+    this.asked.push(`${method} /${url.slice(this.#prefix.length).replace(/[?].*/, '')}`)
     if (this.state === 'answers 502' || (this.state === 'refuses streams' && isStream)) return void response.writeHead(502).end()
     if (this.state === 'answers nothing') return
     const { hostname, port } = this.#target

@@ -8,6 +8,7 @@ import type { Relay } from '../../src/relay/relay.ts'
 import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
 import { queueIdOf, type DestinationName, type Recipient } from '../../src/mail/message.ts'
 import type { OperationName, OperationSummary } from '../../src/queue/operation-request.ts'
+import { inChunks } from '../../src/store/chunks.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
@@ -86,14 +87,18 @@ export class QueueWorld {
   /** Queues a message as smtpd does; returns its queue id. */
   async accept(
     to: readonly (string | EnvelopeRecipient)[],
-    { sender = 'app@us.example', content = 'Subject: hi\r\n\r\nhi\r\n' } = {},
+    {
+      sender = 'app@us.example',
+      content = 'Subject: hi\r\n\r\nhi\r\n',
+      class: name,
+    }: { readonly sender?: string; readonly content?: string; readonly class?: string } = {},
   ): Promise<string> {
     const { intake } = this.relay
     const { id, arrivedAt } = intake.begin()
     const bytes = Buffer.from(content)
-    const message = { id, createdAt: arrivedAt, arrivedAt, sender, size: bytes.length, contentId: id, smtputf8: false }
+    const message = { id, createdAt: arrivedAt, arrivedAt, sender, size: bytes.length, contentId: id, smtputf8: false, class: name }
     const recipients = to.map((one) => (typeof one === 'string' ? { address: one } : one))
-    await intake.take({ message, recipients, content: [bytes], client: null })
+    await intake.take({ message, recipients, content: inChunks(bytes), client: null })
     return queueIdOf(message)
   }
 

@@ -9,7 +9,9 @@ import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { queueIdOf, recipientId, type DeliveryRequest, type Message, type MessageId } from '../../src/mail/message.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import type { Operation, QueueStore, Settled } from '../../src/store/queue-store.ts'
+import type { QueueStore } from '../../src/store/queue-store.ts'
+import type { Operation } from '../../src/store/message-operation.ts'
+import type { Settled } from '../../src/store/recorded-outcomes.ts'
 import { operate } from './operate.ts'
 
 const START = 1_800_000_000_000
@@ -116,7 +118,7 @@ class Schedule {
     const claimed = await this.#store.claimDue({
       destination: this.#any(PLACES) ?? '',
       now: this.#now,
-      limit: 1 + this.#below(4),
+      bands: [{ band: 0, limit: 1 + this.#below(4) }],
       recipientLimit: 2,
     })
     this.#leased.push(...claimed.requests)
@@ -233,8 +235,14 @@ class Schedule {
     const far = this.#now + 2 * LIFETIME
     const claimed = new Set<MessageId>()
     for (const destination of PLACES) {
-      const { requests, nextDueAt } = await this.#store.claimDue({ destination, now: far, limit: 10_000, recipientLimit: 0 })
-      if (nextDueAt !== null) return `mail at ${destination} is due at ${nextDueAt} and was not claimed at ${far}`
+      const { requests, next } = await this.#store.claimDue({
+        destination,
+        now: far,
+        bands: [{ band: 0, limit: 10_000 }],
+        recipientLimit: 0,
+      })
+      const [due] = next
+      if (due !== undefined) return `mail at ${destination} is due at ${due.dueAt} and was not claimed at ${far}`
       for (const { recipients } of requests) for (const { id } of recipients) claimed.add(id)
     }
     for (let suspect = await this.#store.claimSuspect(far); suspect !== undefined; suspect = await this.#store.claimSuspect(far)) {

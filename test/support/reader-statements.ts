@@ -1,6 +1,7 @@
 /** The statements of the readers by name, in the spelling of an engine, for the tests of their plans. */
 import { ANY_MESSAGE, conditionsIn, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { listedBy, surveyByDestination, surveyBySender, surveyOf, type ListedForm } from '../../src/store/sql/message-selection.ts'
+import { termFor } from '../../src/store/search/search-terms.ts'
 import * as sql from '../../src/store/sql/queue-queries.ts'
 import type { Add, Query } from '../../src/store/sql/read.ts'
 import type { PlaceOf, Spelling } from '../../src/store/sql/spelling.ts'
@@ -31,7 +32,7 @@ export interface EngineStatements {
 
 export function readerStatements({ spelling, place, columns }: EngineStatements): readonly (readonly [string, string])[] {
   const at = { first: 1, last: 1_000, size: 10 }
-  const history = { sender: 'a', recipient: 'b', outcome: 'delivered', since: 1, until: 2 } as const
+  const history = { sender: 'a', recipient: 'b', outcome: 'delivered', class: null, status: null, since: 1, until: 2 } as const
   const named: Readonly<Record<string, Query>> = {
     lastMessage: sql.lastMessage,
     nextMessage: sql.nextMessage(1),
@@ -55,6 +56,9 @@ export function readerStatements({ spelling, place, columns }: EngineStatements)
     lastDepartureBefore: sql.lastDeparture(1),
     departures: sql.departures(history, { from: 1, before: 2, limit: 10 }, spelling),
     historyOf: sql.historyOf(1, spelling),
+    placedBy: sql.placedBy(1, 1, 10),
+    messagesWith: sql.messagesWith([termFor.word('a', true)], 1, 10, spelling),
+    unindexedBelow: sql.unindexedBelow(1, 10),
   }
   return [
     ...Object.entries(named).map(([name, { text }]) => [name, text] as const),

@@ -5,7 +5,7 @@
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { configFrom } from '../../src/config/load.ts'
 import { Relay } from '../../src/relay/relay.ts'
-import { takeOwnership } from '../../src/store/owner-lock.ts'
+import { takeOwnership } from '../../src/store/folder/owner-lock.ts'
 import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { intercepted } from '../../src/store/methods.ts'

@@ -1,6 +1,6 @@
 /**
  * A remote server that counts deliveries. The local part of a recipient selects the reply: `refuse-…` gets 550, `defer-…` gets 451
- * the first time, `busy-…` always gets 450, and any other address is accepted after `delay`.
+ * the first time, `busy-…` always gets 450, `ruled-…` gets 550 while `hasRule`, and any other address is accepted after `delay`.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
@@ -40,6 +40,8 @@ export class RemoteLedger {
   mostInTransfer = 0
   /** Every recipient is deferred while true. */
   isBusy = false
+  /** A rule refuses the recipients `ruled-…` while true. */
+  hasRule = false
   readonly #deferred = new Set<string>()
   /** Reply instead of the greeting, after which the connection is closed; null for a greeting. */
   refusal: string | null = null
@@ -136,6 +138,7 @@ export class RemoteLedger {
     if (verb !== 'RCPT') return '250 2.0.0 Ok'
     const address = addressIn(line)
     if (address.startsWith('refuse-')) return '550 5.1.1 no such user'
+    if (this.hasRule && address.startsWith('ruled-')) return '550 5.7.1 refused by a rule'
     if (this.isBusy || address.startsWith('busy-')) return '450 4.2.1 busy'
     if (!address.startsWith('defer-') || this.#deferred.has(address)) return '250 2.1.5 Ok'
     this.#deferred.add(address)

@@ -1,6 +1,6 @@
 /**
  * Tests that need a program that may be absent: a browser, PostgreSQL, Postfix, opendkim with dkimpy, the tools of Debian
- * packages, of the clients of the lab, or an emulator of another processor. Without it they are skipped with the reason in their name. DEFERD_TEST_REQUIRE is a list of needs that must be met
+ * packages, of the clients of the lab and of the API, or an emulator of another processor. Without it they are skipped with the reason in their name. DEFERD_TEST_REQUIRE is a list of needs that must be met
  * (`browser,postgres,interop,packages,clients,emulation`): such a test then fails.
  */
 export type Need = 'browser' | 'postgres' | 'interop' | 'packages' | 'clients' | 'emulation'

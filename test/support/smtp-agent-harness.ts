@@ -14,8 +14,10 @@ import { SmtpAgent, type SmtpAgentDeps } from '../../src/delivery/smtp/smtp-agen
 import type { TlsConnection } from '../../src/delivery/tls/tls-connection.ts'
 import { AccessTokens, type OauthClients } from '../../src/oauth/access-tokens.ts'
 import type { Duration } from '../../src/system/clock.ts'
+import { QueueClock } from '../../src/system/queue-clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { recipientId, type DeliveryRequest, type LeasedRecipient, type Message } from '../../src/mail/message.ts'
+import { SessionRecordings } from '../../src/sessions/session-recordings.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
 import { MemoryNet, type DialOutcome } from '../../src/testkit/virtual/memory-net.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
@@ -33,6 +35,8 @@ export interface WorldOptions {
   /** Addresses of this machine. */
   readonly own?: readonly string[]
   readonly agent?: Partial<SmtpAgentDeps> | undefined
+  /** True to record all sessions, for the dialogues of session_transcripts. */
+  readonly recorded?: boolean
   /** Clients of `[oauth.NAME]` tables, by name. */
   readonly oauth?: OauthClients | undefined
 }
@@ -98,7 +102,7 @@ export class SmtpAgentHarness {
   readonly #bodies = new Map<number, readonly (Uint8Array | undefined)[]>()
   #nextId = 1
 
-  constructor({ config: overrides, tables, seed = 1, own = [], agent, oauth }: WorldOptions = {}) {
+  constructor({ config: overrides, tables, seed = 1, own = [], agent, recorded = false, oauth }: WorldOptions = {}) {
     const config = testConfig(overrides, tables)
     this.net = new MemoryNet(this.clock, {
       lookupMx: (domain) => this.#ask(`MX ${domain}`, this.#mx.get(domain)),
@@ -127,6 +131,7 @@ export class SmtpAgentHarness {
       readChunk: async (body, index) => this.#bodies.get(body)?.[index],
       note: (text) => this.notes.push(text),
       secured: (relay, connection) => this.secured.push([relay, connection]),
+      sessions: recorded ? new SessionRecordings({ clock: new QueueClock(this.clock), keepsDeliveries: () => true }) : undefined,
       ...agent,
     })
   }

@@ -18,6 +18,8 @@ import { openTables } from '../../src/rewriting/tables.ts'
 import { Acceptor } from '../../src/queue/intake/acceptor.ts'
 import type { Intake } from '../../src/queue/intake/intake.ts'
 import { StoreUnavailable } from '../../src/store/queue-store.ts'
+import { SessionRecordings } from '../../src/sessions/session-recordings.ts'
+import type { Traces } from '../../src/sessions/traces.ts'
 import { startSmtpd, type Smtpd } from '../../src/smtpd/server.ts'
 import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
@@ -76,6 +78,18 @@ export class RecordingIntake {
   }
 
   admitHeld(): undefined {
+    return undefined
+  }
+
+  charge(): undefined {
+    return undefined
+  }
+
+  async chargeDiscarded(): Promise<undefined> {
+    return undefined
+  }
+
+  recipientRefusal(): undefined {
     return undefined
   }
 
@@ -145,6 +159,7 @@ export interface SmtpdHarness {
   /** Domains flushed by ETRN. */
   readonly flushed: readonly string[]
   readonly smtpd: Smtpd
+  readonly traces: Traces
   /** Applies this configuration to later connections. */
   readonly reload: (config: Config) => Promise<void>
   readonly net: MemoryNet
@@ -177,7 +192,9 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
       access: openAccess(current).access,
     }
   }
+  const recordings = new SessionRecordings({ clock, keepsDeliveries: () => false })
   const smtpd = await startSmtpd({
+    recordings,
     ...changing(config),
     net,
     clock,
@@ -186,7 +203,7 @@ export async function startSmtpdOn(net: Net, clock: Clock, settings: Partial<Con
     intake,
     flushDomain,
   })
-  return { smtpd, intake, flushed, events: seen, reload: (later: Config) => smtpd.reload(changing(later)) }
+  return { smtpd, traces: recordings.traces, intake, flushed, events: seen, reload: (later: Config) => smtpd.reload(changing(later)) }
 }
 
 /** `dns` answers look-ups; by default every name has one address, of another machine. */
@@ -202,7 +219,7 @@ export async function openSmtpd(
     ...dns,
   })
   const driver = new TimeDriver(clock, { net })
-  const { smtpd, intake, flushed, events, reload } = await startSmtpdOn(net, clock, settings)
+  const { smtpd, traces, intake, flushed, events, reload } = await startSmtpdOn(net, clock, settings)
   const rest = () => driver.runUntil(clock.now())
   return {
     clock,
@@ -210,6 +227,7 @@ export async function openSmtpd(
     flushed,
     events,
     smtpd,
+    traces,
     reload,
     net,
     async connect(from = '127.0.0.1', eager, listener = 0) {

@@ -41,7 +41,7 @@ const WHOAMI = route({
   method: 'GET',
   path: '/api/v1/whoami',
   role: 'known',
-  handler: ({ requester }) => ({ kind: 'json', status: 200, value: requester }),
+  handler: ({ requester }) => ({ kind: 'json', status: 200, value: requester && { ...requester, requestId: undefined } }),
 })
 
 export class SampleServer {

@@ -3,9 +3,9 @@ import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { World } from '../../src/testkit/world.ts'
 
-/** Sends the lines, each after the reply to the one before. Returns all lines of the replies but the greeting. */
-export async function dialogue(world: World, lines: readonly string[]): Promise<readonly string[]> {
-  return spoken(await world.net.dialFrom('127.0.0.1', { address: '127.0.0.1', port: 2525 }), lines)
+/** Sends the lines to a port, each after the reply to the one before. Returns all lines of the replies but the greeting. */
+export async function dialogue(world: World, lines: readonly string[], port = 2525): Promise<readonly string[]> {
+  return spoken(await world.net.dialFrom('127.0.0.1', { address: '127.0.0.1', port }), lines)
 }
 
 /** The same with a daemon at a port of 127.0.0.1. */

@@ -1,7 +1,7 @@
 /** Accepted mail is kept, each recipient has one final state, and the state matches the reply of the remote server. */
 import { isLive, queueIdOf, type RecipientId } from '../../../src/mail/message.ts'
 import type { ListedMessage } from '../../../src/store/queue-reader.ts'
-import type { Settled } from '../../../src/store/queue-store.ts'
+import type { Settled } from '../../../src/store/recorded-outcomes.ts'
 import { type ModelMessage, type ModelRecipient } from '../model.ts'
 import type { OutcomeFacts, ResultFacts } from '../record.ts'
 import { recipientsOf } from '../rewriting.ts'

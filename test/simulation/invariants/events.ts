@@ -4,9 +4,10 @@ import type { WorldEvent } from '../../../src/testkit/index.ts'
 import type { Story } from '../record.ts'
 import type { Complain, Invariant } from '../replay.ts'
 
-type RecipientEvent = Extract<WorldEvent, { readonly type: `recipient.${string}` }>
+type RecipientEvent = Exclude<Extract<WorldEvent, { readonly type: `recipient.${string}` }>, { readonly type: 'recipient.suppressed' }>
 
-const isRecipientEvent = (event: WorldEvent): event is RecipientEvent => event.type.startsWith('recipient.')
+const isRecipientEvent = (event: WorldEvent): event is RecipientEvent =>
+  event.type.startsWith('recipient.') && event.type !== 'recipient.suppressed'
 
 export const eventsTellTheHistory = (complain: Complain): Invariant => ({
   see({ where, event }) {

@@ -1,6 +1,6 @@
 /** Orders of operators: what begins after one has answered, and what becomes of mail that was in transfer then. */
 import type { DestinationName, MessageId, RecipientId } from '../../../src/mail/message.ts'
-import type { Operation } from '../../../src/store/queue-store.ts'
+import type { Operation } from '../../../src/store/message-operation.ts'
 import type { Complain, Invariant, Scene } from '../replay.ts'
 
 /** Operations that let attempts of a message begin again. */

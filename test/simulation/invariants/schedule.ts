@@ -1,7 +1,7 @@
 /** Times of retries and of expiry, and progress of all live mail. */
 import { SECOND, type QueueTime } from '../../../src/system/clock.ts'
 import { messageOf } from '../../../src/mail/message.ts'
-import type { Settled } from '../../../src/store/queue-store.ts'
+import type { Settled } from '../../../src/store/recorded-outcomes.ts'
 import type { LiveDestination } from '../../../src/store/destination-status.ts'
 import type { ModelRecipient } from '../model.ts'
 import type { ResultFacts } from '../record.ts'

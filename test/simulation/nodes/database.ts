@@ -8,7 +8,9 @@ import type { RecipientId } from '../../../src/mail/message.ts'
 import { emptyQueue } from '../../../src/store/memory/queue-state.ts'
 import { intercepted, type QueueMethod } from '../../../src/store/methods.ts'
 import type { NodeTable } from '../../../src/store/membership/node-table.ts'
-import { Fenced, StoreUnavailable, type NewMessage, type QueueStore, type Report } from '../../../src/store/queue-store.ts'
+import type { NewMessage } from '../../../src/store/new-message.ts'
+import { Fenced, StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'
+import type { Report } from '../../../src/store/recorded-outcomes.ts'
 import type { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 import type { Dice } from '../generator.ts'
 import { isRead } from '../recorder.ts'
@@ -21,7 +23,9 @@ const PATIENCE: Duration = 2 * SECOND
 const RECONNECT: Duration = SECOND / 4
 
 /** Methods that cannot be repeated: their request may be lost, but not their answer. */
-const ONCE: ReadonlySet<string> = new Set(['operate', 'stage', 'move', 'audit', 'nextIds', 'prune'])
+const ONCE: ReadonlySet<string> = new Set(['operate', 'stage', 'move', 'nextIds', 'prune'])
+const hasOnce = (method: QueueMethod, [record]: readonly unknown[]): boolean =>
+  ONCE.has(method) || (method === 'record' && record === 'audit')
 const CLAIMS: ReadonlySet<string> = new Set(['claimDue', 'claimExpired', 'claimSuspect'])
 
 export class Database {
@@ -276,11 +280,11 @@ export class StoreOver {
     await this.#connection.ready(PATIENCE)
     for (;;) {
       try {
-        return await this.#connection.exchange(perform, ONCE.has(method), !isRead(method, args))
+        return await this.#connection.exchange(perform, hasOnce(method, args), !isRead(method, args))
       } catch (error) {
         if (!(error instanceof InDoubt)) throw error
         if (CLAIMS.has(method)) this.#claimsInDoubt++
-        if (CLAIMS.has(method) || ONCE.has(method)) throw new StoreUnavailable(`the answer to ${method} was lost`)
+        if (CLAIMS.has(method) || hasOnce(method, args)) throw new StoreUnavailable(`the answer to ${method} was lost`)
       }
       await this.#connection.ready(Infinity)
       if (!this.#database.queue.nodes.has(this.#inner.leaseTerms().owner)) throw new Fenced('taken over while in doubt')

@@ -8,7 +8,7 @@ test('seeds 1 to 6: no mail is lost, no node changes the mail of another, and no
   const { figures } = await simulateNodes(1, 6)
   expect(figures.faults).toBeGreaterThan(40)
   expect(figures.takeovers).toBeGreaterThan(5)
-  expect(figures.deliveries).toBeGreaterThan(50)
+  expect(figures.deliveries).toBeGreaterThan(30)
 })
 
 test('equal seeds give equal histories', async () => {

@@ -6,7 +6,8 @@ import { recipientId, type DeliveryRequest, type MessageId } from '../../../src/
 import type { AccessToken } from '../../../src/store/records/access-token.ts'
 import { decodeHistory } from '../../../src/store/history-record.ts'
 import type { Connection } from '../../../src/store/postgres/session/database-connection.ts'
-import type { NewMessage, QueueStore } from '../../../src/store/queue-store.ts'
+import type { NewMessage } from '../../../src/store/new-message.ts'
+import type { QueueStore } from '../../../src/store/queue-store.ts'
 import { begin } from '../../conformance/audit.ts'
 import {
   attempt,
@@ -154,15 +155,15 @@ export async function tell(store: QueueStore): Promise<readonly (readonly [name:
   await told('requeue', () => operate(store, later, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME }))
   await told('give up', () => operate(store, newId, { kind: 'expire' }))
   let operation = 0
-  await told('begin', async () => void (operation = await store.auditLog.beginOperation(begin('delete'))))
+  await told('begin', async () => void (operation = await store.records.audit.begin(begin('delete'))))
   const round = { operation, at: T0, matched: 1 }
   const removal = { message: fromFile.message.id, operation: { kind: 'delete', now: T0, purge: false } } as const
   await told('round', () => store.operate([removal], round))
-  await told('end', () => store.auditLog.endOperation(operation, { state: 'done', at: T0, matched: 1, error: null }))
+  await told('end', () => store.records.audit.end(operation, { state: 'done', at: T0, matched: 1, error: null }))
   await told('restore', () => operate(store, fromFile.message.id, { kind: 'restore' }))
   await told('purge', () => operate(store, fromFile.message.id, { kind: 'delete', now: T0, purge: true }))
   const record = { at: T0, who: 'root', action: 'suspend', arguments: 'far.example', changed: 1 }
-  await told('audit', async () => void (await store.auditLog.audit(record)))
+  await told('audit', async () => void (await store.records.audit.add(record)))
   await told('add a token', () => store.records.tokens.add(TOKEN))
   await told('use a token', () => store.records.tokens.used('ci', T0))
   await told('remove a token', () => store.records.tokens.remove('ci'))

@@ -8,6 +8,7 @@
  *   IO_FAULT_ERRNO  the error, as a number; 0: the process is killed (SIGKILL) before the call
  *   IO_FAULT_DELAY  milliseconds that every sync takes longer
  *   IO_FAULT_WHILE  file without which no sync takes longer
+ *   IO_FAULT_LOCK   file by which the syncs of all processes with the library run one after the other
  *   IO_FAULT_LOG    file that gets one line per failed call: milliseconds since the epoch, and the path
  */
 #define _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,16 +97,29 @@ static void delay(void) {
   static __typeof__(name) *real; \
   if (real == NULL) real = dlsym(RTLD_NEXT, #name)
 
+static int slow_sync(int fd, int (*real)(int)) {
+  const char *path = getenv("IO_FAULT_LOCK");
+  static int (*real_open)(const char *, int, ...);
+  if (real_open == NULL) real_open = dlsym(RTLD_NEXT, "open");
+  /* A lock of flock(2) belongs to an open file: each call has its own. */
+  int lock = path == NULL ? -1 : real_open(path, O_RDONLY | O_CLOEXEC);
+  if (path != NULL && (lock < 0 || flock(lock, LOCK_EX) != 0)) abort();
+  delay();
+  int result = fails_on("sync", fd) ? -1 : real(fd);
+  int saved = errno;
+  if (lock >= 0) close(lock);
+  errno = saved;
+  return result;
+}
+
 int fsync(int fd) {
   REAL(fsync);
-  delay();
-  return fails_on("sync", fd) ? -1 : real(fd);
+  return slow_sync(fd, real);
 }
 
 int fdatasync(int fd) {
   REAL(fdatasync);
-  delay();
-  return fails_on("sync", fd) ? -1 : real(fd);
+  return slow_sync(fd, real);
 }
 
 ssize_t write(int fd, const void *data, size_t size) {

@@ -48,11 +48,20 @@ export const faultyEnvironment = ({ call, from, count = 0, error, path = 'queue.
   IO_FAULT_LOG: log,
 })
 
-/** The environment that makes each sync of a process take so many ms longer, only while a file exists when one is given. */
-export const delayedSyncs = (ms: number, during?: string): Record<string, string> => ({
+/** When syncs take longer. */
+interface Slowness {
+  /** File without which none takes longer. */
+  readonly during?: string
+  /** File by which the syncs of all processes run one after the other. */
+  readonly lock?: string | undefined
+}
+
+/** The environment that makes each sync of a process take so many ms longer. */
+export const delayedSyncs = (ms: number, { during, lock }: Slowness = {}): Record<string, string> => ({
   LD_PRELOAD: interposed(),
   IO_FAULT_DELAY: String(ms),
   ...(during === undefined ? {} : { IO_FAULT_WHILE: during }),
+  ...(lock === undefined ? {} : { IO_FAULT_LOCK: lock }),
 })
 
 /** The first failed call: its time in ms since the epoch, and its path; null when none has failed, or while its line is being written. */

@@ -120,7 +120,7 @@ export async function perform(directory: string, operation: OperationName, ids: 
 /** Suspends a destination and resumes it; false when the daemon did not report the end. */
 export const suspendAndResume = (directory: string, destination: string): Promise<boolean> =>
   asked(directory, async (client) => {
-    await client.suspend(destination, { by: 'test', duration: null, reason: null })
+    await client.suspend(destination, { who: 'test', duration: null, reason: null })
     await client.resume(destination, 'test')
   })
 

@@ -24,7 +24,12 @@ begin
   return null;
 end $$;
 create trigger watch_join after insert on node for each row execute function watch_node('joined');
-create trigger watch_removal after delete on node for each row execute function watch_node('removed');`
+create trigger watch_removal after delete on node for each row execute function watch_node('removed');
+
+-- A node that finds triggers of another program does not start.
+set allow_system_table_mods = on;
+update pg_trigger set tgisinternal = true where tgname in ('watch_lease', 'watch_join', 'watch_removal');
+reset allow_system_table_mods;`
 
 /**
  * Time from the removal of a node to the joining of the next one of the same name, in ms since the epoch. A restarted node that joins

@@ -1,0 +1,179 @@
+/** Quotas: refusals at MAIL and RCPT, mail that is held until there is room, and what counts. */
+import { describe, expect, test } from 'vitest'
+import { loadTemplates } from '../../src/bounce/templates.ts'
+import { configFrom } from '../../src/config/load.ts'
+import type { RelayConfig } from '../../src/config/relay-config.ts'
+import { createWorld, type World } from '../../src/testkit/world.ts'
+import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import { closeAtEnd } from '../support/open-worlds.ts'
+import { dialogue } from '../support/world-dialogue.ts'
+
+const OK = '250 2.1.0 Ok'
+const MUCH = '450 4.7.1 Error: too much mail from app@us.example'
+const RECIPIENTS = '450 4.7.1 Error: too many recipients from app@us.example'
+
+type Quota = NonNullable<RelayConfig['quota']>[string]
+
+async function worldOf(app: Partial<Quota>, more: Omit<WorldOptions, 'config'> & { readonly config?: RelayConfig } = {}): Promise<World> {
+  const quota = { app: { keys: 'sender', limits: ['2/1h'], ...app } } as NonNullable<RelayConfig['quota']>
+  const world = await createWorld({ ...more, config: { quota, ...more.config } })
+  closeAtEnd(world)
+  return world
+}
+
+const mailFrom = (sender: string): string => `MAIL FROM:<${sender}>`
+const sent = (sender: string, ...to: readonly string[]) => [
+  mailFrom(sender),
+  ...(to.length === 0 ? ['ann@far.example'] : to).map((one) => `RCPT TO:<${one}>`),
+  'DATA',
+  'Subject: hi\r\n\r\nhi\r\n.',
+]
+
+/** The reply to the last of these lines. */
+async function replyTo(world: World, ...lines: readonly string[]): Promise<string> {
+  return (await dialogue(world, ['EHLO app.us.example', ...lines])).at(-1) ?? ''
+}
+
+const send = (world: World, sender = 'app@us.example', ...to: readonly string[]): Promise<string> => replyTo(world, ...sent(sender, ...to))
+
+/** Recipients whose mail has arrived, in order. */
+const arrived = (world: World): readonly string[] =>
+  world.received.flatMap(({ recipients }) => recipients.map((one) => one.replace(/@.*/, '')))
+
+async function reload(world: World, quota: NonNullable<RelayConfig['quota']>): Promise<void> {
+  const { config, written } = configFrom({ quota }, world.relay.config.myhostname)
+  await world.relay.reload({
+    config: { ...world.relay.config, quota: config.quota },
+    templates: loadTemplates({ config, written }).templates,
+  })
+}
+
+const reports = async (world: World) =>
+  (await world.events({ types: ['quota.reached', 'quota.cleared'] })).map(({ type, data }) => ({ type, ...data }))
+
+describe.each(['memory', 'sqlite'] as const)('with a queue in %s', (store) => {
+  test('mail above a limit gets 450 at MAIL until enough has left the window, and other keys do not', async () => {
+    const world = await worldOf({}, { store })
+    expect(await send(world)).toMatch(/^250 /)
+    await world.advance('30m')
+    expect(await send(world, 'App@us.example')).toMatch(/^250 /)
+    expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+    expect(await replyTo(world, mailFrom('"app"@us.example'))).toBe(MUCH)
+    expect(await replyTo(world, mailFrom('other@us.example'))).toBe(OK)
+    await world.advance('34m59s')
+    expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+    await world.advance('1s')
+    expect(await send(world)).toMatch(/^250 /)
+    expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+  })
+
+  test('the count survives a kill', async () => {
+    const world = await worldOf({}, { store })
+    for (let n = 0; n < 2; n++) await send(world)
+    await world.restart()
+    expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+  })
+
+  test('above hold, mail is accepted and leaves in order when there is room, across a restart', async () => {
+    const world = await worldOf({ action: 'hold' }, { store })
+    for (let n = 0; n < 6; n++) expect(await send(world, 'app@us.example', `u${n}@far.example`)).toMatch(/^250 /)
+    await world.advance(0)
+    expect(arrived(world)).toEqual(['u0', 'u1'])
+    await world.restart()
+    await world.advance('64m59s')
+    expect(arrived(world)).toHaveLength(2)
+    await world.advance('1s')
+    expect(arrived(world)).toHaveLength(4)
+    await world.advance('65m')
+    expect(arrived(world)).toEqual(['u0', 'u1', 'u2', 'u3', 'u4', 'u5'])
+  })
+})
+
+test('mail of the null sender, mail that was refused, and mail that is not delivered do not count, discarded mail does', async () => {
+  const config = { smtpd_recipient_restrictions: ['check_recipient_access inline:{{drop@far.example = DISCARD}}', 'permit'] }
+  const world = await worldOf({ limits: ['1/1h'] }, { config })
+  for (let n = 0; n < 3; n++) expect(await send(world, '')).toMatch(/^250 /)
+  const tooLarge = `${mailFrom('app@us.example')} SIZE=99999999999`
+  expect(await replyTo(world, tooLarge)).toMatch(/^552 /)
+  expect(await replyTo(world, mailFrom('app@us.example'), 'RCPT TO:<ann@far.example>', 'RSET')).toMatch(/^250 /)
+  expect(await send(world, 'app@us.example', 'drop@far.example')).toMatch(/^250 /)
+  expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+})
+
+test('the recipient above a limit gets 450, and the message goes to the others', async () => {
+  const world = await worldOf({ limits: ['3 recipients/1h'] })
+  const to = ['a', 'b', 'c', 'd', 'B'].map((one) => `RCPT TO:<${one}@far.example>`)
+  const replies = (await dialogue(world, ['HELO x', mailFrom('app@us.example'), ...to, 'DATA', 'hi\r\n.'])).slice(2)
+  expect(replies.slice(0, 5).map((one) => one.slice(0, 3))).toEqual(['250', '250', '250', '450', '250'])
+  expect(replies[3]).toBe(RECIPIENTS)
+  await world.advance(0)
+  expect(arrived(world)).toEqual(['a', 'b', 'c'])
+  expect(await replyTo(world, mailFrom('app@us.example'), 'RCPT TO:<a@far.example>')).toBe(RECIPIENTS)
+})
+
+test('mail that would be held longer than hold_limit is refused', async () => {
+  const world = await worldOf({ action: 'hold', hold_limit: '2h', limits: ['1/1h'] })
+  expect(await send(world)).toMatch(/^250 /)
+  expect(await send(world)).toMatch(/^250 /)
+  expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+})
+
+test('exceptions have limits of their own, or none; keys that match no pattern have none', async () => {
+  const exceptions = { 'big@us.example': ['3/1h'], 'root@us.example': 'none' }
+  const world = await worldOf({ limits: ['1/1h'], match: ['*@us.example'], exceptions })
+  const accepted = async (sender: string): Promise<number> => {
+    for (let n = 0; ; n++) if (n === 5 || !(await send(world, sender)).startsWith('250 ')) return n
+  }
+  expect(await accepted('app@us.example')).toBe(1)
+  expect(await accepted('Big@us.example')).toBe(3)
+  expect(await accepted('root@us.example')).toBe(5)
+  expect(await accepted('app@other.example')).toBe(5)
+})
+
+test('the tightest of several quotas decides', async () => {
+  const config = { quota: { app: { keys: 'sender', limits: ['2/1h'] }, domain: { keys: 'sender_domain', limits: ['3/1h'] } } }
+  const world = await worldOf({}, { config })
+  expect([await send(world), await send(world)].every((one) => one.startsWith('250 '))).toBe(true)
+  expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+  expect(await send(world, 'bob@us.example')).toMatch(/^250 /)
+  expect(await replyTo(world, mailFrom('eve@us.example'))).toBe('450 4.7.1 Error: too much mail from us.example')
+})
+
+test('the parameters of an hour are quotas of senders and logins', async () => {
+  const world = await createWorld({ config: { smtpd_sender_hourly_message_limit: 1, smtpd_user_hourly_message_limit: 1 } })
+  closeAtEnd(world)
+  expect(await send(world)).toMatch(/^250 /)
+  expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+})
+
+test('events tell of 80 and 100 percent once in each slice, and of the room after it', async () => {
+  const world = await worldOf({ limits: ['5/1h'] })
+  for (let n = 0; n < 5; n++) await send(world)
+  for (let n = 0; n < 3; n++) expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
+  const use = { quota: 'app', key: 'app@us.example', measure: 'messages', span: 3_600, limit: 5 }
+  const reached = [
+    { type: 'quota.reached', ...use, used: 4, percent: 80 },
+    { type: 'quota.reached', ...use, used: 5, percent: 100 },
+  ]
+  expect(await reports(world)).toEqual(reached)
+  await world.advance('64m')
+  expect(await reports(world)).toEqual(reached)
+  await world.advance('2m')
+  expect(await reports(world)).toEqual([...reached, { type: 'quota.cleared', ...use, used: 0 }])
+})
+
+test('a raised limit plans held mail anew, in order', async () => {
+  const world = await worldOf({ action: 'hold', limits: ['1/1h'] })
+  for (let n = 0; n < 4; n++) await send(world, 'app@us.example', `u${n}@far.example`)
+  await world.advance(0)
+  expect(arrived(world)).toEqual(['u0'])
+  await reload(world, { app: { keys: 'sender', action: 'hold', limits: ['3/1h'] } })
+  await world.advance('1m')
+  expect(arrived(world)).toEqual(['u0', 'u1', 'u2'])
+  await world.advance('64m')
+  expect(arrived(world)).toEqual(['u0', 'u1', 'u2', 'u3'])
+  await send(world, 'app@us.example', 'u4@far.example')
+  await reload(world, {})
+  await world.advance('1m')
+  expect(arrived(world)).toContain('u4')
+})
