@@ -6,13 +6,13 @@ import { messageSession, UNKNOWN_SESSION } from '../queries/message-session.ts'
 import { messageStory } from '../queries/message-story.ts'
 import { messageRowShape } from '../resources/message-row-json.ts'
 import {
+  CONTENT_PROBLEMS,
   contentBeginning,
   contentOf,
   LISTING_FORMS,
   messageCount,
   messageLines,
   messagePage,
-  NO_CONTENT,
   requireContentRight,
   UNKNOWN_MESSAGE,
 } from '../queries/messages.ts'
@@ -136,7 +136,7 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
     about:
       'The content as a reader of mail sees it: decoded fields, plain text, the source of the HTML, and a list of the attachments. The first megabyte is read. Needs the right `content` of a token or session.',
     answers: { 200: { about: 'the parts', shape: contentPartsShape } },
-    problems: [UNKNOWN_MESSAGE, NO_CONTENT],
+    problems: CONTENT_PROBLEMS,
     slots: 'searches',
     handler: async ({ parameters, requester }) => {
       const { content, whole } = await contentBeginning(view, parameters['id'] ?? '', requester)
@@ -151,7 +151,7 @@ const singleRoutes = (view: QueueView): readonly ApiRoute[] => [
     about: 'The bytes as they are sent. Needs the right `content` of a token or session.',
     query: contentQuery,
     answers: { 200: { about: 'the bytes', type: 'text/plain; charset=utf-8' } },
-    problems: [UNKNOWN_MESSAGE, NO_CONTENT],
+    problems: CONTENT_PROBLEMS,
     handler: async ({ parameters, query, requester }) => {
       requireContentRight(requester)
       const chunks = await contentOf(view, parameters['id'] ?? '', { visible: requester.destinations, part: query.part })

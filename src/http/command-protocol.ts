@@ -25,7 +25,7 @@ export const LOCAL_REALM = 'Bearer realm="deferd local"'
 export const SOFTWARE = 70
 
 /** Exit codes by status: EX_NOPERM, EX_DATAERR, EX_TEMPFAIL. */
-const EXIT_CODES: Readonly<Record<number, number>> = { 401: 77, 403: 77, 404: 65, 409: 65, 408: 75, 429: 75, 503: 75 }
+const EXIT_CODES: Readonly<Record<number, number>> = { 401: 77, 403: 77, 404: 65, 409: 65, 408: 75, 410: 65, 429: 75, 503: 75 }
 
 /** Last part of the type of the problem that no resource has the path. */
 export const UNKNOWN_PATH = 'unknown-path'

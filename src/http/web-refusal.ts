@@ -1,5 +1,5 @@
 /** Responses to refused and failed requests of browsers and programs: a page, a redirection to the login, or problem details. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { jsonLine } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-details.ts'
 import type { AuthenticatedClient } from './requester.ts'
@@ -8,6 +8,7 @@ import type { Answer } from './route-table.ts'
 
 interface RefusedRequest {
   readonly path: string
+  readonly headers: IncomingHttpHeaders
   readonly requester: AuthenticatedClient | null
 }
 
@@ -50,5 +51,5 @@ export const webRefusal =
     const isScreen = request.method === 'GET' || request.method === 'HEAD'
     if (problem.kind === HTTP_PROBLEMS.unauthenticated && isScreen)
       return { kind: 'redirect', location: fromRoot(path, `login${loginQuery(request)}`) }
-    return page(problem, { path, requester })
+    return page(problem, { path, headers: request.headers, requester })
   }

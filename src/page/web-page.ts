@@ -51,10 +51,10 @@ export class Page {
   }
 
   /** Shows a problem to a person. */
-  readonly refusal: RefusalPage = ({ kind: { title, status }, message: detail, headers }, { path, requester }) => {
-    const view = viewOf(this.#deps, { requester, parameters: {}, query: new URLSearchParams(), headers: {} }, path, null)
+  readonly refusal: RefusalPage = ({ kind: { title, status }, message: detail, headers: more }, { path, headers, requester }) => {
+    const view = viewOf(this.#deps, { requester, parameters: {}, query: new URLSearchParams(), headers }, path, null)
     const answer = screenAnswer(view, failureScreen(view, { title, detail }), status)
-    return { ...answer, headers: { ...answer.headers, ...headers } }
+    return { ...answer, headers: { ...answer.headers, ...more } }
   }
 
   readonly login: LoginPage = (facts) => loginScreen({ ...facts, relay: this.#deps.view.loaded().config.myhostname, files: FILES_FOLDER })

@@ -20,6 +20,7 @@ import { pages } from '../queue/list-pages.ts'
 import { countMatching } from '../queue/operation-plan.ts'
 import { submissions } from '../queue/intake/maildrop-listing.ts'
 import { messageContent } from '../queue/content-parts.ts'
+import { ContentUnreadable } from '../store/errors.ts'
 import type { ListedMessage, MessageDetails } from '../store/queue-reader.ts'
 import { seconds, type Duration } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -45,6 +46,17 @@ export const NO_CONTENT: ProblemKind = {
   title: 'Content removed',
   about: 'The message has left the queue, and its content is not stored any more.',
 }
+
+export const DAMAGED_CONTENT: ProblemKind = {
+  slug: 'content-damaged',
+  status: 410,
+  title: 'Content damaged',
+  about:
+    'A part of the stored content is missing, or differs from what was queued; the detail names it. The message cannot be delivered: a backup of the queue may have its content. The header can be read while the first part is sound (`part=header`).',
+}
+
+/** Problems of the requests for a content. */
+export const CONTENT_PROBLEMS = [UNKNOWN_MESSAGE, NO_CONTENT, DAMAGED_CONTENT] as const
 
 /** Lines of a listing: whole messages, or the columns of `deferd queue list`. */
 export const LISTING_FORMS = ['messages', 'rows'] as const
@@ -155,7 +167,32 @@ export function withSeen(story: MessageDetails, visible: string): MessageDetails
 
 type ContentPart = 'all' | 'header' | 'body'
 
-/** The content as it would be sent. Throws Problem when it is not stored any more. */
+/**
+ * False for a content that is not stored any more. Reads its first part, and all parts of a message in `corrupt`, so that a damage is found
+ * before the answer begins. Throws ContentUnreadable.
+ */
+async function isStored({ reader }: QueueView, { message, queue }: MessageDetails, part: ContentPart): Promise<boolean> {
+  const most = queue === 'corrupt' && part !== 'header' ? Infinity : 1
+  for (let index = 0; index < most; index++) if ((await reader.readChunk(message, index)) === undefined) return index > 0
+  return true
+}
+
+/** Throws the problem of a content that is damaged, and any other error as it is. */
+function throwDamage(error: unknown, queueId: string): never {
+  if (!(error instanceof ContentUnreadable)) throw error
+  const detail = `the content of ${queueId} cannot be read: ${error.message}; a backup of the queue may have it`
+  throw new Problem(DAMAGED_CONTENT, detail, { cause: error })
+}
+
+async function* undamaged(chunks: AsyncGenerator<Uint8Array>, queueId: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks
+  } catch (error) {
+    throwDamage(error, queueId)
+  }
+}
+
+/** The content as it would be sent. Throws Problem when it is damaged or not stored any more. */
 export async function contentOf(
   view: QueueView,
   queueId: string,
@@ -164,9 +201,9 @@ export async function contentOf(
   const story = await messageDetails(view, queueId, visible)
   if (visible !== null && (await messageDetails(view, queueId, null)).recipients.some(({ destination }) => !maySee(visible, destination)))
     throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible}, and the message has others too`)
-  if (story.queue === 'gone' || (await view.reader.readChunk(story.message, 0)) === undefined)
+  if (story.queue === 'gone' || !(await isStored(view, story, part).catch((error: unknown) => throwDamage(error, queueId))))
     throw new Problem(NO_CONTENT, `the content of ${queueId} is no longer stored: the message has left the queue`)
-  return messageContent(view.reader, story, { header: part !== 'body', body: part !== 'header' })
+  return undamaged(messageContent(view.reader, story, { header: part !== 'body', body: part !== 'header' }), queueId)
 }
 
 /** Octets that are read of a content to be looked at, which may have hundreds of megabytes. Parsing them takes a few milliseconds. */

@@ -39,6 +39,7 @@ type Reply<Answer> = { readonly answer: Answer } | { readonly failure: ThreadFai
 
 export class WorkerClient<Question, Answer> {
   readonly #worker: Worker
+  readonly #recreate: (failure: ThreadFailure) => Error
   readonly #waiting: PromiseWithResolvers<Answer>[] = []
   readonly #gone = Promise.withResolvers<void>()
   #answered = 0
@@ -46,8 +47,10 @@ export class WorkerClient<Question, Answer> {
   /** Set when the thread has failed or has ended. */
   #failure: Error | null = null
 
-  constructor(worker: Worker) {
+  /** `recreate` gives an error of the thread the class that callers know. */
+  constructor(worker: Worker, recreate: (failure: ThreadFailure) => Error = errorOf) {
     this.#worker = worker
+    this.#recreate = recreate
     this.#worker.on('message', (reply: Reply<Answer>) => this.#settle(reply))
     this.#worker.on('error', (error: Error) => this.#fail(error))
     this.#worker.on('exit', () => {
@@ -103,7 +106,7 @@ export class WorkerClient<Question, Answer> {
   #settle(reply: Reply<Answer>): void {
     const waiting = this.#waiting.shift()
     this.#answered++
-    if ('failure' in reply) waiting?.reject(errorOf(reply.failure))
+    if ('failure' in reply) waiting?.reject(this.#recreate(reply.failure))
     else waiting?.resolve(reply.answer)
   }
 

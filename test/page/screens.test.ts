@@ -211,6 +211,14 @@ test('the time zone is chosen once, kept by a cookie, and named on every screen'
     expect(page, path).toMatch(/Times in\s+<a [^>]*>UTC\+9<\/a>/)
     expect(page, path).toContain('data-offset="540"')
   }
+  for (const [path, status] of [
+    ['messages/4dhRlh0000zzz', 404],
+    ['no-such-screen', 404],
+  ] as const) {
+    const refused = await ask(path, 'admin', { headers })
+    const page = (await refused.text()).replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+    expect([path, refused.status, page]).toEqual([path, status, expect.stringContaining('Times in UTC+9')])
+  }
   const shown = await (await ask(`messages/${id}`, 'admin', { headers })).text()
   const [, at = '', title] = /<time datetime="([^"]+)" title="([^"]+)">/.exec(shown) ?? []
   expect(title).toBe(`${new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')} UTC+9`)

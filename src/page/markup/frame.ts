@@ -74,20 +74,19 @@ const searchForm = (view: View, text: string): Html =>
     />
   </form>`
 
+/** The zone of the screen, with the way to another one for a client whose login is known. */
+function zonePart(view: View): Part {
+  const name = zoneText(view.clock.zone(view.now).offset)
+  return view.requester.name === '' ? name : html`<a href="${linkTo(view, 'zone', { back: view.here })}" data-dialog>${name}</a>`
+}
+
 const foot = (view: View, { live = null }: Screen): Html =>
   html`<footer>
     <p>
       deferd
       ${view.version}${view.requester.name === '' ? null : ` · ${view.requester.name}`}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
     </p>
-    ${
-      view.requester.name === ''
-        ? null
-        : html`<p>
-            Times in
-            <a href="${linkTo(view, 'zone', { back: view.here })}" data-dialog>${zoneText(view.clock.zone(view.now).offset)}</a>
-          </p>`
-    }
+    <p>Times in ${zonePart(view)}</p>
     ${
       live === null
         ? null

@@ -5,6 +5,7 @@ import { thread } from '../../system/packaged-files.ts'
 import { WorkerClient } from '../../system/worker-rpc.ts'
 import type { QueueReader } from '../queue-reader.ts'
 import { StoreUnavailable } from '../queue-store.ts'
+import { storeErrorOf } from './worker-protocol.ts'
 import { createReader, type ReaderCall, type ReaderMethod } from '../reader-methods.ts'
 import type { StoreSide } from '../store-health.ts'
 
@@ -81,7 +82,8 @@ class ReaderThread implements StoreSide {
     if (this.#thread !== null && !this.#thread.hasEnded) return this.#thread
     this.#before = this.answered
     const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION }
-    return (this.#thread = new WorkerClient(thread('store/sqlite/reader-worker', { workerData: this.#directory, resourceLimits })))
+    const worker = thread('store/sqlite/reader-worker', { workerData: this.#directory, resourceLimits })
+    return (this.#thread = new WorkerClient(worker, storeErrorOf))
   }
 
   /** Ends the thread, or has it end after the calls that it has. */
