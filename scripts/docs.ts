@@ -1,7 +1,8 @@
 /**
  * Writes the generated files: configuration.md, commands.md, backoff.md, events.md, api.md, monitoring.md, performance.md and
  * images/queue-show.svg in docs/, the man pages in man/, the completions in contrib/completions/, the examples of answers in
- * src/api/examples/response-examples.ts, and the doc comments of published types in src/config/values/relay-parameters.ts and
+ * src/api/examples/response-examples.ts and src/lab/examples/lab-examples.ts, and the doc comments of published types in
+ * src/config/values/relay-parameters.ts and
  * src/testkit/remote/rule-keys.ts.
  */
 import { execFileSync } from 'node:child_process'
@@ -13,8 +14,10 @@ import { EMPTY_TALLY } from '../src/store/queue-tally.ts'
 import { processShell } from '../src/cli/process-shell.ts'
 import { buildProgram } from '../src/cli/program.ts'
 import { configurationPage } from '../src/config/documentation.ts'
-import { examplesFile, tourExamples } from '../test/support/api-tour.ts'
+import { apiExamples } from '../test/support/api-tour.ts'
+import { labExamples } from '../test/support/lab-tour.ts'
 import { realClock } from '../test/support/real-clock.ts'
+import { examplesFile } from '../test/support/response-examples.ts'
 import { openMetrics } from '../src/telemetry/metrics/metrics.ts'
 import { monitoringPage } from '../src/telemetry/metrics/monitoring-page.ts'
 import { VERSION } from '../src/system/version.ts'
@@ -51,11 +54,15 @@ const ruleKeys = new URL('testkit/remote/rule-keys.ts', sources)
 writeFileSync(new URL('config/values/relay-parameters.ts', sources), relayParameters())
 writeFileSync(ruleKeys, withRuleComments(readFileSync(ruleKeys, 'utf8')))
 
-writeFileSync(new URL('api/examples/response-examples.ts', sources), examplesFile(await tourExamples()))
+for (const [file, name, tour, examples] of [
+  ['api/examples/response-examples.ts', 'RESPONSE_EXAMPLES', 'test/support/api-tour.ts', await apiExamples()],
+  ['lab/examples/lab-examples.ts', 'LAB_EXAMPLES', 'test/support/lab-tour.ts', await labExamples()],
+] as const)
+  writeFileSync(new URL(file, sources), examplesFile(name, tour, examples))
 
 // The formatter pads the cells of tables, and chooses the quotes of texts.
 const formatter = new URL('../node_modules/.bin/oxfmt', import.meta.url)
-execFileSync(fileURLToPath(formatter), ['docs', 'src/api/examples'], {
+execFileSync(fileURLToPath(formatter), ['docs', 'src/api/examples', 'src/lab/examples'], {
   cwd: fileURLToPath(new URL('..', import.meta.url)),
   stdio: 'inherit',
 })

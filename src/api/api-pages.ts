@@ -14,7 +14,7 @@ const INTRO = `# API
 
 The resources are below \`${BASE}\` at \`admin_listen\` and at the socket \`admin.sock\` ([admin-http.md](admin-http.md) has the access to them, the
 tokens and the roles). \`GET ${BASE}/openapi.json\` is the OpenAPI 3.1 document with the shapes of all requests and answers, and
-an example of most.
+an example of each JSON answer.
 
 - Members have the names of the JSON output of commands. Members are added, never removed or renamed. Unknown members and parameters
   of a request are refused.

@@ -22,6 +22,7 @@ import { isNavigation, problemAnswer, webRefusal, type RefusalPage } from '../ht
 import { WebServer } from '../http/web-server.ts'
 import type { Endpoint } from '../system/net.ts'
 import type { MachineClock } from '../system/clock.ts'
+import { LAB_EXAMPLES } from './examples/lab-examples.ts'
 import type { Lab } from './lab.ts'
 import { LAB_BASE } from './lab-route.ts'
 import { mailboxRoutes } from './mailbox-routes.ts'
@@ -37,6 +38,7 @@ const LAB_API: DescribedApi = {
   title: 'deferd lab',
   description: 'Worlds in which a relay runs in virtual time, for tests in any language.',
   securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'the token of --token-file; a lab on loopback needs none' } },
+  examples: LAB_EXAMPLES,
 }
 
 /** The table of the lab: routes, shapes and the OpenAPI document are derived from it. */

@@ -1,6 +1,7 @@
 /** Two nodes on PostgreSQL, of which one is killed and then stopped: the page and the status of the other one name both. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { NODE_EXAMPLES } from '../support/api-tour.ts'
 import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
 import { PageClient, textOf } from '../support/page-client.ts'
 import { portBelowEphemeral } from '../support/ports.ts'
@@ -10,6 +11,13 @@ const reason = reasonWithoutPostgres()
 
 /** The promise is 10 s with the default lease of 5 s; a loaded machine gets more. */
 const LIMIT = 100_000
+
+/** A page, and the root of its API with the token of an administrator. */
+interface Reached {
+  readonly node: ClusterNode
+  readonly page: PageClient
+  readonly api: (method: string, path: string) => Promise<unknown>
+}
 
 interface Nodes {
   readonly nodes: readonly {
@@ -26,14 +34,17 @@ interface Attention {
   readonly attention: readonly { readonly kind: string; readonly text: string }[]
 }
 
-async function startWithPage(
-  cluster: NodeCluster,
-  name: string,
-  settings = {},
-): Promise<{ readonly node: ClusterNode; readonly page: PageClient }> {
+async function startWithPage(cluster: NodeCluster, name: string, settings = {}): Promise<Reached> {
   const port = await portBelowEphemeral()
   const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}`, ...settings })
-  return { node, page: await PageClient.logIn(`http://127.0.0.1:${port}/`, join(node.folder.path, 'queue')) }
+  const root = `http://127.0.0.1:${port}`
+  const token = (await cluster.says('token', 'add', `tests-${name}`, '--role', 'admin')).trim()
+  const api = async (method: string, path: string): Promise<unknown> => {
+    const answer = await fetch(`${root}/api/v1${path}`, { method, headers: { authorization: `Bearer ${token}` } })
+    expect(answer.status, `${method} ${path}`).toBe(200)
+    return answer.json()
+  }
+  return { node, api, page: await PageClient.logIn(`${root}/`, join(node.folder.path, 'queue')) }
 }
 
 /** Waits until page, API and status of a node say that the other one is lost. */
@@ -68,7 +79,7 @@ describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped
     async () => {
       const cluster = await NodeCluster.open({ node_lease: '5s' })
       try {
-        const [{ node: lost }, { page }] = await Promise.all([
+        const [{ node: lost }, { page, api }] = await Promise.all([
           startWithPage(cluster, 'n1', { maximal_backoff_time: '1h' }),
           startWithPage(cluster, 'n2'),
         ])
@@ -102,7 +113,17 @@ describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped
         await page.press(await page.open('nodes/n1/undrain'), 'Undrain n1')
         await until('undrained', LIMIT, async () => textOf(await page.open('nodes')).includes('n1 active'))
 
+        for (const change of ['drain', 'undrain'])
+          expect(await api('POST', `/nodes/n1/${change}`)).toEqual(NODE_EXAMPLES[`POST /nodes/:name/${change}`])
+
         again?.process.child.kill('SIGKILL')
+        await reported(cluster, page)
+        expect(await api('DELETE', '/nodes/n1')).toEqual(NODE_EXAMPLES['DELETE /nodes/:name'])
+        expect(await cluster.says('node', 'list')).not.toContain('n1')
+        if (again !== undefined) await cluster.restart(again)
+        await joined(page)
+
+        cluster.nodes.get('n1')?.process.child.kill('SIGKILL')
         await reported(cluster, page)
         const forgotten = textOf(await page.press(await page.open('nodes/n1/forget'), 'Forget n1'))
         expect(forgotten).toContain('1 node has the queue')

@@ -3,9 +3,6 @@
  * with the OpenAPI document.
  */
 import { configFrom } from '../../src/config/load.ts'
-import type { ApiRoute } from '../../src/api/api-route.ts'
-import { exampleKey } from '../../src/api/openapi.ts'
-import { matchRoute } from '../../src/http/route-table.ts'
 import { BASE } from '../../src/http/command-protocol.ts'
 import type { AuditEntry } from '../../src/store/records/audit-log.ts'
 import { DAY, SECOND } from '../../src/system/clock.ts'
@@ -14,9 +11,7 @@ import type { ApiServer, Asked, Reply } from './api-server.ts'
 import { openTouredWorld } from './api-tour-world.ts'
 import { ApiWorld } from './api-world.ts'
 import { goldenReport } from './domain-reports.ts'
-
-/** Elements of a list in an example at most. */
-const SHOWN = 2
+import { ResponseExamples } from './response-examples.ts'
 
 const SETTINGS = {
   myorigin: 'us.example',
@@ -34,47 +29,34 @@ export const WITHOUT_EXAMPLE: Readonly<Record<string, string>> = {
   'GET /operations/:id/stream': 'events without an end',
   'GET /messages/:id/content': 'no JSON',
   'GET /openapi.json': 'the document itself',
-  'POST /nodes/:name/drain': 'needs a second node',
-  'POST /nodes/:name/undrain': 'needs a second node',
-  'DELETE /nodes/:name': 'needs a second node',
+}
+
+/** Answers of operations that need a second node. test/process/lost-nodes.test.ts has them from two nodes on PostgreSQL. */
+export const NODE_EXAMPLES: Readonly<Record<string, unknown>> = {
+  'POST /nodes/:name/drain': { name: 'n1' },
+  'POST /nodes/:name/undrain': { name: 'n1' },
+  'DELETE /nodes/:name': { forgotten: [] },
 }
 
 const SIGNING_SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`
 
-/** Members whose values are secret. */
-const SECRET = new Set(['token', 'secret'])
-
-/** A value with short lists, and without secrets. */
-function shortened(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, SHOWN).map(shortened)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, SECRET.has(key) && typeof inner === 'string' ? '…' : shortened(inner)]),
-  )
-}
-
-/** The first good JSON answer of each operation. */
+/** Asks the API, and keeps the first answer of each operation. */
 class Tour {
-  readonly examples: Map<string, unknown>
   /** Operations by the id of their request. */
   readonly requests = new Map<string, string>()
   readonly #api: ApiServer
+  readonly #examples: ResponseExamples
 
-  constructor(api: ApiServer, examples = new Map<string, unknown>()) {
+  constructor(api: ApiServer, examples: ResponseExamples) {
     this.#api = api
-    this.examples = examples
+    this.#examples = examples
   }
 
   async ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
     const id = `tour-${this.requests.size + 1}`
-    const match = matchRoute(this.#api.api.routes, method, `${BASE}${path.replace(/\?.*/, '')}`)
-    if (match.kind !== 'found') throw new Error(`there is no ${method} ${path}`)
-    const operation = exampleKey(match.route, BASE)
-    this.requests.set(id, operation)
+    this.requests.set(id, this.#examples.operationOf(method, path))
     const reply = await this.#api.ask(method, path, { as: 'admin', headers: { 'x-request-id': id }, ...asked })
-    const [expected] = Object.keys((match.route as ApiRoute).about.answers)
-    if (String(reply.status) !== expected) throw new Error(`${method} ${path} answered with ${reply.status}: ${reply.text}`)
-    if (reply.json !== undefined && !this.examples.has(operation)) this.examples.set(operation, shortened(reply.json))
+    this.#examples.keep(method, path, reply)
     return reply
   }
 
@@ -217,7 +199,7 @@ async function history(tour: Tour, id: string): Promise<void> {
 }
 
 /** Requests that need SMTP sessions, a target of events and an authority. */
-async function otherRoutes(examples: Map<string, unknown>): Promise<void> {
+async function otherRoutes(examples: ResponseExamples): Promise<void> {
   await using toured = await openTouredWorld()
   const { world, api } = toured
   const tour = new Tour(api, examples)
@@ -232,7 +214,9 @@ async function otherRoutes(examples: Map<string, unknown>): Promise<void> {
   await renewal
 }
 
-export interface MadeTour extends Pick<Tour, 'examples' | 'requests'> {
+export interface MadeTour extends Pick<Tour, 'requests'> {
+  /** Answers by operation, such as `GET /messages`. */
+  readonly examples: ReadonlyMap<string, unknown>
   readonly audit: readonly AuditEntry[]
 }
 
@@ -240,7 +224,8 @@ export async function madeTour(): Promise<MadeTour> {
   const world = await ApiWorld.open('memory', configFrom(SETTINGS, 'relay.example'), SETTINGS, { providerOf: () => 'google' })
   try {
     world.answer = async () => goldenReport('good.example')
-    const tour = new Tour(world.api)
+    const examples = new ResponseExamples(world.api.api.routes, BASE)
+    const tour = new Tour(world.api, examples)
     await clients(tour)
     const id = await mail(tour, world)
     await reads(tour, world, id)
@@ -253,21 +238,16 @@ export async function madeTour(): Promise<MadeTour> {
     await domainChecks(tour, world)
     await world.queue.advance(3 * DAY)
     await history(tour, id)
-    const { examples, requests } = tour
     await otherRoutes(examples)
-    return { examples, requests, audit: await world.queue.reader.records.audit.after({ after: 0, limit: 500 }) }
+    return {
+      examples: new Map([...examples.answers, ...Object.entries(NODE_EXAMPLES)]),
+      requests: tour.requests,
+      audit: await world.queue.reader.records.audit.after({ after: 0, limit: 500 }),
+    }
   } finally {
     await world.close()
   }
 }
 
 /** Examples of answers by operation, such as `GET /messages`. */
-export const tourExamples = async (): Promise<MadeTour['examples']> => (await madeTour()).examples
-
-/** src/api/examples/response-examples.ts, before it is formatted. */
-export const examplesFile = (examples: ReadonlyMap<string, unknown>): string =>
-  `/** Answers of the API by operation, as JSON. Written by scripts/docs.ts from test/support/api-tour.ts; do not edit. */
-export const RESPONSE_EXAMPLES: Readonly<Record<string, string>> = {
-${[...examples].map(([operation, value]) => `${JSON.stringify(operation)}: ${JSON.stringify(JSON.stringify(value))},`).join('\n')}
-}
-`
+export const apiExamples = async (): Promise<MadeTour['examples']> => (await madeTour()).examples

@@ -125,4 +125,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, string>> = {
     '{"id":"9e4efa52868ec763","time":1767225600,"destination":"far.example","source":"127.0.0.1","host":"mx.far.example[192.0.2.1]:25","text":"# deferd session, smtp to mx.far.example[192.0.2.1]:25, 2026-01-01T00:00:00.000Z\\n      0 * connected from 127.0.0.1\\n      0 S 220 mx.far.example ESMTP\\n      0 C EHLO deferd.example\\n      0 S 250-mx.far.example\\n      0 S 250-PIPELINING\\n      0 S 250-SIZE 104857600\\n      0 S 250-ENHANCEDSTATUSCODES\\n      0 S 250-8BITMIME\\n      0 S 250-DSN\\n      0 S 250-SMTPUTF8\\n      0 S 250 STARTTLS\\n      0 C STARTTLS\\n      0 S 220 2.0.0 Ready to start TLS\\n      0 * TLSv1.3 with TLS_AES_256_GCM_SHA384, certificate trusted\\n      0 C EHLO deferd.example\\n      0 S 250-mx.far.example\\n      0 S 250-PIPELINING\\n      0 S 250-SIZE 104857600\\n      0 S 250-ENHANCEDSTATUSCODES\\n      0 S 250-8BITMIME\\n      0 S 250-DSN\\n      0 S 250 SMTPUTF8\\n      0 C MAIL FROM:<app@us.example> SIZE=305\\n      0 C RCPT TO:<ann@far.example>\\n      0 C DATA\\n      0 S 250 2.1.0 Ok\\n      0 S 450 4.2.1 busy, try later\\n      0 S 554 5.5.1 Error: no valid recipients\\n"}',
   'POST /subscriptions/:name/test': '{"to":"https://hooks.example/","taken":true,"answer":"200 OK","time":1767225601,"took":0}',
   'POST /oauth/:name/renew': '{"failure":null}',
+  'POST /nodes/:name/drain': '{"name":"n1"}',
+  'POST /nodes/:name/undrain': '{"name":"n1"}',
+  'DELETE /nodes/:name': '{"forgotten":[]}',
 }
