@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { VERSION } from '../../src/system/version.ts'
 import { DebianMachine, makeRoot, POSTFIX } from './debian-machine.ts'
 import { buildPackages, root, skipReason } from './tools.ts'
 
@@ -138,7 +139,7 @@ describe.skipIf(reason !== null)(
 
     test('afterwards Postfix is removed with its files, and mail flows on', async () => {
       const commands = typed('Afterwards')
-      expect(commands.slice(-2)).toEqual(['sudo apt install ./deb/deferd-mta_0.1.0_all.deb', 'sudo apt purge postfix'])
+      expect(commands.slice(-2)).toEqual([`sudo apt install ./deb/deferd-mta_${VERSION}_all.deb`, 'sudo apt purge postfix'])
       await type(commands.map((command) => command.replace('sudo apt ', 'sudo apt --yes --no-install-recommends ')))
       expect((await machine.run('ls /etc/postfix')).stdout).toBe('')
       await machine.until(async () => (await greeting(25)).startsWith('220 mx.corp.example ESMTP'))
