@@ -83,6 +83,7 @@ async function reasonAgainst(name: ContestantName, { base }: Options): Promise<s
     case 'without-store':
     case 'maps':
     case 'limits':
+    case 'without-headers':
     case 'haraka':
       return null
   }
@@ -105,6 +106,10 @@ async function prepare(name: ContestantName, options: Options, place: Place): Pr
     }
     case 'limits':
       return deferd(name, 'the working tree with limits of the queue', place, { checkout: ROOT, script: 'bin/deferd.js', more: LIMITS })
+    case 'without-headers': {
+      const program = { checkout: ROOT, script: 'bin/deferd.js', more: ['-o', 'queue_index_headers=no'] }
+      return deferd(name, 'the working tree without Subject, From and Message-ID in its index', place, program)
+    }
     case 'base': {
       const checkout = await checkOut(ROOT, options.base ?? '', join(folder, 'checkout'), place.signal)
       place.undo.defer(() => checkout.remove())
