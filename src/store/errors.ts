@@ -2,6 +2,7 @@
  * Errors of opening and reading a queue, each with a message for the operator and an exit code of sysexits.h.
  */
 import { errorCode } from '../system/caught-error.ts'
+import { versionOfNumber } from '../system/version.ts'
 
 /**
  * Another process owns the queue (EX_TEMPFAIL). A second daemon, or a command that changes the queue, must wait until the owner
@@ -25,8 +26,13 @@ export class QueueTooNew extends Error {
   override readonly name = 'QueueTooNew'
   readonly exitCode = 78
 
-  constructor(path: string, version: number, known: number) {
-    super(`the queue ${path} has version ${version}, but this deferd supports versions up to ${known}: use the newer deferd that wrote it`)
+  /** `writtenBy` is the number of the deferd that wrote it (src/system/version.ts), when the queue has it. */
+  constructor(path: string, version: number, known: number, writtenBy?: number | null) {
+    const program =
+      writtenBy == null ? 'the newer deferd that wrote it' : `deferd ${versionOfNumber(writtenBy)}, which wrote it, or a newer one`
+    super(
+      `the queue ${path} has version ${version}, but this deferd supports versions up to ${known}: use ${program}, or restore a backup from before the upgrade`,
+    )
   }
 }
 
@@ -37,7 +43,7 @@ export class QueueIncompatible extends Error {
 
   constructor(path: string) {
     super(
-      `the queue ${path} was made by an unreleased deferd with another schema: deliver its mail with that deferd, or move the file away to start with an empty queue`,
+      `the queue ${path} was made by an unreleased deferd with another schema: deliver its mail with that deferd, here or where its deferd queue move --to DIRECTORY has moved it, then move the file away to start with an empty queue`,
     )
   }
 }

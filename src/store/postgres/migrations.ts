@@ -5,6 +5,7 @@
  * join after that.
  */
 import type { Finish, OlderNode, Schema } from '../membership/node-directory.ts'
+import { VERSION, versionNumber } from '../../system/version.ts'
 import { resources } from '../../system/packaged-files.ts'
 import { NoSuchQueue, QueueTooNew } from '../errors.ts'
 import { SHARDS } from '../membership/shards.ts'
@@ -51,6 +52,9 @@ async function alone<T>(connection: Connection, work: () => Promise<T>): Promise
   }
 }
 
+/** Records the version of this deferd. The row stays unlocked when it has that version already. */
+const RECORD_PROGRAM = 'update queue set written_by = $1 where written_by is distinct from $1'
+
 /**
  * Applies the missing migrations and returns whether the queue was created. A new queue needs no upgrade: all its migrations are finished.
  * Throws QueueTooNew for a queue whose upgrade to a newer deferd was finished, and DatabaseUnusable when the number of shards differs.
@@ -68,6 +72,7 @@ export const migrate = (connection: Connection, files = MIGRATIONS): Promise<{ r
         created,
       ])
     }
+    await connection.query(RECORD_PROGRAM, [versionNumber(VERSION)])
     return { created }
   })
 
@@ -111,14 +116,23 @@ export async function assertReadable(connection: Statements): Promise<void> {
   if ((await schemaOf(connection)).version === 0) throw new NoSuchQueue('the database of queue_database')
 }
 
+interface StoredSchema extends Schema {
+  readonly shards: number
+  readonly writtenBy: number | null
+}
+
+/** A queue of an older deferd has no column written_by. */
+const STORED_SCHEMA = `
+  select version, oldest_known as "oldestKnown", shards, (to_jsonb(queue) ->> 'written_by')::int as "writtenBy" from queue`
+
 /** State of the tables. Throws QueueTooNew or DatabaseUnusable when this deferd cannot use them. */
 export async function schemaOf(connection: Statements, files = MIGRATIONS): Promise<Schema> {
   const [found] = await connection.query<{ exists: boolean }>("select to_regclass('queue') is not null as exists")
   if (found?.exists !== true) return { version: 0, oldestKnown: 0 }
-  const [queue] = await connection.query<Schema & { shards: number }>('select version, oldest_known as "oldestKnown", shards from queue')
-  const { version, oldestKnown, shards } = queue ?? { version: 0, oldestKnown: 0, shards: SHARDS }
+  const [queue] = await connection.query<StoredSchema>(STORED_SCHEMA)
+  const { version, oldestKnown, shards, writtenBy } = queue ?? { version: 0, oldestKnown: 0, shards: SHARDS, writtenBy: null }
   const known = newestIn(files)
-  if (oldestKnown > known) throw new QueueTooNew('in PostgreSQL', oldestKnown, known)
+  if (oldestKnown > known) throw new QueueTooNew('in PostgreSQL', oldestKnown, known, writtenBy)
   if (shards !== SHARDS)
     throw new DatabaseUnusable(`the queue has ${shards} shards, and this deferd needs ${SHARDS}: use the deferd that wrote it`)
   return { version, oldestKnown }

@@ -4,6 +4,7 @@ import { QueueTooNew } from '../../../src/store/errors.ts'
 import { finishUpgrade, migrate, MIGRATIONS, newestIn, schemaOf, type SqlFiles } from '../../../src/store/postgres/migrations.ts'
 import { joinNode, leaveNode } from '../../../src/store/postgres/node.ts'
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts'
+import { VERSION, versionNumber } from '../../../src/system/version.ts'
 import { realClock } from '../../support/real-clock.ts'
 import { queue } from '../../conformance/mail.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
@@ -72,6 +73,17 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => 
     await expect(open('n1', MIGRATIONS)).rejects.toMatchObject({ name: 'QueueTooNew', exitCode: 78 })
     // A node that examined the tables before the end of the upgrade.
     await expect(joinNode(direct, labels('n1', '1.0.0'), OLD)).rejects.toThrow(QueueTooNew)
+  })
+
+  test('a queue has the version of the deferd that opened it last, which the refusal of a newer queue names', async () => {
+    const direct = await connectTo(urlOf(await server().createDatabase('written_by')))
+    onTestFinished(() => direct.end())
+    await migrate(direct, next)
+    expect(await direct.query('select written_by from queue')).toEqual([{ written_by: versionNumber(VERSION) }])
+    await direct.query('update queue set written_by = $1', [versionNumber('2.13.4')])
+    await expect(migrate(direct)).rejects.toThrow('use deferd 2.13.4, which wrote it, or a newer one')
+    await migrate(direct, next)
+    expect(await direct.query('select written_by from queue')).toEqual([{ written_by: versionNumber(VERSION) }])
   })
 
   test('a new queue has nothing to finish', async () => {

@@ -6,6 +6,7 @@ import { crc32 } from 'node:zlib'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { VERSION, versionNumber, versionOfNumber } from '../../../src/system/version.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { startDaemon } from '../../../src/daemon/daemon.ts'
 import { takeOwnership } from '../../../src/store/folder/owner-lock.ts'
@@ -311,3 +312,22 @@ function openAndList(directory: string): number[] {
   reader.close()
   return ids
 }
+
+test('a queue has the version of the deferd that opened it last, which the refusal of a newer queue names', async () => {
+  const directory = folder()
+  openForWriting(directory).close()
+  const db = new Database(queueFile(directory))
+  const stored = db.prepare<[], number>(`select value from meta where name = 'written_by'`).pluck()
+  expect(versionOfNumber(stored.get() ?? 0)).toBe(VERSION.replace(/-.*/, ''))
+  db.exec(`update meta set value = ${versionNumber('2.13.4')} where name = 'written_by'`)
+  db.close()
+  setVersion(directory, 999)
+  await expect(openInlineStore({ directory })).rejects.toThrow(
+    'use deferd 2.13.4, which wrote it, or a newer one, or restore a backup from before the upgrade',
+  )
+  setVersion(directory, currentVersion())
+  openForWriting(directory).close()
+  const again = new Database(queueFile(directory))
+  expect(again.prepare(`select value from meta where name = 'written_by'`).pluck().get()).toBe(versionNumber(VERSION))
+  again.close()
+})

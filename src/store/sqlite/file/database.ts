@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { normalizeAddress } from '../../../mail/address.ts'
 import { parseReply } from '../../../mail/smtp-reply.ts'
+import { VERSION, versionNumber } from '../../../system/version.ts'
 import { createPrivate } from '../../../system/files/private-file.ts'
 import { diskFailure } from '../../folder/disk-failure.ts'
 import { isDamage, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
@@ -106,11 +107,14 @@ export function openInMemory(): Database.Database {
   migrate(db)
   // The migrations take 15 ms of a processor.
   emptyQueue ??= db.serialize()
-  db.exec(COUNT_OPENING)
+  db.exec(RECORD_OPENING)
   return db
 }
 
-const COUNT_OPENING = `insert into meta (name, value) values ('openings', 1) on conflict (name) do update set value = value + 1`
+/** Counts an opening, and records the version of this deferd. */
+const RECORD_OPENING = `
+  insert into meta (name, value) values ('openings', 1) on conflict (name) do update set value = value + 1;
+  insert into meta (name, value) values ('written_by', ${versionNumber(VERSION)}) on conflict (name) do update set value = excluded.value`
 
 /** Number of times the queue was opened for writing, including this time. */
 export const openingsOf = (db: Database.Database): number =>
@@ -122,7 +126,7 @@ export const openingsOf = (db: Database.Database): number =>
  * fallback only after a write, so the check writes before it reads the pragma.
  */
 export function assertDurable(db: Database.Database): void {
-  db.exec(`begin immediate; ${COUNT_OPENING}; commit`)
+  db.exec(`begin immediate; ${RECORD_OPENING}; commit`)
   const synchronous = db.pragma('synchronous', { simple: true })
   const journal = db.pragma('journal_mode', { simple: true })
   if (synchronous === 2 && journal === 'wal') return

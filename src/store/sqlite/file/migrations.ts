@@ -44,8 +44,8 @@ export function assertKnown(db: Database, path: string): number {
   if (identity === 0 && version === 0 && isEmpty(db)) return 0
   if (identity !== APPLICATION_ID) throw new QueueFolderUnusable(`${path} is a database, but not a queue of deferd`)
   const known = currentVersion()
-  if (version > known) throw new QueueTooNew(path, version, known)
-  const fingerprint = storedFingerprint(db)
+  if (version > known) throw new QueueTooNew(path, version, known, metaValue(db, 'written_by'))
+  const fingerprint = metaValue(db, 'schema')
   if (fingerprint !== null && fingerprint !== fingerprintOf(version)) throw new QueueIncompatible(path)
   return version
 }
@@ -64,6 +64,9 @@ export function migrate(db: Database): void {
   apply.immediate()
 }
 
+/** A migration without comments and layout. */
+export const withoutLayout = (sql: string): string => sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, '')
+
 /**
  * CRC-32 of the migrations up to a version, without comments and layout. Unreleased programs used the same version numbers as
  * released ones, so the number alone does not identify a schema.
@@ -71,13 +74,13 @@ export function migrate(db: Database): void {
 function fingerprintOf(version: number): number {
   return crc32(
     migrationsThrough(version)
-      .map(({ sql }) => sql.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ''))
+      .map(({ sql }) => withoutLayout(sql))
       .join(';'),
   )
 }
 
-/** Fingerprint in the table `meta`; undefined when it has none, and null without the table. */
-function storedFingerprint(db: Database): number | undefined | null {
+/** A value of the table `meta`; undefined when it has none, and null without the table. */
+function metaValue(db: Database, name: string): number | undefined | null {
   const hasMeta = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'meta'`).get() !== undefined
-  return hasMeta ? db.prepare<[], number>(`select value from meta where name = 'schema'`).pluck().get() : null
+  return hasMeta ? db.prepare<[string], number>('select value from meta where name = ?').pluck().get(name) : null
 }
