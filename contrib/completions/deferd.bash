@@ -4,7 +4,7 @@ _deferd() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=deferd words='' word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$path $word" in
-      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd queue reschedule'|'deferd history'|'deferd history list'|'deferd history resend'|'deferd history erase'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd provider'|'deferd provider list'|'deferd provider show'|'deferd provider suspend'|'deferd provider resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node settings'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation list'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd trace'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd quota'|'deferd quota list'|'deferd quota show'|'deferd quota reset'|'deferd suppression'|'deferd suppression list'|'deferd suppression show'|'deferd suppression add'|'deferd suppression remove'|'deferd suppression import'|'deferd suppression export'|'deferd suppression resume'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd record'|'deferd lab'|'deferd help') path="$path $word" ;;
+      'deferd demo'|'deferd start'|'deferd reload'|'deferd status'|'deferd top'|'deferd queue'|'deferd queue list'|'deferd queue show'|'deferd queue cat'|'deferd queue shape'|'deferd queue causes'|'deferd queue upgrade'|'deferd queue move'|'deferd queue flush'|'deferd queue hold'|'deferd queue release'|'deferd queue requeue'|'deferd queue expire'|'deferd queue delete'|'deferd queue restore'|'deferd queue reschedule'|'deferd queue reclass'|'deferd history'|'deferd history list'|'deferd history resend'|'deferd history erase'|'deferd destination'|'deferd destination list'|'deferd destination show'|'deferd destination suspend'|'deferd destination resume'|'deferd provider'|'deferd provider list'|'deferd provider show'|'deferd provider suspend'|'deferd provider resume'|'deferd node'|'deferd node list'|'deferd node show'|'deferd node settings'|'deferd node drain'|'deferd node undrain'|'deferd node forget'|'deferd config'|'deferd map'|'deferd map query'|'deferd check'|'deferd check domain'|'deferd import'|'deferd import postfix'|'deferd schedule'|'deferd schedule list'|'deferd schedule show'|'deferd schedule run'|'deferd backup'|'deferd restore'|'deferd salvage'|'deferd audit'|'deferd operation'|'deferd operation list'|'deferd operation cancel'|'deferd operation undo'|'deferd page'|'deferd trace'|'deferd webhook'|'deferd webhook add'|'deferd webhook list'|'deferd webhook remove'|'deferd webhook test'|'deferd webhook secret'|'deferd webhook replay'|'deferd token'|'deferd token add'|'deferd token list'|'deferd token remove'|'deferd user'|'deferd user add'|'deferd user remove'|'deferd user list'|'deferd quota'|'deferd quota list'|'deferd quota show'|'deferd quota reset'|'deferd suppression'|'deferd suppression list'|'deferd suppression show'|'deferd suppression add'|'deferd suppression remove'|'deferd suppression import'|'deferd suppression export'|'deferd suppression resume'|'deferd access'|'deferd access add'|'deferd access list'|'deferd access remove'|'deferd dkim'|'deferd dkim generate'|'deferd dkim show'|'deferd dkim check'|'deferd dkim sign'|'deferd dkim verify'|'deferd tls'|'deferd tls show'|'deferd tls list'|'deferd tls forget'|'deferd oauth'|'deferd oauth list'|'deferd oauth show'|'deferd oauth test'|'deferd oauth login'|'deferd bounce'|'deferd bounce preview'|'deferd retry'|'deferd simulate'|'deferd simulate schedule'|'deferd simulate run'|'deferd simulate contention'|'deferd sink'|'deferd sink show'|'deferd record'|'deferd lab'|'deferd help') path="$path $word" ;;
     esac
   done
   case $path in
@@ -14,7 +14,7 @@ _deferd() {
     'deferd reload') words='--config -o -h --help' ;;
     'deferd status') words='--config -o --since --from --to --json -h --help' ;;
     'deferd top') words='--config -o --interval --count --json -h --help' ;;
-    'deferd queue') words='list show cat shape causes upgrade move flush hold release requeue expire delete restore reschedule -h --help' ;;
+    'deferd queue') words='list show cat shape causes upgrade move flush hold release requeue expire delete restore reschedule reclass -h --help' ;;
     'deferd queue list') words='--config -o --sender --recipient --destination --queue --class --arrived-after --arrived-before --older-than --younger-than --expires-within --attempts-over --status --reply --limit --sort --count --wide --tsv --json -h --help' ;;
     'deferd queue show') words='--config -o --json --session -h --help' ;;
     'deferd queue cat') words='--config -o -e -h -b --help' ;;
@@ -30,6 +30,7 @@ _deferd() {
     'deferd queue delete') words='--config -o --sender --recipient --destination --queue --class --arrived-after --arrived-before --older-than --younger-than --expires-within --attempts-over --status --reply --limit --all --dry-run --yes --json --now -h --help' ;;
     'deferd queue restore') words='--config -o --sender --recipient --destination --queue --class --arrived-after --arrived-before --older-than --younger-than --expires-within --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
     'deferd queue reschedule') words='--config -o --sender --recipient --destination --queue --class --arrived-after --arrived-before --older-than --younger-than --expires-within --attempts-over --status --reply --limit --all --dry-run --yes --json --at --in -h --help' ;;
+    'deferd queue reclass') words='--config -o --sender --recipient --destination --queue --class --arrived-after --arrived-before --older-than --younger-than --expires-within --attempts-over --status --reply --limit --all --dry-run --yes --json -h --help' ;;
     'deferd history') words='list resend erase -h --help' ;;
     'deferd history list') words='--config -o --sender --recipient --outcome --class --status --since --left-after --left-before --limit --tsv --json -h --help' ;;
     'deferd history resend') words='--config -o --sender --recipient --outcome --class --status --since --left-after --left-before --again --rate --reason --dry-run --yes --json -h --help' ;;
@@ -316,6 +317,22 @@ _deferd() {
     'deferd queue reschedule --limit') words='' ;;
     'deferd queue reschedule --at') words='' ;;
     'deferd queue reschedule --in') words='' ;;
+    'deferd queue reclass --config') words='' ;;
+    'deferd queue reclass -o') words='' ;;
+    'deferd queue reclass --sender') words='' ;;
+    'deferd queue reclass --recipient') words='' ;;
+    'deferd queue reclass --destination') words='' ;;
+    'deferd queue reclass --queue') words='incoming active deferred scheduled hold corrupt' ;;
+    'deferd queue reclass --class') words='' ;;
+    'deferd queue reclass --arrived-after') words='' ;;
+    'deferd queue reclass --arrived-before') words='' ;;
+    'deferd queue reclass --older-than') words='' ;;
+    'deferd queue reclass --younger-than') words='' ;;
+    'deferd queue reclass --expires-within') words='' ;;
+    'deferd queue reclass --attempts-over') words='' ;;
+    'deferd queue reclass --status') words='' ;;
+    'deferd queue reclass --reply') words='' ;;
+    'deferd queue reclass --limit') words='' ;;
     'deferd history list --config') words='' ;;
     'deferd history list -o') words='' ;;
     'deferd history list --sender') words='' ;;

@@ -115,6 +115,7 @@ provider_concurrency_limit = 5
 weight = 100 # relative to the weights of the other classes, 1 to 1000
 reserve = "5%" # part of the places that classes of less weight leave free; default: none
 allow = ["app", "token:shop", "10.0.0.0/24"] # clients that may ask for it; default: none
+priority = 4 # value of MT-PRIORITY (RFC 6710) that stands for it, -9 to 9; default: none
 maximal_queue_lifetime = "1h" # also maximal_delivery_attempts, minimal_ and maximal_backoff_time, delay_warning_time
 
 # From domain or .parent: keys that sign its mail (docs/dkim.md)

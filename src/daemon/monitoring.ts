@@ -70,6 +70,7 @@ export class Monitoring {
       clock,
       tally: async (largest) => parts().store.tally(largest),
       destinations: () => this.#deps.parts()?.relay.schedulerControl.snapshot() ?? [],
+      classes: () => this.#deps.parts()?.relay.policies.classes.names ?? [],
       slots: () => this.#deps.parts()?.relay.scheduler.destinations.slots,
       nodes: () => this.#deps.parts()?.node?.view() ?? null,
       database: () => this.#deps.parts()?.node?.database() ?? null,

@@ -77,7 +77,8 @@ const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Om
     suppressionChanges: () => relay.suppressions.changes,
     quotaChanges: () => relay.quotas.changes,
     random: systemRandom,
-    plan: (asked) => planOf({ reader, clock, retention: () => relay.config, scheduler: operations().scheduler }, asked),
+    plan: (asked) =>
+      planOf({ reader, clock, retention: () => relay.config, policies: () => relay.policies, scheduler: operations().scheduler }, asked),
     submissions: () => ({
       open: (submission) => relay.acceptor.open(submission),
       refusal: async (...mail) => (node?.isDraining() === true ? DRAINED : relay.intake.refusal(...mail)),

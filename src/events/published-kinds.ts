@@ -205,6 +205,7 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   restore: 'restored',
   flush: 'flushed',
   reschedule: 'rescheduled',
+  reclass: 'given another class',
 }
 
 export const OPERATIONS = {

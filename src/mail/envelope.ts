@@ -52,4 +52,6 @@ export interface Envelope extends NamedTimes {
   readonly maxAttempts?: number | undefined
   /** Class for which the client asks. */
   readonly class?: string | undefined
+  /** Value of MT-PRIORITY (RFC 6710) as it is granted. */
+  readonly priority?: number | undefined
 }

@@ -34,7 +34,7 @@ import { auditScreen } from './screens/system/audit-screen.ts'
 import { suspensionForm, suspensionOf } from './suspension-form.ts'
 import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
-import { nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
+import { classQuestion, nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
 import {
   FORM_LIMIT,
@@ -63,7 +63,7 @@ export const placeOf = (back: string | null): string =>
     : 'messages'
 
 /** Parameters of the screen of an operation beside the conditions. */
-const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem', 'not_before']
+const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem', 'not_before', 'to_class']
 
 const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] =>
   shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: query.get('operation') ?? undefined }).operation
@@ -92,12 +92,28 @@ const releaseIn = (query: URLSearchParams): NamedTime | undefined => {
 
 const timeIn = (query: URLSearchParams) => (releaseIn(query) === undefined ? {} : { not_before: text(query, 'not_before') })
 
+/** The class of a reclass; undefined for other operations, whose conditions may have a class, and without one. */
+const classIn = (query: URLSearchParams): string | undefined =>
+  operationOf(query) === 'reclass' ? orUndefined(text(query, 'to_class')) : undefined
+
+/** The parameters but one, for the form that asks for it. */
+const keptOf = (query: URLSearchParams, without: string): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries([...query.keys()].filter((name) => name !== without).map((name) => [name, query.getAll(name)]))
+
 /** The screen that asks for the time of a reschedule; null when it has one, and for other operations. */
 function askedForTime(view: View, query: URLSearchParams): Answer | null {
   if (operationOf(query) !== 'reschedule' || releaseIn(query) !== undefined) return null
-  const kept = Object.fromEntries([...query.keys()].filter((name) => name !== 'not_before').map((name) => [name, query.getAll(name)]))
   const problem = query.has('not_before') ? 'A time is expected, such as 2h or 2026-11-24T08:00:00Z.' : null
-  return screenAnswer(view, timeQuestion(view, { query: kept, back: placeOf(query.get('back')), problem }))
+  return screenAnswer(view, timeQuestion(view, { query: keptOf(query, 'not_before'), back: placeOf(query.get('back')), problem }))
+}
+
+/** The screen that asks for the class of a reclass; null when it has one, and for other operations. */
+function askedForClass(view: View, query: URLSearchParams): Answer | null {
+  if (operationOf(query) !== 'reclass' || classIn(query) !== undefined) return null
+  return screenAnswer(
+    view,
+    classQuestion(view, { query: keptOf(query, 'to_class'), back: placeOf(query.get('back')), classes: view.classes }),
+  )
 }
 
 /** Null when no message is checked. */
@@ -107,14 +123,17 @@ function actionOf(query: URLSearchParams, view: View, moment: Moment): AskedActi
   shaped(conditionShape, unknownIn(query, BESIDES))
   const ids = query.getAll('id')
   const release = releaseIn(query)
+  const named = classIn(query)
+  const last = named === undefined ? [] : [named]
+  const inBody = { ...timeIn(query), ...(named === undefined ? {} : { class: named }) }
   const time = release === undefined ? [] : [`${release.kind === 'span' ? '--in' : '--at'}=${namedTimeText(release)}`]
   if (text(query, 'scope') === 'ids' || (ids.length > 0 && text(query, 'scope') !== 'filter')) {
     if (ids.length === 0) return null
     const selection = { kind: 'ids', ids } as const
-    const request: DirectRequest = { operation, selection, not_before: release }
+    const request: DirectRequest = { operation, selection, not_before: release, class: named }
     const asked = askedBy(request, moment)
-    const body = { operation, selection, ...timeIn(query) }
-    return { asked, words: ['queue', operation, ...time, ...ids], selection: '', causeFilter: null, body }
+    const body = { operation, selection, ...inBody }
+    return { asked, words: ['queue', operation, ...time, ...ids, ...last], selection: '', causeFilter: null, body }
   }
   const written = conditionsOf(filter)
   const conditions = shaped(conditionShape, written)
@@ -123,14 +142,15 @@ function actionOf(query: URLSearchParams, view: View, moment: Moment): AskedActi
     operation,
     selection: { kind: 'filter', filter: conditions },
     not_before: release,
+    class: named,
     ...(all ? { all } : {}),
   }
   return {
     asked: askedBy(request, moment),
-    words: ['queue', operation, ...time, ...(all ? ['--all'] : optionsOf(filter))],
+    words: ['queue', operation, ...time, ...(all ? ['--all'] : optionsOf(filter)), ...last],
     selection: all ? 'all mail in the queue' : describedFilter(filter, view),
     causeFilter: causeFilterOf(written),
-    body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...timeIn(query), ...(all ? { all } : {}) },
+    body: { operation, selection: { kind: 'filter', filter: bodyOf(filter) }, ...inBody, ...(all ? { all } : {}) },
   }
 }
 
@@ -142,7 +162,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 async function planAnswer(deps: ScreenDeps, request: ShownRequest, view: View): Promise<Answer> {
   const { query } = request
-  const question = askedForTime(view, query)
+  const question = askedForTime(view, query) ?? askedForClass(view, query)
   if (question !== null) return question
   const back = placeOf(query.get('back'))
   const action = actionOf(query, view, momentOf(deps.view.clock))

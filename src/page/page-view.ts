@@ -69,6 +69,7 @@ export function viewOf(
     node: nodeOf(view.loaded().config),
     version: VERSION,
     files: FILES_FOLDER,
+    classes: view.policies().classes.names,
     light,
     virtualTime: virtualTime?.(),
     requester: {

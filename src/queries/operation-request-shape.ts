@@ -29,6 +29,7 @@ const directShape = z.strictObject({
   selection: selectionShape,
   queues: z.array(queueShape).nullable().optional().describe('queues whose messages may be changed'),
   not_before: namedTime.nullable().optional().describe(`for \`reschedule\`, time before which no delivery begins: ${NAMED_TIME}`),
+  class: z.string().min(1).max(100).nullable().optional().describe('for `reclass`, name of the class that the messages get'),
   purge: z.boolean().optional().describe('delete permanently, without the trash'),
   all: z.boolean().optional().describe('required for a filter without conditions'),
   dry_run: z.boolean().optional().describe('answer with a plan, and change nothing'),
@@ -44,15 +45,17 @@ export type PlannedRequest = z.output<typeof plannedShape>
 export const operationRequestShape = z.union([directShape, plannedShape])
 
 /** An operation as the client requests it, before the server adds the name of the operator. */
-export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
+export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
 export function askedBy(request: DirectRequest, moment: Moment): Asked {
-  const { operation, selection, queues = null, purge = false, not_before: release = null, all = false } = request
+  const { operation, selection, queues = null, purge = false, not_before: release = null, class: named = null, all = false } = request
   if (purge && operation !== 'delete') throw invalidPart('/purge', 'purge is for the operation delete')
   if ((operation === 'reschedule') !== (release !== null))
     throw invalidPart('/not_before', 'the operation reschedule, and no other, needs the time before which no delivery begins')
-  const rest = { operation, queues, purge, release }
+  if ((operation === 'reclass') !== (named !== null))
+    throw invalidPart('/class', 'the operation reclass, and no other, needs the name of a class')
+  const rest = { operation, queues, purge, release, class: named }
   if (selection.kind === 'ids') return { ...rest, selection }
   const filter = filterOf(selection.filter, moment)
   if (!isFiltered(filter) && !all && selection.all !== true)

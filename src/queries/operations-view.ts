@@ -1,5 +1,5 @@
 /** Operations for clients of the API: plans, begun operations with their state, cancel and undo. */
-import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
+import { HTTP_PROBLEMS, invalidPart, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { actorOf, auditName, type Requester } from '../http/requester.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { wholeTime } from '../resources/members.ts'
@@ -13,6 +13,7 @@ import {
 import { queueIdOf, type MessageId } from '../mail/message.ts'
 import { PlanOutdated } from '../queue/operation-plan.ts'
 import type { StartedOperation } from '../queue/operation-jobs.ts'
+import { UnknownClass } from '../queue/operation-request.ts'
 import { NotUndoable } from '../queue/operation-undo.ts'
 import { searchedBy } from '../queue/selected-messages.ts'
 import { RequestRepeated, type AuditEntry, type AuditFilter, type IdempotentRequest } from '../store/records/audit-log.ts'
@@ -121,7 +122,9 @@ export const permitted = async (view: QueueView, asked: Asked, { destinations }:
 /** The effect that an operation would have now. Changes nothing. */
 export async function operationPlan(view: QueueView, given: Asked, requester: Requester): Promise<OperationPlanJson> {
   const asked = await permitted(view, given, requester)
-  const plan = await view.plan(asked)
+  const plan = await view.plan(asked).catch((error: unknown) => {
+    throw refusalOf(error)
+  })
   const { through, matched } = plan
   const records = await recordsOf(view)
   const { wall } = view.clock
@@ -169,8 +172,8 @@ export async function beginOperation(
 ): Promise<Begun> {
   const asked = await permitted(view, given, requester)
   const plan = 'through' in given ? { through: given.through, matched: given.matched, acceptsGrowth } : null
-  const { operation, selection, queues, purge, release } = asked
-  const request = { operation, selection, queues, purge, release, ...actorOf(requester), plan, ...carried }
+  const { operation, selection, queues, purge, release, class: named } = asked
+  const request = { operation, selection, queues, purge, release, class: named, ...actorOf(requester), plan, ...carried }
   return begun(view, carried.request, () => view.operations().jobs.start(request))
 }
 
@@ -215,6 +218,7 @@ export async function begun(view: QueueView, request: IdempotentRequest | null, 
 
 function refusalOf(error: unknown): unknown {
   if (error instanceof PlanOutdated) return new Problem(PLAN_OUTDATED, error.message, { cause: error })
+  if (error instanceof UnknownClass) return invalidPart('/class', error.message)
   if (error instanceof NotUndoable) return new Problem(NOT_UNDOABLE, error.message, { cause: error })
   return error
 }

@@ -39,6 +39,7 @@ const shape: z.ZodType<Planned> = z.strictObject({
       z.strictObject({ kind: z.literal('instant'), at: z.number().min(0) }),
     ])
     .nullable(),
+  class: z.string().nullable(),
   through: z.int().min(0),
   matched: z.int().min(0),
 } satisfies Record<keyof Planned, z.ZodType>)

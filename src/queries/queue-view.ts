@@ -130,7 +130,9 @@ export interface QueueView {
   /** Source of new secrets. */
   readonly random: Random
   /** The effect that an operation would have now. */
-  readonly plan: (asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>) => Promise<OperationPlan>
+  readonly plan: (
+    asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>,
+  ) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
   readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>

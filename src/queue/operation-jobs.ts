@@ -12,6 +12,7 @@ import { Fenced, StoreFailed, StoreUnavailable } from '../store/queue-store.ts'
 import { assertNotOutdated } from './operation-plan.ts'
 import {
   ANY_QUEUE,
+  assertClass,
   type Cancellation,
   type OperationRequest,
   type OperationSummary,
@@ -83,9 +84,10 @@ export class OperationJobs {
 
   /**
    * Begins an operation and resolves when its record is on disk. Rejects with RequestRepeated when the request was carried out before, and
-   * with PlanOutdated.
+   * with PlanOutdated and UnknownClass.
    */
   async start(request: OperationRequest, progress: (soFar: Progress) => void = noProgress): Promise<StartedOperation> {
+    assertClass(this.#deps.policies().classes, request)
     if (request.plan !== null) await assertNotOutdated(this.#deps, request, request.plan)
     return this.#begin({ ...request, expected: request.plan?.matched ?? null, undoes: null }, progress)
   }

@@ -1,9 +1,10 @@
 /** Plans of operations: what an operation would change, and whether what an operator was shown still holds. */
+import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../store/message-conditions.ts'
 import type { Clock, Duration, QueueTime } from '../system/clock.ts'
-import type { BulkOperation, OperationRequest, PassedOver, ShownPlan } from './operation-request.ts'
+import { assertClass, type BulkOperation, type OperationRequest, type PassedOver, type ShownPlan } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
 import { passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
@@ -37,6 +38,7 @@ interface PlanDeps {
   readonly reader: Pick<QueueReader, 'find' | 'lastId' | 'list' | 'named' | 'placedBy' | 'survey'>
   readonly clock: Pick<Clock, 'now' | 'wall'>
   readonly retention: () => Retention
+  readonly policies: () => Pick<DestinationPolicies, 'classes'>
   readonly scheduler: Pick<SchedulerControl, 'transfers'>
 }
 
@@ -63,7 +65,7 @@ export interface OperationPlan {
   readonly undoUntil: QueueTime | null
 }
 
-type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
+type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>
 
 /** Whether a selection has grown so much that the operator must look again. */
 export const hasOutgrown = (shown: number, now: number): boolean => now - shown > GROWTH || now - shown > shown * GROWTH_SHARE
@@ -77,7 +79,8 @@ export async function assertNotOutdated(deps: PlanDeps, request: OperationReques
 
 /** Counts what an operation would change. A brief plan has no destinations and no examples. */
 export async function planOf(deps: PlanDeps, request: Planned, { isBrief = false } = {}): Promise<OperationPlan> {
-  const { reader, clock, retention } = deps
+  const { reader, clock, retention, policies } = deps
+  assertClass(policies().classes, request)
   const through = await reader.lastId()
   const terms = {
     through,

@@ -1,10 +1,11 @@
 /** Operations on queued messages, as the command line, the page and the HTTP interface ask for them. */
+import type { MailClasses } from '../config/values/mail-classes.ts'
 import type { MessageId, QueueName } from '../mail/message.ts'
 import type { NamedTime } from '../mail/message-times.ts'
 import type { Actor, AuditId, IdempotentRequest } from '../store/records/audit-log.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
 
-export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore', 'reschedule'] as const
+export const OPERATIONS = ['flush', 'hold', 'release', 'requeue', 'expire', 'delete', 'restore', 'reschedule', 'reclass'] as const
 /** Operation on queued messages. */
 export type OperationName = (typeof OPERATIONS)[number]
 /** Name in the audit log of the operation that sends departed mail again (queue/resending). */
@@ -29,12 +30,26 @@ export interface BulkOperation extends Actor {
   readonly purge: boolean
   /** Time before which a reschedule lets no delivery begin; null for other operations. */
   readonly release: NamedTime | null
+  /** Class that a reclass gives the messages; null for other operations. */
+  readonly class: string | null
   /** True to count and list messages without changing them. */
   readonly dryRun: boolean
 }
 
 /** Terms of an operation on mail of any queue, which needs no terms of its own. */
-export const ANY_QUEUE = { queues: null, purge: false, release: null } as const satisfies Partial<BulkOperation>
+export const ANY_QUEUE = { queues: null, purge: false, release: null, class: null } as const satisfies Partial<BulkOperation>
+
+/** A reclass names a class that the configuration does not have (EX_DATAERR). */
+export class UnknownClass extends Error {
+  override readonly name = 'UnknownClass'
+  readonly exitCode = 65
+}
+
+/** Throws UnknownClass for a reclass to a class without a table. */
+export function assertClass(classes: Pick<MailClasses, 'has'>, { class: name }: Pick<BulkOperation, 'class'>): void {
+  if (name !== null && !classes.has(name))
+    throw new UnknownClass(`there is no class ${JSON.stringify(name)}: name one that has a table [class.NAME] in the configuration`)
+}
 
 /** The plan that an operator was shown before the operation. */
 export interface ShownPlan {

@@ -50,6 +50,8 @@ interface Work extends Pick<BulkOperation, 'operation' | 'purge' | 'who'> {
   readonly through: MessageId
   /** The time of a reschedule; null for other operations, and for its undo. */
   readonly ordered: Pick<NewTimes, 'notBefore' | 'holdRequest'> | null
+  /** The class of a reclass; null for other operations, and for its undo. */
+  readonly class: string | null
 }
 
 /** The operation on one message, with the data of the event that is emitted for it. */
@@ -77,6 +79,9 @@ const ENDS_ATTEMPTS: ReadonlySet<string> = new Set<OperationName>(['hold', 'dele
 /** True for an operation, or an action of the audit log, after which no attempt of its messages begins. */
 export const endsAttempts = (action: string): boolean => ENDS_ATTEMPTS.has(action)
 
+/** Operations whose mail is claimed again after them: those, and a reclass, after which the attempts are those of the other class. */
+const takesBack = (operation: OperationName): boolean => endsAttempts(operation) || operation === 'reclass'
+
 /** Operations that have no effect on claimed mail. */
 const CHANGES_IDLE_MAIL: ReadonlySet<string> = new Set<OperationName>(['requeue', 'reschedule'])
 
@@ -100,7 +105,7 @@ export async function carryOut(
 ): Promise<Carried | null> {
   const { scheduler } = deps
   const { operation, purge } = work
-  if (!endsAttempts(operation)) {
+  if (!takesBack(operation)) {
     const changed = await commit(deps, work, messages, round)
     return changed && { ids: changed.map(queueIdOf), inTransfer: [] }
   }
@@ -115,7 +120,7 @@ export async function carryOut(
     for (; taken.given.length > 0; taken = await scheduler.takeBack(all, { rests: true }))
       if (!(await changeGiven(deps, work, { messages, changed, given: new Set(taken.given), round }))) return null
   }
-  return { ids: changed.map(queueIdOf), inTransfer: taken.inTransfer }
+  return { ids: changed.map(queueIdOf), inTransfer: endsAttempts(operation) ? taken.inTransfer : [] }
 }
 
 /**
@@ -193,7 +198,7 @@ function happenedIn({ message, operation, requeued }: Step, { operation: name, w
 /** One step per message of a round. Where each needs no data of its own, they share one operation object, so that structured cloning copies it once. */
 async function stepsOf(
   deps: RoundDeps,
-  { operation: kind, purge, through, ordered }: Work,
+  { operation: kind, purge, through, ordered, class: named }: Work,
   messages: readonly SelectedMessage[],
 ): Promise<readonly Step[]> {
   const now = deps.clock.now()
@@ -203,6 +208,8 @@ async function stepsOf(
       return each((message) => requeueing(deps, message, { now, through }))
     case 'reschedule':
       return each((message) => rescheduling(deps, message, { now, ordered }))
+    case 'reclass':
+      return named === null ? messages.flatMap(reclassedBack) : sharing(messages, { kind, class: named })
     case 'release':
       return each(async (message) => (message.queue === 'scheduled' ? releasing(deps, message, now) : [{ message, operation: { kind } }]))
     case 'delete':
@@ -237,12 +244,19 @@ async function rescheduling(
   message: SelectedMessage,
   { now, ordered }: Pick<Work, 'ordered'> & { readonly now: QueueTime },
 ): Promise<readonly Step[]> {
-  if (ordered === null) return message.former === undefined ? [] : [{ message, operation: timesBefore(message.former, now) }]
+  if (ordered === null)
+    return message.former === undefined || !('times' in message.former) ? [] : [{ message, operation: timesBefore(message.former, now) }]
   const listed = await listedOf(deps, message)
   if (listed === undefined) return []
   const terms = { now, policies: deps.policies(), anyWaiting: true }
   return [{ message, operation: rescheduled(listed, { ...ordered, expires: listed.message.expires }, terms) }]
 }
+
+/** Step that gives a message its former class, as a list: empty when it is not known. */
+const reclassedBack = (message: SelectedMessage): readonly Step[] =>
+  message.former === undefined || !('class' in message.former)
+    ? []
+    : [{ message, operation: { kind: 'reclass', class: message.former.class } }]
 
 /** Step that requeues a message, as a list: empty when the message has left the queue. */
 async function requeueing(

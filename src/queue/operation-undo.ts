@@ -14,6 +14,7 @@ const INVERSE: Readonly<Record<OperationName, OperationName | null>> = {
   delete: 'restore',
   restore: 'delete',
   reschedule: 'reschedule',
+  reclass: 'reclass',
 }
 
 export interface Retention {

@@ -32,9 +32,10 @@ const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
   delete: LIVE,
   restore: LIVE,
   reschedule: LIVE,
+  reclass: LIVE,
 }
 
-export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge' | 'release'>
+export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>
 
 /** A duration in whole seconds from a second on: the time of the request is not that of the record. */
 export const recordedDuration = (duration: Duration): string =>
@@ -86,10 +87,12 @@ const timeWord = (release: NamedTime): string => `--${release.kind === 'span' ? 
 
 /** Unquoted words. Ages are counted to `moment.now`. */
 export function operationWords(operation: WordedOperation, moment: Moment): readonly string[] {
-  const { selection, purge, release } = operation
+  const { selection, purge, release, class: ordered } = operation
   const queue = queueWords(operation)
   const purging = [...(purge ? ['--now'] : []), ...(release === null ? [] : [timeWord(release)])]
-  if (selection.kind === 'ids') return [...queue, ...purging, ...operands(selection.ids)]
+  // The class is the last operand.
+  const last = ordered === null ? [] : [ordered]
+  if (selection.kind === 'ids') return [...queue, ...purging, ...operands([...selection.ids, ...last])]
   const { filter, limit } = selection
   const isAll = !isFiltered(queue.length === 0 ? { ...filter, queue: null } : filter)
   return [
@@ -97,7 +100,7 @@ export function operationWords(operation: WordedOperation, moment: Moment): read
     ...(limit === null ? [] : [`--limit=${limit}`]),
     ...queue,
     ...purging,
-    ...operands(filter.queueId === null ? [] : [filter.queueId]),
+    ...operands([...(filter.queueId === null ? [] : [filter.queueId]), ...last]),
   ]
 }
 

@@ -9,7 +9,14 @@ import type { Duration } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { shellWord } from '../system/shell-word.ts'
 import { OperationJobs, type JobDeps } from './operation-jobs.ts'
-import type { BulkOperation, CommandedUndo, OperationSummary, Progress, UndoSummary } from './operation-request.ts'
+import {
+  assertClass,
+  type BulkOperation,
+  type CommandedUndo,
+  type OperationSummary,
+  type Progress,
+  type UndoSummary,
+} from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { recordedDuration } from './operation-words.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
@@ -126,6 +133,7 @@ export class Operations {
 
   /** Selects the messages of an operation without changing them. */
   async #rehearse(request: Omit<BulkOperation, 'dryRun'>, progress: (soFar: Progress) => void): Promise<OperationSummary> {
+    assertClass(this.#deps.policies().classes, request)
     const unknown: string[] = []
     let [matched, inTransfer] = [0, 0]
     const through = await this.#deps.reader.lastId()

@@ -27,7 +27,7 @@ import { scheduleStates, type Schedules, type ScheduleState } from './schedule-s
 /** The part of the status that only a running daemon has. */
 export interface LiveStatus {
   readonly version: string
-  readonly tally: QueueTally
+  readonly tally: StatusTally
   readonly rates: Rates
   /** Absent in the answer of an earlier version. */
   readonly deliveries?: DeliverySlots | undefined
@@ -92,8 +92,11 @@ export const LARGEST = 20
 /** Maximum number of destinations whose waiting recipients are counted at once. */
 export const COUNTED = 250
 
+/** The counts that a status shows. */
+type StatusTally = Omit<QueueTally, 'classes'>
+
 /** Computes the tally that a running daemon would keep. Reads the whole queue. */
-async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<QueueTally> {
+async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<StatusTally> {
   const waiting: { destination: DestinationName; recipients: number }[] = []
   const size = 500
   for (let after = ''; ;) {
@@ -163,7 +166,7 @@ export function statusOf({
   stored: { lastHour, records, loads, subscriptions, schedules },
   now,
 }: {
-  readonly tally: QueueTally
+  readonly tally: StatusTally
   readonly live: LiveStatus | null
   readonly stored: StoredStatus
   readonly now: QueueTime

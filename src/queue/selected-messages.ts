@@ -1,7 +1,7 @@
 /** Finds the messages that an operation selects, in rounds. */
 import type { Message, MessageId, QueueName } from '../mail/message.ts'
 import type { AuditId } from '../store/records/audit-log.ts'
-import type { FormerTimes } from '../store/former-times.ts'
+import type { Former } from '../store/former-times.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
 import type { BulkOperation, OperationName, PassedOver, PassedReason, Selection } from './operation-request.ts'
@@ -21,14 +21,15 @@ const DEFAULT_QUEUE: Readonly<Record<OperationName, QueueFilter['queue']>> = {
   delete: null,
   restore: 'trash',
   reschedule: null,
+  reclass: null,
 }
 
 /** Identifies a selected message. */
 export type SelectedMessage = Pick<Message, 'id' | 'createdAt'> & {
   /** Absent for a message that an earlier operation has placed. */
   readonly queue?: FoundMessage['queue']
-  /** Its times before an operation gave it others. */
-  readonly former?: FormerTimes | undefined
+  /** Its times, or its class, before an operation gave it others. */
+  readonly former?: Former | undefined
 }
 
 /** A selection, or the messages that an earlier operation has placed. */

@@ -510,6 +510,7 @@ export class Relay {
       acceptor,
       deadEnds,
       intake: { refusal, recipientRefusal },
+      classes: () => this.#rules.classes,
       flushDomain,
       recordings,
       suppressions,

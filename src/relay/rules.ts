@@ -139,6 +139,7 @@ export function smtpAgent({ config, router, policies, generic, signing, checks, 
     headerChecks: headerChecks(config, checks, events, matching),
     readChunk: (body, index) => store.readChunk(body, index),
     holds: () => membership.holds(),
+    priorityOf: ({ class: name = config.default_class }) => config.class.get(name)?.priority ?? null,
     cachedContent: (message) => contents.get(message),
     note: (text, level = 'info') => events.emit({ kind: 'note', level, text }),
     secured: (relay, { trust, reused, protocol, cipher, bits }) =>

@@ -22,6 +22,7 @@ export const messageRowShape = z
     recipients: z.array(z.string()),
     reason: textOrNull.describe('of the first recipient with one'),
     short_reason: textOrNull.describe('the reason from the reply code on'),
+    class: z.string().optional().describe('class of the message, with [class.NAME] tables'),
   })
   .meta({ id: 'MessageRow' })
 
@@ -56,6 +57,7 @@ export function messageRowJson(
     recipients: recipients.map(({ address }) => address),
     reason,
     short_reason: short,
+    ...(message.class === undefined ? {} : { class: message.class }),
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Parses the ESMTP parameters of MAIL and RCPT: SIZE (RFC 1870), BODY (RFC 6152), SMTPUTF8 (RFC 6531), and RET, ENVID,
- * NOTIFY and ORCPT (RFC 3461), HOLDFOR and HOLDUNTIL (RFC 4865), BY (RFC 2852). Those of the last three may occur once; an unknown name is
+ * NOTIFY and ORCPT (RFC 3461), HOLDFOR and HOLDUNTIL (RFC 4865), BY (RFC 2852), MT-PRIORITY (RFC 6710). Those of the last four may occur once; an unknown name is
  * refused. Decides which of the times are granted.
  */
 import type { Config } from '../config/options.ts'
@@ -23,6 +23,8 @@ import { badParameter, DSN_DISABLED, HELD_NOTICE, NEEDS_AUTH, reply, unsupported
 export interface MailParameters extends Pick<Envelope, 'ret' | 'envid' | 'smtputf8' | 'body' | 'release'> {
   /** Size in bytes as stated by the client; 0 without SIZE. */
   readonly size: number
+  /** Value of MT-PRIORITY, from -9 to 9. */
+  readonly priority?: number | undefined
   /** Time of BY from MAIL; 0 or less, with the mode N only, when it has passed. */
   readonly by?: { readonly span: Duration; readonly mode: ByMode } | undefined
 }
@@ -126,6 +128,12 @@ const MAIL: Readonly<Record<string, Reader<MailParameters>>> = {
     into.by = { span, mode }
     return undefined
   },
+  'MT-PRIORITY': (value, into) => {
+    if (into.priority !== undefined || !/^-?\d$/.test(value ?? '')) return reply(501, '5.5.2', 'Bad MT-PRIORITY parameter syntax')
+    // -0 is 0.
+    into.priority = Number(value) + 0
+    return undefined
+  },
 }
 
 const RCPT: Readonly<Record<string, Reader<RecipientParameters>>> = {
@@ -158,16 +166,17 @@ export interface ParameterRules {
   readonly withUtf8: boolean
   readonly withHold: boolean
   readonly withDeliverBy: boolean
+  readonly withPriority: boolean
 }
 
-const ALL: ParameterRules = { withDsn: true, withUtf8: true, withHold: true, withDeliverBy: true }
+const ALL: ParameterRules = { withDsn: true, withUtf8: true, withHold: true, withDeliverBy: true, withPriority: true }
 
 const notSupported = () => 'unknown' as const
 
 const withoutDsn = (): SmtpReply => DSN_DISABLED
 
-const mailReaders = ({ withDsn, withUtf8, withHold, withDeliverBy }: ParameterRules): typeof MAIL =>
-  withDsn && withUtf8 && withHold && withDeliverBy
+const mailReaders = ({ withDsn, withUtf8, withHold, withDeliverBy, withPriority }: ParameterRules): typeof MAIL =>
+  withDsn && withUtf8 && withHold && withDeliverBy && withPriority
     ? MAIL
     : {
         ...MAIL,
@@ -175,6 +184,7 @@ const mailReaders = ({ withDsn, withUtf8, withHold, withDeliverBy }: ParameterRu
         ...(withUtf8 ? {} : { SMTPUTF8: notSupported }),
         ...(withHold ? {} : { HOLDFOR: notSupported, HOLDUNTIL: notSupported }),
         ...(withDeliverBy ? {} : { BY: notSupported }),
+        ...(withPriority ? {} : { 'MT-PRIORITY': notSupported }),
       }
 
 export const parseMailParameters = (text: string, rules = ALL): Parsed<MailParameters> => readAll(text, mailReaders(rules), { size: 0 })

@@ -17,6 +17,8 @@ export interface ExtensionFacts {
   readonly offersXforward: boolean
   /** True for a client that may hold its mail back. */
   readonly offersHold: boolean
+  /** True when classes have priorities. */
+  readonly offersPriority: boolean
   readonly now: WallTime
 }
 
@@ -27,6 +29,7 @@ export function announced({
   offersXclient,
   offersXforward,
   offersHold,
+  offersPriority,
   now,
 }: ExtensionFacts): readonly string[] {
   const { message_size_limit: limit, disable_vrfy_command: withoutVrfy, smtpd_discard_ehlo_keywords: discarded } = settings
@@ -48,6 +51,7 @@ export function announced({
     ['chunking', 'CHUNKING', true],
     ['futurerelease', `FUTURERELEASE ${Math.floor(longest / SECOND)} ${wholeSeconds(now + longest)}`, offersHold && longest > 0],
     ['deliverby', shortest > 0 ? `DELIVERBY ${shortest}` : 'DELIVERBY', offersDeliverBy],
+    ['mt-priority', 'MT-PRIORITY', offersPriority],
   ]
   return lines.filter(([keyword, , offered]) => offered && !discarded.includes(keyword)).map(([, line]) => line)
 }

@@ -8,6 +8,9 @@ const ECHO_LIMIT = 300
 
 export const OK = reply(250, '2.0.0', 'Ok')
 export const SENDER_OK = reply(250, '2.1.0', 'Ok')
+/** Reply to MAIL with a priority in place of that for which the client asked (RFC 6710 §4.1). */
+export const otherPriority = (priority: number): SmtpReply => reply(250, '2.3.6', `${priority} is the priority of the message`)
+export const NO_CLASS_NOW = reply(451, '4.3.0', 'Temporary lookup failure')
 export const RECIPIENT_OK = reply(250, '2.1.5', 'Ok')
 export const GO_AHEAD = reply(354, undefined, 'End data with <CR><LF>.<CR><LF>')
 export const BYE = reply(221, '2.0.0', 'Bye')

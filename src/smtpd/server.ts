@@ -1,4 +1,5 @@
 /** The SMTP server: listens through the Net port and creates a Connection for every client. */
+import type { PriorityChoice } from './priority-request.ts'
 import type { Config, Listener } from '../config/options.ts'
 import type { Endpoint, Listener as OpenPort, Net } from '../system/net.ts'
 import type { Clock, Duration } from '../system/clock.ts'
@@ -32,6 +33,8 @@ interface SmtpdDeps {
   readonly acceptor: MessageTaker
   readonly events: Events
   readonly intake: Pick<Intake, 'refusal' | 'recipientRefusal'>
+  /** Decides about the priorities of mail; none when absent. */
+  readonly classes?: (() => PriorityChoice | null) | undefined
   readonly flushDomain: FlushDomain
   /** Opened access tables. */
   readonly access: AccessTables
@@ -207,6 +210,7 @@ function contextsOf(
     accessEntries: entries = NO_ENTRIES,
     recordings,
     suppressions,
+    classes = () => null,
   } = deps
   const warn = (text: string): void => events.emit({ kind: 'note', level: 'warning', text })
   const limits = new ClientLimits(relay, clients)
@@ -225,6 +229,7 @@ function contextsOf(
       limits,
       refusal: (...mail) => intake.refusal(...mail),
       recipientRefusal: (...mail) => intake.recipientRefusal(...mail),
+      classes,
       flushDomain,
       clock,
       restrictions: new AccessRules({ config, tables, entries, net, policies, warn, isAlias: (address) => deadEnds.isAlias(address) }),

@@ -23,6 +23,7 @@ import type { Peer, PeerRules } from './peer.ts'
 import { refusalOf, type RecipientRules, type SessionFacts } from './recipient-admission.ts'
 import * as replies from './replies.ts'
 import { deliverByOf, refusalOfTimes } from './esmtp-parameters.ts'
+import { answerPriority, type PriorityChoice } from './priority-request.ts'
 import { Transaction } from './transaction.ts'
 
 type SessionSettings = CommandStatsSettings &
@@ -47,6 +48,8 @@ export interface SessionContext extends PeerRules, RecipientRules {
   readonly refusal: (size: number, origin: Origin, isHeld: boolean) => Promise<SmtpReply | undefined> | SmtpReply | undefined
   /** Returns the reply to the RCPT that makes so many recipients, when a quota refuses them, and undefined otherwise. */
   readonly recipientRefusal: (origin: Origin, recipients: number) => Promise<SmtpReply | undefined> | undefined
+  /** Decides about the priorities for which clients ask; null without classes. */
+  readonly classes: () => PriorityChoice | null
   readonly flushDomain: FlushDomain
   readonly clock: Pick<Clock, 'now' | 'wall'>
   /** Returns the identity of a new transaction, for policy servers. */
@@ -218,6 +221,7 @@ export class Session implements CommandHandler {
       offersXclient: this.peer.mayXclient,
       offersXforward: this.peer.mayXforward,
       offersHold: this.#identity.mayRelay || mayLogIn,
+      offersPriority: this.#classes?.hasPriorities === true,
       now: this.#context.clock.wall.now(),
     }
     return { reply, keywords: announced({ settings, ...offers }) }
@@ -259,11 +263,18 @@ export class Session implements CommandHandler {
       this.peer.count('message') ?? this.#context.refusal(parameters.size, this.#originOf(sender), parameters.release !== undefined)
     const begin = (why: SmtpReply | undefined): Response => {
       if (why !== undefined) return this.#refused('MAIL', why, { sender })
-      const deliverBy = deliverByOf(parameters, moment.now)
-      this.#transaction = new Transaction(path, { ...parameters, deliverBy }, this.#context.nextInstance())
-      return { reply: replies.SENDER_OK }
+      const facts = { ...this.#originOf(sender), listenerClass: this.#listenerClass }
+      const { reply, granted } = answerPriority(parameters.priority, facts, { classes: this.#classes, events: this.#context.events })
+      if (reply.code !== 250) return this.#refused('MAIL', reply, { sender })
+      const decided = { deliverBy: deliverByOf(parameters, moment.now), ...granted }
+      this.#transaction = new Transaction(path, { ...parameters, ...decided }, this.#context.nextInstance())
+      return { reply }
     }
     return refusal instanceof Promise ? refusal.then(begin) : begin(refusal)
+  }
+
+  get #classes(): PriorityChoice | null {
+    return this.#context.classes()
   }
 
   #originOf(sender: string): Origin {
@@ -398,6 +409,7 @@ export class Session implements CommandHandler {
       withUtf8: !this.#discards('smtputf8'),
       withHold: settings.smtpd_future_release_limit > 0 && !this.#discards('futurerelease'),
       withDeliverBy: settings.smtpd_deliver_by_enable && !this.#discards('deliverby'),
+      withPriority: this.#classes?.hasPriorities === true && !this.#discards('mt-priority'),
     }
   }
 

@@ -7,8 +7,8 @@ import type { MailParameters } from './esmtp-parameters.ts'
 
 const ORDINARY: Handling = { hold: false, discard: false, redirect: undefined, prepended: [] }
 
-/** Parameters of MAIL, with the time of BY. */
-type Parameters = MailParameters & Pick<Envelope, 'deliverBy'>
+/** Parameters of MAIL, with the time of BY, and the priority and class that are granted. */
+type Parameters = MailParameters & Pick<Envelope, 'deliverBy' | 'class'>
 
 export class Transaction {
   readonly sender: string
@@ -33,10 +33,10 @@ export class Transaction {
   }
 
   get envelope(): Envelope {
-    const { ret, envid, smtputf8, body, release, deliverBy } = this.#parameters
+    const { ret, envid, smtputf8, body, release, deliverBy, class: named, priority } = this.#parameters
     const copies = [...this.#copies].map((address): EnvelopeRecipient => ({ address, notify: 'never' }))
     const recipients = copies.length === 0 ? this.#recipients : [...this.#recipients, ...copies]
-    return { sender: this.sender, recipients, ret, envid, smtputf8, body, release, deliverBy }
+    return { sender: this.sender, recipients, ret, envid, smtputf8, body, release, deliverBy, class: named, priority }
   }
 
   /** SIZE parameter of MAIL (RFC 1870), in bytes; 0 for none. */

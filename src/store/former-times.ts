@@ -1,4 +1,4 @@
-/** The times of a message that a reschedule replaces, which are kept for its undo. */
+/** The times of a message that a reschedule replaces, or its class before a reclass, which are kept for the undo. */
 import type { DestinationName, Message } from '../mail/message.ts'
 import type { QueueTime } from '../system/clock.ts'
 
@@ -12,6 +12,13 @@ export interface RecipientTimes {
 export interface FormerTimes extends Pick<Message, 'notBefore' | 'scheduled' | 'holdRequest' | 'expires'> {
   readonly times: readonly RecipientTimes[]
 }
+
+/** The class that a reclass replaces; null for none. */
+export interface FormerClass {
+  readonly class: string | null
+}
+
+export type Former = FormerTimes | FormerClass
 
 /** The earliest due time and the latest expiry at each destination. */
 export function perDestination(recipients: readonly RecipientTimes[]): readonly RecipientTimes[] {
@@ -28,6 +35,6 @@ export function perDestination(recipients: readonly RecipientTimes[]): readonly 
 }
 
 /** As both SQL engines keep them. */
-export const formerText = (former: FormerTimes): string => JSON.stringify(former)
+export const formerText = (former: Former): string => JSON.stringify(former)
 
-export const formerOf = (text: string | null): FormerTimes | undefined => (text === null ? undefined : (JSON.parse(text) as FormerTimes))
+export const formerOf = (text: string | null): Former | undefined => (text === null ? undefined : (JSON.parse(text) as Former))

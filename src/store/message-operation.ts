@@ -24,6 +24,8 @@ export type Operation =
   | { readonly kind: 'restore' }
   /** Gives a message other times. Has no effect while a recipient is leased. */
   | Rescheduling
+  /** Gives a message another class. Its recipients in delivery have it after their outcome. */
+  | Reclassing
   /** Removes the recipients that are not in delivery, because the submitter cancels the message. */
   | { readonly kind: 'cancel'; readonly now: QueueTime; readonly by: string }
 
@@ -34,6 +36,12 @@ export interface Rescheduling extends Pick<Message, 'notBefore' | 'scheduled' | 
   readonly times: readonly RecipientTimes[]
   /** False when the operation has no effect on mail that is not scheduled. */
   readonly anyWaiting: boolean
+}
+
+export interface Reclassing {
+  readonly kind: 'reclass'
+  /** Null for none. */
+  readonly class: string | null
 }
 
 /** Outcome of a recipient that its submitter has cancelled. */
@@ -54,6 +62,7 @@ export function appliesAt(operation: Operation, placement: Placement): boolean {
     case 'cancel':
       return placement !== 'trash'
     case 'reschedule':
+    case 'reclass':
       return placement === 'queued' || placement === 'hold'
     case 'delete':
       return operation.purge || placement !== 'trash'

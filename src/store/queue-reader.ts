@@ -8,7 +8,7 @@ import { matchesStatus, type QueueFilter } from './message-conditions.ts'
 import type { CausePage, CauseSlice } from './cause-groups.ts'
 import type { RecordReader } from './records/records.ts'
 import type { AuditId } from './records/audit-log.ts'
-import type { FormerTimes } from './former-times.ts'
+import type { Former } from './former-times.ts'
 import { addressMatcher } from '../patterns/filter-pattern.ts'
 import type { OutboxReader } from './outbox-store.ts'
 import type { DestinationRecord } from './queue-store.ts'
@@ -162,7 +162,7 @@ export interface Survey {
 
 export interface PlacedMessage extends Pick<Message, 'id' | 'createdAt'> {
   /** Its times before; only after a reschedule. */
-  readonly former?: FormerTimes | undefined
+  readonly former?: Former | undefined
 }
 
 export interface PlacedPage {

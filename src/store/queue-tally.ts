@@ -31,10 +31,12 @@ export interface QueueTally {
   readonly traffic: Traffic
   /** Destinations with the most waiting recipients, in descending order. */
   readonly waiting: readonly { readonly destination: DestinationName; readonly recipients: number }[]
+  /** Waiting recipients by class of mail, unordered, without mail that has none. */
+  readonly classes: readonly { readonly class: string; readonly recipients: number }[]
 }
 
 /** Tally of a queue that never held mail. */
-export const EMPTY_TALLY: QueueTally = { queues: [], trash: { messages: 0, recipients: 0 }, waiting: [], traffic: NO_TRAFFIC }
+export const EMPTY_TALLY: QueueTally = { queues: [], trash: { messages: 0, recipients: 0 }, waiting: [], classes: [], traffic: NO_TRAFFIC }
 
 /** Calls QueueStore.tally until every change is counted. */
 export async function completeTally(tally: () => Promise<QueueTally | null>): Promise<QueueTally> {
@@ -55,6 +57,8 @@ export interface Share {
   readonly recipients: number
   /** Waiting recipients by destination. */
   readonly waiting: ReadonlyMap<DestinationName, number>
+  /** Class of the message; empty for none. */
+  readonly class: string
 }
 
 /** Messages of one queue. The untried messages of a group have the same destinations. */
@@ -88,6 +92,7 @@ export class Tally {
   readonly #byIndex: (Shape | undefined)[] = [undefined]
   readonly #freeIndexes: number[] = []
   readonly #waiting = new Map<DestinationName, number>()
+  readonly #classes = new Map<string, number>()
 
   /** `shareOf` decodes the key of a share. The tally calls it once per distinct key. */
   constructor(shareOf: (key: string) => Share) {
@@ -105,7 +110,7 @@ export class Tally {
     group.messages++
     group.recipients += share.recipients
     group.arrivals.add(second)
-    for (const [destination, recipients] of share.waiting) this.#wait(destination, recipients)
+    this.#wait(share, 1)
   }
 
   /** Removes a message from the counts. Has no effect on a message without a share. */
@@ -117,7 +122,7 @@ export class Tally {
     group.messages--
     group.recipients -= share.recipients
     group.arrivals.remove(counted.second)
-    for (const [destination, recipients] of share.waiting) this.#wait(destination, -recipients)
+    this.#wait(share, -1)
     if (--shape.messages === 0) this.#forget(shape)
     if (group.messages === 0) this.#groups.delete(group.key)
   }
@@ -147,13 +152,19 @@ export class Tally {
       const queue = queueNameOf(group.queue, group.destinations, closed)
       queues.set(queue, addCounts(queues.get(queue), { queue, messages, recipients, oldestArrival: arrivals.oldest * SECOND }))
     }
-    return { queues: [...queues.values()], trash, waiting: largestOf(this.#waiting, largest) }
+    return { queues: [...queues.values()], trash, waiting: largestOf(this.#waiting, largest), classes: this.#ofClasses() }
   }
 
-  #wait(destination: DestinationName, recipients: number): void {
-    const waiting = (this.#waiting.get(destination) ?? 0) + recipients
-    if (waiting === 0) this.#waiting.delete(destination)
-    else this.#waiting.set(destination, waiting)
+  /** Adds the waiting recipients of a message, or with -1 takes them away. */
+  #wait({ waiting, class: name }: Share, sign: 1 | -1): void {
+    for (const [destination, recipients] of waiting) {
+      add(this.#waiting, destination, sign * recipients)
+      if (name !== '') add(this.#classes, name, sign * recipients)
+    }
+  }
+
+  #ofClasses(): QueueTally['classes'] {
+    return [...this.#classes].map(([name, recipients]) => ({ class: name, recipients }))
   }
 
   #newShape(key: string): Shape {
@@ -180,6 +191,13 @@ export class Tally {
     this.#groups.set(key, group)
     return group
   }
+}
+
+/** Changes a count, which is forgotten at 0. */
+function add(counts: Map<string, number>, name: string, change: number): void {
+  const sum = (counts.get(name) ?? 0) + change
+  if (sum === 0) counts.delete(name)
+  else counts.set(name, sum)
 }
 
 function queueNameOf(

@@ -508,20 +508,23 @@ export class World implements AsyncDisposable {
 
   // --- operators
 
-  /** Performs an operation on messages by queue id, or on all. A `reschedule` needs the time before which no delivery begins. */
+  /** Performs an operation on messages by queue id, or on all. A `reschedule` needs the time before which no delivery begins, a `reclass` the class. */
   async operate(
     operation: OperationName,
     ids: readonly string[] | 'all' = 'all',
-    { notBefore }: { readonly notBefore?: Time } = {},
+    { notBefore, class: named = null }: { readonly notBefore?: Time; readonly class?: string | null } = {},
   ): Promise<OperationSummary> {
     this.#requireClock()
     requireOperation(operation, ids)
     const release = timeOf('notBefore', notBefore) ?? null
     if ((operation === 'reschedule') !== (release !== null))
       throw new TypeError('operate: reschedule, and no other operation, needs notBefore')
+    if ((operation === 'reclass') !== (named !== null)) throw new TypeError('operate: reclass, and no other operation, needs class')
     this.#did(operation)
     const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
-    return this.#driven(this.#lives.operations().perform({ operation, selection, ...ANY_QUEUE, release, dryRun: false, who: 'operator' }))
+    return this.#driven(
+      this.#lives.operations().perform({ operation, selection, ...ANY_QUEUE, release, class: named, dryRun: false, who: 'operator' }),
+    )
   }
 
   /**

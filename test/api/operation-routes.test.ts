@@ -132,6 +132,30 @@ test('a reschedule needs its time, is carried out by its plan, and undone', asyn
   expect(await inQueue(one, 'scheduled')).toBe(0)
 })
 
+test('a reclass names a class with a table, is carried out by its plan, and undone', async () => {
+  const config = { class: { fast: { weight: 100 }, bulk: { weight: 1 } }, default_class: 'bulk' }
+  const one = (world = await ApiWorld.open('sqlite', undefined, config))
+  const [id = ''] = await one.fill(2)
+  const order = { operation: 'reclass', selection: ofDestination('a.example.org') }
+  for (const wrong of [
+    order,
+    { ...order, class: 'slow' },
+    { ...order, class: 'slow', dry_run: true },
+    { ...order, operation: 'hold', class: 'fast' },
+  ])
+    expect((await post(one, '/operations', wrong)).json.errors).toMatchObject([{ pointer: '/class' }])
+  const planned = await post(one, '/operations', { ...order, class: 'fast', dry_run: true })
+  expect(planned.json.plan).toMatchObject({ matched: 2 })
+  const done = await post(one, '/operations', { plan: planned.json.plan.token })
+  expect(done.json).toMatchObject({ changed: 2, arguments: '--destination=a.example.org fast' })
+  expect((await one.api.get(`/messages/${id}`)).json).toMatchObject({ class: 'fast' })
+  const undone = await post(one, `/operations/${done.json.id}/undo`, {})
+  expect(undone.json).toMatchObject({ operation: 'reclass', changed: 2 })
+  expect((await one.api.get(`/messages/${id}`)).json).not.toMatchObject({ class: 'fast' })
+  const { json } = await one.api.get('/audit?action=reclass')
+  expect(json.records).toHaveLength(2)
+})
+
 /** A token that a client has made up. */
 const madeUp = (plan: unknown): string => deflateRawSync(JSON.stringify(plan)).toString('base64url')
 
@@ -141,6 +165,7 @@ const purging = (ids: readonly string[]) => ({
   queues: null,
   purge: true,
   release: null,
+  class: null,
   through: 1_000_000_000,
   matched: 1,
 })

@@ -86,6 +86,7 @@ test('the page shows it beside the last reply and the cause', () => {
     relay: 'relay.example',
     version: '1',
     files: 'static/x',
+    classes: [],
     light: null,
     requester: { name: 'root', mayOperate: true, mayAdminister: true, mayReadContent: true },
   }

@@ -95,6 +95,13 @@ describe('without a daemon', () => {
     expect(after?.expire_time).toBe(NOW / 1000 + 2 * 86_400)
   })
 
+  test('reclass ends with a class that has a table', async () => {
+    expect((await operator.run(['queue', 'reclass'])).code).toBe(64)
+    expect((await operator.run(['queue', 'reclass', 'fast'])).code).toBe(64)
+    const unknown = await operator.run(['queue', 'reclass', '--all', 'slow'])
+    expect([unknown.code, unknown.err]).toEqual([65, expect.stringContaining('there is no class "slow"')])
+  })
+
   test('reschedule names one time, lists scheduled mail, and is undone', async () => {
     const orders = ['queue', 'reschedule', '--destination', 'far.example'] as const
     for (const wrong of [[], ['--at', '2026-11-21T00:00:00Z', '--in', '2h'], ['--at', '2h']])

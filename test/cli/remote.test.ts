@@ -105,6 +105,7 @@ const LINES: readonly string[] = [
   'queue expire --destination none.example',
   'queue requeue --destination none.example',
   'queue reschedule --destination none.example --in 2h',
+  'queue reclass --destination none.example --dry-run --json bulk',
   'queue delete --destination none.example',
   'queue restore --destination none.example',
   'queue move --to /tmp/other',

@@ -18,16 +18,24 @@ function problemsOf(values: Readonly<Record<string, unknown>>): readonly string[
 const NORMAL = { normal: { weight: 10 } }
 
 test('a table has a weight, and may have a reserve, clients that may ask for it, and parameters', () => {
-  const fast = { weight: 100, reserve: '5%', allow: ['app', '10.0.0.0/24'], maximal_queue_lifetime: '1h', delay_warning_time: '10m, 30m' }
+  const fast = {
+    weight: 100,
+    reserve: '5%',
+    priority: 4,
+    allow: ['app', '10.0.0.0/24'],
+    maximal_queue_lifetime: '1h',
+    delay_warning_time: '10m, 30m',
+  }
   const { config } = configFrom({ class: { ...NORMAL, fast } }, 'relay.example')
   expect(config.class.get('fast')).toEqual({
     name: 'fast',
     weight: 100,
     reserve: 0.05,
+    priority: 4,
     allow: ['app', '10.0.0.0/24'],
     settings: { maximal_queue_lifetime: HOUR, delay_warning_time: [HOUR / 6, HOUR / 2] },
   })
-  expect(config.class.get('normal')).toEqual({ name: 'normal', weight: 10, reserve: 0, allow: [], settings: {} })
+  expect(config.class.get('normal')).toEqual({ name: 'normal', weight: 10, reserve: 0, priority: null, allow: [], settings: {} })
 })
 
 test('parameters of a class come before those of destinations; other mail has these', () => {
@@ -66,10 +74,20 @@ test('all mistakes of the tables are named at once', () => {
     expect.stringContaining('class: 10 classes, the maximum is 8: join some'),
     expect.stringContaining('class: the reserves are 56% together, the maximum is 50%: lower some'),
     expect.stringContaining('class.normal: allow: normal is the class itself; name users of AUTH'),
-    expect.stringContaining('class.normal: unknown key colour; known: weight, reserve, allow'),
+    expect.stringContaining('class.normal: unknown key colour; known: weight, reserve, priority, allow'),
     expect.stringContaining('class.normal: reserve: expected a percentage from 0% to 50%'),
     expect.stringContaining('class.normal: weight: expected a whole number from 1 to 1000'),
   ])
+})
+
+test('priorities are whole numbers in the order of the weights, each once', () => {
+  const of = (low: unknown, high: unknown): readonly string[] =>
+    problemsOf({ class: { normal: { weight: 10, priority: low }, fast: { weight: 100, priority: high } } })
+  expect(of(0, 4)).toEqual([])
+  expect(of(4, 4)).toEqual([expect.stringContaining('priorities in the order of their weights')])
+  expect(of(4, 0)).toEqual([expect.stringContaining('class.normal: priority: a class of more weight')])
+  for (const wrong of [10, -10, 1.5, 'high'])
+    expect(of(wrong, 4)).toEqual([expect.stringContaining('expected a whole number from -9 to 9')])
 })
 
 test('whatever names a class names one that exists', () => {

@@ -17,6 +17,17 @@ const problemsOf = (values: Readonly<Record<string, unknown>>): readonly string[
 const APP = { keys: 'login', limits: ['1000/1h', '20000 recipients/1d'] }
 
 describe('a [quota.NAME] table', () => {
+  test('may count the mail of classes that have tables', () => {
+    const classes = { class: { bulk: { weight: 1 } }, default_class: 'bulk' }
+    expect(configOf({ ...classes, quota: { app: { ...APP, classes: ['bulk'] } } }).quota.get('app')?.classes).toEqual(['bulk'])
+    expect(problemsOf({ ...classes, quota: { app: { ...APP, classes: ['slow'] } } })).toEqual([
+      expect.stringContaining('quota."app": classes: there is no table [class.slow]; add it, or name another class'),
+    ])
+    expect(problemsOf({ ...classes, quota: { app: { ...APP, classes: [] } } })).toEqual([
+      expect.stringContaining('one or more names of classes'),
+    ])
+  })
+
   test('has its key, limits and action', () => {
     const exceptions = { 'Big@example.com': ['5000/1h'], root: 'none' }
     const table = configOf({ quota: { app: { ...APP, match: '*@example.com', action: 'hold', hold_limit: '2h', exceptions } } }).quota.get(
@@ -26,6 +37,7 @@ describe('a [quota.NAME] table', () => {
       name: 'app',
       key: 'login',
       match: ['*@example.com'],
+      classes: [],
       limits: [
         { text: '1000/1h', measure: 'messages', most: 1_000, span: HOUR },
         { text: '20000 recipients/1d', measure: 'recipients', most: 20_000, span: DAY },

@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest'
 import { auditing, operationsAcrossRestarts } from './audit.ts'
+import { classesOfMail } from './classes.ts'
 import { dialogues } from './dialogues.ts'
 import { domainChecks } from './domain-checks.ts'
 import { quotaCounts } from './quota-counts.ts'
@@ -69,6 +70,7 @@ export function describeQueueStore(
     describe('events', () => outbox(subject))
     describe('enqueue', () => comingIn(subject))
     describe('times of messages', () => timesOfMessages(subject))
+    describe('classes of mail', () => classesOfMail(subject))
     describe('leases', () => leases(subject))
     describe('settlements', () => outcomes(subject))
     describe('notices due', () => noticesDue(subject))

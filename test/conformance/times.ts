@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import type { Former } from '../../src/store/former-times.ts'
 import { completeTally } from '../../src/store/queue-tally.ts'
 import { operate } from '../support/operate.ts'
 import { claim, delivered, first, LIFETIME, mail, messagesIn, MIN, ownerOf, settleOne, T0, type Mail, type Subject } from './mail.ts'
@@ -17,6 +18,8 @@ const TIMES = {
   deliverBy: T0 + 120 * MIN,
   byMode: 'RT',
 } as const
+
+const timesIn = (former: Former | undefined) => (former !== undefined && 'times' in former ? former.times : [])
 
 async function scheduled({ store }: Subject, options: Mail = {}) {
   const to = [{ address: 'ann@far.example' }, { address: 'bob@far.example' }].map((one) => ({
@@ -155,7 +158,7 @@ export function timesOfMessages(subject: () => Subject): void {
     expect(await store.endSchedules(T0)).toEqual({ ended: [], next: T0 + 9 * MIN })
     const [placed] = (await reader.placedBy(rescheduling, { after: 0, limit: 9 })).messages
     const times = entry.recipients.map(({ destination, dueAt, expiresAt }) => ({ destination, dueAt, expiresAt }))
-    const former = { ...placed?.former, times: placed?.former?.times.toSorted((a, b) => (a.destination < b.destination ? -1 : 1)) }
+    const former = { ...placed?.former, times: timesIn(placed?.former).toSorted((a, b) => (a.destination < b.destination ? -1 : 1)) }
     expect(former).toEqual({ times })
     // A later hold is undone apart from it, a later reschedule before it.
     await store.operate([{ message: id, operation: { kind: 'hold' } }], { operation: await begin('hold'), at: T0, matched: 1 })

@@ -30,6 +30,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
       relay: 'r',
       version: '0',
       files: 's',
+      classes: [],
       light: null,
       requester,
     }

@@ -45,6 +45,23 @@ test('a reschedule is asked for its time, and then planned', async () => {
   expect(plan).toContain('deferd queue reschedule --in=2h --sender app@us.example')
 })
 
+test('a reclass is asked for its class, and is offered where there are several', async () => {
+  const classes = { fast: { weight: 100 }, bulk: { weight: 1 } }
+  const classed = await ApiWorld.open('memory', undefined, { class: classes, default_class: 'bulk' })
+  await classed.queue.accept(['ann@far.example'])
+  const page = new PageScreens(classed)
+  expect(await page.text('messages')).toContain('Change class…')
+  expect(await screens.text('messages')).not.toContain('Change class…')
+  const selection = 'operations/new?operation=reclass&scope=filter&class=bulk'
+  const question = await page.text(selection)
+  expect(question).toContain('<option>fast</option><option>bulk</option>')
+  expect(question).toMatch(/type="hidden" name="class" value="bulk"/)
+  const plan = await page.text(`${selection}&to_class=fast`)
+  expect(plan).toContain('Change class 1 message?')
+  expect(plan).toContain('deferd queue reclass --class bulk fast')
+  await classed.close()
+})
+
 test('the number is typed as it is printed, or without separators', () => {
   const plan = {
     token: 't',
@@ -88,6 +105,7 @@ const VIEW: View = {
   version: '0',
   files: 's',
   light: null,
+  classes: [],
   requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
 }
 

@@ -13,6 +13,7 @@ const VIEW: View = {
   version: '0',
   files: 'static/0',
   light: null,
+  classes: [],
   requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
 }
 

@@ -52,6 +52,7 @@ const order = (operation: OperationName, more: Partial<OperationRequest> = {}): 
   queues: null,
   purge: false,
   release: null,
+  class: null,
   who: 'page:alice (127.0.0.1)',
   reason: null,
   plan: null,

@@ -20,6 +20,7 @@ const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
   queues: null,
   purge: false,
   release: null,
+  class: null,
   ...more,
 })
 

@@ -240,6 +240,7 @@ export class QueueModel {
       case 'requeue':
         return this.#requeue(held, operation)
       case 'reschedule':
+      case 'reclass':
       case 'cancel':
         throw new Error(`the simulation orders no ${operation.kind}`)
       case 'delete':

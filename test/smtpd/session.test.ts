@@ -21,6 +21,7 @@ const context = {
   suppressions: undefined,
   restrictions: { isIdle: true, decide: () => Promise.reject(new Error('no restriction is configured')) },
   recipientRefusal: () => undefined,
+  classes: () => null,
   clock: new VirtualClock(),
   nextInstance: () => 'x',
 }

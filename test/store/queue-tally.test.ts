@@ -6,7 +6,7 @@ import { mulberry32 } from '../../src/system/random.ts'
 function shareOf(key: string): Share {
   const [queue = '', ...places] = key.split(' ')
   const waiting = new Map(places.map((place) => [place.split('=')[0] ?? '', Number(place.split('=')[1])]))
-  return { queue: queue as Share['queue'], recipients: sum(waiting.values()), waiting }
+  return { queue: queue as Share['queue'], recipients: sum(waiting.values()), waiting, class: '' }
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, n) => total + n, 0)
@@ -21,6 +21,7 @@ test('a message counts once, as it was put last, until it is removed', () => {
   expect(tally.report(NONE, 10)).toEqual({
     trash: { messages: 0, recipients: 0 },
     queues: [{ queue: 'deferred', messages: 2, recipients: 7, oldestArrival: 5_000 }],
+    classes: [],
     waiting: [
       { destination: 'b.example', recipients: 5 },
       { destination: 'a.example', recipients: 2 },
@@ -33,8 +34,21 @@ test('a message counts once, as it was put last, until it is removed', () => {
     trash: { messages: 0, recipients: 0 },
     queues: [{ queue: 'deferred', messages: 1, recipients: 4, oldestArrival: 9_000 }],
     waiting: [{ destination: 'b.example', recipients: 4 }],
+    classes: [],
   })
   expect([tally.recipientsOf(7), tally.recipientsOf(8)]).toEqual([0, 4])
+})
+
+test('waiting recipients are counted by class', () => {
+  const tally = new Tally((key) => ({ ...shareOf(key), class: key.startsWith('hold') ? '' : 'bulk' }))
+  tally.put(1, 0, 'deferred a.example=2 b.example=1')
+  tally.put(2, 0, 'deferred a.example=4')
+  tally.put(3, 0, 'hold a.example=1')
+  expect(tally.report(NONE, 0).classes).toEqual([{ class: 'bulk', recipients: 7 }])
+  tally.remove(2)
+  expect(tally.report(NONE, 0).classes).toEqual([{ class: 'bulk', recipients: 3 }])
+  tally.remove(1)
+  expect(tally.report(NONE, 0).classes).toEqual([])
 })
 
 test('untried mail is incoming, and deferred while one of its destinations is closed', () => {
@@ -74,7 +88,7 @@ test('after random changes the counts are those of what is left', () => {
     if (step % 500 === 0) expect(sorted(tally.report(NONE, 100))).toEqual(sorted(countedAnew(kept)))
   }
   for (const id of kept.keys()) tally.remove(id)
-  expect(tally.report(NONE, 100)).toEqual({ queues: [], trash: { messages: 0, recipients: 0 }, waiting: [] })
+  expect(tally.report(NONE, 100)).toEqual({ queues: [], trash: { messages: 0, recipients: 0 }, waiting: [], classes: [] })
 })
 
 function countedAnew(kept: ReadonlyMap<number, { readonly arrivedAt: number; readonly key: string }>): Counted {

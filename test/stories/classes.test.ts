@@ -62,6 +62,32 @@ describe.each(['memory', 'sqlite'] as const)('with a queue in %s', (store) => {
   })
 })
 
+test.each(['memory', 'sqlite'] as const)('a reclass gives mail that waits the turns of another class, in %s', async (store) => {
+  await using world = await worldOf({ default_destination_concurrency_limit: 4, initial_destination_concurrency: 4 }, { store })
+  world.destination('far.example').isSlow('1s')
+  const ids: string[] = []
+  for (let n = 0; n < 60; n++) ids.push(await world.submit({ from: 'news@us.example', to: `u${n}@far.example` }))
+  await world.advance('2s')
+  // It is behind the backlog, in the store or in memory.
+  const last = ids.at(-1) ?? ''
+  expect(await world.operate('reclass', [last], { class: 'fast' })).toMatchObject({ changed: 1, inTransfer: 0 })
+  await world.advance('2s')
+  expect(world.received.flatMap(({ recipients }) => recipients)).toContain('u59@far.example')
+  await expect(world.operate('reclass', [last], { class: 'slow' })).rejects.toThrow('there is no class "slow"')
+  await expect(world.operate('hold', [last], { class: 'fast' })).rejects.toThrow('needs class')
+})
+
+test('mail in transfer that is deferred waits in its new class, and is tried when it is due', async () => {
+  await using world = await worldOf({ minimal_backoff_time: '5m' })
+  world.destination('busy.example').isSlow('10s').defers('*', '450 4.2.1 busy')
+  const id = await world.submit({ from: 'news@us.example', to: 'ann@busy.example' })
+  await world.advance('5s')
+  expect(await world.operate('reclass', [id], { class: 'fast' })).toMatchObject({ changed: 1 })
+  await world.advance('6m')
+  expect(await classesIn(world)).toEqual(['fast'])
+  expect(world.attempts('ann@busy.example').length).toBe(2)
+})
+
 test('a notice has the class of its message, at least that of other mail', async () => {
   await using world = await worldOf()
   world.rule({ recipient: 'eve@gone.example', at: 'rcpt', reply: '550 5.1.1 no such user' })

@@ -130,6 +130,7 @@ test('a purge removes claimed mail at once', async () => {
     queues: null,
     purge: true,
     release: null,
+    class: null,
     dryRun: false,
     who: 'op',
     commandLine: '',

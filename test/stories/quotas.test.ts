@@ -36,6 +36,22 @@ async function replyTo(world: World, ...lines: readonly string[]): Promise<strin
 
 const send = (world: World, sender = 'app@us.example', ...to: readonly string[]): Promise<string> => replyTo(world, ...sent(sender, ...to))
 
+test.each(['refuse', 'hold'] as const)('a quota of classes counts their mail alone, after its content: %s', async (action) => {
+  const classes = { class: { normal: { weight: 10 }, bulk: { weight: 1 } } }
+  const world = await worldOf({ keys: 'client', classes: ['bulk'], action }, { config: classes })
+  const bulk = (): Promise<string> =>
+    replyTo(world, ...sent('app@us.example').slice(0, -1), 'X-Deferd-Class: bulk\r\nSubject: hi\r\n\r\nhi\r\n.')
+  for (let n = 0; n < 2; n++) expect(await bulk()).toContain('queued as')
+  const third = await bulk()
+  if (action === 'refuse') expect(third).toBe('450 4.7.1 Error: too much mail from 127.0.0.1')
+  else expect(third).toContain('queued as')
+  for (let n = 0; n < 3; n++) expect(await send(world)).toContain('queued as')
+  await world.advance('1s')
+  expect(world.received.length).toBe(5)
+  await world.advance('2h')
+  expect(world.received.length).toBe(action === 'hold' ? 6 : 5)
+})
+
 /** Recipients whose mail has arrived, in order. */
 const arrived = (world: World): readonly string[] =>
   world.received.flatMap(({ recipients }) => recipients.map((one) => one.replace(/@.*/, '')))

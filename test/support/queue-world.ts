@@ -134,8 +134,12 @@ export class QueueWorld {
     return this.arrivals(address).flatMap(({ content }) => parseNotice(Buffer.from(content, 'latin1')) ?? [])
   }
 
-  operate(operation: OperationName, ids: readonly string[] | 'all', time: { readonly notBefore?: string } = {}): Promise<OperationSummary> {
-    return this.#world.operate(operation, ids, time)
+  operate(
+    operation: OperationName,
+    ids: readonly string[] | 'all',
+    terms: { readonly notBefore?: string; readonly class?: string } = {},
+  ): Promise<OperationSummary> {
+    return this.#world.operate(operation, ids, terms)
   }
 
   /** A live recipient as stored in the queue; undefined when there is none. */

@@ -10,11 +10,12 @@ import { completeTally, type QueueTally } from '../../src/store/queue-tally.ts'
 const ALL = 1_000_000
 
 /** Counts in a fixed order, so that two can be compared. */
-const sorted = ({ queues, trash, traffic, waiting }: QueueTally): QueueTally => ({
+const sorted = ({ queues, trash, traffic, waiting, classes }: QueueTally): QueueTally => ({
   trash,
   traffic,
   queues: queues.toSorted((a, b) => (a.queue < b.queue ? -1 : 1)),
   waiting: waiting.toSorted((a, b) => b.recipients - a.recipients || (a.destination < b.destination ? -1 : 1)),
+  classes: classes.toSorted((a, b) => (a.class < b.class ? -1 : 1)),
 })
 
 export const tallyOf = async (store: QueueStore): Promise<QueueTally> => sorted(await completeTally(() => store.tally(ALL)))
@@ -33,7 +34,12 @@ export async function tallyOfListing(reader: QueueReader): Promise<QueueTally> {
     listed.flatMap(liveIn).filter(({ state }) => state === 'waiting'),
     ({ destination }) => destination,
   )
+  const inClasses = Map.groupBy(listed, ({ message }) => message.class)
   return sorted({
+    classes: [...inClasses].flatMap(([name, messages]) => {
+      const recipients = messages.flatMap(liveIn).filter(({ state }) => state === 'waiting').length
+      return name === undefined || recipients === 0 ? [] : [{ class: name, recipients }]
+    }),
     queues,
     trash,
     traffic,

@@ -1,5 +1,5 @@
 /**
- * `deferd queue flush`, `hold`, `release`, `requeue`, `expire`, `delete`, `restore` and `reschedule`: bulk operations on messages. On a
+ * `deferd queue flush`, `hold`, `release`, `requeue`, `expire`, `delete`, `restore`, `reschedule` and `reclass`: bulk operations on messages. On a
  * terminal, they ask for confirmation when more than 1,000 messages are selected. All print the number of changed messages.
  */
 import type { Command } from 'commander'
@@ -89,6 +89,13 @@ const VERBS: readonly Verb[] = [
     doing: 'rescheduling',
     note: 'Scheduled messages get another time; other messages become scheduled, with their lifetime counted from then. Messages in transfer are not changed. `deferd operation undo` gives those that are still scheduled their former times.',
   },
+  {
+    operation: 'reclass',
+    summary: 'give messages another class of mail',
+    past: 'given another class',
+    doing: 'giving another class',
+    note: 'The class is the last operand. Deliveries in progress go on; what is deferred then waits in the other class. Expiry and the next retry stay. `deferd operation undo` gives messages their former classes.',
+  },
 ]
 
 interface Options extends FilterOptions {
@@ -102,6 +109,7 @@ interface Options extends FilterOptions {
 }
 
 interface Request {
+  readonly class: string | null
   readonly ids: readonly string[]
   readonly options: Options
 }
@@ -155,7 +163,7 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   const tally = await client.perform(order, ({ ids }) => void shown.push(...ids.slice(0, MOST_LISTED - shown.length)))
   await withReader(shell, config, async ({ reader, clock }) => {
     const records = recordsByName(await reader.destinationRecords())
-    const facts = { now: clock.wall.now(), form: { kind: 'table', display: displayOf(shell), wide: false } as const }
+    const facts = { now: clock.wall.now(), form: { kind: 'table', display: displayOf(shell), wide: false, hasClasses: false } as const }
     const queue = order.operation === 'restore' ? ('trash' as const) : null
     if (shown.length > 0) await shell.stdout.write(`${listHeading(facts.form)}\n`)
     const filters = shown.map((queueId) => ({ ...ANY_MESSAGE, queueId, queue }))
@@ -186,7 +194,7 @@ async function report(shell: Shell, verb: Verb, tally: OperationSummary, options
   }
 }
 
-async function operate(shell: Shell, config: Config, verb: Verb, { ids, options }: Request): Promise<void> {
+async function operate(shell: Shell, config: Config, verb: Verb, { ids, class: named, options }: Request): Promise<void> {
   const { operation } = verb
   const client = await shell.openQueueClient(config)
   try {
@@ -196,6 +204,7 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, options 
       queues: null,
       purge: options.now === true,
       release: releaseOf(verb, options),
+      class: named,
       dryRun: options.dryRun === true,
       who: shell.user,
     }
@@ -214,18 +223,24 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, options 
   }
 }
 
+/** The operands of a reclass end with the class. */
+const requestOf = ({ operation }: Verb, operands: readonly string[]): Pick<Request, 'ids' | 'class'> =>
+  operation === 'reclass' ? { ids: operands.slice(0, -1), class: operands.at(-1) ?? null } : { ids: operands, class: null }
+
 export function addQueueOperations(parent: Command, shell: Shell): void {
   for (const verb of VERBS) {
-    const command = withFilters(subcommand(parent, `${verb.operation} [id...]`, verb.summary))
+    const isReclass = verb.operation === 'reclass'
+    const command = withFilters(subcommand(parent, `${verb.operation} ${isReclass ? '<operand...>' : '[id...]'}`, verb.summary))
       .option('--all', 'all messages')
       .option('--dry-run', 'count and show messages, change nothing')
       .option('--yes', 'do not ask for confirmation')
       .option('--json', 'print the outcome as a JSON object')
       .addHelpText('after', `\n${verb.note}\n\nExamples:\n${examples(verb.operation)}`)
-      .action(async (ids: readonly string[], options: Options, self: Command) => {
+      .action(async (operands: readonly string[], options: Options, self: Command) => {
         const { config } = await configOf(shell, self)
-        await operate(shell, config, verb, { ids, options })
+        await operate(shell, config, verb, { ...requestOf(verb, operands), options })
       })
+    if (isReclass) command.usage('[options] [id...] <class>')
     if (verb.operation === 'delete') command.option('--now', 'delete at once, without the trash')
     if (verb.operation === 'reschedule')
       command
@@ -235,10 +250,11 @@ export function addQueueOperations(parent: Command, shell: Shell): void {
 }
 
 function examples(operation: OperationName): string {
-  const time = operation === 'reschedule' ? ' --in 2h' : ''
+  const more: { readonly [Name in OperationName]?: string } = { reschedule: ' --in 2h', reclass: ' bulk' }
+  const last = more[operation] ?? ''
   return [
-    `  deferd queue ${operation} 4SVLCh0sf8z7Qhl${time}`,
-    `  deferd queue ${operation} --destination gmail.com --older-than 2h${time} --dry-run`,
-    `  deferd queue ${operation} --all${time}`,
+    `  deferd queue ${operation} 4SVLCh0sf8z7Qhl${last}`,
+    `  deferd queue ${operation} --destination gmail.com --older-than 2h --dry-run${last}`,
+    `  deferd queue ${operation} --all${last}`,
   ].join('\n')
 }

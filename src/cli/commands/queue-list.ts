@@ -67,9 +67,11 @@ async function countOf({ reader, clock }: OpenedReader, directory: string, { que
 
 const PAGE = 5_000
 
-const formOf = (shell: Shell, { json, tsv, wide }: ListOptions): ListForm => {
+const formOf = (shell: Shell, config: Config, { json, tsv, wide }: ListOptions): ListForm => {
   if (json === true) return { kind: 'json' }
-  return tsv === true ? { kind: 'tsv' } : { kind: 'table', display: displayOf(shell), wide: wide === true }
+  return tsv === true
+    ? { kind: 'tsv' }
+    : { kind: 'table', display: displayOf(shell), wide: wide === true, hasClasses: config.class.size > 0 }
 }
 
 const emptyText = ({ queue, filter, limit }: Order): string =>
@@ -126,7 +128,7 @@ async function printList(shell: Shell, command: Command, { queue, ...options }: 
       now,
       sort: options.sort,
       limit: options.limit,
-      form: formOf(shell, options),
+      form: formOf(shell, config, options),
     }
     if (source.api !== null) assertRemote(order)
     if (options.count === true) {

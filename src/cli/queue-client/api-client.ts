@@ -71,13 +71,14 @@ export class ApiClient implements QueueClient {
   }
 
   async perform(order: CommandedOperation, progress: (soFar: Progress) => void = () => undefined): Promise<OperationSummary> {
-    const { operation, selection, queues, purge, release, dryRun, who } = order
+    const { operation, selection, queues, purge, release, class: named, dryRun, who } = order
     const body: OperationBody = {
       operation,
       selection: selectionBody(selection),
       queues: queues?.slice() ?? null,
       purge,
       not_before: release === null ? null : namedTimeText(release),
+      class: named,
       dry_run: dryRun,
     }
     return this.#operation({ method: 'POST', path: '/operations', body, who }, progress)

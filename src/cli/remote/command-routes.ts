@@ -34,6 +34,7 @@ const REACH: Readonly<Record<string, Reach>> = {
   'queue delete': OPERATION,
   'queue restore': OPERATION,
   'queue reschedule': OPERATION,
+  'queue reclass': OPERATION,
   'history list': ['GET /history'],
   'history resend': ['POST /history/resend', 'GET /operations/:id'],
   'history erase': ['POST /history/erase', 'GET /operations/:id'],

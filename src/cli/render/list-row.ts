@@ -11,7 +11,16 @@ import { StoryTable, tableHeading, tableRow, type Cell, type Column } from './ta
 export type ListForm =
   | { readonly kind: 'json' }
   | { readonly kind: 'tsv' }
-  | { readonly kind: 'table'; readonly display: Display; /** True to print uncut lines. */ readonly wide: boolean }
+  | {
+      readonly kind: 'table'
+      readonly display: Display
+      /** True to print uncut lines. */
+      readonly wide: boolean
+      /** True for a column with the class of each message in uncut lines. */
+      readonly hasClasses: boolean
+    }
+
+type TableForm = Extract<ListForm, { readonly kind: 'table' }>
 
 /** Facts that a line needs in addition to the message. */
 interface RowFacts {
@@ -33,18 +42,27 @@ const UNCUT: readonly Column[] = [
   { heading: 'AGE', width: 7, align: 'right' },
   { heading: 'TRIES', width: 5, align: 'right' },
   { heading: 'NEXT', width: 11, align: 'right' },
+]
+const CLASS: readonly Column[] = [{ heading: 'CLASS', width: 8 }]
+const PARTIES: readonly Column[] = [
   { heading: 'SENDER → RECIPIENTS', width: 0, cut: 'never' },
   { heading: '', width: 0, cut: 'never' },
 ]
 
-export const listHeading = ({ display, wide }: Extract<ListForm, { readonly kind: 'table' }>): string =>
-  wide ? tableHeading(UNCUT, display) : new StoryTable(COLUMNS, 'REASON', display).heading
+const uncutColumns = ({ hasClasses }: Pick<TableForm, 'hasClasses'>): readonly Column[] => [
+  ...UNCUT,
+  ...(hasClasses ? CLASS : []),
+  ...PARTIES,
+]
+
+export const listHeading = ({ display, wide, hasClasses }: TableForm): string =>
+  wide ? tableHeading(uncutColumns({ hasClasses }), display) : new StoryTable(COLUMNS, 'REASON', display).heading
 
 const arrivalOf = ({ received_time: received }: MessageRowJson): WallTime => instantOf(received)
 
 const nextOf = ({ next_attempt_time: next }: MessageRowJson): WallTime | null => (next === null ? null : instantOf(next))
 
-function tableLines(row: MessageRowJson, now: WallTime, { display, wide }: Extract<ListForm, { readonly kind: 'table' }>): string {
+function tableLines(row: MessageRowJson, now: WallTime, { display, wide, hasClasses }: TableForm): string {
   const { queue_id: id, queue_name: queue, sender, recipients, attempts, reason } = row
   const age = now - arrivalOf(row)
   const next = nextOf(row)
@@ -52,7 +70,9 @@ function tableLines(row: MessageRowJson, now: WallTime, { display, wide }: Extra
   if (wide) {
     const when = next === null ? '-' : relative(next, now)
     const addresses = `${sender} → ${recipients.join(', ')}${reason === null ? '' : `: ${reason}`}`
-    return tableRow([...named, byteSize(row.message_size), span(age), String(attempts), when, addresses], UNCUT, display)
+    const ofClass = hasClasses ? [row.class ?? '-'] : []
+    const cells = [...named, byteSize(row.message_size), span(age), String(attempts), when, ...ofClass, addresses]
+    return tableRow(cells, uncutColumns({ hasClasses }), display)
   }
   const wait = next === null ? '-' : next <= now ? 'now' : span(next - now, 1)
   const [recipient = '', ...others] = recipients

@@ -22,5 +22,7 @@ export interface ClassSettings {
 export interface ClassTable extends SchedulingClass {
   /** Users of AUTH, `token:NAME` and networks whose mail may ask for the class although it is above that of their mail. */
   readonly allow: readonly string[]
+  /** Value of MT-PRIORITY (RFC 6710) that stands for the class, from -9 to 9; null for none. */
+  readonly priority: number | null
   readonly settings: ClassSettings
 }

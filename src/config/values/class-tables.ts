@@ -10,7 +10,7 @@ import * as is from './values.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 
 const NAME = /^[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?$/
-const OWN_KEYS = ['weight', 'reserve', 'allow'] as const
+const OWN_KEYS = ['weight', 'reserve', 'priority', 'allow'] as const
 /** Limit of the number of classes: a claim asks for each of them. */
 const MOST = 8
 /** Limit of the sum of all reserves, in percent. */
@@ -23,6 +23,10 @@ const percent = is.kind('a percentage from 0% to 50%, such as "5%"', (given): nu
 })
 
 const weight = is.count(1, MOST_WEIGHT)
+
+const priority: is.Kind<number | null> = is.kind('a whole number from -9 to 9 (RFC 6710)', (given): number | undefined =>
+  typeof given === 'number' && Number.isInteger(given) && Math.abs(given) <= 9 ? given : undefined,
+)
 
 interface ClassSources {
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, RawValue>>
@@ -43,12 +47,28 @@ export function readClassTables(sources: ClassSources, problems: Problem[]): Rea
   const reserved = Math.round(classes.reduce((sum, { reserve }) => sum + reserve, 0) * 1_000) / 10
   if (reserved > MOST_RESERVED)
     refuse(first?.where ?? '', `class: the reserves are ${reserved}% together, the maximum is ${MOST_RESERVED}%: lower some`)
+  const swapped = firstSwapped(classes)
+  if (swapped !== undefined)
+    refuse(
+      tables.get(swapped)?.get('priority')?.where ?? '',
+      `class.${swapped}: priority: a class of more weight has none that is higher: give the classes priorities in the order of their weights`,
+    )
   if (classes.length > 0 && !tables.has(defaultClass))
     refuse(
       whereOfDefault || (first?.where ?? ''),
       `default_class: there is no table [class.${defaultClass}]; add it, or name another class`,
     )
   return new Map(classes.map((one) => [one.name, one]))
+}
+
+/** The first class whose priority is at least that of a class of more weight, or is that of another one. */
+function firstSwapped(classes: readonly ClassTable[]): string | undefined {
+  const known = classes.flatMap(({ name, weight: of, priority: value }) => (value === null ? [] : [{ name, weight: of, priority: value }]))
+  return known.find((one) =>
+    known.some(
+      (other) => other !== one && (other.priority === one.priority || (other.weight > one.weight && other.priority < one.priority)),
+    ),
+  )?.name
 }
 
 function readClassTable(
@@ -85,6 +105,7 @@ function readClassTable(
     name,
     weight: read('weight', weight, 1),
     reserve: read('reserve', percent, 0) / 100,
+    priority: read('priority', priority, null),
     allow,
     settings,
   }

@@ -72,6 +72,15 @@ export class MailClasses {
     return this.all.length > 1
   }
 
+  /** Names of the classes that have tables, the greatest weight first. */
+  get names(): readonly string[] {
+    return this.#classes.size === 0 ? [] : this.all.map(({ name }) => name)
+  }
+
+  has(name: string): boolean {
+    return this.#classes.has(name)
+  }
+
   named(name: string | undefined): SchedulingClass {
     return (name === undefined ? undefined : this.#classes.get(name)) ?? this.#default
   }

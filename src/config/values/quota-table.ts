@@ -26,6 +26,8 @@ export interface QuotaTable {
   readonly key: QuotaKey
   /** Patterns, one of which the key matches; empty for all keys. */
   readonly match: readonly string[]
+  /** Names of classes whose mail is counted; empty for all mail. */
+  readonly classes: readonly string[]
   readonly limits: readonly QuotaLimit[]
   readonly action: QuotaAction
   /** Longest time for which mail is held. */
@@ -40,6 +42,8 @@ export const QUOTA_MEMBERS = {
   limits:
     'list of limits such as `"1000/1h"` (messages) and `"20000 recipients/1d"`, over 1 minute to 31 days; each of them must have room',
   match: 'patterns with `*`; keys that match none have no limit. All keys when absent',
+  classes:
+    'list of classes (`[class.NAME]`) whose mail is counted. All mail when absent. Such a quota answers after the content, when the class is known',
   action: '`refuse` answers 450 above a limit; `hold` accepts, and holds the mail until there is room. `refuse` when absent',
   hold_limit: 'longest time for which mail is held, above which it is refused; `1d` when absent',
   exceptions: 'table of keys with limits of their own, or `"none"`: `{ "app@example.com" = ["5000/1h"], "root" = "none" }`',

@@ -53,6 +53,10 @@ const KINDS = {
     const reading = is.list(given)
     return 'value' in reading && reading.value.length > 0 ? reading.value : undefined
   }),
+  classes: is.kind('one or more names of classes such as ["bulk"]', (given) => {
+    const reading = is.list(given)
+    return 'value' in reading && reading.value.length > 0 ? reading.value : undefined
+  }),
   action: is.kind(`one of ${QUOTA_ACTIONS.join(', ')}`, (given) => QUOTA_ACTIONS.find((one) => one === given)),
   hold_limit: is.kind('a time from 1m to 31d, such as "1d"', (given) => {
     const reading = is.duration(given)
@@ -66,6 +70,8 @@ type ValueOf<M extends keyof Kinds> = Kinds[M] extends is.Kind<infer T> ? T : ne
 interface TableSource {
   readonly raw: ReadonlyMap<string, RawValue>
   readonly where: string
+  /** The classes of mail by name. */
+  readonly classes: ReadonlyMap<string, unknown>
 }
 
 /** Reads one table and collects its problems. */
@@ -141,12 +147,16 @@ function readQuotaTable(name: string, source: TableSource, problems: Problem[]):
   const exceptions = table.exceptions()
   if (source.raw.has('hold_limit') && action !== 'hold')
     table.refuse('hold_limit has no meaning without action = "hold": remove it', 'hold_limit')
-  return key === undefined || limits === undefined ? undefined : { name, key, match, limits, action, holdLimit, exceptions }
+  const quotaClasses = table.member('classes') ?? []
+  for (const one of quotaClasses)
+    if (!source.classes.has(one)) table.refuse(`classes: there is no table [class.${one}]; add it, or name another class`, 'classes')
+  const terms = { match, classes: quotaClasses, action, holdLimit, exceptions }
+  return key === undefined || limits === undefined ? undefined : { name, key, limits, ...terms }
 }
 
 /** Reads all tables, and makes those of the parameters. Adds the problems to `problems`. */
 export function readQuotaTables(
-  raw: Pick<RawSettings, 'quotas' | 'whereOfQuota'>,
+  raw: Pick<RawSettings, 'quotas' | 'whereOfQuota' | 'classes'>,
   parameters: Readonly<Record<keyof typeof HOURLY, number>>,
   problems: Problem[],
 ): ReadonlyMap<string, QuotaTable> {
@@ -155,13 +165,13 @@ export function readQuotaTables(
     const where = raw.whereOfQuota.get(name) ?? ''
     if (name in HOURLY)
       problems.push({ where, text: `quota.${name}: the parameter ${name} makes the quota of this name; give the table another name` })
-    const read = readQuotaTable(name, { raw: table, where }, problems)
+    const read = readQuotaTable(name, { raw: table, where, classes: raw.classes }, problems)
     if (read !== undefined) tables.set(name, read)
   }
   for (const [name, key] of Object.entries(HOURLY)) {
     const most = parameters[name as keyof typeof HOURLY]
     const limits: readonly QuotaLimit[] = [{ text: `${most}/1h`, measure: 'messages', most, span: HOUR }]
-    if (most > 0) tables.set(name, { name, key, match: [], limits, action: 'refuse', holdLimit: DAY, exceptions: new Map() })
+    if (most > 0) tables.set(name, { name, key, match: [], classes: [], limits, action: 'refuse', holdLimit: DAY, exceptions: new Map() })
   }
   return tables
 }

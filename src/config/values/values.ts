@@ -167,6 +167,7 @@ export const EHLO_KEYWORDS = [
   'enhancedstatuscodes',
   'etrn',
   'futurerelease',
+  'mt-priority',
   'pipelining',
   'silent-discard',
   'size',

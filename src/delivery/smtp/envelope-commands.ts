@@ -1,5 +1,5 @@
 /**
- * Builds MAIL and RCPT commands with the parameters that the host supports (RFC 5321 §4.1.1, RFC 1870, 2852, 3461, 6152, 6531). Each
+ * Builds MAIL and RCPT commands with the parameters that the host supports (RFC 5321 §4.1.1, RFC 1870, 2852, 3461, 6152, 6531, 6710). Each
  * recipient has its own DSN parameters.
  */
 import { isInternational } from '../../mail/address.ts'
@@ -58,7 +58,7 @@ export function needsUtf8(message: Message, recipients: readonly LeasedRecipient
 
 export function mailCommand(
   message: Message,
-  { utf8, by }: { readonly utf8: boolean; readonly by: string | undefined },
+  { utf8, by, priority }: { readonly utf8: boolean; readonly by: string | undefined; readonly priority: number | null },
   extensions: Extensions,
 ): string {
   const { sender, size, bodyType, ret, envid }: Pick<Envelope, 'sender' | 'ret' | 'envid'> & Pick<Message, 'size' | 'bodyType'> = message
@@ -69,6 +69,7 @@ export function mailCommand(
   if (ret !== undefined && extensions.has('DSN')) command += ` RET=${ret.toUpperCase()}`
   if (envid !== undefined && extensions.has('DSN')) command += ` ENVID=${xtext(envid)}`
   if (by !== undefined) command += ` BY=${by}`
+  if (priority !== null && extensions.has('MT-PRIORITY')) command += ` MT-PRIORITY=${priority}`
   return command
 }
 

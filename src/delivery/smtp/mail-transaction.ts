@@ -50,6 +50,8 @@ export interface Mail {
   readonly lineLimit: number
   /** True to send RSET first, because the connection was used before. */
   readonly reset: boolean
+  /** Priority of its class for hosts with MT-PRIORITY; null for none. */
+  readonly priority: number | null
   /** smtp_deliver_by_required */
   readonly deliverByRequired: boolean
   /** True while MAIL may be sent; see Membership.holds. */
@@ -171,9 +173,9 @@ class Transaction {
 
   /** MAIL at this time, from which the seconds of BY are counted. */
   #mailFrom(utf8: boolean, now: QueueTime): Command {
-    const { message } = this.#mail
+    const { message, priority } = this.#mail
     const { extensions } = this.#channel
-    return { text: mailCommand(message, { utf8, by: byParameter(message, extensions, now) }, extensions), step: 'mail' }
+    return { text: mailCommand(message, { utf8, by: byParameter(message, extensions, now), priority }, extensions), step: 'mail' }
   }
 
   /** True when MAIL must not be sent. Asked immediately before, because the process may have been stopped since the last command. */

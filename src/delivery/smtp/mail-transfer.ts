@@ -1,7 +1,7 @@
 /** The transfer of a message to one host: the mail as its next hop gets it, and what follows the mail transaction. */
 import type { Settings } from '../../config/destination-settings.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
-import type { DeliveryRequest, LeasedRecipient } from '../../mail/message.ts'
+import type { DeliveryRequest, LeasedRecipient, Message } from '../../mail/message.ts'
 import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Transcript } from '../transcript.ts'
 import type { HeaderChecks } from './outgoing-mail.ts'
@@ -17,6 +17,8 @@ export interface TransferDeps {
   readonly generic: GenericMaps | null
   /** Null without DKIM tables. */
   readonly signing: MessageSigning | null
+  /** The priority of the class of a message, from -9 to 9; null for none. */
+  readonly priorityOf: (message: Message) => number | null
   /** smtp_header_checks; null without. */
   readonly headerChecks: HeaderChecks | null
   readonly readChunk: ReadChunk
@@ -41,12 +43,12 @@ interface MailTransfer {
 export function beginTransfer(request: DeliveryRequest, { recipients, settings, lmtp }: TransferTerms, deps: TransferDeps): MailTransfer {
   const { message } = request
   const { smtp_line_length_limit: lineLimit, dkim_sign: signed, smtp_deliver_by_required: deliverByRequired } = settings
-  const { readChunk, holds, cachedContent, signing, generic, headerChecks, eightBitWarnings } = deps
+  const { readChunk, holds, cachedContent, signing, generic, headerChecks, eightBitWarnings, priorityOf } = deps
   const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
   const cached = cachedContent?.(message)
   const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
   return {
-    mail: { ...outgoingMail({ message, recipients }, terms), lmtp, lineLimit, holds, deliverByRequired },
+    mail: { ...outgoingMail({ message, recipients }, terms), lmtp, lineLimit, holds, deliverByRequired, priority: priorityOf(message) },
     ended: ({ peer }, { end, mailAt, eightBit }) => {
       if (end.some((reply) => isKind(2, reply))) cached?.sent()
       if (message.bodyType === '8bitmime' && !eightBit && mailAt !== undefined) eightBitWarnings.sent(request, relayName(peer))

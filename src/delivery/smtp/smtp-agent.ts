@@ -70,6 +70,8 @@ export interface SmtpAgentDeps {
   readonly signing?: MessageSigning | null | undefined
   /** smtp_header_checks; null or absent without. */
   readonly headerChecks?: HeaderChecks | null | undefined
+  /** The priority of the class of a message, from -9 to 9; none has one when absent. */
+  readonly priorityOf?: ((message: Message) => number | null) | undefined
   /** Records sessions; absent where none are. */
   readonly sessions?: SessionRecordings | undefined
   readonly note: (text: string, level?: 'info' | 'warning') => void
@@ -96,6 +98,7 @@ export class SmtpAgent implements DeliveryAgent {
     generic = null,
     signing = null,
     headerChecks = null,
+    priorityOf = () => null,
     policyFailed = () => undefined,
     ...others
   }: SmtpAgentDeps) {
@@ -119,6 +122,7 @@ export class SmtpAgent implements DeliveryAgent {
       generic,
       signing,
       headerChecks,
+      priorityOf,
       policyFailed,
       eightBitWarnings: new EightBitWarnings((text) => note(text, 'warning')),
       inspects: rehearsal !== undefined,

@@ -1,6 +1,6 @@
 /** Answers of the API by operation, as JSON. Written by scripts/docs.ts from test/support/lab-tour.ts; do not edit. */
 export const LAB_EXAMPLES: Readonly<Record<string, string>> = {
-  'GET /': '{"version":"0.1.0","worlds":0,"uptime":12.5,"limits":{"max_worlds":64,"idle":600,"lifetime":7200}}',
+  'GET /': '{"version":"0.9.0","worlds":0,"uptime":12.5,"limits":{"max_worlds":64,"idle":600,"lifetime":7200}}',
   'POST /worlds':
     '{"id":"w1","name":"signup","seed":1,"store":"memory","smtp":{"host":"127.0.0.1","port":40025,"tls":"none","ca":null},"remote_ports":[],"lab_defaults":{"smtpd_timeout":"100d","smtpd_error_sleep_time":"0s"},"is_up":true,"expires":"2026-01-01T00:10:00.000Z","now":"2026-01-01T00:00:00.000Z","elapsed":0,"speed":0,"next":{"in":5,"what":"a timer of the relay or of a server"},"accepted":0,"sessions":[]}',
   'GET /worlds':

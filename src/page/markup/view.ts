@@ -23,6 +23,8 @@ export interface View {
   readonly version: string
   /** Folder of the static files below the root: `static/HASH`. */
   readonly files: string
+  /** Names of the classes of mail ([class.NAME]), the greatest weight first. */
+  readonly classes: readonly string[]
   /** Null without a login. */
   readonly light: Light | null
   /** Absent for a relay in real time. */

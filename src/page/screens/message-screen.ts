@@ -33,10 +33,11 @@ interface MessageFacts {
 }
 
 /** Operations that can change a message in its queue. */
-function verbsOf(message: MessageStoryJson): readonly OperationName[] {
+function verbsOf(view: View, message: MessageStoryJson): readonly OperationName[] {
+  const reclass = view.classes.length > 1 ? (['reclass'] as const) : []
   switch (shownQueue(message)) {
     case 'hold':
-      return ['release', 'expire', 'delete']
+      return ['release', ...reclass, 'expire', 'delete']
     case 'corrupt':
       return ['delete']
     case 'trash':
@@ -44,11 +45,11 @@ function verbsOf(message: MessageStoryJson): readonly OperationName[] {
     case 'gone':
       return []
     case 'scheduled':
-      return ['release', 'reschedule', 'hold', 'requeue', 'expire', 'delete']
+      return ['release', 'reschedule', 'hold', ...reclass, 'requeue', 'expire', 'delete']
     case 'incoming':
     case 'active':
     case 'deferred':
-      return ['flush', 'hold', 'requeue', 'expire', 'delete']
+      return ['flush', 'hold', ...reclass, 'requeue', 'expire', 'delete']
   }
 }
 
@@ -62,7 +63,7 @@ const resendButton = (view: View, message: MessageStoryJson): Part =>
     : null
 
 const buttonsOf = (view: View, message: MessageStoryJson): Part =>
-  view.requester.mayOperate ? [...verbsOf(message).map((verb) => verbButton(view, message, verb)), resendButton(view, message)] : null
+  view.requester.mayOperate ? [...verbsOf(view, message).map((verb) => verbButton(view, message, verb)), resendButton(view, message)] : null
 
 /** In ms; a shorter life is not drawn. */
 const SHORTEST_DRAWN = 60_000

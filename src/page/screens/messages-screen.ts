@@ -121,20 +121,22 @@ function columnsOf(view: View): readonly Column<PageEntryJson>[] {
         >`,
     },
     { heading: 'Destination', cell: (one) => destinationOf(view, one) },
+    ...(view.classes.length === 0 ? [] : [{ heading: 'Class', cell: ({ class: name }: PageEntryJson) => name ?? '–' }]),
     { heading: 'Waits for', kind: 'reply', cell: reasonOf },
   ]
   return view.requester.mayOperate ? columns : columns.slice(1)
 }
 
 /** Verbs that make sense for the queue of the filter. */
-const verbsFor = (queue: string): readonly OperationName[] =>
+const verbsFor = ({ classes }: View, queue: string): readonly OperationName[] =>
   OPERATIONS.filter((verb) => {
+    if (verb === 'reclass' && classes.length < 2) return false
     if (verb === 'restore') return queue === 'trash'
     if (verb === 'release') return queue === 'hold' || queue === 'scheduled' || queue === ''
     return queue !== 'trash' || verb === 'delete'
   })
 
-function actionBar({ filter, count: matching }: MessagesFacts): Html {
+function actionBar(view: View, { filter, count: matching }: MessagesFacts): Html {
   const all = matching === null ? 'all that match' : `all ${countUpTo(matching.count, matching.at_least)} that match`
   return html`<div class="actions" role="group" aria-label="Operations">
     <fieldset>
@@ -143,7 +145,7 @@ function actionBar({ filter, count: matching }: MessagesFacts): Html {
       <label><input type="radio" name="scope" value="filter" /> ${all}</label>
     </fieldset>
     <p class="buttons">
-      ${verbsFor(filter.queue).map((verb) => html`<button type="submit" name="operation" value="${verb}">${buttonText(verb)}</button>`)}
+      ${verbsFor(view, filter.queue).map((verb) => html`<button type="submit" name="operation" value="${verb}">${buttonText(verb)}</button>`)}
     </p>
   </div>`
 }
@@ -162,7 +164,7 @@ function listing(view: View, facts: MessagesFacts): Html {
   if (!view.requester.mayOperate || page.messages.length === 0) return rows
   const back = `messages${queryText({ ...conditionsOf(filter), order: inQuery(order), after })}`
   return html`<form action="${linkTo(view, 'operations/new')}" method="get" data-dialog>
-    ${hidden({ ...conditionsOf(filter), back })} ${rows} ${actionBar(facts)}
+    ${hidden({ ...conditionsOf(filter), back })} ${rows} ${actionBar(view, facts)}
   </form>`
 }
 

@@ -53,6 +53,11 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
     about: 'No delivery begins before that time, and the lifetime is counted from it.',
     past: 'rescheduled',
   },
+  reclass: {
+    name: 'Change class',
+    about: 'Its deliveries have their turns in the other class. Expiry and the next retry stay.',
+    past: 'given another class',
+  },
 }
 
 /** Operations on departed mail, which have plans of their own. */
@@ -309,6 +314,31 @@ interface TimeQuestion {
   readonly query: Readonly<Record<string, readonly string[]>>
   readonly back: string
   readonly problem: string | null
+}
+
+/** The question for the class of a reclass, before its dry run. */
+export const classQuestion = (view: View, { query, back, classes }: ClassQuestion): Screen => ({
+  title: 'Change class: to which?',
+  place: 'operations',
+  main: html`<div class="panel" data-panel>
+    <h1>Change class: to which?</h1>
+    <form action="${linkTo(view, 'operations/new')}" method="get" data-dialog>
+      ${hidden(query)}
+      <label class="field"
+        ><span>Class</span
+        ><select name="to_class" required>
+          ${classes.map((name) => html`<option>${name}</option>`)}
+        </select></label
+      >
+      <p class="buttons">
+        <button type="submit" class="primary">Continue</button> <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
+      </p>
+    </form>
+  </div>`,
+})
+
+interface ClassQuestion extends Pick<TimeQuestion, 'query' | 'back'> {
+  readonly classes: readonly string[]
 }
 
 /** The operations form without a checked message. */

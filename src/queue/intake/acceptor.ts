@@ -138,6 +138,7 @@ export class Acceptor implements MessageTaker {
       queueId: identity.queueId,
       recipients: received.recipients,
       date,
+      priority: given.priority,
     })
     const lookups = this.#lookups(identity.queueId)
     const envelope = lookups?.envelope(received) ?? received

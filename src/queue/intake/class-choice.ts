@@ -46,6 +46,14 @@ const NULL_SENDER = '<>'
 /** Address of the mail of users of this machine. */
 const LOCAL_ADDRESS = '127.0.0.1'
 
+/** A request for a priority as it is granted. */
+export interface GrantedPriority {
+  /** The class of the message. */
+  readonly class: string
+  /** The priority of that class, from -9 to 9; 0 for a class without one. */
+  readonly priority: number
+}
+
 /** Facts about a message that decide about its class. */
 export interface ClassFacts extends Origin {
   /** Class of the listener; empty for none. */
@@ -60,6 +68,8 @@ export class ClassChoice {
   readonly #maps: ClassMaps
   readonly #senders: AddressMap | null
   readonly #allowed: ReadonlyMap<string, Clients>
+  /** The classes with a priority, the lowest first. */
+  readonly #byPriority: readonly { readonly name: string; readonly priority: number }[]
   /** Lower-case name of the header field that asks for a class; null without one. */
   readonly header: string | null
 
@@ -70,12 +80,30 @@ export class ClassChoice {
     this.#maps = maps
     this.#senders = senders === undefined ? null : new AddressMap(senders, addressRules(config), false)
     this.#allowed = new Map([...config.class].map(([name, { allow }]) => [name, new Clients(allow, `class.${name}: allow`)]))
+    this.#byPriority = [...config.class]
+      .flatMap(([name, { priority }]) => (priority === null ? [] : [{ name, priority }]))
+      .toSorted((a, b) => a.priority - b.priority)
     this.header = config.class_header === '' ? null : config.class_header.toLowerCase()
   }
 
   /** Null without classes. */
   static of(config: ClassConfig, maps: ClassMaps): ClassChoice | null {
     return config.class.size === 0 ? null : new ClassChoice(config, maps)
+  }
+
+  /** True when a class has a priority: clients may ask by MT-PRIORITY. */
+  get hasPriorities(): boolean {
+    return this.#byPriority.length > 0
+  }
+
+  /**
+   * The class that a request for a priority (RFC 6710) gets. A priority between those of two classes stands for the higher one. Throws
+   * LookupFailed.
+   */
+  granted(priority: number, facts: Omit<ClassFacts, 'asked'>): GrantedPriority {
+    const asked = (this.#byPriority.find((one) => one.priority >= priority) ?? this.#byPriority.at(-1))?.name
+    const name = this.classOf({ ...facts, asked })
+    return { class: name, priority: this.#classes.get(name)?.priority ?? 0 }
   }
 
   /** The name of the class. Throws LookupFailed. */

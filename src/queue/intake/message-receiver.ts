@@ -329,7 +329,7 @@ export class MessageReceiver {
 
   get #submitted(): SubmittedMail {
     const { given, times } = this.#facts
-    return { origin: { ...this.#origin, sender: given.sender }, recipients: given.recipients, expires: times.expires }
+    return { origin: { ...this.#origin, sender: given.sender, class: this.#class }, recipients: given.recipients, expires: times.expires }
   }
 
   async #queue(share: string | undefined, charged: ChargedMail | undefined): Promise<Acceptance | undefined> {
@@ -395,13 +395,15 @@ export class MessageReceiver {
 
   async #discard(): Promise<Acceptance | undefined> {
     try {
+      this.#class = this.#chosenClass()
       const refusal = await this.#deps.intake.chargeDiscarded(this.#facts.identity.id, this.#submitted)
       if (refusal !== undefined) {
         this.refuse(refusal)
         return undefined
       }
     } catch (error) {
-      this.#failed(error)
+      if (error instanceof LookupFailed) this.#lookupFailed(error)
+      else this.#failed(error)
       return undefined
     }
     this.#deps.discarded(this.#facts, this.#messageId)

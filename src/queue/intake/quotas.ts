@@ -117,7 +117,7 @@ export class Quotas {
     if (origin.sender === '') return []
     return this.#tables.flatMap((table) => {
       const key = partOf(table.key, origin)
-      const counted = key === '' ? undefined : countedBy(table, key)
+      const counted = key === '' || !isOfClass(table, origin) ? undefined : countedBy(table, key)
       return counted === undefined ? [] : [counted]
     })
   }
@@ -230,6 +230,10 @@ const refusalOf = (what: 'too much mail' | 'too many recipients', { key }: Quota
   limit: 'quota',
   retryAfter,
 })
+
+/** False for mail of a class that the quota does not count, and before the class is known. */
+const isOfClass = ({ classes }: QuotaTable, { class: name }: Origin): boolean =>
+  classes.length === 0 || (name !== undefined && classes.includes(name))
 
 /** The limits of a key; undefined for a quota that does not count it. */
 export function countedBy(table: QuotaTable, key: string): CountedQuota | undefined {

@@ -41,6 +41,8 @@ export interface Trace {
    */
   readonly recipients: readonly { readonly address: string }[]
   readonly date: string
+  /** The granted priority; undefined when the client asked for none (RFC 6710 §9). */
+  readonly priority?: number | undefined
 }
 
 const literal = (address: string): string => (address.includes(':') ? `IPv6:${address}` : address)
@@ -52,9 +54,12 @@ function origin(client: SmtpClient): string {
 
 /** The Received field with its CRLF. */
 export function receivedLine(trace: Trace): string {
-  const { client, myhostname, mailName, queueId, recipients, date } = trace
+  const { client, myhostname, mailName, queueId, recipients, date, priority } = trace
+  const clause = priority === undefined ? '' : `\r\n\tPRIORITY ${priority}`
   if ('uid' in client) return `Received: by ${myhostname} (${mailName}, from userid ${client.uid})\r\n\tid ${queueId}; ${date}\r\n`
   const by = `${origin(client)}\tby ${myhostname} (${mailName}) with ${client.protocol} id ${queueId}`
   const [only, ...others] = recipients
-  return only !== undefined && others.length === 0 ? `${by}\r\n\tfor <${only.address}>; ${date}\r\n` : `${by};\r\n\t${date}\r\n`
+  return only !== undefined && others.length === 0
+    ? `${by}\r\n\tfor <${only.address}>${clause}; ${date}\r\n`
+    : `${by}${clause};\r\n\t${date}\r\n`
 }

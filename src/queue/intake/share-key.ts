@@ -10,6 +10,8 @@ export interface Origin {
   readonly user: string | undefined
   /** Address of the client; null for mail of this machine. */
   readonly address: string | null
+  /** Class of the message; absent until it is known, and without classes. */
+  readonly class?: string | undefined
 }
 
 /** Origin of a message, as the store keeps it. */
@@ -18,6 +20,7 @@ interface StoredOrigin {
   readonly saslUsername?: string | null | undefined
   /** Client as `name[address]`. */
   readonly client?: string | null | undefined
+  readonly class?: string | undefined
 }
 
 const TOKEN = 'token:'
@@ -50,7 +53,7 @@ export function shareOf(key: readonly SharePart[], origin: Origin): string | und
 }
 
 /** The origin of a stored message. */
-export function originOf({ sender, saslUsername, client }: StoredOrigin): Origin {
+export function originOf({ sender, saslUsername, client, class: name }: StoredOrigin): Origin {
   const address = client === null || client === undefined ? null : (/\[(.*)\]$/.exec(client)?.[1] ?? client)
-  return { sender, user: saslUsername ?? undefined, address }
+  return { sender, user: saslUsername ?? undefined, address, class: name }
 }

@@ -24,6 +24,8 @@ export class ActiveQueue {
   readonly #requestsOf = new Map<MessageId, number>()
   /** Number of requests in transfer, by message. */
   readonly #inTransfer = new Map<MessageId, number>()
+  /** Messages in memory that an operation has taken back. */
+  readonly #recalled = new Set<MessageId>()
   #recipients = 0
   /** Number of recipients reserved for running claims. */
   #promised = 0
@@ -89,6 +91,17 @@ export class ActiveQueue {
   release(message: MessageId, recipients: number): void {
     this.#recipients -= recipients
     countDown(this.#requestsOf, message)
+    if (!this.holds(message)) this.#recalled.delete(message)
+  }
+
+  /** Notes that an operation takes mail of the message back. */
+  recall(message: MessageId): void {
+    if (this.holds(message)) this.#recalled.add(message)
+  }
+
+  /** True when an operation may have given the message another class since its mail entered memory. */
+  wasRecalled(message: MessageId): boolean {
+    return this.#recalled.has(message)
   }
 
   /** Counts a request that has got a slot. */

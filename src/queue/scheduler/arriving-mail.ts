@@ -40,6 +40,10 @@ export class ArrivingMail {
     return this.#recalls.get(message) ?? []
   }
 
+  isRecalled(message: MessageId): boolean {
+    return this.#recalls.has(message)
+  }
+
   /** The requests whose messages are being recalled. */
   recalled(requests: readonly DeliveryRequest[]): readonly DeliveryRequest[] {
     return this.#recalls.size === 0 ? [] : requests.filter(({ message }) => this.#recalls.has(message.id))

@@ -18,7 +18,7 @@ import { earliestDue } from './lifecycle.ts'
 import type { ProviderControl } from './provider-control.ts'
 import { NEVER_STARTED, type SettlementWriter } from './settlement-writer.ts'
 
-type State = Pick<SchedulerState, 'store' | 'agent' | 'clock' | 'storeHealth'>
+type State = Pick<SchedulerState, 'store' | 'agent' | 'clock' | 'storeHealth' | 'active'>
 interface Loops {
   readonly settlements: SettlementWriter
   readonly connections: HostConnections
@@ -78,7 +78,7 @@ export class Deliveries {
     const dueAt = earliestDue(settlement)
     if (dueAt === null) return
     // The destination may have left memory and be here again.
-    due.expect(destination.name, dueAt, [job.band])
+    due.expect(destination.name, dueAt, this.#state.active.wasRecalled(job.request.message.id) ? undefined : [job.band])
     for (const recipient of job.request.recipients) expiry.expect(recipient.expiresAt)
   }
 

@@ -9,7 +9,10 @@ import type { Job } from './turns/job-queue.ts'
 import { idsOf } from './lifecycle.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
-type State = Pick<SchedulerState, 'store' | 'clock' | 'events' | 'storeHealth' | 'table' | 'shards' | 'arriving' | 'tasks' | 'policies'>
+type State = Pick<
+  SchedulerState,
+  'store' | 'clock' | 'events' | 'storeHealth' | 'active' | 'table' | 'shards' | 'arriving' | 'tasks' | 'policies'
+>
 interface Loops {
   readonly due: DueQueue
   readonly expiry: Expiry
@@ -37,8 +40,10 @@ export class GiveBack {
 
   /** Returns requests that the active queue does not count, or no longer counts. */
   async requests(destination: Destination, requests: readonly DeliveryRequest[]): Promise<void> {
-    const { store, storeHealth, arriving, policies } = this.#state
+    const { store, storeHealth, active, arriving, policies } = this.#state
     const { due, scheduler } = this.#loops
+    // An operation may have given them another class.
+    const recalled = new Set(requests.filter(({ message: { id } }) => arriving.isRecalled(id) || active.wasRecalled(id)))
     for (const { message } of requests) if (arriving.returning(message.id)) due.rest(REST)
     destination.beginCommit()
     try {
@@ -49,10 +54,11 @@ export class GiveBack {
       destination.endCommit()
     }
     const { bands } = policies().classes
-    for (const { message, recipients } of requests) {
+    for (const request of requests) {
+      const { message, recipients } = request
+      const known = recalled.has(request) ? undefined : [bands.of(message.class)]
       // A flush has made the recipient due, at a time that is not known here.
-      for (const { flushed, dueAt } of recipients)
-        due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt, [bands.of(message.class)])
+      for (const { flushed, dueAt } of recipients) due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt, known)
       scheduler.checkRest(message)
       due.admitNext()
     }

@@ -33,6 +33,7 @@ export class TakeBack {
     const { giveBack, forcedExpiry } = this.#loops
     const recall: Recall = { messages, rests, given: new Set(), commits: [] }
     arriving.begin(recall)
+    for (const message of messages) active.recall(message)
     try {
       const wanted = new Set(messages)
       const returned = [giveBack.ofMessages(messages), forcedExpiry.giveBack(({ message }) => wanted.has(message.id))]

@@ -13,7 +13,7 @@ import {
 } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { perDestination, type FormerTimes } from '../former-times.ts'
+import { perDestination, type Former, type FormerTimes } from '../former-times.ts'
 import { appliesAt, cancelledStatus, PURGE_PENDING, type Operation, type Rescheduling } from '../message-operation.ts'
 
 /** A recipient, as far as operations concern it. */
@@ -24,7 +24,7 @@ export interface OperatedRecipient extends Pick<Recipient, 'id' | 'destination' 
 
 /** A message with all its recipients; engines add what they need to make the changes. */
 export interface OperatedMessage<R extends OperatedRecipient = OperatedRecipient> {
-  readonly message: Pick<Message, 'id' | 'notBefore' | 'scheduled' | 'holdRequest' | 'expires'>
+  readonly message: Pick<Message, 'id' | 'notBefore' | 'scheduled' | 'holdRequest' | 'expires' | 'class'>
   readonly placement: Placement
   readonly deletedAt: QueueTime | null
   readonly forcedExpire: boolean
@@ -49,6 +49,7 @@ export type Change<H extends OperatedMessage> =
       readonly isCounted: boolean
     }
   | { readonly kind: 'reschedule'; readonly held: H; readonly operation: Rescheduling }
+  | { readonly kind: 'reclass'; readonly held: H; readonly class: string | null }
   | { readonly kind: 'place'; readonly held: H; readonly placement: Placement; readonly deletedAt: QueueTime | null }
   | { readonly kind: 'expire'; readonly held: H }
   | { readonly kind: 'depart'; readonly held: H }
@@ -94,6 +95,8 @@ export function changesOf<H extends OperatedMessage>(held: H, operation: Operati
       return (held.message.scheduled !== true && !operation.anyWaiting) || held.recipients.some(isLeased)
         ? []
         : [{ kind: 'reschedule', held, operation }]
+    case 'reclass':
+      return (held.message.class ?? null) === operation.class ? [] : [{ kind: 'reclass', held, class: operation.class }]
     case 'cancel':
       return cancelled(held, operation)
     case 'delete':
@@ -110,6 +113,7 @@ export function wakes(held: OperatedMessage, operation: Operation, wasHeld: bool
     case 'flush':
     case 'expire':
     case 'reschedule':
+    case 'reclass':
       return those(isWaiting)
     case 'restore':
       return wasHeld ? [] : those(isIdle)
@@ -123,8 +127,13 @@ export function wakes(held: OperatedMessage, operation: Operation, wasHeld: bool
   }
 }
 
-/** The times that a reschedule replaces. */
-export function formerTimesOf({ message, recipients }: OperatedMessage): FormerTimes {
+/** The times or the class that the operation replaces, which its undo needs; null for other operations. */
+export function formerOf(held: OperatedMessage, { kind }: Operation): Former | null {
+  if (kind === 'reclass') return { class: held.message.class ?? null }
+  return kind === 'reschedule' ? formerTimesOf(held) : null
+}
+
+function formerTimesOf({ message, recipients }: OperatedMessage): FormerTimes {
   const { notBefore, scheduled, holdRequest, expires } = message
   const live = recipients
     .filter(isLive)

@@ -10,7 +10,7 @@ import { OLDER_MINUTES, sumOfTraffic, type Traffic, type TrafficMinute } from '.
 import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
 import type { EventPage, OutboxReader } from '../outbox-store.ts'
 import type { ParkedEvent, SubscriptionView } from '../outbox/subscription.ts'
-import { PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
+import { APART, PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
 import type { PlacedPage } from '../queue-reader.ts'
 import { formerOf } from '../former-times.ts'
 import { AUDIT_ROWS, heldOperated } from '../records/audit-records.ts'
@@ -237,8 +237,8 @@ export class MemoryReader implements ReaderEngine {
   placedBy(operation: AuditId, { after, limit }: { readonly after: MessageId; readonly limit: number }): PlacedPage {
     const { records, messages } = this.#queue
     const actionOf = (id: AuditId): string => AUDIT_ROWS.heldIn(records).get(String(id))?.action ?? ''
-    const isReschedule = actionOf(operation) === 'reschedule'
-    const isPlaced = (action: string): boolean => PLACING_ACTIONS.includes(action) && (action === 'reschedule') === isReschedule
+    const kindOf = (action: string): string => (APART.includes(action) ? action : '')
+    const isPlaced = (action: string): boolean => PLACING_ACTIONS.includes(action) && kindOf(action) === kindOf(actionOf(operation))
     const own = heldOperated(records, { operation })
     const page = own.filter(({ message }) => message > after).toSorted((a, b) => a.message - b.message)
     const rows = page.slice(0, limit)

@@ -21,7 +21,7 @@ import { KEEP_REQUEST, repeated, type Operated } from '../records/audit-records.
 import { BEGIN_ROUND, END_ROUND } from '../records/operation-round.ts'
 import type { OperationRound } from '../records/audit-log.ts'
 import { formerText } from '../former-times.ts'
-import { formerTimesOf } from '../decisions/operation-changes.ts'
+import { formerOf } from '../decisions/operation-changes.ts'
 import { settledMail, stateAt } from '../decisions/settlement.ts'
 import type { DepartedMail } from '../returned-mail.ts'
 import { departedMailOf } from './held-departures.ts'
@@ -436,10 +436,10 @@ class MemoryStore implements QueueStore {
     const results = operations.map((one) => {
       const held = this.#queue.messages.get(one.message)
       const was = held?.placement ?? 'queued'
-      const former = held === undefined || one.operation.kind !== 'reschedule' ? null : formerText(formerTimesOf(held))
+      const former = held === undefined ? null : formerOf(held, one.operation)
       const result = applyOperation(this.#queue, one)
       for (const due of result.woken) this.#owner.due({ ...due, revive: one.operation.kind === 'flush' })
-      if (result.changed) operated.push([one.message, was, former])
+      if (result.changed) operated.push([one.message, was, former && formerText(former)])
       if (result.changed && one.operation.kind === 'requeue') operated.push([one.operation.newId, 'queued', null])
       return result
     })

@@ -2,7 +2,7 @@
 import { isLive } from '../../mail/message.ts'
 import type { QueueCount, QueueTally, TrashCount } from '../queue-tally.ts'
 import { sumOfTraffic } from '../traffic.ts'
-import { queueOf, type MemoryQueue } from './queue-state.ts'
+import { queueOf, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 
 export function countsOf(queue: MemoryQueue): readonly QueueCount[] {
   const counted = [...queue.messages.values()].map((held) => ({
@@ -33,10 +33,16 @@ export function tallyOf(queue: MemoryQueue, largest: number): QueueTally {
     destination,
     recipients: there.length,
   }))
+  const byClass = Map.groupBy([...queue.messages.values()], ({ message }) => message.class ?? '')
+  const waitingOf = (messages: readonly HeldMessage[]): number =>
+    messages.flatMap(({ recipients }) => recipients).filter(({ state }) => state === 'waiting').length
   return {
     trash: trashOf(queue),
     traffic: sumOfTraffic([...queue.traffic.values()]),
     queues: countsOf(queue).map((count) => ({ ...count, oldestArrival: Math.floor(count.oldestArrival / 1_000) * 1_000 })),
     waiting: byDestination.toSorted((a, b) => b.recipients - a.recipients).slice(0, largest),
+    classes: [...byClass]
+      .map(([name, messages]) => ({ class: name, recipients: waitingOf(messages) }))
+      .filter((one) => one.class !== '' && one.recipients > 0),
   }
 }

@@ -2,12 +2,14 @@
  * Operations on messages of a queue in memory. A recipient in delivery is not changed: it keeps its lease until its outcome is
  * recorded.
  */
+import { NO_CLASS } from '../../config/values/mail-classes.ts'
 import { contentSize, isLive, recipientId, type DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { changesOf, wakes, type Change } from '../decisions/operation-changes.ts'
 import type { DestinationDue, MessageOperation, OperationResult, Rescheduling } from '../message-operation.ts'
 import { HELD_BEFORE } from '../records/operation-round.ts'
+import { CLASS_BANDS } from '../records/class-band.ts'
 import { KEPT_CONTENT_ROWS } from '../records/kept-content.ts'
 import { isReturned } from '../returned-mail.ts'
 import { hasContent } from './held-contents.ts'
@@ -75,6 +77,8 @@ function make(queue: MemoryQueue, change: Change<HeldMessage>): void {
       return
     case 'reschedule':
       return reschedule(change.held, change.operation)
+    case 'reclass':
+      return reclass(queue, change.held, change.class)
     case 'place':
       return void Object.assign(change.held, { placement: change.placement, deletedAt: change.deletedAt })
     case 'expire':
@@ -106,6 +110,11 @@ function reschedule(
       if (isLive(one) && one.destination === destination)
         Object.assign(one, { dueAt: Math.min(dueAt, expiresAt), keptDueAt: null, expiresAt })
   }
+}
+
+function reclass(queue: MemoryQueue, held: HeldMessage, name: string | null): void {
+  held.message = { ...held.message, class: name ?? undefined }
+  held.band = CLASS_BANDS.all.held(queue.records).find((one) => one.name === name)?.band ?? NO_CLASS
 }
 
 function requeue(

@@ -38,7 +38,7 @@ export interface HeldRecipient extends Mutable<Recipient> {
 export interface HeldMessage {
   message: Message
   /** Of all its recipients. */
-  readonly band: Band
+  band: Band
   /** Shard of the first recipient's destination, whose owner sends the notices about the message. */
   readonly home: Shard
   placement: Placement

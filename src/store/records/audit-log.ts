@@ -161,5 +161,8 @@ export const matchesEntry = ({ who, action, requestId, state, since, until }: Au
 /** Maximum number of operations that `operationsOn` returns. */
 export const OPERATIONS_PER_MESSAGE = 100
 
-/** Actions that place messages. The last of them on a message is the one that an undo may take back, and the last reschedule of it. */
-export const PLACING_ACTIONS: readonly string[] = ['hold', 'release', 'delete', 'restore', 'reschedule']
+/** Actions that place messages. The last of them on a message is the one that an undo may take back, and the last reschedule and reclass of it. */
+export const PLACING_ACTIONS: readonly string[] = ['hold', 'release', 'delete', 'restore', 'reschedule', 'reclass']
+
+/** Actions that are undone apart from the others on a message. */
+export const APART: readonly string[] = ['reschedule', 'reclass']

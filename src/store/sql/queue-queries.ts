@@ -8,7 +8,7 @@ import type { QueueTime } from '../../system/clock.ts'
 import type { SearchTerm } from '../search/search-terms.ts'
 import type { HistoryFilter } from '../queue-reader.ts'
 import { namesIn, QUEUE_NAME, THEIRS } from './message-selection.ts'
-import { PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
+import { APART, PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
 import { statement, type Add, type Query } from './read.ts'
 import type { IdRange, Place, PlaceOf, Spelling } from './spelling.ts'
 
@@ -153,6 +153,9 @@ export interface PlacedRow {
 
 const PLACES = `action in (${PLACING_ACTIONS.map((action) => `'${action}'`).join(', ')})`
 
+const kindOf = (audit: string): string =>
+  `case when ${audit}.action in (${APART.map((action) => `'${action}'`).join(', ')}) then ${audit}.action else '' end`
+
 /** Messages that an operation has changed, after a message. */
 export const placedBy = (operation: AuditId, after: MessageId, limit: number): Query =>
   statement((add) => {
@@ -161,7 +164,7 @@ export const placedBy = (operation: AuditId, after: MessageId, limit: number): Q
       select operated.message as id, (select created_at from message where message.id = operated.message) as "createdAt", former,
         case when exists (
           select 1 from operated later where later.message = operated.message and later.operation > operated.operation
-            and (select ${PLACES} and (action = 'reschedule') = (select own.action = 'reschedule' from audit own where own.id = ${own})
+            and (select ${PLACES} and ${kindOf('audit')} = (select ${kindOf('own')} from audit own where own.id = ${own})
               from audit where audit.id = later.operation)) then 0 else 1 end as "isLast"
       from operated where operation = ${own} and message > ${add(after)} order by message limit ${add(limit)}`
   })

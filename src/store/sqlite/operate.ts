@@ -3,6 +3,7 @@
  * the recipient is then still live, it takes the state that the operation requires.
  */
 import type { Database } from 'better-sqlite3'
+import { NO_CLASS, type Band } from '../../config/values/mail-classes.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import type { DestinationName, MessageId, Placement, RecipientId } from '../../mail/message.ts'
 import type { OperationRound } from '../records/audit-log.ts'
@@ -20,6 +21,7 @@ import {
 } from '../message-operation.ts'
 import type { HistoryWriter } from './history.ts'
 import type { Operated } from '../records/audit-records.ts'
+import { CLASS_BANDS } from '../records/class-band.ts'
 import { BEGIN_ROUND, END_ROUND, HELD_BEFORE } from '../records/operation-round.ts'
 import type { RecordCalls } from './records/record-calls.ts'
 import { isSoundMessage, isSoundRecipient, messageCrc, outcomeCrc, recipientCrc } from './file/checksums.ts'
@@ -67,6 +69,9 @@ export class Operating {
   readonly #retime
   readonly #retimeAt
   readonly #times
+  readonly #reclassed
+  readonly #setBand
+  readonly #live
   readonly #departures: HistoryWriter
   readonly #requeueing: Requeueing
   readonly #traffic: TrafficRows
@@ -101,6 +106,9 @@ export class Operating {
     )
     this.#retimeAt = db.prepare<Of & RecipientTimes>(sql.rescheduleAt)
     this.#times = db.prepare<Of, RecipientTimes>(sql.timesOf)
+    this.#reclassed = db.prepare<Pick<MessageRow, 'id' | 'class'> & { crc: number }>(sql.reclass)
+    this.#setBand = db.prepare<{ id: RecipientId; band: Band; crc: number }>(sql.setBand)
+    this.#live = db.prepare<Of, RecipientRow>(sql.liveRecipientsOf)
     this.#movable = db.prepare<[RecipientId], RecipientRow>(sql.movable)
   }
 
@@ -121,7 +129,7 @@ export class Operating {
 
   #one(message: MessageId, operation: Operation, operated: Operated[]): OperationResult {
     const placement = this.#placement.get(message)
-    const former = operation.kind === 'reschedule' && placement !== undefined ? this.#formerTimes(message) : null
+    const former = placement === undefined ? null : this.#former(message, operation)
     if (placement === undefined || !appliesAt(operation, placement) || !this.#apply(message, operation))
       return { changed: false, woken: NO_DESTINATIONS }
     operated.push([message, placement, former])
@@ -178,6 +186,8 @@ export class Operating {
         return this.purge(this.#rowOf(message), operation.now)
       case 'reschedule':
         return this.#reschedule(this.#rowOf(message), operation)
+      case 'reclass':
+        return this.#reclass(this.#rowOf(message), operation.class)
       case 'cancel':
         return this.#cancel(this.#rowOf(message), operation)
     }
@@ -193,7 +203,21 @@ export class Operating {
     return true
   }
 
-  /** The times that a reschedule replaces. */
+  #reclass(row: MessageRow, name: string | null): boolean {
+    if ((row.class ?? null) === name || !isSoundMessage(row)) return false
+    const band = this.#records.run(CLASS_BANDS.all).find((one) => one.name === name)?.band ?? NO_CLASS
+    this.#reclassed.run({ id: row.id, class: name, crc: messageCrc({ ...row, class: name }) })
+    for (const one of this.#live.all({ message: row.id }))
+      if (isSoundRecipient(one)) this.#setBand.run({ id: one.id, band, crc: recipientCrc({ ...one, band, turn: null }) })
+    return true
+  }
+
+  /** The times or the class that the operation replaces, which its undo needs; null for other operations. */
+  #former(message: MessageId, { kind }: Operation): string | null {
+    if (kind === 'reclass') return formerText({ class: this.#rowOf(message).class ?? null })
+    return kind === 'reschedule' ? this.#formerTimes(message) : null
+  }
+
   #formerTimes(message: MessageId): string {
     const { not_before: notBefore, scheduled, hold_request: holdRequest, expires } = this.#rowOf(message)
     return formerText({

@@ -200,6 +200,8 @@ export const scheduledMail = `
 export const reschedule = `
   update message set not_before = :not_before, scheduled = :scheduled, hold_request = :hold_request, expires = :expires, envelope_crc = :crc
   where id = :id`
+export const reclass = 'update message set class = :class, envelope_crc = :crc where id = :id'
+export const setBand = 'update recipient set band = :band, turn = null, envelope_crc = :crc where id = :id'
 export const timesOf = `
   select destination, min(coalesce(kept_due_at, due_at)) as dueAt, max(expires_at) as expiresAt from recipient
   where ${OF_MESSAGE} and settled_at is null group by destination`

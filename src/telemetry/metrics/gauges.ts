@@ -26,6 +26,8 @@ export interface MetricSources {
   readonly clock: Clock
   readonly tally: QueueStore['tally']
   readonly destinations: () => readonly LiveDestination[]
+  /** Names of the classes of mail; none when absent. */
+  readonly classes?: () => readonly string[]
   /** The delivery slots; none when absent, or before the queue is open. */
   readonly slots?: () => DeliverySlots | undefined
   /** The nodes that share the queue, at the last beat; null, or absent, without other nodes. */
@@ -58,13 +60,14 @@ const TOP = 20
  */
 const COUNT_LIMIT: Duration = 1_000
 
-function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSources): () => Promise<void> {
+function queueGauges(set: MetricSet, { clock, tally, destinations, classes = () => [] }: MetricSources): () => Promise<void> {
   const messages = set.gauge('queue_messages', 'Messages by queue.', ['queue'])
   const recipients = set.gauge('queue_recipients', 'Recipients without a final outcome, by queue.', ['queue'])
   const oldest = set.gauge('queue_oldest_seconds', 'Age of the oldest message, by queue.', ['queue'])
   const waiting = set.gauge('destination_queued_recipients', `Recipients that wait in the queue, for the ${TOP} destinations with most.`, [
     'destination',
   ])
+  const ofClass = set.gauge('class_waiting', 'Recipients that wait in the queue, by class of mail (docs/classes.md).', ['class'])
   const balance = set.gauge(
     'balance_recipients',
     'Recipients since the queue was created: accepted = delivered + returned + deleted + waiting.',
@@ -94,6 +97,9 @@ function queueGauges(set: MetricSet, { clock, tally, destinations }: MetricSourc
         there.reduce((sum, one) => sum + one.recipients, 0),
       )
     }
+    ofClass.reset()
+    for (const name of classes()) ofClass.set({ class: name }, 0)
+    for (const { class: name, recipients: there } of counted.classes) ofClass.set({ class: name }, there)
     waiting.reset()
     for (const { destination, recipients: there } of counted.waiting) waiting.set({ destination }, there)
   }

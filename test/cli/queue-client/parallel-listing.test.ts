@@ -48,7 +48,7 @@ async function linesOf(shares: Iterable<Share> | AsyncIterable<Share>): Promise<
 test.each<[string, ListingOrder, number]>([
   ['all', ALL, MESSAGES],
   ['as JSON', { ...ALL, form: { kind: 'json' } }, MESSAGES],
-  ['as a table', { ...ALL, form: { kind: 'table', display: { width: 120, coloured: true }, wide: false } }, MESSAGES],
+  ['as a table', { ...ALL, form: { kind: 'table', display: { width: 120, coloured: true }, wide: false, hasClasses: false } }, MESSAGES],
   ['through a filter', { ...ALL, form: { kind: 'json' }, filter: { ...ANY_MESSAGE, destination: 'd3.example' } }, MESSAGES / 7],
   ['through a filter that nothing passes', { ...ALL, filter: { ...ANY_MESSAGE, sender: 'nobody@us.example' } }, 0],
 ])('%s: the same lines in the same order as with one thread', async (_, order, count) => {

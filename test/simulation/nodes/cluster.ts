@@ -267,7 +267,7 @@ export class Cluster {
         scheduler,
       })
       const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
-      const request = { operation, selection, queues: null, purge: false, release: null, dryRun: false, who: 'operator' }
+      const request = { operation, selection, queues: null, purge: false, release: null, class: null, dryRun: false, who: 'operator' }
       return operations.perform(request)
     })
   }

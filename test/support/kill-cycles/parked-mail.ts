@@ -111,6 +111,7 @@ export async function perform(directory: string, operation: OperationName, ids: 
       queues: null,
       purge: false,
       release: null,
+      class: null,
       dryRun: false,
       who: 'test',
     }),

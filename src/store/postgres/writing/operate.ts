@@ -4,7 +4,7 @@ import type { Shard } from '../../membership/shards.ts'
 import type { OperationRound } from '../../records/audit-log.ts'
 import {
   changesOf,
-  formerTimesOf,
+  formerOf,
   idsOf,
   purged,
   wakes,
@@ -13,7 +13,7 @@ import {
   type OperatedRecipient,
 } from '../../decisions/operation-changes.ts'
 import { formerText } from '../../former-times.ts'
-import type { DestinationDue, MessageOperation, Move, OperationResult } from '../../message-operation.ts'
+import type { DestinationDue, MessageOperation, Move, Operation, OperationResult } from '../../message-operation.ts'
 import { fromStatus } from '../../stored-values.ts'
 import { int2s, int8s, storableText, texts } from '../session/arrays.ts'
 import type { Operated as Changed } from '../../records/audit-records.ts'
@@ -65,6 +65,7 @@ const operatedOf = ({ row, recipients }: HeldMessage): Operated => ({
     scheduled: row.scheduled === true ? true : undefined,
     holdRequest: row.hold_request ?? undefined,
     expires: row.expires ?? undefined,
+    class: row.class ?? undefined,
   },
   placement: row.placement,
   deletedAt: row.deleted_at,
@@ -142,8 +143,7 @@ export class Operating {
       const changes = one === undefined ? [] : changesOf(one, operation, wasHeld)
       const woken = one === undefined || changes.length === 0 ? [] : wakes(one, operation, wasHeld)
       if (changes.length > 0) tx.events.note(events)
-      if (one !== undefined && changes.length > 0)
-        operated.push([message, one.placement, operation.kind === 'reschedule' ? formerText(formerTimesOf(one)) : null])
+      if (one !== undefined && changes.length > 0) operated.push([message, one.placement, formerTextOf(one, operation)])
       if (changes.length > 0 && operation.kind === 'requeue') operated.push([operation.newId, 'queued', null])
       return { changes, woken, revive: operation.kind === 'flush' }
     })
@@ -232,6 +232,8 @@ export class Operating {
     if (of('expire').length > 0) statements.push(tx.query(sql.forceExpire, [messagesOf(of('expire'))]))
     for (const one of of('requeue')) statements.push(requeue(tx, one))
     for (const one of of('reschedule')) statements.push(reschedule(tx, one))
+    for (const [name, those] of Map.groupBy(of('reclass'), (one) => one.class))
+      statements.push(tx.query(sql.reclass, [messagesOf(those), name]), tx.query(sql.reclassRecipients, [messagesOf(those), name]))
     for (const { recipients, at, last, isCounted } of of('remove')) {
       if (isCounted) tx.traffic.note({ kind: 'deleted', at, recipients: recipients.length })
       if (recipients.length > 0) statements.push(tx.query(sql.removeRecipients, [int8s(idsOf(recipients)), at, fromStatus(last)]))
@@ -255,6 +257,11 @@ function partsOf(operations: readonly MessageOperation[]): readonly (readonly Me
     parts.at(-1)?.push(one)
   }
   return parts
+}
+
+function formerTextOf(one: Operated, operation: Operation): string | null {
+  const former = formerOf(one, operation)
+  return former && formerText(former)
 }
 
 const messagesOf = (changes: readonly { readonly held: Operated }[]): Buffer => int8s(changes.map(({ held }) => held.row.message))

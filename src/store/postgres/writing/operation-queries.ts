@@ -2,6 +2,7 @@
  * SQL statements of operators, notices and housekeeping. Operations lock recipients before messages, both by id, so that two of them
  * do not wait for each other. $1 is the node in statements about shards.
  */
+import { NO_CLASS } from '../../../config/values/mail-classes.ts'
 import { columnsBut } from '../../stored-message.ts'
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
 import { DUE_INDEX, earliestDueAt, isForeign, rowsOf } from './queries.ts'
@@ -61,6 +62,13 @@ export const reschedule = 'update message set not_before = $2, scheduled = $3, h
 export const rescheduleAt = `
   update recipient set due_at = least($3::bigint, $4::bigint), kept_due_at = null, expires_at = $4
   where id ${recipientRange('$1::bigint')} and destination = $2 and settled_at is null`
+
+export const reclass = 'update message set class = $2 where id = any ($1::bigint[])'
+export const reclassRecipients = `
+  update recipient set turn = null, band = coalesce((select class.band from class where class.name = $2), ${NO_CLASS})
+  where id = any (array(
+    select theirs.id from unnest($1::bigint[]) as m (id)
+      cross join lateral (select r.id from recipient r where r.id ${recipientRange('m.id')} and r.settled_at is null offset 0) theirs))`
 
 // --- requeueing
 

@@ -14,9 +14,9 @@ import { messageIdOf } from '../../sql/id-ranges.ts'
 /** Live recipients by message, and the queue of each message. */
 const QUEUED = `
   live as materialized (select ${messageIdOf('id')} as message, state, destination, attempts from recipient where settled_at is null),
-  counted as (select message, count(*) as recipients, bool_or(state = 'leased') as is_active,
+  counted as (select message, count(*) as recipients, count(*) filter (where state = 'waiting') as waiting, bool_or(state = 'leased') as is_active,
       bool_or(attempts > 0 or destination in (${closedDestinations})) as is_deferred from live group by message),
-  queued as (select counted.recipients, arrived_at,
+  queued as (select counted.recipients, counted.waiting, class, arrived_at,
       ${queueNameIn({ placement: 'placement', isActive: 'is_active', scheduled: 'scheduled', isDeferred: 'is_deferred' })} as queue
     from counted join message on message.id = counted.message)`
 
@@ -29,6 +29,7 @@ export const tally = `
       min(arrived_at) / 1000 * 1000 as "oldestArrival" from queued group by queue) q) as queues,
     (select json_agg(w) from (select destination, count(*) as recipients from live where state = 'waiting'
       group by destination order by 2 desc, 1 limit $1) w) as waiting,
+    (select json_agg(c) from (select class, sum(waiting) as recipients from queued where class is not null and waiting > 0 group by class) c) as classes,
     (select json_build_object(${TRAFFIC}) from traffic) as traffic`
 
 interface CountedQueue {
@@ -41,6 +42,7 @@ interface CountedQueue {
 interface TallyRow {
   readonly queues: readonly CountedQueue[] | null
   readonly waiting: readonly { readonly destination: DestinationName; readonly recipients: number }[] | null
+  readonly classes: QueueTally['classes'] | null
   readonly traffic: Traffic | null
 }
 
@@ -62,7 +64,7 @@ export class TallyQuery {
     const begun = this.#clock.monotonic()
     if (this.#kept !== null && this.#kept.largest === largest && begun < this.#kept.until) return this.#kept.tally
     const [row] = await reading.query<TallyRow>(tally, [largest])
-    const counted = tallyOf(row ?? { queues: null, waiting: null, traffic: null })
+    const counted = tallyOf(row ?? { queues: null, waiting: null, classes: null, traffic: null })
     const ended = this.#clock.monotonic()
     const keptFor = this.#keptFor === 0 ? 0 : Math.max(this.#keptFor, KEPT_TIMES * (ended - begun))
     this.#kept = { tally: counted, largest, until: ended + keptFor }
@@ -70,12 +72,13 @@ export class TallyQuery {
   }
 }
 
-function tallyOf({ queues, waiting, traffic }: TallyRow): QueueTally {
+function tallyOf({ queues, waiting, classes, traffic }: TallyRow): QueueTally {
   const [trash] = (queues ?? []).filter(({ queue }) => queue === 'trash')
   return {
     queues: (queues ?? []).flatMap(({ queue, ...counts }) => (queue === 'trash' ? [] : [{ queue, ...counts }])),
     trash: { messages: trash?.messages ?? 0, recipients: trash?.recipients ?? 0 },
     waiting: waiting ?? [],
+    classes: classes ?? [],
     traffic: traffic ?? NO_TRAFFIC,
   }
 }

@@ -19,14 +19,14 @@ const NEXT = 'char(10)'
 const QUEUE = `case when scheduled = 1 and placement = 'queued' then 'scheduled' else placement end`
 
 /**
- * Messages of a range of ids, each with its share of the tally as a text key. The key lists placement, state, tried, destination
- * and number of recipients for each distinct kind of live recipient. A text is the cheapest form in which SQLite can return a
+ * Messages of a range of ids, each with its share of the tally as a text key. The key lists placement, class, state, tried,
+ * destination and number of recipients for each distinct kind of live recipient. A text is the cheapest form in which SQLite can return a
  * list of rows, and equal keys are decoded once.
  */
 export const sharesBetween = `
   select id, arrived_at, group_concat(kind || recipients, ${NEXT})
   from (select message.id as id, arrived_at, count(*) as recipients,
-      ${QUEUE} || ${NEXT} || state || ${NEXT} || (attempts > 0) || ${NEXT} || destination || ${NEXT} as kind
+      ${QUEUE} || ${NEXT} || coalesce(class, '') || ${NEXT} || state || ${NEXT} || (attempts > 0) || ${NEXT} || destination || ${NEXT} as kind
     from message cross join recipient on recipient.id ${recipientRange('message.id')}
     where message.id between :first and :last and settled_at is null
     group by message.id, state, destination, attempts > 0)
@@ -133,20 +133,20 @@ export class MessageShares {
   }
 }
 
-/** Decodes a key of `sharesBetween`: a repeated sequence of placement, state, tried, destination and number of recipients. */
+/** Decodes a key of `sharesBetween`: a repeated sequence of placement, class, state, tried, destination and number of recipients. */
 function shareOf(key: string): Share {
   const parts = key.split('\n')
   const waiting = new Map<DestinationName, number>()
   let [recipients, isLeased, isTried] = [0, false, false]
-  for (let n = 0; n < parts.length; n += 5) {
-    const [state, tried, destination = '', count] = parts.slice(n + 1, n + 5)
+  for (let n = 0; n < parts.length; n += 6) {
+    const [state, tried, destination = '', count] = parts.slice(n + 2, n + 6)
     recipients += Number(count)
     isLeased ||= state === 'leased'
     isTried ||= tried === '1'
     if (state === 'waiting') waiting.set(destination, (waiting.get(destination) ?? 0) + Number(count))
   }
   const queue = queueNameOf({ ...placementOf(parts[0]), isActive: isLeased, isDeferred: isTried })
-  return { queue: queue === 'incoming' ? 'untried' : queue, recipients, waiting }
+  return { queue: queue === 'incoming' ? 'untried' : queue, recipients, waiting, class: parts[1] ?? '' }
 }
 
 /** The placement in a key, where `scheduled` stands for a message that is queued and scheduled. */
