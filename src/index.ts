@@ -1,6 +1,6 @@
 /**
  * `deferd`: a relay inside another program, with its own queue directory on the real ports; and a parser for notices. See docs/embedding.md,
- * and docs/stability.md for what stays as it is.
+ * and docs/compatibility.md for what stays as it is.
  */
 import './system/supported-node.ts'
 

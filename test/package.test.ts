@@ -23,8 +23,8 @@ describe('package.json', () => {
     }
   })
 
-  test('docs/stability.md has a row for each entry', () => {
-    const page = read('docs/stability.md')
+  test('docs/compatibility.md has a row for each entry', () => {
+    const page = read('docs/compatibility.md')
     const names = Object.keys(manifest.exports).map((entry) => `deferd${entry.slice(1)}`)
     expect(names.filter((name) => !new RegExp(`\\| package \`${name}\` +\\| (stable|experimental) `).test(page))).toEqual([])
   })

@@ -29,6 +29,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/calendar/random-expressions.test.ts',
   'test/mutants/**/*.test.ts',
   'test/types/**/*.test.ts',
+  'test/upgrade/surface.test.ts',
   'test/simulator/{rate-limits,retry-guide}.test.ts',
   'test/bounce/dsn-properties.test.ts',
   'test/cli/shown-times.test.ts',

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { huntAll, planted } from './hunt.ts'
 import { errorMessage } from '../../src/system/caught-error.ts'
+import { COMPATIBILITY_MUTANTS } from './compatibility-mutants.ts'
 import { MUTANTS, type Mutant } from './mutants.ts'
 import { NODE_MUTANTS } from './node-mutants.ts'
 import { REWRITING_MUTANTS, REWRITING_SIMULATION } from './rewriting-mutants.ts'
@@ -11,7 +12,7 @@ import { failedTests } from './test-hunt.ts'
 
 const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
 
-const ALL = [...MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS, ...TLS_MUTANTS]
+const ALL = [...MUTANTS, ...COMPATIBILITY_MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS, ...TLS_MUTANTS]
 
 /** The reason why a mutant cannot be planted; null when it can. */
 function obstacle(mutant: Mutant): string | null {
@@ -41,4 +42,8 @@ test('mutants of the replacement of recipients are found', { timeout: 120_000 },
 test('a submission that is not synced is found by its test', async () => {
   const mutant = SAFETY_MUTANTS.find(({ name }) => name === 'sendmail ends before its file is synced')
   expect(mutant === undefined ? [] : await failedTests(mutant)).toContain('sendmail ends with 0 after the file and its folder are synced')
+})
+
+test.each(COMPATIBILITY_MUTANTS)('a breach of compatibility is found when $name', { timeout: 400_000 }, async (mutant) => {
+  expect(await failedTests(mutant)).toContain(mutant.fails)
 })

@@ -20,7 +20,7 @@ export async function withPlanted<T>(mutant: Mutant, action: (folder: string) =>
   // The user of a PostgreSQL server reads its programs there.
   chmodSync(folder, 0o755)
   try {
-    for (const part of ['src', 'test', 'migrations', 'bin', 'package.json', 'vitest.config.ts'])
+    for (const part of ['src', 'scripts', 'test', 'migrations', 'bin', 'package.json', 'vitest.config.ts'])
       cpSync(join(ROOT, part), join(folder, part), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     writeFileSync(join(folder, mutant.file), planted(mutant))
