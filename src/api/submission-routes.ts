@@ -7,9 +7,10 @@ import { shaped, streamBody, type ReceivedBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
 import type { Envelope } from '../mail/envelope.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
-import type { Acceptance, SmtpClient } from '../queue/intake/acceptor.ts'
+import type { Acceptance, ContentTaker, SmtpClient } from '../queue/intake/acceptor.ts'
 import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/data-stream.ts'
+import { HAS_NUL } from '../smtpd/replies.ts'
 import { SECOND } from '../system/clock.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/records/audit-log.ts'
 import { listedText } from '../suppression/refusal-text.ts'
@@ -35,7 +36,8 @@ export const REFUSED: ProblemKind = {
   slug: 'message-refused',
   status: 422,
   title: 'Message refused',
-  about: 'The content is refused as over SMTP: too many hops, or a rule of header_checks or body_checks. Nothing was queued.',
+  about:
+    'The content is refused as over SMTP: too many hops, NUL characters, or a rule of header_checks or body_checks. Nothing was queued.',
 }
 
 export const NO_SPACE: ProblemKind = {
@@ -81,11 +83,12 @@ async function compositionOf({ body, query }: Request) {
   return shaped(compositionShape, parseJson(await body.collected(), MOST_VALUES))
 }
 
-/** The bytes with line ends as the queue stores them. */
-async function* stored(content: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Uint8Array[]> {
+/** Writes the bytes with line ends as the queue stores them. */
+async function write(content: AsyncIterable<Uint8Array>, receiver: Pick<ContentTaker, 'write' | 'refuse'>): Promise<void> {
   const lines = new DataStream({ chunked: true })
-  for await (const piece of content) yield lines.read(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)).pieces
-  yield lines.finish()
+  for await (const piece of content) await receiver.write(lines.read(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)).pieces)
+  await receiver.write(lines.finish())
+  if (lines.nul) receiver.refuse(HAS_NUL)
 }
 
 export const QUEUE_FULL: ProblemKind = {
@@ -301,7 +304,7 @@ class Submitting {
     const declaredSize = Number(this.#request.headers['content-length'] ?? 0)
     const receiver = this.#view.submissions().open({ envelope, client: clientOf(this.#request), declaredSize, keep })
     try {
-      for await (const pieces of stored(content)) await receiver.write(pieces)
+      await write(content, receiver)
     } catch (error) {
       await receiver.abandon()
       throw error

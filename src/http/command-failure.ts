@@ -13,7 +13,12 @@ interface CommandFailure {
   readonly exit_code: number
 }
 
+/** The members that a request has too many or too few, since the command is of another version. Values are those of the operator. */
+const isOfOtherVersion = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof OtherShape && error.cause.invalid[0]?.kind !== 'invalid'
+
 function exitCode(error: unknown): number {
+  if (isOfOtherVersion(error)) return SOFTWARE
   const own = errorExitCode(error) ?? (error instanceof Error ? errorExitCode(error.cause) : undefined)
   return own ?? (error instanceof Problem ? exitCodeOf(error.kind) : SOFTWARE)
 }

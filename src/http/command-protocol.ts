@@ -24,12 +24,18 @@ export const LOCAL_REALM = 'Bearer realm="deferd local"'
 /** EX_SOFTWARE, for errors without an exit code, and for requests that the daemon does not understand. */
 export const SOFTWARE = 70
 
+/** EX_USAGE, for values that the API does not accept. */
+const USAGE = 64
+
 /** Exit codes by status: EX_NOPERM, EX_DATAERR, EX_TEMPFAIL. */
 const EXIT_CODES: Readonly<Record<number, number>> = { 401: 77, 403: 77, 404: 65, 409: 65, 408: 75, 410: 65, 429: 75, 503: 75 }
 
 /** Last part of the type of the problem that no resource has the path. */
 export const UNKNOWN_PATH = 'unknown-path'
 
+/** Last part of the type of the problem that a part of the request is invalid. */
+export const INVALID = 'invalid'
+
 /** The exit code of a command whose request has this problem. */
 export const exitCodeOf = ({ status, slug }: { readonly status: number; readonly slug: string }): number =>
-  slug === UNKNOWN_PATH ? SOFTWARE : (EXIT_CODES[status] ?? SOFTWARE)
+  slug === UNKNOWN_PATH ? SOFTWARE : slug === INVALID ? USAGE : (EXIT_CODES[status] ?? SOFTWARE)

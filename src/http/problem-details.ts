@@ -1,5 +1,6 @@
 /** Refusals and failures of requests, as problem details (RFC 9457). */
 import { errorExitCode, errorMessage } from '../system/caught-error.ts'
+import { INVALID } from './command-protocol.ts'
 
 export interface ProblemKind {
   /** Last part of the member `type`. */
@@ -57,7 +58,7 @@ export const HTTP_PROBLEMS = {
     'Host not served',
     'The field `Host` names neither this machine nor one of `admin_hosts`. This check stops DNS rebinding.',
   ),
-  invalid: kind('invalid', 422, 'Invalid request', 'Members of the body, or parameters of the query, are invalid; `errors` lists them.'),
+  invalid: kind(INVALID, 422, 'Invalid request', 'Members of the body, or parameters of the query, are invalid; `errors` lists them.'),
   tooManyFailures: kind(
     'too-many-failures',
     429,

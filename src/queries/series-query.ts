@@ -93,6 +93,7 @@ export function rangeOf(query: SeriesQuery, { clock }: Pick<SeriesView, 'clock'>
   const end = query.to === undefined ? now : Math.min(now, clock.wall.queueTime(query.to))
   const begin = query.from === undefined ? end - (query.since ?? DAY) : clock.wall.queueTime(query.from)
   if (begin >= end) throw invalidPart('/from', 'expected a time before the end of the range, and before now')
+  if (begin < now - SERIES_HOURS) throw invalidPart(query.from === undefined ? '/since' : '/from', 'expected a time of the last 400 days')
   const span = end - begin
   const isOld = begin < now - SERIES_MINUTES - HOUR
   const byRange = STEPS.find(([longest]) => span <= longest)?.[1] ?? DAY
@@ -103,11 +104,11 @@ export function rangeOf(query: SeriesQuery, { clock }: Pick<SeriesView, 'clock'>
       '/step',
       isOld ? 'expected whole hours: minutes are kept for 7 days' : 'expected whole hours: names are counted by hour',
     )
-  const until = step % HOUR === 0 ? Math.ceil(end / HOUR) * HOUR : Math.floor(end / MINUTE) * MINUTE
-  // An interval that has begun before the range belongs to it.
-  const length = Math.ceil((until - begin) / step)
+  const until = step % HOUR === 0 ? Math.ceil(end / HOUR) * HOUR : Math.min(Math.ceil(end / MINUTE), Math.floor(now / MINUTE)) * MINUTE
+  // An interval that has begun before the range belongs to it. The last one that has ended stands for a part of the one that goes on.
+  const length = Math.max(1, Math.ceil((until - begin) / step))
   if (length > MOST_INTERVALS) throw invalidPart('/step', `expected at most ${MOST_INTERVALS} intervals: ask for a longer step`)
-  if (length * step > SERIES_HOURS + DAY) throw invalidPart('/from', 'expected a time of the last 400 days')
+  if (step > SERIES_HOURS) throw invalidPart('/step', 'expected at most 400 days')
   return { since: until - length * step, until, step, length }
 }
 

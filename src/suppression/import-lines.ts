@@ -32,8 +32,12 @@ type Column = (typeof USED)[number]
 /** A field, or the separator that ends it. */
 const FIELD = /"((?:[^"]|"")*)"|([^,"]*)/y
 
-/** Returns an address, or `@domain`, in the form in which it is kept; undefined for other text. */
+/**
+ * Returns an address, or `@domain`, in the form in which it is kept; undefined for other text, and for a pattern such as `*@domain`, which would be
+ * listed as an address that no mail has. An address with a star is written in quotes: `"a*b"@domain`.
+ */
 export function suppressedAddress(text: string): string | undefined {
+  if (/^[^"]*\*/.test(text)) return undefined
   if (!text.startsWith('@')) return text.includes('@') ? parseMailbox(text, 'invalid') : undefined
   const domain = parseDomain(text.slice(1))
   return domain === undefined ? undefined : `@${domain}`

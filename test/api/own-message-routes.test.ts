@@ -51,8 +51,10 @@ test('a message with a limit of its own is returned at the limit, by member and 
   const returned = { rule: 'maximum_attempts = 2', recipients: [{ state: 'expired', rule: 'maximum_attempts = 2' }] }
   expect((await one.api.get(`/messages/${id}`)).json).toMatchObject(returned)
   const type = { as: 'sender', headers: { 'content-type': 'message/rfc822' } }
-  const path = '/messages?from=app@us.example&to=eve@a.example.org&maximum_attempts=1'
-  expect(await one.api.post(path, 'Subject: hi\r\n\r\nhi\r\n', type)).toMatchObject({ status: 202 })
+  const path = '/messages?from=app@us.example&to=eve@a.example.org&maximum_attempts='
+  const send = (limit: string) => one.api.post(`${path}${limit}`, 'Subject: hi\r\n\r\nhi\r\n', type)
+  for (const wrong of ['', '0', '1.5', '0x10', '%201']) expect([wrong, (await send(wrong)).status]).toEqual([wrong, 422])
+  expect(await send('1')).toMatchObject({ status: 202 })
   await one.queue.advance(3_600_000)
   expect(one.queue.tried('a.example.org')).toHaveLength(3)
 })

@@ -5,7 +5,7 @@ import { jsonLine } from '../../src/presentation/text.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { ApiServer, openApiSchema, validator, type Members } from '../support/api-server.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
-import { HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
+import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { MANY_STARS } from '../support/pattern-cases.ts'
 import { pagesOfMovingMail } from '../support/moving-pages.ts'
@@ -439,6 +439,23 @@ test('GET /series covers the range also in hours, and has the backlog of one mom
   expect(json).toMatchObject({ from: (hour - HOUR) / SECOND, to: (hour + HOUR) / SECOND })
   expect(json.series[0]?.values).toMatchObject({ active: [100, 0], deferred: [0, 30], hold: [0, 0], oldest: [19 * 60, 0] })
   expect((await api.get('/now')).json).toMatchObject({ waited: { time: (hour + MINUTE) / SECOND, recipients: 70 } })
+})
+
+test('GET /series has whole intervals of any range of the last 400 days, and none before', async () => {
+  const { api, world } = await filled()
+  await world.advance(90 * SECOND)
+  const span = async (query: string, step: number): Promise<number | undefined> => {
+    const { json } = await api.get(`/series?${query}`)
+    expect(json).toMatchObject({ step })
+    return json.series[0]?.values['accepted']?.length
+  }
+  expect(await span('since=400d', DAY / SECOND)).toBe(401)
+  expect(await span('since=400d&step=14d', (14 * DAY) / SECOND)).toBe(29)
+  const before = (time: Duration): number => (world.clock.now() - time) / SECOND
+  expect((await api.get(`/series?from=${before(450 * DAY)}&to=${before(420 * DAY)}`)).status).toBe(422)
+  // The minute that the last second belongs to goes on: the last one that has ended is shown.
+  expect(await span('since=1s', 60)).toBe(1)
+  expect(await span(`from=${before(80 * SECOND)}&to=${before(75 * SECOND)}`, 60)).toBe(1)
 })
 
 test('GET /series refuses what cannot be combined, and has CSV', async () => {

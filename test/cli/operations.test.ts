@@ -525,6 +525,15 @@ describe('with a daemon', () => {
     expect(await listed()).toHaveLength(3)
   })
 
+  test('a value that the API does not accept is wrong usage', async () => {
+    await withDaemon(async () => {
+      const suspended = await operator.run(['destination', 'suspend', 'far.example', '--reason', 'x'.repeat(1_001)])
+      expect(suspended).toMatchObject({ code: 64 })
+      expect(suspended.err).toMatch(/^deferd: request refused: reason: expected at most 1,000 characters/)
+    })
+    expect(seen.suspended).toEqual([])
+  })
+
   test('its errors are reported with its text and exit code', async () => {
     await operator.own(async (store) => {
       const failing = { ...scheduler, suspend: () => Promise.reject(Object.assign(new Error('the disk is full'), { exitCode: 75 })) }

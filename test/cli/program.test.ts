@@ -80,6 +80,8 @@ describe('the command line', () => {
     expect(await operator.says('help', 'queue', 'list')).toMatch(/^Usage: deferd queue list /)
     expect(await operator.says('help', 'mailq')).toMatch(/^Usage: deferd mailq /)
     expect(await operator.says('help', 'minimal_backoff_time')).toMatch(/^minimal_backoff_time: .*\nDefault: 300s\nAllowed in /)
+    expect(await operator.says('help', 'suppression', 'add')).toMatch(/^Usage: deferd suppression add /)
+    expect(await operator.says('help', 'suppression')).toMatch(/^suppression: [^\n]*\nDefault: no\n\nUsage: deferd suppression /)
     expect(await operator.says('help', 'smtp_use_tls')).toContain('write smtp_tls_security_level')
     expect(await operator.run(['help', 'relay_host'])).toMatchObject({
       code: 64,

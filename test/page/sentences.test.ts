@@ -394,6 +394,7 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
     `The backlog, known for the last 1m, grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
   expect(sentence({ deferred: [3_000, null, 120] })).toBe(`The backlog fell from 3,000 to 120 recipients. ${flowText}`)
+  expect(sentence({ deferred: [1, 1] })).toBe(`The backlog is about as it was: 1 recipient. ${flowText}`)
   expect(sentence({ deferred: [100, 109] })).toBe(`The backlog is about as it was: 109 recipients. ${flowText}`)
 })
 

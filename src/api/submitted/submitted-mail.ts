@@ -6,6 +6,7 @@ import { invalidPart, type InvalidPart } from '../../http/problem-details.ts'
 import { isInternational } from '../../mail/address.ts'
 import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { NamedTimes } from '../../mail/message-times.ts'
+import { wholeNumber } from '../../queries/cursor.ts'
 import { NAMED_TIME, namedTime } from '../../queries/named-time.ts'
 import { mailboxesIn, parseMailbox } from '../../mail/mailbox-list.ts'
 import { clipped, grouped } from '../../presentation/text.ts'
@@ -39,7 +40,7 @@ export const envelopeQuery = z.strictObject({
   ret: ret.optional().describe('part of the message that a notice returns'),
   envid: envid.optional(),
   ...times,
-  maximum_attempts: z.coerce.number().pipe(maximumAttempts).optional().describe(MAXIMUM_ATTEMPTS),
+  maximum_attempts: wholeNumber(1, MOST_ATTEMPTS).optional().describe(MAXIMUM_ATTEMPTS),
   class: className.optional(),
   partial: z.enum(['true', 'false']).optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })

@@ -41,10 +41,13 @@ export function addHelp(program: Command, { shell, end, again, commands, command
     .action(async (topic: readonly string[]) => {
       const [name] = topic
       if (name === undefined) return end(await again(['--help']))
-      if (isOption(name)) return shell.stdout.write(parameterHelp(name))
+      const isCommand = commands.includes(name)
+      if (isOption(name) && !isCommand) return shell.stdout.write(parameterHelp(name))
       const remedy = postfixOnly(name)
       if (remedy !== undefined) return shell.stdout.write(`${remedy}\n`)
-      if (commands.includes(name)) {
+      if (isCommand) {
+        // A parameter may have the name of a command.
+        if (isOption(name) && topic.length === 1) await shell.stdout.write(`${parameterHelp(name)}\n`)
         const [, inner, ...rest] = topic
         const known = inner === undefined ? [] : await commandsOf(name)
         if (inner !== undefined && (rest.length > 0 || !known.includes(inner))) throw noHelp(topic.join(' '), name, known)

@@ -1,5 +1,5 @@
 /** Series as text: a sentence, sums, and marks. */
-import { grouped, span } from '../../presentation/text.ts'
+import { grouped, plural, span } from '../../presentation/text.ts'
 import { SECOND } from '../../system/clock.ts'
 import type { SeriesJson } from '../../resources/series-json.ts'
 
@@ -35,8 +35,8 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
   const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
   const change = isChanged
-    ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${grouped(last)} recipients${heldText}.`
-    : `${what} is about as it was: ${grouped(last)} recipients${heldText}.`
+    ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${plural(last, 'recipient')}${heldText}.`
+    : `${what} is about as it was: ${plural(last, 'recipient')}${heldText}.`
   return `${change} ${flowText}`
 }
 

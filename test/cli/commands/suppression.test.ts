@@ -72,6 +72,7 @@ test('an export is imported; a mistake in a line imports nothing', async () => {
 
 test.each([
   [['add', 'bob'], 'is neither an address nor @domain'],
+  [['add', '*@b.example'], 'is neither an address nor @domain'],
   [['add', 'a@b.example', '--scope', 'x y'], 'is neither * nor a sender domain'],
   [['remove'], 'name addresses, a condition, or --all'],
   [['remove', '--all', '--since', '1h'], '--all goes with no condition'],

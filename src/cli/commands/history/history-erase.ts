@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
 import { formatInstant, NAMED_INSTANT } from '../../../mail/message-times.ts'
-import { grouped, instantOf, jsonLine, plural } from '../../../presentation/text.ts'
+import { instantOf, jsonLine, plural } from '../../../presentation/text.ts'
 import type { EraseBody } from '../../../queries/erase.ts'
 import type { ErasurePlanJson } from '../../../resources/erasure-plan-json.ts'
 import type { WallTime } from '../../../system/clock.ts'
@@ -55,7 +55,7 @@ async function erase(shell: Shell, config: Config, order: EraseBody, { dryRun, y
     const { id, state, changed, error } = await followed(shell, client, begun, { doing: 'erasing', total: plan?.messages ?? null })
     if (json === true) await shell.stdout.write(jsonLine({ operation: 'erase', id, state, changed, error }))
     if (state !== 'done') throw new CommandError(EX.temporary, `operation ${id} is ${state}${error === null ? '' : `: ${error}`}`)
-    if (json !== true) await shell.stdout.write(`addresses of ${grouped(changed)} messages of the history erased by operation ${id}\n`)
+    if (json !== true) await shell.stdout.write(`addresses of ${plural(changed, 'message')} of the history erased by operation ${id}\n`)
   } finally {
     await client.close()
   }
