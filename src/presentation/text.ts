@@ -71,6 +71,9 @@ export const rate = (perSecond: number): string =>
 /** A text with the capital letter of a sentence. The name of a parameter stays as it is. */
 export const asSentence = (text: string): string => (/^\w*_/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1))
 
+/** Ends a sentence that may end with a reply, which may have a full stop. */
+export const ended = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
+
 export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
 /** `4 failed tries, the next in 5m`, of the next event of a subscription. */

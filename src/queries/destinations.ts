@@ -1,4 +1,5 @@
 /** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
+import { waitingAt } from '../store/destination-status.ts'
 import { globalNameOf, type SettingName } from '../config/destination-settings.ts'
 import {
   destinationDetailsJson,
@@ -100,7 +101,7 @@ interface NameQuery {
 async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: NameQuery): Promise<readonly DestinationName[]> {
   const names = new Set<DestinationName>()
   if (order === 'waiting') {
-    for (const { destination } of (await view.tally(isAll ? most : MOST_NAMES)).waiting) {
+    for (const destination of await namesByMail(view, isAll ? most : MOST_NAMES)) {
       if (names.size === most) break
       if (shown(destination)) names.add(destination)
     }
@@ -111,6 +112,15 @@ async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: N
     if (shown(name)) names.add(name)
   }
   return [...names]
+}
+
+/** Destinations with waiting recipients, in the store and in memory, the largest first. */
+async function namesByMail(view: QueueView, most: number): Promise<readonly DestinationName[]> {
+  const stored = new Map((await view.tally(most)).waiting.map((one) => [one.destination, one.recipients]))
+  const live = new Map((await view.live.glance()).destinations.map((one) => [one.destination, one]))
+  const busy = [...live.values()].filter(({ waiting }) => waiting > 0).map(({ destination }) => destination)
+  const waiting = (name: DestinationName): number => waitingAt(stored.get(name) ?? 0, live.get(name))
+  return [...new Set([...stored.keys(), ...busy])].toSorted((a, b) => waiting(b) - waiting(a))
 }
 
 /** Names of all destinations in the order of `destinationRows`: those without mail, which may be named again, are last. */

@@ -12,7 +12,7 @@ import {
   type ProviderFacts,
   type ProvidersJson,
 } from '../resources/provider-json.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import { waitingAt, type LiveDestination } from '../store/destination-status.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { savedProviders } from '../store/records/saved-providers.ts'
 import { asOf, type QueueView } from './queue-view.ts'
@@ -39,6 +39,7 @@ export async function providerFacts({ tables, reader, waiting, live, nodeOf }: P
   const saved = await savedProviders(reader.records)
   const recipients = new Map(Array.from(waiting, (one) => [one.destination, one.recipients]))
   const members = Map.groupBy(await reader.records.providerMembers.all(), ({ provider }) => provider)
+  const states = new Map(live.map((one) => [one.destination, one]))
   const inMemory = new Map(live.flatMap(({ provider }) => (provider === null ? [] : [[provider.name, provider] as const])))
   return [...tables]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -48,7 +49,7 @@ export async function providerFacts({ tables, reader, waiting, live, nodeOf }: P
       saved: saved(name),
       live: inMemory.get(name),
       destinations: (members.get(name) ?? [])
-        .map(({ destination }) => ({ destination, waiting: recipients.get(destination) ?? 0 }))
+        .map(({ destination }) => ({ destination, waiting: waitingAt(recipients.get(destination) ?? 0, states.get(destination)) }))
         .toSorted((a, b) => b.waiting - a.waiting),
       node: nodeOf(nameOfProvider(name)),
     }))

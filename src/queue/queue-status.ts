@@ -9,6 +9,7 @@ import {
   CONNECTING_SHOWN,
   isClosed,
   isRefusing,
+  waitingAt,
   type DeliverySlots,
   type LiveDestination,
 } from '../store/destination-status.ts'
@@ -176,7 +177,7 @@ export function statusOf({
   const counted = waitingIn(tally)
   const named = (destination: DestinationName): StatusDestination => ({
     destination,
-    waiting: counted.get(destination) ?? loads.get(destination) ?? 0,
+    waiting: waitingAt(counted.get(destination) ?? loads.get(destination) ?? 0, inMemory.get(destination)),
     live: inMemory.get(destination),
     record: records.get(destination),
     recent: recent.get(destination),
@@ -189,6 +190,11 @@ export function statusOf({
     .filter(isRefusing)
     .map(({ destination }) => named(destination))
     .toSorted(bySize)
+  const busy = live?.destinations.filter(({ waiting }) => waiting > 0) ?? []
+  const largest = [...new Set([...tally.waiting.slice(0, LARGEST), ...busy].map(({ destination }) => destination))]
+    .map(named)
+    .toSorted(bySize)
+    .slice(0, LARGEST)
   return {
     at: now,
     running: live === null ? null : { version: live.version, rates: live.rates, deliveries: live.deliveries },
@@ -198,11 +204,10 @@ export function statusOf({
     lastHour,
     closed,
     refusing,
-    throttled: tally.waiting
-      .filter((one) => isLargePart(one.recipients, tally.queues))
-      .map(({ destination }) => named(destination))
-      .filter(({ live: one }) => one?.state === 'throttled' && !isRefusing(one)),
-    largest: tally.waiting.slice(0, LARGEST).map(({ destination }) => named(destination)),
+    throttled: largest.filter(
+      ({ waiting, live: one }) => isLargePart(waiting, tally.queues) && one?.state === 'throttled' && !isRefusing(one),
+    ),
+    largest,
     subscriptions,
     tokens: live?.tokens?.toSorted(byTable) ?? [],
     schedules,

@@ -68,10 +68,10 @@ export class RelayStatus {
     return { ...this.#own(), tally, destinations: this.#deps.destinations.all(), recent }
   }
 
-  /** As `all`, with only the destinations with the most waiting mail, and those that are closed or refuse all mail. */
+  /** As `all`, with only the destinations with the most waiting mail in the store and in memory, and those that are closed or refuse all mail. */
   async glance(): Promise<LiveStatus> {
     const tally = await this.#tally()
-    const names = largestOf(tally)
+    const names = [...new Set([...largestOf(tally), ...this.#deps.destinations.busiest(LARGEST)])]
     const troubled = this.#deps.destinations.troubled()
     const known = new Set(troubled.map(({ destination }) => destination))
     const others = names.filter((name) => !known.has(name)).flatMap((name) => this.#deps.destinations.status(name) ?? [])

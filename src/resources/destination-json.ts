@@ -12,7 +12,7 @@ import {
   siteReason,
 } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
-import { isRefusing } from '../store/destination-status.ts'
+import { isRefusing, waitingAt } from '../store/destination-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
@@ -101,8 +101,8 @@ export const destinationShape = z
     provider_limit: z.number().nullable().describe('of them, at once; null without a limit, and without a running daemon'),
     in_flight: count,
     leased: count.describe('recipients in the active queue'),
-    slot_waiting: count.nullable().describe('of them, those that wait for a delivery slot'),
-    waiting: count,
+    slot_waiting: count.nullable().describe('of them, those that wait for a delivery slot; null without a running daemon'),
+    waiting: count.describe('recipients that wait, also for a delivery slot; not those on hold or for later'),
     next_due_time: timeOrNull,
     dead_until: timeOrNull,
     probe_interval: z.number().nullable(),
@@ -132,7 +132,7 @@ export function destinationJson(row: DestinationRow, node: string | null, wall: 
     in_flight: live?.inFlight ?? load?.leased ?? 0,
     leased: load?.leased ?? 0,
     slot_waiting: live?.waiting ?? null,
-    waiting: load?.waiting ?? 0,
+    waiting: waitingAt(load?.waiting ?? 0, live),
     next_due_time: wall.secondsOrNull(load?.nextDueAt),
     dead_until: wall.secondsOrNull(deadUntil),
     probe_interval: probeInterval === null ? null : probeInterval / SECOND,

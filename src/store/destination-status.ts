@@ -81,6 +81,9 @@ export interface LiveDestination {
   readonly undelivered?: UndeliveredAttempts | undefined
 }
 
+/** Recipients that wait for a destination: `outside` the active queue, and in it for a delivery slot. */
+export const waitingAt = (outside: number, live: Pick<LiveDestination, 'waiting'> | undefined): number => outside + (live?.waiting ?? 0)
+
 /** Number of attempts without a delivery from which on a destination is said to refuse all mail. */
 const REFUSING_FROM = 10
 

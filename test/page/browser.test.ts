@@ -395,6 +395,18 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     )
   }
 
+  test('a check box that is half below the bar of operations keeps its distance from the choices of the bar', async () => {
+    const page = await loggedIn({ viewport: { width: 1024, height: 620 } })
+    await page.goto(`${daemon.url}messages`)
+    const half = "[...document.querySelectorAll('input[name=id]')].at(-4).getBoundingClientRect()"
+    const bar = "document.querySelector('.actions[role=group]').getBoundingClientRect().top"
+    for (const below of [2, 6, 10]) {
+      await page.evaluate(`scrollTo(0, 0), scrollBy(0, ${half}.top + ${below} - ${bar})`)
+      expect(await page.evaluate<number>(`${bar} - ${half}.top`), 'half below').toBeCloseTo(below, 0)
+      expect(await problemsOf(page), String(below)).toEqual([])
+    }
+  })
+
   /** Presses Tab until an element of the selector has the focus. */
   async function tabTo(page: Page, selector: string): Promise<void> {
     for (let pressed = 0; pressed < 150; pressed++) {

@@ -14,7 +14,17 @@ import { RemoteLedger } from '../support/remote-ledger.ts'
 const LONG_HOST = `${'the-mail-of-a-hospital-with-many-departments.'.repeat(4)}clinics.example`
 const LONG_NAMES = ['billing-and-invoices-of-the-shop', 'customer-support-notifications', 'a-program-with-a-long-name-of-its-own']
 const RETURNED = `ruled-1.${'firstname.'.repeat(4)}lastname@returned.example`
-const SCREENS = ['', 'causes', 'destinations', 'messages', 'messages?queue=scheduled', 'events', 'suppressions', 'deliverability']
+const SCREENS = [
+  '',
+  'causes',
+  'destinations',
+  'messages',
+  'messages?queue=scheduled',
+  'events',
+  'history',
+  'suppressions',
+  'deliverability',
+]
 
 describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
   let daemon: PageDaemon

@@ -1,5 +1,7 @@
 /** Attempts with the same reply are one row, with the begin and the end of them. */
 import { expect, test } from 'vitest'
+import { ApiWorld } from '../support/api-world.ts'
+import { PageScreens } from '../support/page-screens.ts'
 import { delaysText, foldedAttempts } from '../../src/page/screens/message-attempts.ts'
 
 type Attempt = Parameters<typeof foldedAttempts>[0][number]
@@ -52,4 +54,17 @@ test('2,400 attempts for 600 recipients with one reply are one row', () => {
 test('delays that are zero are left out', () => {
   expect(delaysText([0, 1_501.12, 0.04, 0.41])).toBe('25m 1s in the queue, 0.4 s transmission')
   expect(delaysText([0, 0, 0, 0])).toBe('less than 0.1 s')
+})
+
+test('a row of attempts at several servers has their number, and not one of them', async () => {
+  const world = await ApiWorld.open('memory')
+  const id = await world.queue.accept(['ann@a.example.org', 'bob@b.example.org'])
+  const alone = await world.queue.accept(['ann@a.example.org'])
+  await world.queue.rest()
+  const screens = new PageScreens(world)
+  const serversIn = async (one: string) =>
+    /<td[^>]*data-label="Server"[^>]*>([^]*?)<\/td>/.exec(await screens.text(`messages/${one}`))?.[1]?.replaceAll(/<[^>]*>|\s+/g, ' ')
+  expect(await serversIn(id)).toContain('2 servers')
+  expect(await serversIn(alone)).toContain('[192.0.2.1]')
+  await world.close()
 })

@@ -165,10 +165,14 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3)] }, '3 recipients wait for 450 4.2.1 busy.'],
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3), cause('450 4.2.1 busy', 7, true)] }, '3 recipients wait for 450 4.2.1 busy.'],
-  [{ slot_waiting: 4 }, '4 recipients wait.'],
+  [{ waiting: 4 }, '4 recipients wait.'],
   [
-    { waiting: 8, slot_waiting: 2, causes: [cause('450 4.2.1 busy', 8), cause(null, 2)] },
+    { waiting: 10, causes: [cause('450 4.2.1 busy', 8), cause(null, 2)] },
     '10 recipients wait: 80 % for 450 4.2.1 busy. 2 were not tried yet.',
+  ],
+  [
+    { waiting: 3, causes: [cause(`421 4.7.28 ${'unusual rate '.repeat(9)}`, 3)] },
+    `3 recipients wait for 421 4.7.28 ${'unusual rate '.repeat(9).slice(0, 78)}…`,
   ],
   [{ waiting: 3, causes: [cause(null, 3)] }, '3 recipients wait. 3 were not tried yet.'],
   [
@@ -189,20 +193,19 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
       waiting: 2,
       causes: [cause('421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating from your IP address', 2)],
     },
-    '2 recipients wait for 421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating ….',
+    '2 recipients wait for 421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating …',
   ],
   [
     { waiting: 2, causes: [cause('421 4.7.28 [·] unusual rate; see · · - mx·', 2)] },
-    '2 recipients wait for 421 4.7.28 [·] unusual rate; see ….',
+    '2 recipients wait for 421 4.7.28 [·] unusual rate; see …',
   ],
-  [{ waiting: 2, causes: [cause('· - ·', 2)] }, '2 recipients wait for · ….'],
+  [{ waiting: 2, causes: [cause('· - ·', 2)] }, '2 recipients wait for · …'],
 ]
 
 test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more }, sentence) => {
   const state = {
     state: 'open',
     waiting: 0,
-    slot_waiting: null,
     in_flight: 0,
     next_due_time: null,
     suspended_until: null,

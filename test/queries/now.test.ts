@@ -1,5 +1,6 @@
 /** The figures of the queue: how old they are, and whose state and reply they show. */
 import { expect, test } from 'vitest'
+import { destinationDetails, destinationPage } from '../../src/queries/destinations.ts'
 import { Now } from '../../src/queries/now.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
@@ -52,6 +53,29 @@ test('the oldest message is the one that arrived first, also after it was requeu
     const { oldest, oldest_arrival_time: arrival } = await now.value(null)
     expect(oldest?.arrival_time).toBe(arrival)
     expect([first, second]).not.toContain(oldest?.queue_id)
+    now.close()
+  }))
+
+test('mail that waits for a delivery slot waits at its destination, on all lists and in the same order', () =>
+  withWorld(async (world) => {
+    await world.fill(2)
+    // Five are in flight for an hour, and nine wait for their slots.
+    await world.fill(14, 'slow.example')
+    const { view } = world.api.api
+    const now = new Now(view)
+    const waiting = (those: readonly { readonly destination: string; readonly waiting: number }[]) =>
+      those.map((one) => [one.destination, one.waiting])
+    const asShown = [
+      ['slow.example', 9],
+      ['a.example.org', 2],
+    ]
+    const { largest_destinations: largest, queues } = await now.value(null)
+    expect(waiting(largest)).toEqual(asShown)
+    expect(queues.find((one) => one.queue_name === 'active')?.recipients).toBe(14)
+    const viewer = { visible: null, signal: new AbortController().signal }
+    const { destinations } = await destinationPage(view, { order: 'waiting', limit: 10 }, viewer)
+    expect(waiting(destinations)).toEqual(asShown)
+    expect(await destinationDetails(view, 'slow.example', null)).toMatchObject({ waiting: 9, slot_waiting: 9, leased: 14, in_flight: 5 })
     now.close()
   }))
 

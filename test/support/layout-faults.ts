@@ -6,7 +6,7 @@ const WHOLE = 16
 
 /**
  * Runs in the page, with all details open. Returns a line for a page that is wider than the window, text that is wider than its
- * element or field, a row of headings with several lines, a word that is broken where no sign is, and a chart with an axis of fewer than two labels or with labels over each other.
+ * element or field, a row of headings or a value with its unit on several lines, a word that is broken where no sign is, and a chart with an axis of fewer than two labels or with labels over each other.
  */
 const FAULTS = `(() => {
   const faults = []
@@ -34,6 +34,11 @@ const FAULTS = `(() => {
     if (tops.size > 1) faults.push('headings below each other: ' + textOf(row))
   }
   const range = document.createRange()
+  for (const value of document.querySelectorAll('.lines > *')) {
+    range.selectNodeContents(value)
+    const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top / 8)))
+    if (isShown(value) && lines.size > 1) faults.push('a value on two lines: ' + textOf(value))
+  }
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   for (let node; (node = walker.nextNode()) !== null;) {
     if (!isShown(node.parentElement) || node.parentElement.closest('svg, script, style, option, .unseen') !== null) continue

@@ -1,6 +1,7 @@
 /** Reads the content of a message chunk by chunk and verifies its length: a final dot is never sent after an incomplete message. */
 import { contentSize, type ContentId, type Message } from '../../mail/message.ts'
 import { freeChunk } from '../../store/chunks.ts'
+import { errorMessage } from '../../system/caught-error.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
 
 /** See QueueStore.readChunk. */
@@ -52,7 +53,7 @@ export class MessageContent implements ContentSource {
     try {
       bytes = this.#cached === undefined ? (this.#fromStore = await this.#readChunk(contentId, this.#index)) : this.#cached[this.#index]
     } catch (error) {
-      const why = `cannot read its content: ${String(error)}`
+      const why = `cannot read its content: ${errorMessage(error)}`
       return error instanceof StoreUnavailable
         ? { kind: 'unreadable', why, lasting: false, chunk: this.#index }
         : { kind: 'unreadable', why, lasting: true }

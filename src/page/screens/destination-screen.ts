@@ -200,7 +200,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
             ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
-        ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
+        ['of them for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
         ['provider', one.provider === null ? null : providerPart(view, one, one.provider)],
         ...one.provider_rules.map(
           ({ rule, action, until, reply }) =>

@@ -1,14 +1,11 @@
 /** The answer of the screen of a destination in a sentence: for what does its mail wait? Pure. */
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
-import { clipped, grouped, plural } from '../../presentation/text.ts'
+import { clipped, ended, grouped, plural } from '../../presentation/text.ts'
 import { clockText, type ZonedNow } from '../markup/times.ts'
 import { percentText, waits } from './now-sentence.ts'
 
-export type DestinationState = Pick<
-  DestinationDetailsJson,
-  'state' | 'waiting' | 'slot_waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'
->
+export type DestinationState = Pick<DestinationDetailsJson, 'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'>
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
 /** In characters, of a cause. */
@@ -60,10 +57,9 @@ function nextText({ state, next_due_time: next }: DestinationState, at: ZonedNow
 
 /** `causes` is null while they are counted. */
 export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
-  // Those that wait for a delivery slot are in the active queue, and have a cause as the others.
-  const all = one.waiting + (one.slot_waiting ?? 0)
+  const all = one.waiting
   if (all === 0) return idle(one)
   if (one.state === 'suspended')
     return `${waits(all)} until the destination is resumed${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
-  return `${waits(all)}${causesText(causes ?? [], all)}.${untriedText(causes ?? [])}${nextText(one, at)}`
+  return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [])}${nextText(one, at)}`
 }

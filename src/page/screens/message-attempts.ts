@@ -39,6 +39,12 @@ export const delaysText = ([, ...delays]: readonly number[]): string =>
 
 const server = ({ host, stage }: Attempt): Html => html`${breakable(host ?? 'none reached')} <span class="faint">(${stage})</span>`
 
+/** The server of the attempts, or the number of different ones. */
+function serversOf(attempts: FoldedAttempts): Part {
+  const hosts = new Set(attempts.map(({ host }) => host))
+  return hosts.size === 1 ? server(attempts[0]) : plural(hosts.size, 'server')
+}
+
 /** Attempts of a row that are shown one by one. */
 const MOST_EACH = 50
 
@@ -85,7 +91,7 @@ const columnsOf = (view: View, queueId: string, hasSeveral: boolean): readonly C
   { heading: 'Outcome', cell: ([{ outcome }]) => marked(outcome) },
   { heading: 'Time', cell: (attempts) => timesOf(view, attempts) },
   ...(hasSeveral ? [{ heading: 'Recipients', cell: recipientsOf }] : []),
-  { heading: 'Server', kind: 'code', cell: (attempts) => server(lastOf(attempts)) },
+  { heading: 'Server', kind: 'code', cell: serversOf },
   {
     heading: 'Reply',
     kind: 'reply',

@@ -1,6 +1,6 @@
 /** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
 import { causeOf, shownCause } from '../../mail/failure-cause.ts'
-import { clipped, grouped } from '../../presentation/text.ts'
+import { clipped, ended, grouped } from '../../presentation/text.ts'
 import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { clockText, type ZonedNow } from '../markup/times.ts'
 import { shownReply } from '../markup/reply.ts'
@@ -26,9 +26,6 @@ const replyText = (whole: string | null): string => {
   const said = clipped(`${codes} ${text}`.trim(), REPLY_LENGTH)
   return said === '' ? '' : `: ${said}`
 }
-
-/** Ends a sentence that may end with a reply, which may have a full stop. */
-const ended = (sentence: string): string => (/[.!?…]$/.test(sentence) ? sentence : `${sentence}.`)
 
 const OUTCOMES = [
   ['delivered', 'have it', 'has it'],

@@ -26,7 +26,7 @@ const endPart = (view: View, until: number | null): Part => (until === null ? 'u
 
 function destinationsPart(view: View, { destinations, largest_destinations: largest }: ProviderJson): Html {
   const names = largest.map((name) => destinationPart(view, name))
-  return html`${count(destinations)}${names.length === 0 ? null : html`<span class="faint">: ${joined(names)}${destinations > names.length ? ' …' : null}</span>`}`
+  return html`${count(destinations)}${names.length === 0 ? null : html`<span class="faint">: ${joined(names)}${destinations > names.length ? '\u00a0…' : null}</span>`}`
 }
 
 const columnsOf = (view: View, most: number): readonly Column<ProviderJson>[] => [

@@ -66,6 +66,15 @@ export class LiveDestinations {
     return Array.from(table.all, (destination) => destination.status(now))
   }
 
+  /** Names of those with the most recipients that wait for a delivery slot, the largest first. */
+  busiest(most: number): readonly DestinationName[] {
+    return Array.from(this.#state.table.all)
+      .filter(({ mail }) => mail.waitingJobs > 0)
+      .toSorted((a, b) => b.mail.waitingRecipients - a.mail.waitingRecipients)
+      .slice(0, most)
+      .map(({ name }) => name)
+  }
+
   /** States of those that are dead or suspended, or have delivered nothing in their last attempts. */
   troubled(): readonly LiveDestination[] {
     const { table, clock } = this.#state

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { MessageContent } from '../../../src/delivery/smtp/message-content.ts'
 import type { Message } from '../../../src/mail/message.ts'
 import { inChunks } from '../../../src/store/chunks.ts'
+import { ContentUnreadable } from '../../../src/store/errors.ts'
 import { StoreUnavailable } from '../../../src/store/queue-store.ts'
 
 const messageOf = (text: string, prependedHeaders = ''): Message => ({
@@ -55,6 +56,8 @@ test('a content of another length than the message is unreadable for ever, a sto
   const given = (text: string) => new MessageContent(message, async (_, index) => (index === 0 ? Buffer.from(text) : undefined))
   expect(await read(given('thr'))).toEqual(['X: 1\r\nthr', expect.stringMatching(/^never: .*9 of 10 bytes/)])
   expect(await read(given('fives'))).toEqual([expect.stringMatching(/^never: .*11 of 10 bytes/)])
+  const damaged = new MessageContent(message, () => Promise.reject(new ContentUnreadable('part 1 of content 7 is damaged')))
+  expect(await read(damaged)).toEqual(['never: cannot read its content: part 1 of content 7 is damaged'])
   const absent = new MessageContent(message, () => Promise.reject(new StoreUnavailable('the disk is full')))
   expect(await read(absent)).toEqual([expect.stringMatching(/^later: /)])
 })
