@@ -64,6 +64,9 @@ export interface TlsSettings {
   readonly wrapper: boolean
 }
 
+/** Settings that hold beside each level, all of which are part of the digests. */
+type AskedOfTls = Omit<TlsSettings, 'level'>
+
 /** PEM texts of the files named in the configuration. */
 export interface TlsFiles {
   readonly ca?: string | undefined
@@ -99,7 +102,8 @@ export class TlsPolicies {
 
   /** Digest of the policy for a next hop; that of `settings` when no policy matches. */
   digestFor(hop: NextHop, settings: TlsSettings, sts?: AppliedSts): string {
-    return sts === undefined ? this.#digestOf(this.#policyFor(hop, settings.level), settings) : this.#stsDigest(sts)
+    const { level, ...asked } = settings
+    return sts === undefined ? this.#digestOf(this.#policyFor(hop, level), asked) : this.#stsDigest(sts, asked)
   }
 
   /**
@@ -111,7 +115,8 @@ export class TlsPolicies {
   }
 
   termsFor(hop: NextHop, hostname: string, settings: TlsSettings, sts?: AppliedSts): TlsTerms {
-    if (sts !== undefined) return this.#stsTerms(hostname, sts)
+    const digested = this.digestFor(hop, settings, sts)
+    if (sts !== undefined) return this.#stsTerms(hostname, sts, digested)
     const policy = this.#policyFor(hop, settings.level)
     const { level, match } = policy
     const { wrapper } = settings
@@ -126,7 +131,7 @@ export class TlsPolicies {
       ...this.#fileOptions(),
     }
     const stated = { level, policy: required ? ('config' as const) : ('none' as const) }
-    return { level, required, wrapper, options, stated, digest: this.#digestOf(policy, settings) }
+    return { level, required, wrapper, options, stated, digest: digested }
   }
 
   /** The level of a next hop; that of `settings` when no policy matches. */
@@ -163,8 +168,7 @@ export class TlsPolicies {
     }
   }
 
-  #stsTerms(hostname: string, sts: AppliedSts): TlsTerms {
-    const { enforced } = sts
+  #stsTerms(hostname: string, { enforced }: AppliedSts, digested: string): TlsTerms {
     const options: ConnectionOptions = {
       rejectUnauthorized: enforced,
       checkServerIdentity: (_, certificate) => namesNone(certificate, [hostname]),
@@ -172,7 +176,7 @@ export class TlsPolicies {
     }
     const level = enforced ? 'secure' : 'may'
     const stated = { level, policy: enforced ? ('sts' as const) : ('none' as const) }
-    return { level, required: enforced, wrapper: false, options, stated, digest: this.#stsDigest(sts), rehearsed: !enforced }
+    return { level, required: enforced, wrapper: false, options, stated, digest: digested, rehearsed: !enforced }
   }
 
   #fileOptions(): ConnectionOptions {
@@ -180,14 +184,14 @@ export class TlsPolicies {
     return { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert, key: key ?? cert }) }
   }
 
-  #stsDigest({ policy, enforced }: AppliedSts): string {
-    return digest(['sts', String(enforced), policy.domain, policy.id, ...policy.mx, this.#authorities])
+  #stsDigest({ policy, enforced }: AppliedSts, asked: AskedOfTls): string {
+    return digest(['sts', String(enforced), policy.domain, policy.id, ...policy.mx, asked, this.#authorities])
   }
 
-  #digestOf({ level, match }: TlsPolicy, { wrapper }: TlsSettings): string {
-    const key = `${level} ${wrapper} ${match.join(' ')}`
+  #digestOf({ level, match }: TlsPolicy, asked: AskedOfTls): string {
+    const key = JSON.stringify([level, match, asked])
     let known = this.#digests.get(key)
-    if (known === undefined) this.#digests.set(key, (known = digest([level, String(wrapper), ...match, this.#authorities])))
+    if (known === undefined) this.#digests.set(key, (known = digest([key, this.#authorities])))
     return known
   }
 
@@ -207,7 +211,7 @@ export class TlsPolicies {
 }
 
 /** SHA-256 of a list of texts. */
-const digest = (texts: readonly string[]): string => createHash('sha256').update(JSON.stringify(texts)).digest('base64')
+const digest = (facts: readonly (string | object)[]): string => createHash('sha256').update(JSON.stringify(facts)).digest('base64')
 
 /** Returns an error when the certificate has none of the names. `.name` matches every subdomain of name. */
 function identityError(names: readonly string[], certificate: PeerCertificate): Error | undefined {

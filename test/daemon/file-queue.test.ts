@@ -1,0 +1,19 @@
+/** The queue in a folder, as the daemon opens it. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openFileQueue } from '../../src/daemon/file-queue.ts'
+import { Events } from '../../src/telemetry/events.ts'
+import { realClock } from '../support/real-clock.ts'
+
+test('a queue in a folder is not shared, so that its relay reads no changes of other nodes', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'file-queue-'))
+  const events = new Events(() => realClock.wall.now())
+  const failed = (): never => {
+    throw new Error('the store has failed')
+  }
+  const { membership, close } = await openFileQueue({ directory, clock: realClock, events, failed })
+  expect(membership.isShared).toBe(false)
+  await close()
+})
