@@ -65,7 +65,10 @@ export class EventSender {
   /** Fires at the next try of a subscription that waits. */
   readonly #alarm: EarliestAlarm
   #isLooking = false
+  /** True for a request to look again, made while the sender was looking. */
   #isAsked = false
+  /** True when subscriptions may have changed since the last look began, those whose events are being sent too. */
+  #mayHaveChanged = false
   #looks: PeriodicTask | null = null
 
   constructor(deps: EventSenderDeps) {
@@ -99,6 +102,11 @@ export class EventSender {
 
   /** Sends everything that can be sent now. Called when subscriptions may have changed. */
   wake(): void {
+    this.#mayHaveChanged = true
+    this.#lookSoon()
+  }
+
+  #lookSoon(): void {
     if (this.#isStopping) return
     if (this.#isLooking) this.#isAsked = true
     else this.#tasks.add(this.#look())
@@ -118,11 +126,13 @@ export class EventSender {
     try {
       do {
         this.#isAsked = false
+        const mayHaveChanged = this.#mayHaveChanged
+        this.#mayHaveChanged = false
         const subscriptions = await this.#deps.outbox.subscriptions()
         await this.#takeBack(subscriptions)
         this.#active.clear()
         this.#waiting.clear()
-        for (const subscription of subscriptions) this.#begin(subscription)
+        for (const subscription of subscriptions) this.#begin(subscription, mayHaveChanged)
       } while (this.#isAsked && !this.#isStopping)
     } finally {
       this.#isLooking = false
@@ -137,23 +147,30 @@ export class EventSender {
     for (const { name, progress } of subscriptions) {
       if (progress.why !== MOVED_ON || this.#owned.has(name)) continue
       await this.#deps.outbox.replayEvents(name, { kind: 'waiting' })
-      this.#isAsked = true
+      this.wake()
     }
     this.#owned = new Set(subscriptions.map(({ name }) => name))
   }
 
-  #begin(subscription: Subscription): void {
+  /**
+   * Begins to send the events of a subscription that is not busy. A busy one is read again at its end only when it may have changed: the ends
+   * of two others would wake it without an end.
+   */
+  #begin(subscription: Subscription, mayHaveChanged: boolean): void {
     const { name, settings, progress } = subscription
     if (settings.to === '' || progress.state !== 'active' || this.#isStopping) return
     const obstacle = this.#deps.obstacle(subscription)
     this.#tellObstacle(name, obstacle)
     if (obstacle !== null) return
     this.#active.add(name)
-    if (this.#busy.has(name)) return void this.#again.add(name)
+    if (this.#busy.has(name)) {
+      if (mayHaveChanged) this.#again.add(name)
+      return
+    }
     this.#busy.add(name)
     const ended = (): void => {
       this.#busy.delete(name)
-      if (this.#again.delete(name)) this.wake()
+      if (this.#again.delete(name)) this.#lookSoon()
     }
     this.#tasks.add(this.#work(subscription).finally(ended))
   }

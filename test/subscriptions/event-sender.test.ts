@@ -17,7 +17,7 @@ import type { TargetAnswer } from '../../src/subscriptions/answer-decision.ts'
 import { EventSender } from '../../src/subscriptions/event-sender.ts'
 import type { SendEvents } from '../../src/subscriptions/target.ts'
 import { seededRandom } from '../../src/system/random.ts'
-import { MINUTE, SECOND } from '../../src/system/clock.ts'
+import { MINUTE, SECOND, sleep } from '../../src/system/clock.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
@@ -63,8 +63,13 @@ function sharedQueue() {
   return { join, advance: (time: number) => driver.runUntil(machine.now() + time) }
 }
 
-/** A sender of one subscription, whose target gives `answers` and then 200. */
-async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)[], obstacle = null as string | null } = {}) {
+/** A sender of subscriptions, whose target gives `answers` and then 200. Each call to the store takes `callTime`. */
+async function senderOf({
+  answers = [] as (TargetAnswer | Promise<TargetAnswer>)[],
+  obstacle = null as string | null,
+  names = ['app'],
+  callTime = 0,
+} = {}) {
   const machine = new VirtualClock({})
   const clock = new QueueClock(machine)
   const driver = new TimeDriver(machine, {})
@@ -72,9 +77,10 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
   let looks = 0
   const store = intercepted(queue, (method, _, perform) => {
     if (method === 'subscriptions') looks++
-    return perform()
+    return callTime === 0 ? perform() : sleep(clock, callTime).then(perform)
   })
-  await store.outbox.subscribe({ name: 'app', settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
+  for (const name of names)
+    await queue.outbox.subscribe({ name, settings: { ...settingsOf(ALL_EVENTS), to: 'https://hooks.example/' }, at: 0, by: 'root' })
   const sent: { readonly at: number; readonly type: string; readonly id: string; readonly data: unknown }[] = []
   const notes: string[] = []
   const events = new Events(() => clock.wall.now())
@@ -112,6 +118,20 @@ async function senderOf({ answers = [] as (TargetAnswer | Promise<TargetAnswer>)
     advance: (time: number) => driver.runUntil(machine.now() + time),
   }
 }
+
+test('subscriptions whose events are read at the same time do not wake one another when all is sent', async () => {
+  const { sender, record, sent, looks, advance } = await senderOf({ names: ['app', 'audit', 'crm'], callTime: 10 })
+  sender.start()
+  const recording = record('message.accepted')
+  sender.published()
+  await advance(MINUTE)
+  await recording
+  expect(sent).toHaveLength(3)
+  const before = looks()
+  expect(before).toBeLessThan(20)
+  await advance(MINUTE)
+  expect(looks()).toBe(before)
+})
 
 test('the events behind a loss are sent at once', async () => {
   const { sender, sent, record, lose, advance } = await senderOf()
