@@ -159,7 +159,7 @@ export class Relay {
       roundIsOpen: (message) => active.holds(message),
       closed: (destination) => table.isClosed(destination),
     })
-    this.#limits = new LimitUpkeep({ store, clock, events, recorder, isShared: membership !== SOLE_MEMBERSHIP })
+    this.#limits = new LimitUpkeep({ store, clock, events, recorder, isShared: membership.isShared })
     this.quotas = this.#openQuotas(deps)
     this.suppressions = this.#openSuppressions(deps)
     this.#classes = this.#openClasses(deps)
@@ -202,24 +202,24 @@ export class Relay {
       policies: () => this.#rules.policies,
       scheduler: () => this.scheduler,
       owns: (key: string) => this.#membership.owns(key),
-      isShared: this.#membership !== SOLE_MEMBERSHIP,
+      isShared: this.#membership.isShared,
     }
     return new QuotaUpkeep(deps, this.config)
   }
 
-  #openClasses({ store, clock, membership }: RelayDeps): ClassRegistry {
+  #openClasses({ store, clock }: RelayDeps): ClassRegistry {
     const added = (): Promise<void> => this.scheduler.scan()
-    return new ClassRegistry({ store, clock, bands: this.#bands, isShared: membership !== undefined, added })
+    return new ClassRegistry({ store, clock, bands: this.#bands, isShared: this.#membership.isShared, added })
   }
 
-  #openSuppressions({ store, clock, events, membership }: RelayDeps): Suppressions {
+  #openSuppressions({ store, clock, events }: RelayDeps): Suppressions {
     return new Suppressions(
       {
         store,
         clock,
         events,
         recorder: this.recorder,
-        isShared: membership !== undefined,
+        isShared: this.#membership.isShared,
         braked: (destination) => this.#tellPostmaster(brakeMail(destination)),
       },
       this.config,

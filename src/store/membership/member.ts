@@ -38,6 +38,7 @@ interface MemberDeps {
 }
 
 export class Member implements Membership {
+  readonly isShared = true
   readonly #deps: MemberDeps
   readonly #times: LeaseTimes
   /** Shards whose destinations this node schedules. */

@@ -27,6 +27,8 @@ export interface MembershipListener {
 }
 
 export interface Membership {
+  /** True when other nodes may change the queue. */
+  readonly isShared: boolean
   /**
    * True while no other node can have taken this one over. Asked synchronously before each delivery, connection and mail transaction,
    * because a process that was stopped may run for a while before its timers do.
@@ -47,6 +49,7 @@ export interface Membership {
 
 /** Membership of a relay whose queue has one owner at a time. */
 export const SOLE_MEMBERSHIP: Membership = {
+  isShared: false,
   holds: () => true,
   owns: () => true,
   shardOf,

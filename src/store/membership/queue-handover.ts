@@ -18,6 +18,10 @@ export class QueueHandover implements Membership {
     this.#membership = membership
   }
 
+  get isShared(): boolean {
+    return this.#membership.isShared
+  }
+
   holds(): boolean {
     return this.#membership.holds()
   }

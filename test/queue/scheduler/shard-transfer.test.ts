@@ -75,6 +75,7 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
     clock,
     events,
     membership: {
+      isShared: true,
       holds: () => membership.holds,
       shardOf,
       owns: (name) => membership.held && shardOf(name) === FAR,
