@@ -173,5 +173,5 @@ export const releasedSurface = (version: string): Surfaces => JSON.parse(readFil
 
 if (import.meta.main) {
   mkdirSync(releaseFolder(VERSION), { recursive: true })
-  writeFileSync(surfaceFile(VERSION), `${JSON.stringify(await publicSurface(), null, 1)}\n`)
+  writeFileSync(surfaceFile(VERSION), `${JSON.stringify(await publicSurface(), null, 2)}\n`)
 }
