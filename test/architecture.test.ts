@@ -107,6 +107,7 @@ const LAYERS = [
   'testkit/remote',
   'testkit/record',
   'testkit',
+  'lab/examples',
   'lab/mail',
   'lab',
   'simulator/contention',

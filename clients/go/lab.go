@@ -168,6 +168,10 @@ func (e Expectation) WasSuppressed(options ...Option) {
 	e.w.t.Helper()
 	e.That("was_suppressed", with(Object{}, options))
 }
+func (e Expectation) HasStartedWithin(time string) {
+	e.w.t.Helper()
+	e.That("has_started_within", Object{"time": time})
+}
 func (e Expectation) WasAttemptedAt(seconds ...float64) {
 	e.w.t.Helper()
 	e.That("was_attempted_at", seconds)

@@ -4,6 +4,7 @@ import { Problem } from '../http/problem-details.ts'
 import { matchers, type MatcherResult } from '../testkit/matchers.ts'
 import type { Recipient } from '../testkit/recipient.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
+import { time } from './lab-route.ts'
 
 const kinds = z.array(z.enum(['failure', 'delay', 'success'])).max(1_000)
 
@@ -45,6 +46,9 @@ const MATCHERS = {
     z.strictObject({ times: z.int().min(0).optional() }).default({}),
     (state, one, { times }) => matchers.toHaveBeenSuppressed.call(state, one, times),
   ),
+  has_started_within: matcher('toHaveStartedWithin', z.strictObject({ time }), (state, one, expected) =>
+    matchers.toHaveStartedWithin.call(state, one, expected.time),
+  ),
   was_attempted_at: matcher('toHaveAttemptedAt', z.array(z.number()).max(100_000), (state, one, times) =>
     matchers.toHaveAttemptedAt.call(state, one, times),
   ),
@@ -79,6 +83,7 @@ const {
   was_delayed,
   was_deferred,
   was_suppressed,
+  has_started_within,
   was_attempted_at,
   caused_notices,
 } = MATCHERS
@@ -91,6 +96,7 @@ export const assertionShape = z.discriminatedUnion('matcher', [
   assertionOf('was_delayed', was_delayed),
   assertionOf('was_deferred', was_deferred),
   assertionOf('was_suppressed', was_suppressed),
+  assertionOf('has_started_within', has_started_within),
   assertionOf('was_attempted_at', was_attempted_at),
   assertionOf('caused_notices', caused_notices),
 ])

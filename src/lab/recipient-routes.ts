@@ -2,14 +2,15 @@
 import { z } from 'zod'
 import { json, lines, type ApiRoute } from '../api/api-route.ts'
 import { NDJSON } from '../http/command-protocol.ts'
+import { invalidPart } from '../http/problem-details.ts'
 import { patternMatcher } from '../patterns/filter-pattern.ts'
-import { OPERATIONS } from '../queue/operation-request.ts'
+import { OPERATIONS, UnknownClass } from '../queue/operation-request.ts'
 import { tlsJson, tlsShape } from '../resources/message-story-json.ts'
 import type { Recipient } from '../testkit/recipient.ts'
 import { assertionShape, findingOf, findingShape } from './assertions.ts'
 import type { Lab } from './lab.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
-import { optionalJson, seconds, worldRoute } from './lab-route.ts'
+import { optionalJson, seconds, time, worldRoute } from './lab-route.ts'
 import type { LabWorld } from './lab-world.ts'
 import { outcomesHash } from './outcomes-hash.ts'
 import { clockAnswer, clockShape } from './world-routes.ts'
@@ -58,6 +59,28 @@ const countsShape = z.object({
   recipients: z.array(z.object({ address: z.string(), accepted: z.int(), attempts: z.int(), copies: z.int() })),
 })
 
+const quotasShape = z
+  .object({
+    quotas: z.array(z.object({ quota: z.string(), limit: z.string().describe('as `1000/1h`'), used: z.int(), is_full: z.boolean() })),
+  })
+  .meta({ id: 'Quotas' })
+
+const quotaRoute = (lab: Lab): ApiRoute =>
+  worldRoute(lab, {
+    method: 'GET',
+    path: '/quotas/:key',
+    summary: 'Use of the quotas of a key',
+    about: 'A key such as a sender or `token:app`; empty for a key that no quota counts.',
+    answers: { 200: { about: 'each limit of each quota', shape: quotasShape } },
+    problems: [LAB_PROBLEMS.relayDown],
+    handler: (world, { parameters }) =>
+      world.inOrder(async () => {
+        world.assertUp()
+        const uses = await world.world.quotas(parameters['key'] ?? '')
+        return json({ quotas: uses.map(({ quota, limit, used, isFull }) => ({ quota, limit, used, is_full: isFull })) })
+      }),
+  })
+
 export const recipientRoutes = (lab: Lab): readonly ApiRoute[] => [
   worldRoute(lab, {
     method: 'GET',
@@ -84,6 +107,7 @@ export const recipientRoutes = (lab: Lab): readonly ApiRoute[] => [
     answers: { 200: { about: 'the recipient', shape: recipientShape } },
     handler: (world, { parameters }) => world.inOrder(() => json(recipientJson(world.world.recipient(parameters['address'] ?? '')))),
   }),
+  quotaRoute(lab),
   worldRoute(lab, {
     method: 'POST',
     path: '/asserts',
@@ -114,7 +138,22 @@ const summaryShape = z
 const operationBody = z.strictObject({
   operation: z.enum(OPERATIONS),
   ids: z.array(z.string().max(100)).max(100_000).optional().describe('queue ids; all messages when absent'),
+  not_before: time.optional().describe('for `reschedule`, time from now before which no delivery begins'),
+  class: z.string().min(1).max(100).optional().describe('for `reclass`, name of the class that the messages get'),
 })
+
+/** The terms that an operation needs. Throws Problem when one is missing, or belongs to another operation. */
+function termsOf({ operation, not_before: notBefore, class: named }: z.output<typeof operationBody>) {
+  if ((operation === 'reschedule') !== (notBefore !== undefined))
+    throw invalidPart('/not_before', 'reschedule, and no other operation, needs a time')
+  if ((operation === 'reclass') !== (named !== undefined)) throw invalidPart('/class', 'reclass, and no other operation, needs a class')
+  return { ...(notBefore === undefined ? {} : { notBefore }), ...(named === undefined ? {} : { class: named }) }
+}
+
+/** A class without a table is a mistake of the request. */
+function refusalOf(error: unknown): unknown {
+  return error instanceof UnknownClass ? invalidPart('/class', error.message) : error
+}
 
 const destinationBody = z.strictObject({ destination: z.string().min(1).max(255) })
 
@@ -144,10 +183,13 @@ export const labOperationRoutes = (lab: Lab): readonly ApiRoute[] => [
     example: { operation: 'hold' },
     answers: { 200: { about: 'its summary', shape: summaryShape } },
     problems: [LAB_PROBLEMS.relayDown],
-    handler: (world, { body: { operation, ids } }) =>
+    handler: (world, { body }) =>
       world.inOrder(async () => {
         world.assertUp()
-        const { inTransfer, ...summary } = await world.world.operate(operation, ids ?? 'all')
+        const { operation, ids = 'all' } = body
+        const { inTransfer, ...summary } = await world.world.operate(operation, ids, termsOf(body)).catch((error: unknown) => {
+          throw refusalOf(error)
+        })
         return json({ ...summary, in_transfer: inTransfer })
       }),
   }),

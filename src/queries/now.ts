@@ -129,6 +129,7 @@ function seen({ now, status }: Figures, visible: Visible, { clock }: QueueView):
     oauth: [],
     schedules: [],
     limits: [],
+    quotas: [],
     attention: [],
     ages: null,
     troubles: troublesJson(

@@ -3,6 +3,7 @@ import type { TokenState } from '../oauth/access-tokens.ts'
 import type { QueueTally } from '../store/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { ListingObstacles } from '../suppression/suppressions.ts'
+import { fullQuotaText, type FullQuota } from './intake/quota-reports.ts'
 import { limitText, type LimitState } from './intake/queue-limits.ts'
 import { runState, runText, type ScheduleState } from './schedule-state.ts'
 
@@ -23,6 +24,8 @@ export type AttentionItem =
   | { readonly kind: 'limits'; readonly count: number; readonly why: string; readonly since: QueueTime | null }
   /** Sender domains and destinations whose recipients are not put on the suppression list. */
   | { readonly kind: 'listings-stopped'; readonly count: number; readonly why: string; readonly since: QueueTime | null }
+  /** Limits of quotas that are used up, so that mail of their keys is refused or held. */
+  | { readonly kind: 'quotas'; readonly count: number; readonly why: string; readonly since: QueueTime }
   | { readonly kind: 'corrupt-messages'; readonly messages: number }
   /** Recipients whose lifetime ends within `within` ms; counted up to `count`. */
   | { readonly kind: 'expiring-recipients'; readonly count: number; readonly isAtLeast: boolean; readonly within: number }
@@ -42,6 +45,8 @@ export interface AttentionFacts {
   readonly schedules: readonly ScheduleState[]
   readonly limits: readonly LimitState[]
   readonly listings: ListingObstacles
+  /** Limits of quotas that are used up, the first one first. */
+  readonly quotas: readonly FullQuota[]
   readonly now: QueueTime
   readonly tally: Pick<QueueTally, 'queues'>
   /** Recipients whose lifetime ends within `within` ms. */
@@ -57,6 +62,7 @@ export function attentionOf({
   schedules,
   limits,
   listings,
+  quotas,
   now,
   tally,
   expiring,
@@ -70,6 +76,7 @@ export function attentionOf({
     ...scheduleItem(schedules, now),
     ...limitItem(limits),
     ...listingItem(listings),
+    ...quotaItem(quotas),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
     ...(noticesDue.count === 0 ? [] : [{ kind: 'notices-due' as const, messages: noticesDue.count, isAtLeast: noticesDue.isAtLeast }]),
@@ -113,6 +120,12 @@ function listingItem({ stopped, braked }: ListingObstacles): readonly AttentionI
   const [destination] = braked
   if (destination === undefined) return []
   return [{ kind: 'listings-stopped', count, why: `too many recipients of ${destination} are refused as unknown`, since: null }]
+}
+
+/** The entry of the quotas that are used up, as a list: empty for none. */
+function quotaItem(quotas: readonly FullQuota[]): readonly AttentionItem[] {
+  const [first] = quotas
+  return first === undefined ? [] : [{ kind: 'quotas', count: quotas.length, why: fullQuotaText(first), since: first.since }]
 }
 
 /** The entry of the tables whose last run failed, as a list: empty for none. It has the reason of the one that failed last. */

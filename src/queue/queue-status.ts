@@ -22,6 +22,7 @@ import { sumOfTraffic, type Traffic } from '../store/traffic.ts'
 import { HOUR, type Clock, type QueueTime } from '../system/clock.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
 import type { Rates } from '../telemetry/meter.ts'
+import type { FullQuota } from './intake/quota-reports.ts'
 import type { LimitState } from './intake/queue-limits.ts'
 import { scheduleStates, type Schedules, type ScheduleState } from './schedule-state.ts'
 
@@ -37,6 +38,8 @@ export interface LiveStatus {
   readonly tokens?: readonly TokenState[] | undefined
   /** Limits of the queue with their use; absent in the answer of an earlier version. */
   readonly limits?: readonly LimitState[] | undefined
+  /** Limits of quotas that are used up; absent in the answer of an earlier version. */
+  readonly quotas?: readonly FullQuota[] | undefined
   /** Recent attempts at the destinations with the most waiting recipients. */
   readonly recent: readonly (RecentAttempts & { readonly destination: DestinationName })[]
 }
@@ -74,6 +77,8 @@ export interface QueueStatus {
   readonly schedules: readonly ScheduleState[]
   /** Limits of the queue with their use; empty when no daemon runs, and before all mail is counted. */
   readonly limits: readonly LimitState[]
+  /** Limits of quotas that are used up, the first one first. */
+  readonly quotas: readonly FullQuota[]
   readonly balance: Balance
 }
 
@@ -212,6 +217,7 @@ export function statusOf({
     tokens: live?.tokens?.toSorted(byTable) ?? [],
     schedules,
     limits: live?.limits ?? [],
+    quotas: live?.quotas ?? [],
     balance: balanceOf(tally),
   }
 }
@@ -225,6 +231,14 @@ export const oldestArrival = (queues: readonly QueueCount[]): QueueTime | null =
 const byTable = (a: TokenState, b: TokenState): number => (a.name === b.name ? compare(a.user, b.user) : compare(a.name, b.name))
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
+
+/** Each limit of a key once, with the first time of several nodes. */
+function mergedQuotas(all: readonly FullQuota[]): readonly FullQuota[] {
+  const inOrder = all.toSorted((a, b) => a.since - b.since)
+  return inOrder.filter((one, n) => inOrder.findIndex((other) => isSameLimit(one, other)) === n)
+}
+
+const isSameLimit = (a: FullQuota, b: FullQuota): boolean => a.quota === b.quota && a.key === b.key && a.limit === b.limit
 
 /** One state of each login on several nodes: one that fails, else the token that ends first. */
 function mergedTokens(all: readonly TokenState[]): readonly TokenState[] {
@@ -286,6 +300,7 @@ export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
     destinations: all.flatMap(({ destinations }) => destinations),
     tokens: mergedTokens(all.flatMap(({ tokens = [] }) => tokens)),
     limits: first.limits,
+    quotas: mergedQuotas(all.flatMap(({ quotas = [] }) => quotas)),
     recent: ownRecent,
   }
 }

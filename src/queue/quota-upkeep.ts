@@ -7,7 +7,7 @@ import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { Events } from '../telemetry/events.ts'
 import { QuotaChanges } from './intake/quota-changes.ts'
-import { QuotaReports } from './intake/quota-reports.ts'
+import { QuotaReports, type FullQuota } from './intake/quota-reports.ts'
 import { Quotas, type QuotaConfig } from './intake/quotas.ts'
 import { planHeldMail, type QuotaPlanningDeps } from './quota-planning.ts'
 
@@ -85,6 +85,16 @@ export class QuotaUpkeep {
     }
     for (const task of this.#tasks) this.#plans.add(task.stop())
     this.#tasks = []
+  }
+
+  /** The limits that are used up now, of keys whose mail came since the start of this node; the first one first. */
+  get full(): readonly FullQuota[] {
+    const full = this.#reports.reached.flatMap(({ quota, key, limit, since }) => {
+      const state = this.quotas.statesOfKey({ quota, key }).find((one) => one.limit.text === limit.text)
+      const action = this.quotas.tables.find(({ name }) => name === quota)?.action
+      return state?.isFull !== true || action === undefined ? [] : [{ quota, key, limit: limit.text, action, since }]
+    })
+    return full.toSorted((a, b) => a.since - b.since)
   }
 
   /** Tells of keys that have room again. */

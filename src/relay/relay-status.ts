@@ -5,6 +5,7 @@ import type { AccessTokens } from '../oauth/access-tokens.ts'
 import { attentionOf, type AttentionItem } from '../queue/attention.ts'
 import { COUNTED, LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import { scheduleStates, type Schedules } from '../queue/schedule-state.ts'
+import type { FullQuota } from '../queue/intake/quota-reports.ts'
 import type { QueueLimits } from '../queue/intake/queue-limits.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
 import type { ListingObstacles } from '../suppression/suppressions.ts'
@@ -31,6 +32,8 @@ interface RelayStatusDeps {
   readonly schedules: () => Schedules
   readonly limits: Pick<QueueLimits, 'states'>
   readonly listings: () => Promise<ListingObstacles>
+  /** Limits of quotas that are used up. */
+  readonly quotas: () => readonly FullQuota[]
   /** The last warnings and errors of the process; those of this relay when absent. */
   readonly log: RecentLog | undefined
 }
@@ -80,10 +83,10 @@ export class RelayStatus {
     return { ...this.#own(), tally, destinations, recent }
   }
 
-  #own(): Pick<LiveStatus, 'version' | 'rates' | 'deliveries' | 'tokens' | 'limits'> {
-    const { destinations, tokens, limits } = this.#deps
+  #own(): Pick<LiveStatus, 'version' | 'rates' | 'deliveries' | 'tokens' | 'limits' | 'quotas'> {
+    const { destinations, tokens, limits, quotas } = this.#deps
     const [rates, deliveries] = [this.#meter.rates(), destinations.slots]
-    return { version: VERSION, rates, deliveries, tokens: tokens.states(), limits: limits.states() }
+    return { version: VERSION, rates, deliveries, tokens: tokens.states(), limits: limits.states(), quotas: quotas() }
   }
 
   recentAttempts(destination: DestinationName): RecentAttempts {
@@ -108,6 +111,7 @@ export class RelayStatus {
       schedules,
       limits: this.#deps.limits.states(),
       listings,
+      quotas: this.#deps.quotas(),
       now,
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },

@@ -188,6 +188,7 @@ export class Relay {
       schedules: () => this.config.schedule,
       limits: this.#limits.limits,
       listings: () => this.suppressions.obstacles(),
+      quotas: () => this.quotas.full,
       log,
     })
   }

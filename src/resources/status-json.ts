@@ -4,6 +4,8 @@ import type { AttentionItem } from '../queue/attention.ts'
 import { troubleHint, troublesOf, troubleText, type Troubled } from '../presentation/destination-troubles.ts'
 import { hostOf } from '../mail/smtp-reply.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
+import { QUOTA_ACTIONS } from '../config/values/quota-table.ts'
+import { fullQuotaText } from '../queue/intake/quota-reports.ts'
 import { limitText } from '../queue/intake/queue-limits.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
 import type { LostNode } from '../store/membership/node-directory.ts'
@@ -28,6 +30,7 @@ const attentionShape = z.object({
     'schedule-failed',
     'limits',
     'listings-stopped',
+    'quotas',
     'corrupt-messages',
     'expiring-recipients',
     'notices-due',
@@ -117,6 +120,15 @@ const limitShape = z.object({
   text: z.string().describe('the sentence that `deferd status` prints'),
 })
 
+const fullQuotaShape = z.object({
+  quota: z.string().describe('name of the table `[quota.NAME]`'),
+  key: z.string(),
+  limit: z.string(),
+  action: z.enum(QUOTA_ACTIONS),
+  since: time,
+  text: z.string().describe('the sentence that `deferd status` prints'),
+})
+
 const listMembers = {
   troubles: z
     .array(troubleShape)
@@ -134,6 +146,7 @@ const listMembers = {
   limits: z
     .array(limitShape)
     .describe('limits of the queue that are set, and of the shares that use most; empty for a token of some destinations'),
+  quotas: z.array(fullQuotaShape).describe('limits of quotas that are used up; empty for a token of some destinations'),
   balance: z.object(Object.fromEntries(BALANCE_TERMS.map((term) => [term, z.number()])) as Record<keyof Balance, z.ZodNumber>),
 }
 
@@ -159,6 +172,7 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
     tokens,
     schedules,
     limits,
+    quotas,
     balance,
   } = status
   return {
@@ -190,6 +204,14 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
       limit: one.limit,
       refused_since: wall.secondsOrNull(one.refusedSince),
       text: limitText(one),
+    })),
+    quotas: quotas.map((one) => ({
+      quota: one.quota,
+      key: one.key,
+      limit: one.limit,
+      action: one.action,
+      since: wall.seconds(one.since),
+      text: fullQuotaText(one),
     })),
     balance: { ...balance },
   }
@@ -240,6 +262,7 @@ function conditionJson(item: AttentionItem, wall: WallView): AttentionJson {
       return { ...EMPTY, kind: item.kind, text: item.why, since: wall.seconds(item.since) }
     case 'oauth-failed':
     case 'schedule-failed':
+    case 'quotas':
       return { ...EMPTY, kind: item.kind, count: item.count, text: item.why, since: wall.seconds(item.since) }
     case 'limits':
     case 'listings-stopped':

@@ -36,6 +36,7 @@ function conditionText(item: AttentionItem): string {
     case 'schedule-failed':
       return `${plural(item.count, 'schedule')} failed, the last: ${item.why}`
     case 'limits':
+    case 'quotas':
       return item.why
     case 'listings-stopped':
       return `the suppression list does not grow: ${item.why}`

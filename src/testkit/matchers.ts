@@ -4,7 +4,9 @@
  * timeline of the recipient, and the seed of its world.
  */
 import { nearest } from '../config/values/problem.ts'
+import { SECOND } from '../system/clock.ts'
 import { Recipient } from './recipient.ts'
+import { toDuration, type Time } from './time.ts'
 
 /** Result of a matcher, in the form that vitest and jest expect. */
 export interface MatcherResult {
@@ -135,6 +137,18 @@ export const matchers = {
       holds: times === undefined ? suppressed > 0 : suppressed === times,
       expected: `to have been suppressed${times === undefined ? '' : ` ${times} times`}`,
       found: `it was suppressed ${suppressed} times`,
+    }
+  }),
+
+  /** Passes if the first attempt for every message was made within this time of its acceptance, and there is one. */
+  toHaveStartedWithin: matcher((recipient, time: Time) => {
+    const limit = toDuration(time)
+    const { startedAfter, accepted } = recipient
+    const late = startedAfter.filter((after) => after * SECOND > limit).length
+    return {
+      holds: accepted > 0 && startedAfter.length === accepted && late === 0,
+      expected: `to have started within ${time}${typeof time === 'number' ? ' s' : ''}`,
+      found: `${startedAfter.length - late} of ${accepted} accepted messages did, and they were first tried after ${startedAfter.join(', ') || 'no time'} s`,
     }
   }),
 

@@ -41,6 +41,14 @@ export class Recipient {
     return this.#entries.flatMap((entry) => (entry.kind === 'attempt' && entry.tried ? [entry.attempt.at] : []))
   }
 
+  /** Time in seconds from the acceptance to the first attempt, of each message for which one was made. */
+  get startedAfter(): readonly number[] {
+    const firsts = new Map<string, number>()
+    for (const entry of this.#entries)
+      if (entry.kind === 'attempt' && entry.tried && !firsts.has(entry.queueId)) firsts.set(entry.queueId, entry.attempt.at)
+    return [...firsts.values()]
+  }
+
   /** Kinds of the notices to the senders, oldest first. */
   get notices(): readonly ('failure' | 'delay' | 'success')[] {
     return this.#entries.flatMap((entry) => (entry.kind === 'notice' && entry.to === 'sender' ? [entry.notice] : []))

@@ -134,6 +134,18 @@ interface WorldDeps {
  * A relay in virtual time with scripted remote servers. Times are `'5m'`, `'2d'` or seconds. The clock advances only in
  * `advance`, in `settle` and in the methods that wait for the relay.
  */
+/** Use of one limit of a quota. */
+export interface QuotaUseNow {
+  /** Name of the table `[quota.NAME]`. */
+  readonly quota: string
+  /** As it is written: `1000/1h`. */
+  readonly limit: string
+  /** Messages or recipients, by the limit, in its span. */
+  readonly used: number
+  /** True when mail is refused or held. */
+  readonly isFull: boolean
+}
+
 export class World implements AsyncDisposable {
   /** Seed of all random numbers. */
   readonly seed: number
@@ -420,6 +432,16 @@ export class World implements AsyncDisposable {
   recipient(address: string): Recipient {
     const name = normalizeAddress(address)
     return new Recipient(name, { entries: this.#log.of(name), mailbox: this.mailbox(name), known: this.#log.addresses, seed: this.seed })
+  }
+
+  /** The use of each quota that counts mail of a key, such as a sender or `token:app`; empty for a key that none counts. */
+  async quotas(key: string): Promise<readonly QuotaUseNow[]> {
+    const { quotas } = this.relay.quotas
+    const uses = quotas.tables.map(({ name: quota }) => ({ quota, key }))
+    await this.#driven(Promise.resolve(quotas.counts.load(uses)))
+    return uses
+      .flatMap((use) => quotas.statesOfKey(use))
+      .map(({ quota, limit, used }) => ({ quota, limit: limit.text, used, isFull: used >= limit.most }))
   }
 
   /** Returns the attempts for an address, oldest first. */

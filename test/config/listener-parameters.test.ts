@@ -26,6 +26,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'src/daemon/delivery-secrets.ts': ['smtpd_tls_chain_files', 'smtpd_tls_key_file'],
   'src/daemon/preparation.ts': ['smtpd_recipient_restrictions', 'smtpd_sasl_auth_enable', 'smtpd_tls_cert_file'],
   // Defaults of the one listener of a world.
+  'src/lab/examples/lab-examples.ts': ['smtpd_error_sleep_time', 'smtpd_timeout'],
   'src/lab/lab-world.ts': ['smtpd_error_sleep_time', 'smtpd_timeout'],
   // The limit of a message whose listener names none.
   'src/queue/intake/acceptor.ts': ['message_size_limit'],

@@ -55,6 +55,13 @@ const MATCHERS: readonly (readonly [string, unknown, Find])[] = [
     },
   ],
   [
+    'has_started_within',
+    { time: '1s' },
+    function (one) {
+      return matchers.toHaveStartedWithin.call(this, one, '1s')
+    },
+  ],
+  [
     'was_attempted_at',
     [0, 300],
     function (one) {
@@ -123,6 +130,15 @@ test('hold, release, expire and suspend have the effect and the summary of Node'
   await world.post('/clock/settle')
   expect(await world.post('/asserts', { recipient: 'eve@x.example', matcher: 'has_expired' })).toMatchObject({ holds: true })
   expect((await world.ask('POST', '/operations', { operation: 'hide' })).status).toBe(422)
+  for (const [operation, pointer] of [
+    ['reschedule', '/not_before'],
+    ['reclass', '/class'],
+  ] as const) {
+    const refused = await world.ask('POST', '/operations', { operation })
+    expect([refused.status, refused.json.errors]).toMatchObject([422, [{ pointer }]])
+  }
+  const refused = await world.ask('POST', '/operations', { operation: 'reclass', class: 'fast' })
+  expect(refused.json.errors).toMatchObject([{ pointer: '/class', detail: expect.stringContaining('there is no class "fast"') as string }])
 })
 
 /** The blocks of a stream until there are `count` events. */

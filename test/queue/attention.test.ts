@@ -26,6 +26,7 @@ const CALM: AttentionFacts = {
   schedules: [],
   limits: [],
   listings: { braked: [], stopped: [] },
+  quotas: [],
   now: T0,
   tally: { queues: [] },
   expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
@@ -52,6 +53,10 @@ test('each condition is one entry, the store first', () => {
       // Its node is gone.
       { table: NIGHTLY, next: null, last: { ...RUN, until: T0 - 3 } },
     ],
+    quotas: [
+      { quota: 'app', key: 'app@us.example', limit: '1000/1h', action: 'hold', since: T0 },
+      { quota: 'news', key: 'news@us.example', limit: '9/1h', action: 'refuse', since: T0 + 1 },
+    ],
     listings: { braked: ['big.example'], stopped: [{ scope: 'us.example', at: T0 }] },
     limits: [
       { share: null, measure: 'messages', used: 95_000, limit: 100_000, refusedSince: null },
@@ -72,6 +77,7 @@ test('each condition is one entry, the store first', () => {
     { kind: 'schedule-failed', count: 2, why: 'nightly: no space left', since: T0 - 2 },
     { kind: 'limits', count: 2, why: '960 of 1,000 bytes of the share app in the queue: mail is refused', since: T0 },
     { kind: 'listings-stopped', count: 2, why: 'too many addresses of us.example were listed within an hour', since: T0 },
+    { kind: 'quotas', count: 2, why: 'mail of app@us.example is held: quota app, 1000/1h, is used up', since: T0 },
     { kind: 'corrupt-messages', messages: 2 },
     { kind: 'expiring-recipients', count: 4, isAtLeast: false, within: 3_600_000 },
     { kind: 'notices-due', messages: 20, isAtLeast: true },

@@ -1,5 +1,6 @@
 /** Classes of mail from a client to the store: who gets which class, where it shows, and that mail of a higher class passes a backlog. */
 import { describe, expect, test } from 'vitest'
+import { matchers } from '../../src/testkit/matchers.ts'
 import { createWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
@@ -57,6 +58,9 @@ describe.each(['memory', 'sqlite'] as const)('with a queue in %s', (store) => {
     await world.advance('3s')
     const times = world.received.flatMap(({ recipients }) => recipients)
     expect(times).toContain('eve@far.example')
+    const startedWithin = (address: string, time: string): boolean =>
+      matchers.toHaveStartedWithin.call({ isNot: false }, world.recipient(address), time).pass
+    expect([startedWithin('eve@far.example', '1s'), startedWithin('u59@far.example', '1s')]).toEqual([true, false])
     expect(times.length).toBeGreaterThan(8)
     expect(times.length).toBeLessThan(25)
   })

@@ -36,6 +36,22 @@ async function replyTo(world: World, ...lines: readonly string[]): Promise<strin
 
 const send = (world: World, sender = 'app@us.example', ...to: readonly string[]): Promise<string> => replyTo(world, ...sent(sender, ...to))
 
+test.each(['refuse', 'hold'] as const)('a quota that is used up needs attention until it has room: %s', async (action) => {
+  const world = await worldOf({ action })
+  const attention = async () => (await world.relay.status.attention(world.reader)).filter(({ kind }) => kind === 'quotas')
+  await send(world)
+  expect(await attention()).toEqual([])
+  for (let n = 0; n < 2; n++) await send(world)
+  const why = `mail of app@us.example is ${action === 'hold' ? 'held' : 'refused'}: quota app, 2/1h, is used up`
+  expect(await attention()).toMatchObject([{ count: 1, why }])
+  expect(await world.quotas('app@us.example')).toMatchObject([{ quota: 'app', limit: '2/1h', isFull: true }])
+  expect(await world.quotas('other@us.example')).toEqual([{ quota: 'app', limit: '2/1h', used: 0, isFull: false }])
+  const { quotas } = await world.relay.status.all()
+  expect(quotas).toMatchObject([{ quota: 'app', key: 'app@us.example', limit: '2/1h', action }])
+  await world.advance('4h')
+  expect(await attention()).toEqual([])
+})
+
 test.each(['refuse', 'hold'] as const)('a quota of classes counts their mail alone, after its content: %s', async (action) => {
   const classes = { class: { normal: { weight: 10 }, bulk: { weight: 1 } } }
   const world = await worldOf({ keys: 'client', classes: ['bulk'], action }, { config: classes })

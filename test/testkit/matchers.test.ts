@@ -33,6 +33,8 @@ test('match what they should', () => {
   expect(ann()).toHaveBeenDelivered()
   expect(ann()).toHaveBeenDeliveredOnce()
   expect(ann()).toHaveAttemptedAt([0, 300])
+  expect(ann()).toHaveStartedWithin('1s')
+  expect(ann()).toHaveStartedWithin(0)
   expect(ann()).toHaveBeenDeferred(1)
   expect(ann()).toHaveCausedNotices([])
   expect(bob()).toHaveBounced()

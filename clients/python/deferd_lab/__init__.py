@@ -119,6 +119,7 @@ class World:
     def history(self): return self.call("GET", "/history")
     def mails(self, address): return self.call("GET", f"/mailboxes/{_quoted(address)}")["mails"]
     def recipient(self, address): return self.call("GET", f"/recipients/{_quoted(address)}")
+    def quotas(self, key): return self.call("GET", f"/quotas/{_quoted(key)}")["quotas"]
     def expect(self, address): return Expectation(self, address)
     # A remote domain, whose methods are the verbs of docs/lab.md: `world.destination("x.example").greylists("5m")`.
     def destination(self, domain): return Destination(self, domain)
@@ -170,7 +171,7 @@ class Destination:
 class Expectation:
     """Each method is a matcher: `world.expect("ann@x.example").was_delivered()`. It raises an AssertionError with the timeline."""
 
-    _ARGUMENTS = {"has_bounced": "status reply", "was_deferred": "times", "was_suppressed": "times"}
+    _ARGUMENTS = {"has_bounced": "status reply", "was_deferred": "times", "was_suppressed": "times", "has_started_within": "time"}
 
     def __init__(self, world, address, is_not=False):
         self._world, self._address, self._is_not = world, address, is_not

@@ -74,6 +74,8 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
         html`The suppression list does not grow: ${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other')}` : null}`,
         linkTo(view, 'suppressions'),
       ]
+    case 'quotas':
+      return [html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other quota')}` : null}`, linkTo(view, 'quotas')]
     case 'corrupt-messages':
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':

@@ -1,11 +1,24 @@
 /** Tells of quotas that fill: at 80 and 100 percent, once in each slice, and when a key that was told of has room again. */
 import { rethrowUnlessUnavailable, type QueueStore } from '../../store/queue-store.ts'
-import type { QuotaLimit } from '../../config/values/quota-table.ts'
+import type { QuotaAction, QuotaLimit } from '../../config/values/quota-table.ts'
 import type { QuotaUse } from '../../store/records/quota-count.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
-import type { QueueTime } from '../../system/clock.ts'
+import type { Clock, QueueTime } from '../../system/clock.ts'
 import { TaskSet } from '../../system/task-set.ts'
 import type { EventOf, Events } from '../../telemetry/events.ts'
+
+/** A limit of a quota that is used up. */
+export interface FullQuota extends QuotaUse {
+  /** As it is written: `1000/1h`. */
+  readonly limit: string
+  readonly action: QuotaAction
+  /** Time at which mail first found no room, as far as this node knows. */
+  readonly since: QueueTime
+}
+
+/** `mail of app@example.com is refused: quota app, 1000/1h, is used up` */
+export const fullQuotaText = ({ quota, key, limit, action }: FullQuota): string =>
+  `mail of ${key} is ${action === 'hold' ? 'held' : 'refused'}: quota ${quota}, ${limit}, is used up`
 
 /** Use of a limit by a key. */
 export interface QuotaState extends QuotaUse {
@@ -20,6 +33,7 @@ export interface QuotaState extends QuotaUse {
 const NEAR = 0.8
 
 interface QuotaReportsDeps {
+  readonly clock: Pick<Clock, 'now'>
   readonly store: Pick<QueueStore, 'outbox'>
   readonly events: Events
   readonly recorder: Pick<EventRecorder, 'of'>
@@ -29,6 +43,8 @@ interface Told extends QuotaUse {
   readonly limit: QuotaLimit
   readonly slice: QueueTime
   readonly percent: 80 | 100
+  /** Time since which it is told of at this percentage. */
+  readonly since: QueueTime
 }
 
 export class QuotaReports {
@@ -47,6 +63,11 @@ export class QuotaReports {
     return [...this.#told.values()]
   }
 
+  /** Limits that were told of at 100 percent, by key, with the time. */
+  get reached(): readonly (QuotaUse & { readonly limit: QuotaLimit; readonly since: QueueTime })[] {
+    return [...this.#told.values()].filter(({ percent }) => percent === 100)
+  }
+
   /** Tells of limits that are nearly or wholly used. */
   readonly used = (states: readonly QuotaState[]): void => {
     for (const { quota, key, limit, used, slice, isFull } of states) {
@@ -55,7 +76,8 @@ export class QuotaReports {
       const id = idOf(quota, key, limit)
       const last = this.#told.get(id)
       if (last?.slice === slice && last.percent >= percent) continue
-      this.#told.set(id, { quota, key, limit, slice, percent })
+      const since = last?.percent === percent ? last.since : this.#deps.clock.now()
+      this.#told.set(id, { quota, key, limit, slice, percent, since })
       this.#tell({ kind: 'quota-reached', ...membersOf({ quota, key, limit, used }), percent })
     }
   }

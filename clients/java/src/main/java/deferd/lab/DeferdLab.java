@@ -196,6 +196,7 @@ public final class DeferdLab implements BeforeEachCallback, AfterEachCallback, A
         public void hasBounced(Member... options) { that("has_bounced", members(options)); }
         public void wasDeferred(Member... options) { that("was_deferred", members(options)); }
         public void wasSuppressed(Member... options) { that("was_suppressed", members(options)); }
+        public void hasStartedWithin(String time) { that("has_started_within", Map.of("time", time)); }
         public void wasAttemptedAt(Number... seconds) { that("was_attempted_at", List.of(seconds)); }
         public void causedNotices(String... kinds) { that("caused_notices", List.of(kinds)); }
     }
