@@ -7,7 +7,7 @@ const CRLF = Buffer.from('\r\n')
 const NOTHING = Buffer.alloc(0)
 
 /** The fields of a header that were read so far. */
-export type ReadFields = Pick<HeaderEditor, 'names' | 'hops' | 'messageId' | 'subject' | 'from' | 'asked'>
+export type ReadFields = Pick<HeaderEditor, 'names' | 'hops' | 'messageId' | 'subject' | 'from' | 'asked' | 'read'>
 
 export class EditedHeader<C extends Change> implements ContentEntry, ContentStep<C> {
   readonly permits: C

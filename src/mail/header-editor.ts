@@ -23,6 +23,8 @@ export interface HeaderRules {
   readonly readsTexts: boolean
   /** Lower-case name of a field by which the client asks for something: it is read and removed. */
   readonly request?: string | undefined
+  /** Lower-case names of other fields whose values are read. */
+  readonly read?: ReadonlySet<string> | undefined
 }
 
 /** The body, which begins after the header. */
@@ -44,6 +46,8 @@ export class HeaderEditor {
   from: string | undefined
   /** Unfolded value of the first field `request`. */
   asked: string | undefined
+  /** Unfolded values of the first fields of `read`, by name. */
+  readonly read = new Map<string, string>()
   readonly #rules: HeaderRules
   readonly #take: (piece: Buffer) => void
   #bytes: Buffer = NOTHING
@@ -172,6 +176,7 @@ export class HeaderEditor {
     const value = field.slice(this.#colon + 1)
     if (key === this.#rules.request) this.asked ??= unfolded(value)
     if (key === this.#rules.request || this.#rules.dropped.has(key)) return this.#pass(this.#start, end)
+    if (this.#rules.read?.has(key) === true && !this.read.has(key)) this.read.set(key, unfolded(value))
     if (key === 'message-id') this.messageId ??= unfolded(value)
     const edited = this.#edited(name, value, roleOf(key))
     if (this.#rules.readsTexts) this.#readText(key, edited.slice(name.length + 1))
@@ -186,7 +191,11 @@ export class HeaderEditor {
     const name = this.#name
     const hasBlanks = this.#colon !== name.length
     const isWhole = this.#cutAt < 0 && end - this.#start <= fieldLimit && this.#bytes[end - 1] === LF && this.#bytes[end - 2] === CR
-    const isRead = name === 'message-id' || name === this.#rules.request || (name === 'subject' && this.#rules.readsTexts)
+    const isRead =
+      name === 'message-id' ||
+      name === this.#rules.request ||
+      (name === 'subject' && this.#rules.readsTexts) ||
+      this.#rules.read?.has(name) === true
     return isWhole && !hasBlanks && !dropped.has(name) && !isRead && roleOf(name) === undefined
   }
 

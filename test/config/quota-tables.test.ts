@@ -17,6 +17,16 @@ const problemsOf = (values: Readonly<Record<string, unknown>>): readonly string[
 const APP = { keys: 'login', limits: ['1000/1h', '20000 recipients/1d'] }
 
 describe('a [quota.NAME] table', () => {
+  test('may have a header field as its key, and does not hold mail by it', () => {
+    const tenant = { keys: 'header:X-Tenant', limits: ['9/1h'] }
+    expect(configOf({ quota: { tenant } }).quota.get('tenant')?.key).toBe('header:X-Tenant')
+    expect(problemsOf({ quota: { tenant: { ...tenant, action: 'hold' } } })).toEqual([
+      expect.stringContaining('mail is not held by a header field'),
+    ])
+    for (const keys of ['header:', 'header:X Tenant', 'header:X:Tenant', 'tenant'])
+      expect(problemsOf({ quota: { tenant: { ...tenant, keys } } })).toEqual([expect.stringContaining('or header:NAME')])
+  })
+
   test('may count the mail of classes that have tables', () => {
     const classes = { class: { bulk: { weight: 1 } }, default_class: 'bulk' }
     expect(configOf({ ...classes, quota: { app: { ...APP, classes: ['bulk'] } } }).quota.get('app')?.classes).toEqual(['bulk'])
@@ -60,7 +70,11 @@ describe('a [quota.NAME] table', () => {
     ['an unknown member', { ...APP, colour: 'red' }, 'unknown member colour; a table has keys, limits'],
     ['no key', { limits: APP.limits }, 'keys is missing; write one of login, token'],
     ['no limits', { keys: 'login' }, 'limits is missing; write a list such as ["1000/1h"'],
-    ['an unknown key', { ...APP, keys: 'recipient' }, 'keys: expected one of login, token, sender_domain, client, sender, got "recipient"'],
+    [
+      'an unknown key',
+      { ...APP, keys: 'recipient' },
+      'keys: expected one of login, token, sender_domain, client, sender, or header:NAME, got "recipient"',
+    ],
     ['a limit of 0', { ...APP, limits: ['0/1h'] }, 'limits: expected one or more limits'],
     ['a limit of a second', { ...APP, limits: ['5/1s'] }, 'limits: expected one or more limits'],
     ['a limit of two months', { ...APP, limits: ['5/60d'] }, 'limits: expected one or more limits'],

@@ -52,6 +52,22 @@ test.each(['refuse', 'hold'] as const)('a quota that is used up needs attention 
   expect(await attention()).toEqual([])
 })
 
+test('a header field may be the key: its first value counts, and mail without it does not', async () => {
+  const world = await worldOf({ keys: 'header:X-Tenant', limits: ['2/1h'], exceptions: { Big: 'none' } })
+  const tenant = (...fields: readonly string[]): Promise<string> =>
+    replyTo(
+      world,
+      ...sent('app@us.example').slice(0, -1),
+      `${fields.map((one) => `X-Tenant: ${one}\r\n`).join('')}Subject: hi\r\n\r\nhi\r\n.`,
+    )
+  for (let n = 0; n < 2; n++) expect(await tenant('acme', 'other')).toContain('queued as')
+  expect(await tenant(' acme ')).toBe('450 4.7.1 Error: too much mail from acme')
+  for (const other of ['other', 'big', 'big', 'big']) expect(await tenant(other)).toContain('queued as')
+  for (let n = 0; n < 3; n++) expect(await tenant()).toContain('queued as')
+  await world.advance('1s')
+  expect(world.received[0]?.content.toString()).toContain('X-Tenant: acme\r\n')
+})
+
 test.each(['refuse', 'hold'] as const)('a quota of classes counts their mail alone, after its content: %s', async (action) => {
   const classes = { class: { normal: { weight: 10 }, bulk: { weight: 1 } } }
   const world = await worldOf({ keys: 'client', classes: ['bulk'], action }, { config: classes })

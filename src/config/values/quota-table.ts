@@ -4,7 +4,11 @@ import { SHARE_PARTS } from './limit-terms.ts'
 
 /** Origins of a key: those of share_key, and the address of the sender. */
 export const QUOTA_KEYS = [...SHARE_PARTS, 'sender'] as const
-export type QuotaKey = (typeof QUOTA_KEYS)[number]
+export type QuotaKey = (typeof QUOTA_KEYS)[number] | `header:${string}`
+
+/** Lower-case name of the header field that is the key; undefined for other keys. */
+export const fieldOfKey = (key: QuotaKey): string | undefined =>
+  key.startsWith('header:') ? key.slice('header:'.length).toLowerCase() : undefined
 
 /** `refuse` answers 450; `hold` accepts, and holds mail until there is room. */
 export const QUOTA_ACTIONS = ['refuse', 'hold'] as const
@@ -38,7 +42,7 @@ export interface QuotaTable {
 
 /** Members of the tables and their meanings. */
 export const QUOTA_MEMBERS = {
-  keys: `whose mail is counted together: ${QUOTA_KEYS.map((name) => `\`${name}\``).join(', ')}`,
+  keys: `whose mail is counted together: ${QUOTA_KEYS.map((name) => `\`${name}\``).join(', ')}, or \`header:NAME\`, the value of a header field`,
   limits:
     'list of limits such as `"1000/1h"` (messages) and `"20000 recipients/1d"`, over 1 minute to 31 days; each of them must have room',
   match: 'patterns with `*`; keys that match none have no limit. All keys when absent',

@@ -3,6 +3,7 @@ import { DAY, HOUR, MINUTE, type Duration } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
 import type { Problem } from './problem.ts'
 import {
+  fieldOfKey,
   isQuotaMember,
   QUOTA_ACTIONS,
   QUOTA_KEYS,
@@ -46,8 +47,14 @@ const someLimits = is.kind<readonly QuotaLimit[]>(
   },
 )
 
+/** A printable name without a colon (RFC 5322 §2.2). */
+const isFieldKey = (given: unknown): given is `header:${string}` => typeof given === 'string' && /^header:[!-9;-~]{1,100}$/.test(given)
+
 const KINDS = {
-  keys: is.kind(`one of ${QUOTA_KEYS.join(', ')}`, (given) => QUOTA_KEYS.find((one) => one === given)),
+  keys: is.kind<QuotaKey>(
+    `one of ${QUOTA_KEYS.join(', ')}, or header:NAME`,
+    (given) => QUOTA_KEYS.find((one) => one === given) ?? (isFieldKey(given) ? given : undefined),
+  ),
   limits: someLimits,
   match: is.kind('one or more patterns such as "*@example.com"', (given) => {
     const reading = is.list(given)
@@ -147,6 +154,8 @@ function readQuotaTable(name: string, source: TableSource, problems: Problem[]):
   const exceptions = table.exceptions()
   if (source.raw.has('hold_limit') && action !== 'hold')
     table.refuse('hold_limit has no meaning without action = "hold": remove it', 'hold_limit')
+  if (key !== undefined && fieldOfKey(key) !== undefined && action === 'hold')
+    table.refuse('keys: mail is not held by a header field, which the queue does not keep: use action = "refuse"', 'keys')
   const quotaClasses = table.member('classes') ?? []
   for (const one of quotaClasses)
     if (!source.classes.has(one)) table.refuse(`classes: there is no table [class.${one}]; add it, or name another class`, 'classes')

@@ -2,6 +2,7 @@
  * Accepts submissions: prepends the Received field, completes the header of local mail, and refuses messages that are too big or
  * that loop. It reports a message as queued when the message is on disk.
  */
+import { fieldOfKey } from '../../config/values/quota-table.ts'
 import type { Config } from '../../config/options.ts'
 import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
@@ -72,6 +73,7 @@ type AcceptSettings = Pick<
   | 'append_dot_mydomain'
   | 'smtpd_future_release_limit'
   | 'queue_index_headers'
+  | 'quota'
 >
 
 const HELD_TOO_LONG: SmtpReply = { code: 501, status: '5.5.4', text: 'Error: the message is held longer than smtpd_future_release_limit' }
@@ -114,6 +116,7 @@ export class Acceptor implements MessageTaker {
         hops: config.hopcount_limit,
         dropped: new Set(config.message_drop_headers.map((name) => name.toLowerCase())),
         keepsTexts: config.queue_index_headers,
+        read: new Set([...config.quota.values()].flatMap(({ key }) => fieldOfKey(key) ?? [])),
       },
       discarded: ({ identity: { queueId }, envelope: { sender }, submitter: { client, uid } }, messageId) =>
         events.emit({ kind: 'discarded', queueId, sender, messageId, client, uid }),

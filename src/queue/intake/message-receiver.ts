@@ -49,6 +49,8 @@ interface ReceiverLimits {
   readonly dropped: ReadonlySet<string>
   /** Whether Subject and From are kept (queue_index_headers). */
   readonly keepsTexts: boolean
+  /** Lower-case names of the fields that are keys of quotas. */
+  readonly read: ReadonlySet<string>
 }
 
 /** Treatment of a message that access restrictions of its session ask for (Postfix access(5)). */
@@ -117,6 +119,8 @@ const TOO_MANY_HOPS: SmtpReply = { code: 554, status: '5.4.0', text: 'Error: too
  * §2.1.1.
  */
 const MESSAGE_ID_LIMIT = 998
+/** Maximum number of characters of a header field that is the key of a quota. */
+const KEY_LIMIT = 255
 
 type Progress =
   | { readonly kind: 'receiving' }
@@ -145,7 +149,7 @@ export class MessageReceiver {
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
     this.#deps = deps
-    const { dropped, headerField: fieldLimit, keepsTexts: readsTexts } = deps.limits
+    const { dropped, headerField: fieldLimit, keepsTexts: readsTexts, read } = deps.limits
     this.#content = new StagedContent({
       intake: deps.intake,
       id: facts.identity.id,
@@ -156,7 +160,7 @@ export class MessageReceiver {
     const last = signed(facts.signing, this.#queuedContent())
     for (const field of facts.handling?.prepended ?? []) last.header(Buffer.from(`${field}\r\n`))
     this.#header = new EditedHeader(
-      { dropped, fieldLimit, readsTexts, completion: facts.completion, request: facts.classes?.header ?? undefined },
+      { dropped, fieldLimit, readsTexts, completion: facts.completion, request: facts.classes?.header ?? undefined, read },
       last,
       (fields) => this.#endHeader(fields),
     )
@@ -327,9 +331,18 @@ export class MessageReceiver {
     return { sender: this.#facts.envelope.sender, user, address: client?.address ?? null }
   }
 
+  /** The header fields that are keys of quotas. */
+  get #keyFields(): ReadonlyMap<string, string> {
+    return new Map([...this.#header.fields.read].map(([name, value]) => [name, maskControls(value).slice(0, KEY_LIMIT)]))
+  }
+
   get #submitted(): SubmittedMail {
     const { given, times } = this.#facts
-    return { origin: { ...this.#origin, sender: given.sender, class: this.#class }, recipients: given.recipients, expires: times.expires }
+    return {
+      origin: { ...this.#origin, sender: given.sender, class: this.#class, fields: this.#keyFields },
+      recipients: given.recipients,
+      expires: times.expires,
+    }
   }
 
   async #queue(share: string | undefined, charged: ChargedMail | undefined): Promise<Acceptance | undefined> {

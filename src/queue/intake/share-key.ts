@@ -1,6 +1,6 @@
 /** Whose mail a message is: the share of the queue to which it counts (share_key), and its keys in quotas. Pure. */
 import type { SharePart } from '../../config/values/limit-terms.ts'
-import type { QuotaKey } from '../../config/values/quota-table.ts'
+import { fieldOfKey, type QuotaKey } from '../../config/values/quota-table.ts'
 import { domainOf } from '../../mail/address.ts'
 
 /** Origin of a message. */
@@ -12,6 +12,8 @@ export interface Origin {
   readonly address: string | null
   /** Class of the message; absent until it is known, and without classes. */
   readonly class?: string | undefined
+  /** Values of header fields that are keys of quotas, by their lower-case names; absent until they are known. */
+  readonly fields?: ReadonlyMap<string, string> | undefined
 }
 
 /** Origin of a message, as the store keeps it. */
@@ -28,7 +30,7 @@ const TOKEN = 'token:'
 const LOCAL = 'local'
 
 /** One part of the origin; empty when the message has none. Addresses and domains are in lower case. */
-export function partOf(part: SharePart | QuotaKey, { sender, user, address }: Origin): string {
+export function partOf(part: SharePart | QuotaKey, { sender, user, address, fields }: Origin): string {
   switch (part) {
     case 'login':
       return user === undefined || user.startsWith(TOKEN) ? '' : user
@@ -40,6 +42,8 @@ export function partOf(part: SharePart | QuotaKey, { sender, user, address }: Or
       return sender.toLowerCase()
     case 'client':
       return address ?? LOCAL
+    default:
+      return fields?.get(fieldOfKey(part) ?? '') ?? ''
   }
 }
 

@@ -9,7 +9,7 @@ export const quotaUseShape = z
   .object({
     quota: z.string().describe('name of the `[quota.NAME]` table'),
     key: z.string().describe('whose mail it is'),
-    keys: z.enum(QUOTA_KEYS).describe('origin of the key'),
+    keys: z.string().describe(`origin of the key: ${QUOTA_KEYS.join(', ')}, or header:NAME`),
     action: z.enum(QUOTA_ACTIONS).describe('what becomes of mail without room'),
     limit: z.string().describe('the limit as it is written, such as 1000/1h'),
     measure: z.enum(['messages', 'recipients']),
