@@ -26,8 +26,14 @@ export function parseTlsPolicy(text: string): readonly [key: string, policy: Tls
 
 type WrapperConfig = Pick<Config, 'smtp_tls_wrappermode' | 'smtp_tls_security_level' | 'smtp_tls_policy_maps'>
 
+/** Names of the levels that make TLS mandatory, in quotes. */
+const mandatoryLevels = (): string =>
+  TLS_LEVELS.filter((level) => LEVEL_RULES[level].isMandatory)
+    .map((level) => JSON.stringify(level))
+    .join(' or ')
+
 const wrapperProblem = (level: TlsLevel): string =>
-  `smtp_tls_wrappermode = yes needs smtp_tls_security_level = "encrypt", "verify" or "secure", and the level is "${level}": set the level, or smtp_tls_wrappermode = "no"`
+  `smtp_tls_wrappermode = yes needs a smtp_tls_security_level of ${mandatoryLevels()}, and the level is "${level}": set the level, or smtp_tls_wrappermode = "no"`
 
 /** True when a policy makes TLS mandatory for some next hop. For other next hops, each delivery is refused. */
 function somePolicyIsMandatory({ smtp_tls_policy_maps }: WrapperConfig): boolean {

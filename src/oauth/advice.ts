@@ -9,7 +9,7 @@ const RELOAD = 'and reload'
 
 const secretOf = ({ name, clientSecretFile }: OauthTable): string => clientSecretFile || secretVariable(name)
 
-/** How the refresh token of a table is renewed. `deferd oauth login` reloads the daemon. */
+/** The way to renew the refresh token of a table. `deferd oauth login` reloads the daemon. */
 export const loginAdvice = ({ name, deviceUrl, refreshTokenFile }: Pick<OauthTable, 'name' | 'deviceUrl' | 'refreshTokenFile'>): string =>
   deviceUrl === '' ? `write a refresh token to ${refreshTokenFile}, ${RELOAD}` : `run deferd oauth login ${name}`
 

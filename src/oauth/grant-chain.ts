@@ -1,4 +1,4 @@
-/** Which refresh token is sent, and whether the access token of the last answer can be used. Pure. */
+/** Choice of the refresh token to send, and of whether the access token of the last answer can be used. Pure. */
 import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import { sha256 } from './oauth-client.ts'
 import type { SharedGrant } from './shared-grant.ts'

@@ -32,7 +32,7 @@ export interface RuleLine {
   readonly text: string
 }
 
-/** How the results of a table are read. */
+/** Reading of the results of a table. */
 export interface ResultRules {
   /** False when results may not contain text of the key, for fear of its author. */
   readonly substitutes: boolean

@@ -158,7 +158,7 @@ export interface QueueView {
 /** The time of the wall clock, in seconds. */
 export const asOf = ({ clock }: Pick<QueueView, 'clock'>): number => clock.wall.seconds(clock.now())
 
-/** How the events of the queue are told. */
+/** Form in which the events of the queue are told. */
 export const eventTerms = ({ clock, addresses }: Pick<QueueView, 'clock' | 'addresses'>): EventTerms => ({ wall: clock.wall, addresses })
 
 /** Recorded states of destinations. */

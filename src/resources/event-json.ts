@@ -28,7 +28,7 @@ export const webhookBodyShape = eventShape
   .extend({ type: z.enum([...EVENT_TYPES, 'test']) })
   .meta({ id: 'WebhookBody' })
 
-/** How events are told to programs. */
+/** Form of the events that programs get. */
 export interface EventTerms {
   readonly wall: WallView
   readonly addresses: ToldAddresses

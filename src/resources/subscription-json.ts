@@ -67,7 +67,7 @@ export const subscriptionListShape = z
 
 export type SubscriptionListJson = Json<typeof subscriptionListShape>
 
-/** Which events a replay sends. */
+/** Events that a replay sends. */
 export const replayKinds = z.enum(['waiting', 'parked', 'since', 'one'])
 
 export const replayShape = z

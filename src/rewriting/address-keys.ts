@@ -1,7 +1,7 @@
 /** Parts of addresses, and keys of their local parts, in the order of Postfix (mail_addr_find, split_addr). Pure. */
 import { quoteLocalPart, unquoteLocalPart } from '../mail/address.ts'
 
-/** How extensions of local parts are found. */
+/** Search for extensions of local parts. */
 export interface ExtensionRules {
   /** Characters of recipient_delimiter; empty for none. */
   readonly delimiters: string

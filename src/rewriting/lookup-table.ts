@@ -28,7 +28,7 @@ export interface OpenedTable {
   readonly warnings: readonly string[]
 }
 
-/** How files are read, and how results of patterns are understood. */
+/** Reading of files, and of results of patterns. */
 export interface Opening extends ResultRules {
   readonly readFile: (path: string) => string
   /** Throws an Error for a value that cannot be used. One in a text file is a warning, as the value may never be looked up. */

@@ -17,7 +17,7 @@ export interface WebServer {
   /** Names are looked up in DNS, or as the programs of this machine do (Net.lookupHost). */
   readonly names: 'dns' | 'system'
   readonly allowPrivate: boolean
-  /** How private addresses are allowed, for the error: `see smtp_allow_private_addresses`. */
+  /** Way to allow private addresses, for the error: `see smtp_allow_private_addresses`. */
   readonly remedy: string
   /** Time on the monotonic clock after which no connection is made, and TLS not established. */
   readonly end: Duration

@@ -1,4 +1,4 @@
-/** How the queue was over time: its flow, backlog, delay, the causes of deferrals, and what changed the relay. */
+/** The queue over time: its flow, backlog, delay, the causes of deferrals, and what changed the relay. */
 import type { NamedDimension } from '../../store/records/series.ts'
 import type { SeriesJson } from '../../resources/series-json.ts'
 import { markText, sumIn, trendSentence } from '../../queries/counts/series-text.ts'

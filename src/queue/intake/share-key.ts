@@ -1,4 +1,4 @@
-/** Whose mail a message is: the share of the queue to which it counts (share_key), and its keys in quotas. Pure. */
+/** The share of the queue to which a message counts (share_key), and its keys in quotas. Pure. */
 import type { SharePart } from '../../config/values/limit-terms.ts'
 import { fieldOfKey, type QuotaKey } from '../../config/values/quota-table.ts'
 import { domainOf } from '../../mail/address.ts'

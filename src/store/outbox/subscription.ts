@@ -31,7 +31,7 @@ export interface TargetAnswer {
   readonly text: string
 }
 
-/** How far a subscription has come. */
+/** Position and state of a subscription. */
 export interface Progress {
   /** All events up to this number are done: sent, parked, lost, or not selected. */
   readonly cursor: EventSeq

@@ -8,7 +8,7 @@ import { compare, OWNER, RecordTable, type HeldRows } from './record-table.ts'
 
 interface SliceKey {
   readonly quota: string
-  /** Whose mail it is (shareOf, QuotaTable.key). */
+  /** Login, token, sender, domain or client (shareOf, QuotaTable.key). */
   readonly key: string
   /** Span of the limit. */
   readonly span: Duration

@@ -151,7 +151,7 @@ const isByIndex = ({ queue }: QueueFilter, { aside }: Spelling): boolean => asid
 export const needsNoSlices = (filter: QueueFilter, spelling: Spelling): boolean =>
   filter.queue === 'active' || filter.queue === 'scheduled' || conditionsIn(filter).length === (isByIndex(filter, spelling) ? 1 : 0)
 
-/** How many messages are listed, and in which order. */
+/** Number and order of the messages of a listing. */
 export interface ListedForm {
   readonly limit: number
   readonly newestFirst: boolean

@@ -49,7 +49,7 @@ export interface Exchange {
   readonly stage: SpokenStage
   readonly asked: Duration
   readonly pieces: readonly Piece[]
-  /** How the connection ended, or that the client gave up; null when it went on. */
+  /** End of the connection, or that the client gave up; null when it went on. */
   readonly ending: Drop | 'silent' | null
 }
 
@@ -97,7 +97,7 @@ function repeated(text: string): { readonly reply: string; readonly repeat: numb
   return repeat >= 1 && Number.isInteger(repeat) && text === reply.repeat(repeat) && IN_SCRIPTS.test(reply) ? { reply, repeat } : null
 }
 
-/** How the bytes were spread over time. */
+/** Times at which the bytes arrived. */
 function paceOf({ asked, pieces }: Pick<Exchange, 'asked' | 'pieces'>): Fault {
   const [first] = pieces
   const last = pieces.at(-1)

@@ -82,7 +82,7 @@ export class SessionTap {
   #handshakeAt: Duration | null = null
   readonly #offered = new Set<string>()
   readonly #offers: Exchange[] = []
-  /** How the relay has closed the connection of an idle client. */
+  /** Way in which the relay has closed the connection of an idle client. */
   #idled: Fault | null = null
   #hasEnded = false
 

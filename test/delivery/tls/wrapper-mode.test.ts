@@ -121,7 +121,8 @@ describe('the configuration', () => {
       return (error as Error).message
     }
   }
-  const NEEDS = /smtp_tls_wrappermode = yes needs smtp_tls_security_level = "encrypt", "verify" or "secure", and the level is "(\w+)"/
+  const NEEDS =
+    /smtp_tls_wrappermode = yes needs a smtp_tls_security_level of "encrypt" or "dane-only" or "verify" or "secure", and the level is "(\w+)"/
 
   test.each([
     [{ smtp_tls_wrappermode: 'yes' }, 'may'],

@@ -126,7 +126,7 @@ function introduction({ ports: [hop], authority }: SinkPlaces, { provider, files
     .join('')
 }
 
-/** How a person logs in. Google has no device code for mail. */
+/** Ways in which a person logs in. Google has no device code for mail. */
 const personLogin = (deviceUrl: string): readonly string[] => [
   `For the login of a person: grant = "refresh_token", client_id = "${PUBLIC_CLIENT}", device_url = "${deviceUrl}",`,
   `refresh_token_file = "FILE", no secret; then deferd oauth login sink. The page of the server approves the code.`,

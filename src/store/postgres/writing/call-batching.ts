@@ -1,4 +1,4 @@
-/** Which calls of a batch exclude each other. */
+/** Keys by which calls of a batch exclude each other. */
 import { METHODS, type Call, type Method, type ReadMethod } from '../../methods.ts'
 
 export type WriteMethod = Exclude<Method, ReadMethod>

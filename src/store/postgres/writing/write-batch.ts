@@ -18,7 +18,7 @@ export const BATCH = 128
 /** Bytes of content after which a batch is complete. */
 const CONTENT = 8 * 1024 * 1024
 
-/** How the calls of each method are sent. */
+/** Way in which the calls of each method are sent. */
 export type Writers = { readonly [M in WriteMethod]: Send<M> }
 
 export interface PendingWrite extends PendingCall {
