@@ -142,7 +142,7 @@ async function sendRecords({ source, target }: QueueMoveDeps, records: Partial<M
   await target.moves.takeRecords(identity, { ...NO_RECORDS, ...records })
 }
 
-/** Copies history, audit log, the states of destinations, access entries, tokens, refresh tokens, suspensions of providers, the suppression list and subscriptions. What the target has is not sent again. */
+/** Copies the records of the queue that docs/move.md names as copied. Those that the target has are not sent again. */
 async function moveRecords(deps: QueueMoveDeps): Promise<void> {
   const { source, target, names } = deps
   const { identity } = await source.moves.moveState()
