@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
+import { CLASS_MUTANTS } from '../mutants/class-mutants.ts'
 import { compilerErrors, huntAll } from '../mutants/hunt.ts'
 import { MUTANTS } from '../mutants/mutants.ts'
 import { NODE_MUTANTS } from '../mutants/node-mutants.ts'
@@ -17,7 +18,7 @@ function portionOf<T>(subject: 'mutants/scheduler' | 'mutants/nodes' | 'mutants/
 
 const ofScheduler = portionOf('mutants/scheduler', MUTANTS)
 const ofNodes = portionOf('mutants/nodes', NODE_MUTANTS)
-const ofTests = portionOf('mutants/tests', [...SAFETY_MUTANTS, ...TLS_MUTANTS])
+const ofTests = portionOf('mutants/tests', [...SAFETY_MUTANTS, ...TLS_MUTANTS, ...CLASS_MUTANTS])
 
 const compiled = test.runIf(portion('mutants/compiled').isIncluded)
 
@@ -29,6 +30,7 @@ compiled('every planted bug compiles: one that names what does not exist would b
       ...REWRITING_MUTANTS,
       ...SAFETY_MUTANTS,
       ...TLS_MUTANTS,
+      ...CLASS_MUTANTS,
     ]),
   ).toEqual([])
 })

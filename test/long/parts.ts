@@ -4,6 +4,7 @@
  */
 import { MUTANTS } from '../mutants/mutants.ts'
 import { NODE_MUTANTS } from '../mutants/node-mutants.ts'
+import { CLASS_MUTANTS } from '../mutants/class-mutants.ts'
 import { SAFETY_MUTANTS } from '../mutants/safety-mutants.ts'
 import { TLS_MUTANTS } from '../mutants/tls-mutants.ts'
 
@@ -61,7 +62,7 @@ export const SUBJECTS = {
   'mutants/compiled': whole(5),
   'mutants/scheduler': ranges('mutants', MUTANTS.length, { each: 18, minutes: 10 }),
   'mutants/nodes': ranges('mutants', NODE_MUTANTS.length, { each: 6, minutes: 10 }),
-  'mutants/tests': ranges('mutants', SAFETY_MUTANTS.length + TLS_MUTANTS.length, { each: 32, minutes: 10 }),
+  'mutants/tests': ranges('mutants', SAFETY_MUTANTS.length + TLS_MUTANTS.length + CLASS_MUTANTS.length, { each: 32, minutes: 10 }),
   'node-owners/faults': whole(10),
   'node-owners/notices': whole(12),
   'node-upgrade': whole(3),

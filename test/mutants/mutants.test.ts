@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { huntAll, planted } from './hunt.ts'
 import { errorMessage } from '../../src/system/caught-error.ts'
+import { CLASS_MUTANTS } from './class-mutants.ts'
 import { COMPATIBILITY_MUTANTS } from './compatibility-mutants.ts'
 import { MUTANTS, type Mutant } from './mutants.ts'
 import { NODE_MUTANTS } from './node-mutants.ts'
@@ -12,7 +13,15 @@ import { failedTests } from './test-hunt.ts'
 
 const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
 
-const ALL = [...MUTANTS, ...COMPATIBILITY_MUTANTS, ...NODE_MUTANTS, ...REWRITING_MUTANTS, ...SAFETY_MUTANTS, ...TLS_MUTANTS]
+const ALL = [
+  ...MUTANTS,
+  ...CLASS_MUTANTS,
+  ...COMPATIBILITY_MUTANTS,
+  ...NODE_MUTANTS,
+  ...REWRITING_MUTANTS,
+  ...SAFETY_MUTANTS,
+  ...TLS_MUTANTS,
+]
 
 /** The reason why a mutant cannot be planted; null when it can. */
 function obstacle(mutant: Mutant): string | null {

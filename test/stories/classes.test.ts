@@ -4,6 +4,7 @@ import { matchers } from '../../src/testkit/matchers.ts'
 import { createWorld, type World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import { QueueWorld } from '../support/queue-world.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 
 const CLASSES = {
@@ -82,14 +83,21 @@ test.each(['memory', 'sqlite'] as const)('a reclass gives mail that waits the tu
 })
 
 test('mail in transfer that is deferred waits in its new class, and is tried when it is due', async () => {
-  await using world = await worldOf({ minimal_backoff_time: '5m' })
-  world.destination('busy.example').isSlow('10s').defers('*', '450 4.2.1 busy')
-  const id = await world.submit({ from: 'news@us.example', to: 'ann@busy.example' })
-  await world.advance('5s')
+  // The wait is shorter than the time until the scheduler looks at the whole queue again.
+  const world = await QueueWorld.create({
+    remote: () => ({ kind: 'replies', reply: '450 4.2.1 busy', takes: 10_000 }),
+    config: { class: CLASSES, minimal_backoff_time: '15s' },
+  })
+  const id = await world.accept(['ann@far.example'], { class: 'bulk' })
+  await world.accept(['bob@other.example'], { class: 'bulk' })
+  await world.advance(5_000)
   expect(await world.operate('reclass', [id], { class: 'fast' })).toMatchObject({ changed: 1 })
-  await world.advance('6m')
-  expect(await classesIn(world)).toEqual(['fast'])
-  expect(world.attempts('ann@busy.example').length).toBe(2)
+  await world.advance(35_000)
+  expect(world.tried('far.example').length).toBe(2)
+  expect(world.tried('far.example')).toEqual(world.tried('other.example'))
+  const listed = await world.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
+  expect(listed.map(({ message }) => message.class)).toEqual(['fast', 'bulk'])
+  await world.close()
 })
 
 test('a notice has the class of its message, at least that of other mail', async () => {
