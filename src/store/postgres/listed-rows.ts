@@ -16,6 +16,7 @@ interface ListedMessageColumns {
   readonly not_before: number | null
   readonly scheduled: boolean | null
   readonly expires: number | null
+  readonly class: string | null
 }
 
 interface ListedRecipientColumns {
@@ -42,6 +43,7 @@ export const toListedMessage = (id: MessageId, row: ListedMessageColumns): Messa
   notBefore: row.not_before ?? undefined,
   scheduled: row.scheduled === true,
   expires: row.expires ?? undefined,
+  class: row.class ?? undefined,
 })
 
 export const toListedRecipient = (row: ListedRecipientColumns): ListedRecipient => ({

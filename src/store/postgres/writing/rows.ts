@@ -128,4 +128,5 @@ export type ListedRow = Pick<
   | 'not_before'
   | 'scheduled'
   | 'expires'
+  | 'class'
 >
