@@ -1,20 +1,21 @@
 /** Collects the contents of the packages: compiled sources, the stripped Node, and the files of the dependencies. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { GNU, type Architecture } from './architecture.ts'
 import { changelog } from './control.ts'
 import { copyrightText } from './copyright.ts'
 import type { RelaySources } from './layout.ts'
 import { licences } from './licences.ts'
+import { nodeProgram, type NodeProgram } from './node-program.ts'
 import type { Release } from './packages.ts'
+import { libraryRelation } from './shared-libraries.ts'
 import { sbomOf } from './sbom.ts'
-import { isRun, productionDependencies, type Dependency, type Lock } from './production.ts'
+import { isRun, productionDependencies, type Lock } from './production.ts'
 
-/** Node's name of the platform of the packages. */
-const TARGET = `${process.platform}-${process.arch}`
-
-/** A build in `work`, a folder that the caller removes. `root` is the repository, `at` the time of the packages. */
-export interface BuildOptions {
+/** `root` is the repository, `at` the time of all files in seconds since the epoch. */
+interface BuildOptions {
   readonly root: string
   readonly work: string
   readonly release: Release
@@ -23,13 +24,13 @@ export interface BuildOptions {
 
 /** Standard output of a command. Throws with its standard error when it fails. */
 const output = (command: string, args: readonly string[], cwd: string): string =>
-  execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  execFileSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' }, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
-/** Debian's name of the platform. */
-export const debianArchitecture = (root: string): string => output('dpkg', ['--print-architecture'], root)
-
-/** Time of the last commit, in seconds since the epoch. */
-export const lastCommitAt = (root: string): number => Number(output('git', ['log', '-1', '--format=%ct'], root))
+/** SOURCE_DATE_EPOCH, or the time of the last commit. */
+function sourceDate(root: string): number {
+  const { SOURCE_DATE_EPOCH } = process.env
+  return Number(SOURCE_DATE_EPOCH ?? output('git', ['log', '-1', '--format=%ct'], root))
+}
 
 const filesBelow = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -38,30 +39,41 @@ const filesBelow = (folder: string): readonly string[] =>
 
 const filesIn = (root: string, folder: string): readonly string[] => filesBelow(join(root, folder)).map((path) => `${folder}/${path}`)
 
-/** Copies a binary without its debug symbols, and returns its path from the repository. */
-function stripped(from: string, to: string, { root, work }: BuildOptions): string {
-  const path = join(work, to)
-  mkdirSync(join(path, '..'), { recursive: true })
-  execFileSync('strip', ['--strip-unneeded', '-o', path, join(root, from)])
-  return relative(root, path)
+/** Copies a binary without its debug symbols, and returns the path of the copy. */
+function stripped(from: string, to: string, architecture: Architecture): string {
+  mkdirSync(join(to, '..'), { recursive: true })
+  execFileSync(`${GNU[architecture]}-strip`, ['--strip-unneeded', '-o', to, from])
+  return to
 }
 
 /** Whether a script is a command of a dependency, which is not run. */
 const isCommand = (path: string): boolean => readFileSync(path).subarray(0, 2).toString('latin1') === '#!'
 
 /** Paths below the program, and the files to copy there. */
-function dependencyFiles(dependencies: readonly Dependency[], options: BuildOptions): ReadonlyMap<string, string> {
+function dependencyFiles(architecture: Architecture, { root, work }: BuildOptions): ReadonlyMap<string, string> {
+  const dependencies = productionDependencies(json(root, 'package-lock.json') as Lock)
   const paths = dependencies.flatMap(({ folder }) =>
-    filesBelow(join(options.root, folder))
-      .filter((path) => !path.includes('node_modules/') && isRun(path, TARGET))
+    filesBelow(join(root, folder))
+      .filter((path) => !path.includes('node_modules/') && isRun(path, `linux-${architecture}`))
       .map((path) => `${folder}/${path}`)
-      .filter((path) => !isCommand(join(options.root, path))),
+      .filter((path) => !isCommand(join(root, path))),
   )
-  return new Map(paths.map((path) => [path, path.endsWith('.node') ? stripped(path, path, options) : path]))
+  const copied = (path: string): string =>
+    path.endsWith('.node') ? relative(root, stripped(join(root, path), join(work, architecture, path), architecture)) : path
+  return new Map(paths.map((path) => [path, copied(path)]))
 }
 
-/** Contents of the package `deferd`. Throws when tsc(1) or strip(1) fails. */
-export function collect(options: BuildOptions): RelaySources {
+const json = (root: string, path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'))
+
+/** Version of Node in the packages. */
+export const nodeVersion = (root: string): string =>
+  (json(root, 'package.json') as { readonly devDependencies: { readonly node: string } }).devDependencies.node
+
+/** The part of the package `deferd` that is equal on all architectures. */
+type CommonSources = Omit<RelaySources, 'node' | 'dependencies'>
+
+/** Compiles the sources, and reads the texts. Throws when tsc(1) fails. */
+function collect(options: BuildOptions): CommonSources {
   const { root, work, release, at } = options
   const read = (path: string): string => readFileSync(join(root, path), 'utf8')
   const dist = join(work, 'dist')
@@ -69,12 +81,10 @@ export function collect(options: BuildOptions): RelaySources {
     cwd: root,
   })
   cpSync(join(root, 'src/page/browser'), join(dist, 'page/browser'), { recursive: true, filter: (path) => !path.endsWith('.json') })
-  const dependencies = productionDependencies(JSON.parse(read('package-lock.json')) as Lock)
+  const node = nodeVersion(root)
   return {
-    node: stripped('node_modules/node/bin/node', 'node', options),
     dist: relative(root, dist),
     compiled: filesBelow(dist),
-    dependencies: dependencyFiles(dependencies, options),
     manPages: filesIn(root, 'man'),
     pages: [
       'README.md',
@@ -88,21 +98,79 @@ export function collect(options: BuildOptions): RelaySources {
     ],
     migrations: filesIn(root, 'migrations'),
     read,
-    copyright: copyrightText(read('LICENSE'), nodeVersion(read), licences(root)),
+    copyright: copyrightText(read('LICENSE'), node, licences(root)),
     changelog: changelog(release, at),
-    sbom: sbomOf(root, nodeVersion(read)),
+    sbom: sbomOf(root, node),
   }
 }
 
-const nodeVersion = (read: (path: string) => string): string =>
-  (JSON.parse(read('node_modules/node/package.json')) as { readonly version: string }).version
+/** Adds the binaries of an architecture. */
+function withBinaries(build: Build, common: CommonSources, architecture: Architecture): RelaySources {
+  const { root, work } = build
+  const node = build.node(architecture)
+  return {
+    ...common,
+    node: relative(root, stripped(node.path, join(work, architecture, 'node'), architecture)),
+    dependencies: dependencyFiles(architecture, build),
+  }
+}
 
-/** Relation to the packages of the shared libraries of the binaries, by dpkg-shlibdeps(1), which wants a source package. */
-export function sharedLibraries(sources: RelaySources, { root, work }: BuildOptions): string {
-  const source = join(work, 'source')
-  mkdirSync(join(source, 'debian'), { recursive: true })
-  writeFileSync(join(source, 'debian/control'), 'Source: deferd\n\nPackage: deferd\nArchitecture: any\n')
+const CHECKOUT = join(import.meta.dirname, '../..')
+
+/**
+ * A build of the artefacts of a commit, in a temporary folder. The sources are compiled once for all of them. Equal commits give equal artefacts, whatever
+ * the folder, the user, the mask of modes, the time zone and the language are.
+ */
+export class Build implements BuildOptions, Disposable {
+  readonly root = CHECKOUT
+  readonly work = mkdtempSync(join(tmpdir(), 'deferd-build-'))
+  readonly at = sourceDate(CHECKOUT)
+  readonly release: Release
+  #common: CommonSources | undefined
+  readonly #nodes = new Map<Architecture, NodeProgram>()
+  readonly #sources = new Map<Architecture, RelaySources>()
+
+  constructor(version: string) {
+    const { DEBFULLNAME = 'deferd maintainers', DEBEMAIL = 'maintainers@deferd.example' } = process.env
+    this.release = { version, maintainer: `${DEBFULLNAME} <${DEBEMAIL}>` }
+  }
+
+  /** Tells a step on standard error. */
+  progress(text: string): void {
+    console.error(`${text} …`)
+  }
+
+  /** The part of the program that is equal on all architectures. Throws when tsc(1) fails. */
+  get common(): CommonSources {
+    if (this.#common === undefined) this.progress('compiling the sources')
+    return (this.#common ??= collect(this))
+  }
+
+  /** Node for an architecture. Throws when the npm registry has another one than expected. */
+  node(architecture: Architecture): NodeProgram {
+    const node = this.#nodes.get(architecture) ?? nodeProgram({ architecture, version: nodeVersion(CHECKOUT) }, this.work)
+    this.#nodes.set(architecture, node)
+    return node
+  }
+
+  /** The program of an architecture. Throws when strip(1) fails, and when the npm registry has another Node than expected. */
+  sources(architecture: Architecture): RelaySources {
+    const known = this.#sources.get(architecture)
+    if (known !== undefined) return known
+    const { common } = this
+    this.progress(`collecting Node and the dependencies for ${architecture}`)
+    const sources = withBinaries(this, common, architecture)
+    this.#sources.set(architecture, sources)
+    return sources
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.work, { recursive: true })
+  }
+}
+
+/** Relation to the packages of the shared libraries of the binaries. Throws when readelf(1) fails. */
+export function sharedLibraries(sources: RelaySources, root: string): string {
   const binaries = [sources.node, ...[...sources.dependencies.values()].filter((path) => path.endsWith('.node'))]
-  const found = output('dpkg-shlibdeps', ['-O', ...binaries.map((path) => `-e${join(root, path)}`)], source)
-  return found.replace(/^shlibs:Depends=/, '')
+  return libraryRelation(binaries.map((path) => output('readelf', ['--version-info', '--wide', path], root)))
 }

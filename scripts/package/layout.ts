@@ -64,7 +64,8 @@ export interface RelaySources extends CommonTexts {
 /** The launcher, started by the Node of the package: the kernel passes the name by which it was called. */
 const launcher = (source: string): string => source.replace(/^#!.*/, `#!/${NODE}`)
 
-const program = ({ node, dist, compiled, dependencies, migrations, read }: RelaySources): readonly Entry[] => [
+/** The program, with Node and the dependencies. */
+export const programEntries = ({ node, dist, compiled, dependencies, migrations, read }: RelaySources): readonly Entry[] => [
   copy(node, NODE, PROGRAM_MODE),
   text(PROGRAM, launcher(read('bin/deferd.js')), PROGRAM_MODE),
   link('usr/bin/deferd', fromUsr(PROGRAM)),
@@ -103,7 +104,7 @@ const documentation = ({ manPages, pages, read, sbom }: RelaySources): readonly 
 ]
 
 export const relayEntries = (sources: RelaySources): readonly Entry[] => [
-  ...program(sources),
+  ...programEntries(sources),
   ...operation(sources.read),
   ...documentation(sources),
   ...common('deferd', sources),

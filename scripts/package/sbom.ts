@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import type { DebianPackage } from './image/debian.ts'
 import { lockedPackages, type Lock, type LockedPackage } from './production.ts'
 
 interface Component {
@@ -14,8 +15,8 @@ interface Component {
   readonly name: string
   readonly version: string
   readonly purl: string
-  readonly licenses: readonly { readonly license: { readonly id: string } }[]
-  readonly hashes?: readonly { readonly alg: 'SHA-512'; readonly content: string }[]
+  readonly licenses: readonly ({ readonly license: { readonly id: string } } | { readonly expression: string })[]
+  readonly hashes?: readonly { readonly alg: 'SHA-256' | 'SHA-512'; readonly content: string }[]
   readonly externalReferences?: readonly { readonly type: 'distribution'; readonly url: string }[]
   readonly components?: readonly Component[]
 }
@@ -87,6 +88,13 @@ function nodeComponent(version: string): Component {
   return { type: 'platform', 'bom-ref': purl, name: 'node', version, purl, licenses: licensed('MIT'), components: nested }
 }
 
+/** Package URL of a package of Debian: `pkg:deb/debian/libstdc%2B%2B6@12.2.0-14?arch=amd64`. */
+function debianComponent({ name, version, architecture, license, digest }: DebianPackage): Component {
+  const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}&distro=bookworm`
+  const licenses = [{ expression: license }]
+  return { type: 'library', 'bom-ref': purl, name, version, purl, licenses, hashes: [{ alg: 'SHA-256', content: digest }] }
+}
+
 /** The edges of the graph: each package with those that Node finds from its folder. */
 function edges(root: string, packages: readonly LockedPackage[], needed: readonly string[]): readonly Edge[] {
   const byFolder = new Map(packages.map((one) => [one.folder, one]))
@@ -117,6 +125,8 @@ export interface SbomSources {
   }
   /** Version of the Node in the package; null for a package without one. */
   readonly node: string | null
+  /** Packages of Debian, in an image. */
+  readonly debian?: readonly DebianPackage[]
 }
 
 function sqliteVersion(): string {
@@ -135,14 +145,18 @@ function uuidOf(content: string): string {
 }
 
 /** The bill of materials as text. It has no time: that of a build would differ in each. */
-export function sbomText({ lock, manifest, node }: SbomSources): string {
+export function sbomText({ lock, manifest, node, debian = [] }: SbomSources): string {
   const packages = lockedPackages(lock)
   const { name, version, license, dependencies } = manifest
   const purl = npmUrl(name, version)
   const sqlite = generic('sqlite', sqliteVersion(), 'blessing')
   const content = {
     metadata: { component: { type: 'application', 'bom-ref': purl, name, version, purl, licenses: licensed(license) } satisfies Component },
-    components: [...packages.map((one) => npmComponent(one, sqlite)), ...(node === null ? [] : [nodeComponent(node)])],
+    components: [
+      ...packages.map((one) => npmComponent(one, sqlite)),
+      ...(node === null ? [] : [nodeComponent(node)]),
+      ...debian.map(debianComponent),
+    ],
     dependencies: edges(purl, packages, Object.keys(dependencies)),
   }
   const head = { bomFormat: 'CycloneDX', specVersion: '1.5', serialNumber: `urn:uuid:${uuidOf(JSON.stringify(content))}`, version: 1 }
@@ -150,9 +164,9 @@ export function sbomText({ lock, manifest, node }: SbomSources): string {
 }
 
 /** The bill of materials of the checkout. */
-export function sbomOf(root: string, node: string | null): string {
+export function sbomOf(root: string, node: string | null, debian: readonly DebianPackage[] = []): string {
   const read = (file: string): unknown => JSON.parse(readFileSync(join(root, file), 'utf8'))
-  return sbomText({ lock: read('package-lock.json') as Lock, manifest: read('package.json') as SbomSources['manifest'], node })
+  return sbomText({ lock: read('package-lock.json') as Lock, manifest: read('package.json') as SbomSources['manifest'], node, debian })
 }
 
 if (import.meta.main) {

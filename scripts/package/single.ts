@@ -2,136 +2,14 @@
  * Builds the executables of one file, in which Node, the sources, their dependencies and the files of the package are. Each can be built on both
  * architectures, and equal sources give equal files. Needs the binutils of both, and the npm registry or the cache of npm.
  */
-import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { errorMessage } from '../../src/system/caught-error.ts'
-import { ADDON, RESOURCE_FOLDERS, threadAsset, THREADS } from '../../src/system/packaged-files.ts'
-import { memoryOptions } from '../../src/system/node-version.js'
-import { noticesText } from './copyright.ts'
-import { licences } from './licences.ts'
-import { bundled } from './single/bundle.ts'
-import { nodeProgram } from './single/node-program.ts'
-import { singleOptions, USAGE, type Architecture, type SingleOptions } from './single/options.ts'
+import { resolve } from 'node:path'
+import { VERSION } from '../../src/system/version.ts'
+import { Build } from './build.ts'
+import { withOptions } from './command-line.ts'
+import { writeExecutables } from './single/executables.ts'
+import { singleOptions, USAGE } from './single/options.ts'
 
-const root = join(import.meta.dirname, '../..')
-
-const GNU: Readonly<Record<Architecture, string>> = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }
-
-/** Node marks the executable that has contents by this text (Node.js documentation, Single executable applications). */
-const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
-
-const NODE = join(root, 'node_modules/.bin/node')
-
-/** The development dependencies of which the executables have parts, or that have made them. */
-const BUILDERS = ['esbuild', 'postject']
-
-/** Standard output of a program. Throws with its standard error when it fails. */
-const run = (program: string, args: readonly string[], cwd = root): string =>
-  execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
-
-const strip = (architecture: Architecture, from: string, to: string): string =>
-  run(`${GNU[architecture]}-strip`, ['--strip-unneeded', '-o', to, from])
-
-/** Files that the executables have, by their names in them. The paths are in the repository. */
-const resourceFiles = (): readonly (readonly [string, string])[] => [
-  ['package.json', join(root, 'package.json')],
-  ...RESOURCE_FOLDERS.flatMap((folder) => {
-    const path = join(root, folder.startsWith('page/') ? `src/${folder}` : folder)
-    const names = readdirSync(path).filter((name) => statSync(join(path, name)).isFile() && !name.endsWith('.json'))
-    return names.toSorted().map((name) => [`${folder}/${name}`, join(path, name)] as const)
-  }),
-]
-
-/** Writes the code into `work`, and returns the files of an executable by their names in it. The code of the process is `main.cjs`. */
-async function writeCode(work: string): Promise<ReadonlyMap<string, string>> {
-  writeFileSync(join(work, 'main.cjs'), await bundled(root, 'cli/main'))
-  const files = new Map(resourceFiles())
-  for (const name of THREADS) {
-    const path = join(work, threadAsset(name))
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, await bundled(root, name))
-    files.set(threadAsset(name), path)
-  }
-  return files
-}
-
-/** Writes the contents of an executable, and returns their path. Paths of `work` are not in them. */
-function writeContents(work: string, architecture: Architecture, code: ReadonlyMap<string, string>): string {
-  const addon = join(work, `sqlite-${architecture}.node`)
-  strip(architecture, join(root, `node_modules/better-sqlite3/prebuilds/linux-${architecture}.node`), addon)
-  const [config, output] = [`${architecture}.json`, `${architecture}.blob`]
-  const contents = {
-    main: 'main.cjs',
-    output,
-    disableExperimentalSEAWarning: true,
-    execArgv: memoryOptions(run(NODE, ['-p', 'process.versions.v8'])),
-    // Neither are there options in NODE_OPTIONS.
-    execArgvExtension: 'none',
-    assets: Object.fromEntries([...code, [ADDON, addon]]),
-  }
-  writeFileSync(join(work, config), JSON.stringify(contents))
-  run(NODE, ['--experimental-sea-config', config], work)
-  return join(work, output)
-}
-
-interface Manifest {
-  readonly devDependencies: { readonly node: string }
-}
-
-async function build({ out, architectures }: SingleOptions): Promise<readonly string[]> {
-  const work = mkdtempSync(join(tmpdir(), 'deferd-single-'))
-  const progress = (text: string): void => console.error(`${text} …`)
-  mkdirSync(out, { recursive: true })
-  try {
-    progress('bundling the sources')
-    const code = await writeCode(work)
-    const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
-    const version = devDependencies.node
-    const notices = join(out, 'THIRD-PARTY-NOTICES')
-    const programs = architectures.map((architecture) => {
-      progress(`building for ${architecture}`)
-      const node = nodeProgram({ architecture, version }, work)
-      writeFileSync(notices, noticesText(readFileSync(join(root, 'LICENSE'), 'utf8'), { ...node, version }, licences(root, BUILDERS)))
-      const program = join(work, `deferd-linux-${architecture}`)
-      strip(architecture, node.path, program)
-      const contents = writeContents(work, architecture, code)
-      run(NODE, [join(root, 'node_modules/postject/dist/cli.js'), program, 'NODE_SEA_BLOB', contents, '--sentinel-fuse', FUSE])
-      return place(program, out)
-    })
-    chmodSync(notices, 0o644)
-    return [...programs, notices]
-  } finally {
-    rmSync(work, { recursive: true })
-  }
-}
-
-/** Copies an executable. One that runs is replaced, not changed. */
-function place(program: string, out: string): string {
-  const path = join(out, program.slice(dirname(program).length + 1))
-  copyFileSync(program, `${path}.partial`)
-  chmodSync(`${path}.partial`, 0o755)
-  renameSync(`${path}.partial`, path)
-  return path
-}
-
-let options: SingleOptions | undefined
-try {
-  options = singleOptions(process.argv.slice(2))
-} catch (error) {
-  console.error(`${errorMessage(error)}\n${USAGE}`)
-  process.exitCode = 64
-}
-if (options !== undefined) for (const file of await build({ ...options, out: resolve(options.out) })) console.log(file)
+await withOptions(USAGE, singleOptions, async ({ out, architectures }) => {
+  using build = new Build(VERSION)
+  return writeExecutables(build, { out: resolve(out), architectures })
+})

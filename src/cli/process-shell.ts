@@ -115,6 +115,7 @@ export function processShell(): Shell {
     env: process.env,
     defaultFiles: DEFAULT_FILES,
     uid: process.getuid?.() ?? -1,
+    platform: process.platform,
     login,
     fullName: () => fullName(login),
     user: auditUser(login, process.env['SUDO_USER']),

@@ -33,7 +33,7 @@ deferd runs without configuration. The configuration file is TOML; the first of 
 \`$DEFERD_CONFIG\`, \`./deferd.toml\` (not by root: \`deferd start\`, \`check\` and \`config\` then name it;
 nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The environment (\`DEFERD_MYHOSTNAME=relay.example.com\`) overrides the file, the command line
 (\`-o myhostname=relay.example.com\`) overrides both. \`DEFERD_NAME_FILE\` names a file with the value of \`DEFERD_NAME\`, for secrets that a container gets as files:
-\`DEFERD_QUEUE_DATABASE_FILE=/run/secrets/queue\`. Line breaks at its end are left out, a reload reads it again, and both variables together are refused (78). \`DEFERD_NATIVE_DIR\` ([operations.md](operations.md#as-one-file)) and variables that begin with \`DEFERD_TEST_\` are not parameters.
+\`DEFERD_QUEUE_DATABASE_FILE=/run/secrets/queue\`. Line breaks at its end are left out, a reload reads it again, and both variables together are refused (78). \`DEFERD_NATIVE_DIR\` ([operations.md](operations.md#as-one-file)), \`DEFERD_REQUIRE_VOLUME\` ([operations.md](operations.md#as-a-container)) and variables that begin with \`DEFERD_TEST_\` are not parameters.
 
 - Names are Postfix’s (postconf(5)) wherever Postfix has the parameter.
 - Times are \`"300s"\`, \`"5m"\`, \`"1.5h"\`, \`"1h30m"\`, \`"2d"\`, or a number in the unit that the table gives. Sizes are bytes, or \`"10M"\`.

@@ -28,6 +28,7 @@ import {
   addFile,
   addOverrides,
   addTables,
+  volumeRequirement,
   type ConfigSources,
   type RawSettings,
 } from './values/sources.ts'
@@ -51,6 +52,8 @@ export interface LoadedConfig extends WrittenTables {
   readonly oauthSecrets: ReadonlyMap<string, string>
   /** Files that variables such as DEFERD_QUEUE_DATABASE_FILE name. */
   readonly variableFiles: readonly string[]
+  /** Whether a queue in files has to be on a volume of its own (DEFERD_REQUIRE_VOLUME). */
+  readonly requiresVolume: boolean
   /** Reports of replaced values, each with its position and the reason. */
   readonly warnings: readonly string[]
 }
@@ -118,7 +121,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const raw = emptySettings()
   const file = collect(sources, raw, problems)
   const ignoredFile = fileIgnoredForRoot(sources)
-  return interpret(raw, { file, ignoredFile, hostname: sources.hostname ?? machineName() }, problems)
+  const requiresVolume = volumeRequirement(sources.env, problems)
+  return interpret(raw, { file, ignoredFile, requiresVolume, hostname: sources.hostname ?? machineName() }, problems)
 }
 
 interface CodeSources {
@@ -142,18 +146,19 @@ export function configFrom(
   addTables(values, where, raw, problems)
   addOverrides(overrides, raw, problems)
   noteUnknown(raw, problems)
-  return interpret(raw, { file: null, ignoredFile: null, hostname }, problems)
+  return interpret(raw, { ...NO_SOURCES, hostname }, problems)
 }
 
-export const defaultConfig = (hostname = machineName()): LoadedConfig =>
-  interpret(emptySettings(), { file: null, ignoredFile: null, hostname }, [])
+const NO_SOURCES = { file: null, ignoredFile: null, requiresVolume: false }
+
+export const defaultConfig = (hostname = machineName()): LoadedConfig => interpret(emptySettings(), { ...NO_SOURCES, hostname }, [])
 
 /** Values of the parameters; smtpd as it is written. */
 type ParameterValues = { -readonly [K in Exclude<OptionName, 'smtpd'>]: Config[K] } & {
   readonly smtpd: readonly Readonly<Record<string, unknown>>[]
 }
 
-interface Facts extends Pick<LoadedConfig, 'file' | 'ignoredFile'> {
+interface Facts extends Pick<LoadedConfig, 'file' | 'ignoredFile' | 'requiresVolume'> {
   readonly hostname: string
 }
 

@@ -28,11 +28,12 @@ import { openTables } from '../rewriting/tables.ts'
 import { listenersOf, readCertificate } from '../config/smtpd-listeners.ts'
 import { parseUsers } from '../access/users.ts'
 import { folderProblem } from '../store/folder/queue-folder.ts'
+import { volumeProblem } from '../store/folder/volume.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { logFileProblem } from '../telemetry/log-file.ts'
 import { Account } from './account.ts'
 import { adminCertificate } from './admin/admin.ts'
-import { pickupPath } from './admin/socket-path.ts'
+import { pickupPath, socketPathLimit } from './admin/socket-path.ts'
 import { readableSecrets, readPasswords, readTlsFiles } from './delivery-secrets.ts'
 import { templatesOf } from './notice-templates.ts'
 import { oauthWarnings } from './oauth-warnings.ts'
@@ -115,7 +116,7 @@ export function prepareFiles(loaded: LoadedConfig): Preparation {
 export function prepare(loaded: LoadedConfig, account: Account | null): Preparation {
   const steps = new Steps(loaded)
   const settings = account === null ? readFiles(loaded, steps) : account.acting(() => readFiles(loaded, steps))
-  examineFolder(loaded.config.queue_directory, account?.uid ?? process.geteuid?.() ?? 0, steps)
+  examineFolder(loaded, account?.uid ?? process.geteuid?.() ?? 0, steps)
   return result(steps, settings)
 }
 
@@ -258,14 +259,16 @@ function readUsers({ config }: LoadedConfig, steps: Steps): void {
   }
 }
 
-/** Maximum length of a Unix socket address in bytes (unix(7)). */
-const SOCKET_ADDRESS = 107
-
-function examineFolder(directory: string, uid: number, steps: Steps): void {
+function examineFolder({ config, requiresVolume }: LoadedConfig, uid: number, steps: Steps): void {
+  const directory = config.queue_directory
+  // With a database, the folder has no mail for longer than a delivery to the queue takes.
+  const lost = requiresVolume && config.queue_database === '' ? volumeProblem(directory) : null
+  if (lost !== null) steps.refuse('queue folder', 'queue_directory', lost)
   const problem = folderProblem(directory, uid)
   if (problem !== null) steps.refuse('queue folder', 'queue_directory', `cannot use ${directory} as the queue folder: ${problem}`)
   const socket = pickupPath(directory)
-  if (Buffer.byteLength(socket) <= SOCKET_ADDRESS) return
-  const text = `the path of a socket in ${dirname(socket)} is longer than the ${SOCKET_ADDRESS} bytes of a socket address`
+  const limit = socketPathLimit()
+  if (Buffer.byteLength(socket) <= limit) return
+  const text = `the path of a socket in ${dirname(socket)} is longer than the ${limit} bytes of a socket address`
   steps.refuse('queue folder', 'queue_directory', `queue_directory: ${text}: name a shorter path`)
 }

@@ -1,5 +1,5 @@
 /** Builds the executables of one file. */
-import type { Architecture } from '../../scripts/package/single/options.ts'
+import type { Architecture } from '../../scripts/package/architecture.ts'
 import { command, must } from './tools.ts'
 
 /** The reason why an executable cannot be built here; null when it can. */

@@ -46,6 +46,7 @@ export interface Terminal {
   readonly env?: Readonly<Record<string, string>>
   readonly calledAs?: string
   readonly uid?: number
+  readonly platform?: NodeJS.Platform
   /** Number of bytes after which the reader of the output closes the pipe. */
   readonly breaksAfter?: number
   readonly daemon?: RunningDaemon
@@ -123,6 +124,7 @@ export class Operator {
       env = {},
       calledAs = 'deferd',
       uid = 0,
+      platform = process.platform,
       rows = null,
       breaksAfter,
       daemon,
@@ -139,6 +141,7 @@ export class Operator {
     const shell: Shell = {
       env: { DEFERD_QUEUE_DIRECTORY: this.directory, DEFERD_MYHOSTNAME: 'relay.example', NO_COLOR: '1', ...env },
       uid,
+      platform,
       defaultFiles: this.defaultFiles,
       user: 'operator',
       login: 'operator',

@@ -1,9 +1,6 @@
 /** Command line of `npm run package:single`. */
 import { parseArgs } from 'node:util'
-
-/** Node's names of the architectures of the executables. */
-export const ARCHITECTURES = ['x64', 'arm64'] as const
-export type Architecture = (typeof ARCHITECTURES)[number]
+import { ARCHITECTURES, type Architecture } from '../architecture.ts'
 
 export interface SingleOptions {
   readonly out: string

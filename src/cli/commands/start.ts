@@ -5,7 +5,7 @@
 import type { Command } from 'commander'
 import { listenText, placeText } from '../shell/addresses.ts'
 import { configFlags, configToPrepare, subcommand } from '../shell/config-options.ts'
-import { BrokenPipe, OutputFailed } from '../shell/exit.ts'
+import { BrokenPipe, CommandError, EX, OutputFailed } from '../shell/exit.ts'
 import type { Config } from '../../config/options.ts'
 import type { RunningDaemon, Shell } from '../shell/shell.ts'
 
@@ -40,6 +40,10 @@ const sendsToLiterals = (config: Config): boolean =>
   config.transport_tables.length === 0 &&
   config.sender_dependent_relayhost_maps.length === 0 &&
   config.sender_dependent_default_transport_maps.length === 0
+
+/** Windows syncs no folders, so that a new file of the queue could be absent after a loss of power. */
+const ON_WINDOWS =
+  'the relay does not run on Windows, where a folder cannot be synced to the disk: start it in WSL 2 or a container; deferd lab and the test kit run here'
 
 /** Suggests a first mail, and the next commands when it is queued. Only on a terminal, and only for a new queue. */
 async function guide(shell: Shell, daemon: RunningDaemon, config: Config, flags: string): Promise<void> {
@@ -82,6 +86,7 @@ Examples:
   deferd start -o relayhost=[smtp.example.com]:587 -o log_format=json`,
     )
     .action(async ({ user }: { readonly user?: string }, command: Command) => {
+      if (shell.platform === 'win32') throw new CommandError(EX.unavailable, ON_WINDOWS)
       // A signal before the ports are open takes effect when they are.
       let wanted = false
       let reload = (): void => void (wanted = true)

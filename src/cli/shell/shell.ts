@@ -85,6 +85,7 @@ export async function withReader<T>(
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly uid: number
+  readonly platform: NodeJS.Platform
   /** Configuration files that are read when the command line names none. */
   readonly defaultFiles: DefaultFiles
   /** User name for the audit log. */

@@ -193,8 +193,15 @@ export function addTables(
   }
 }
 
-/** Matches variables that are parameters: all except DEFERD_CONFIG, DEFERD_NATIVE_DIR and those of the test suite (`DEFERD_TEST_REQUIRE`). */
-const SETTING = /^DEFERD_(?!CONFIG$|NATIVE_DIR$|TEST_)/
+/** Matches variables that are parameters: all except those that are read elsewhere, and those of the test suite (`DEFERD_TEST_REQUIRE`). */
+const SETTING = /^DEFERD_(?!CONFIG$|NATIVE_DIR$|REQUIRE_VOLUME$|TEST_)/
+
+/** Value of DEFERD_REQUIRE_VOLUME: 1, or 0 as without it. Notes a problem for another one. */
+export function volumeRequirement(env: ConfigSources['env'], problems: Problem[]): boolean {
+  const { DEFERD_REQUIRE_VOLUME: value = '' } = env
+  if (!['', '0', '1'].includes(value)) problems.push({ where: 'environment', text: `DEFERD_REQUIRE_VOLUME=${value}: expected 0 or 1` })
+  return value === '1'
+}
 
 /** Matches variables with the client secret of an `[oauth.NAME]` table. */
 const CLIENT_SECRET = /^DEFERD_OAUTH_.+_CLIENT_SECRET$/

@@ -1,7 +1,10 @@
 /** Paths by which commands find the daemon of a queue directory. */
 import { join, relative } from 'node:path'
 
-/** Absolute or relative path, whichever is shorter, because a Unix socket address holds only 107 bytes (unix(7)). */
+/** Maximum length of the path of a Unix socket in bytes: `sun_path` has 108 on Linux (unix(7)), 104 on macOS (sys/un.h), each with a final null byte. */
+export const socketPathLimit = (platform: NodeJS.Platform = process.platform): number => (platform === 'darwin' ? 103 : 107)
+
+/** Absolute or relative path, whichever is shorter, because a socket address has little room. */
 function socketPath(queueDirectory: string, name: string): string {
   const path = join(queueDirectory, name)
   const fromHere = relative(process.cwd(), path)

@@ -74,12 +74,17 @@ describe('dependencies', () => {
 
 describe('the options of the build', () => {
   test('have defaults', () => {
-    expect(packageOptions([], '1.2.0-rc.1')).toEqual({ out: 'deb', version: '1.2.0~rc.1', compression: 'xz' })
+    expect(packageOptions([], '1.2.0-rc.1')).toMatchObject({ out: 'deb', version: '1.2.0~rc.1', compression: 'xz' })
+  })
+
+  test('name the architectures by Debian’s names, in any order', () => {
+    expect(packageOptions(['--architecture', 'arm64', '--architecture', 'amd64'], '1.0').architectures).toEqual(['x64', 'arm64'])
   })
 
   test.each([
     ['--version', 'v1'],
     ['--compression', 'zip'],
+    ['--architecture', 'x64'],
     ['--colour', 'red'],
   ])('%s %s is refused', (...args) => {
     expect(() => packageOptions(args, '1.0')).toThrow(args[0])

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import { ociConfig, packageNames, userIn } from '../../../scripts/package/oci-config.ts'
 import { configFrom } from '../../../src/config/load.ts'
 
 const folder = join(import.meta.dirname, '../../../scripts/package/debian')
@@ -29,17 +28,4 @@ test.each(['postinst', 'prerm', 'postrm'])('deferd.%s is a script of sh that end
   const path = join(folder, `deferd.${name}`)
   expect(readFileSync(path, 'utf8')).toMatch(/^#!\/bin\/sh\n(?:#.*\n)*set -e\n/)
   execFileSync('sh', ['-n', path])
-})
-
-describe('the OCI bundle', () => {
-  test('runs the relay as the user deferd on a read-only root, without capabilities', () => {
-    const user = userIn('root:x:0:0::/:/bin/sh\ndeferd:x:100:101::/var/lib/deferd:/usr/sbin/nologin\n', 'deferd')
-    expect(user).toEqual({ uid: 100, gid: 101 })
-    expect(ociConfig(user)).toMatchObject({ root: { readonly: true }, process: { user, capabilities: {}, noNewPrivileges: true } })
-    expect(() => userIn('root:x:0:0::/:/bin/sh\n', 'deferd')).toThrow('no user deferd')
-  })
-
-  test('has the packages of the relation Depends', () => {
-    expect(packageNames('adduser, libc6 (>= 2.34), python3:any, a | b\n')).toEqual(['adduser', 'libc6', 'python3', 'a'])
-  })
 })

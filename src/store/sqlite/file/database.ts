@@ -139,13 +139,15 @@ export function assertDurable(db: Database.Database): void {
  * Applies the settings in the order that SQLite requires: page_size and auto_vacuum before the first table exists, synchronous
  * after journal_mode.
  */
-function settle(db: Database.Database): void {
+export function settle(db: Database.Database, platform: NodeJS.Platform = process.platform): void {
   db.pragma('page_size = 8192')
   db.pragma('auto_vacuum = incremental')
   db.pragma('journal_mode = wal')
   // Disables automatic checkpoints. The store runs them between transactions and handles their errors (checkpoints.ts).
   db.pragma('wal_autocheckpoint = 0')
   db.pragma('synchronous = full')
+  // fsync(2) of macOS leaves data in the memory of the disk: F_FULLFSYNC does not (pragma fullfsync of SQLite).
+  if (platform === 'darwin') db.exec('pragma fullfsync = on; pragma checkpoint_fullfsync = on')
   db.pragma('foreign_keys = on')
   db.pragma('trusted_schema = off')
   db.pragma('cell_size_check = on')

@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Architecture } from './options.ts'
+import type { Architecture } from './architecture.ts'
+import { npm } from './npm-command.ts'
 
 /** `integrity` of the packages `node-linux-ARCHITECTURE` at the version of the development dependency `node`. package-lock.json does not have it. */
 const INTEGRITY: Readonly<Record<Architecture, string>> = {
@@ -27,11 +28,8 @@ export interface NodeProgram {
 export function nodeProgram({ architecture, version }: NodeRelease, work: string): NodeProgram {
   const folder = join(work, `node-${architecture}`)
   mkdirSync(folder)
-  const [npm, first] = process.env['npm_execpath'] === undefined ? ['npm', []] : [process.execPath, [process.env['npm_execpath']]]
   const name = `node-linux-${architecture}@${version}`
-  execFileSync(npm, [...first, 'pack', name, '--silent', '--prefer-offline', '--pack-destination', folder], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  npm('pack', name, '--silent', '--prefer-offline', '--pack-destination', folder)
   const archive = join(folder, `node-linux-${architecture}-${version}.tgz`)
   const found = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`
   if (found !== INTEGRITY[architecture]) throw new Error(`${name} of the registry has ${found}: expected ${INTEGRITY[architecture]}`)
