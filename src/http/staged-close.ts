@@ -6,6 +6,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { seconds, type Duration, type Timers } from '../system/clock.ts'
+import { eventLoopTurn } from '../system/event-loop.ts'
 
 /** Limits of what is discarded. */
 export interface DiscardLimits {
@@ -47,5 +48,16 @@ export function closeInStages(socket: Socket, clock: Timers, { silence, time, by
   // The parser read without the stream, which waits for bytes since the beginning: an empty piece makes it read again.
   socket.push('')
   // A client that reads a long response slowly is not limited.
-  socket.end(() => socket.setTimeout(silence, () => socket.destroy()))
+  socket.end(() => {
+    // node:http would close at once.
+    socket.removeAllListeners('timeout')
+    socket.setTimeout(silence).on('timeout', () => void destroyIfSilent(socket))
+  })
+}
+
+/** Timers come before bytes in a turn: after a time in which the process stood still, bytes that arrived meanwhile are not read yet. */
+async function destroyIfSilent(socket: Socket): Promise<void> {
+  const before = socket.bytesRead
+  await eventLoopTurn()
+  if (socket.bytesRead === before) socket.destroy()
 }

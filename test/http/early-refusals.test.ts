@@ -20,6 +20,7 @@ import { systemClock } from '../../src/system/system-clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { CERTIFICATE, KEY } from '../support/certificates.ts'
 import { conversation, requestBytes, responsesIn, writeThenRead } from '../support/raw-http.ts'
+import { eventLoopTurn } from '../../src/system/event-loop.ts'
 import { SampleServer } from '../support/web-server.ts'
 
 /** Paths of requests that reached a handler. */
@@ -203,6 +204,19 @@ test('a client that sends slowly is cut off after a time', async () => {
 
 test('a client that sends nothing more and stays is closed', async () => {
   const { closed } = await discarding({ silence: 50 })
+  await closed
+})
+
+test('a client is not cut off for a silence in which the relay itself stood still', async () => {
+  const { socket, closed } = await discarding({ silence: 400 })
+  let isClosed = false
+  void closed.then(() => (isClosed = true))
+  await eventLoopTurn()
+  await eventLoopTurn()
+  socket.write('x')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+  for (let turn = 0; turn < 3; turn++) await eventLoopTurn()
+  expect(isClosed).toBe(false)
   await closed
 })
 
