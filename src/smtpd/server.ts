@@ -244,6 +244,9 @@ function contextsOf(
   return (listener) => {
     const { settings } = listener
     if (Object.keys(settings).length === 0) return shared
-    return contextOf({ ...relay, ...settings }, access.tables[relay.smtpd.indexOf(listener)] ?? access)
+    const own = access.tables[relay.smtpd.indexOf(listener)]
+    // The tables of the relay would allow what those of the listener refuse.
+    if (own === undefined) throw new Error(`the access tables of the listener ${listener.address} are missing`)
+    return contextOf({ ...relay, ...settings }, own)
   }
 }
