@@ -30,6 +30,9 @@ const MIXED = /\d\p{L}+\d|\p{L}\d+\p{L}/u
 /** Splits a cause at its placeholders. */
 export const PLACEHOLDER = /\{(?:url|address|ip|host|id|n)\}/
 
+/** The begin of a placeholder at the end of a cause that was cut. */
+const CUT_PLACEHOLDER = /\{[a-z]*$/
+
 /** A cause for people: `·` stands for each part that differs from message to message. */
 export const shownCause = (cause: string): string => cause.split(PLACEHOLDER).join('·')
 
@@ -65,5 +68,10 @@ export function causeOf({ reply, reason }: Pick<DeliveryStatus, 'reply' | 'reaso
   const codes = reply === undefined ? '' : (CODES.exec(text)?.[0] ?? '')
   const rest = text.slice(codes.length).split(' ').map(masked).join(' ')
   const cause = `${codes}${rest}`.trim()
-  return cause.length <= CAUSE_LENGTH ? cause : cause.slice(0, CAUSE_LENGTH - 1).trimEnd() + '…'
+  return cause.length <= CAUSE_LENGTH
+    ? cause
+    : `${cause
+        .slice(0, CAUSE_LENGTH - 1)
+        .replace(CUT_PLACEHOLDER, '')
+        .trimEnd()}…`
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { causeOf } from '../../src/mail/failure-cause.ts'
+import { causeOf, shownCause } from '../../src/mail/failure-cause.ts'
 import { threadTime } from '../support/thread-time.ts'
 
 const reply = (text: string) => causeOf({ reply: text, reason: '' })
@@ -33,5 +33,12 @@ test('a cause is bounded, and hostile text takes no time', () => {
     const begin = threadTime()
     reply(text)
     expect(threadTime() - begin).toBeLessThan(200)
+  }
+})
+
+test('a long cause is not cut within a placeholder', () => {
+  for (let length = 200; length < 245; length++) {
+    const cause = causeOf({ reply: `421 ${'x'.repeat(length)} https://a.example/1 and more words behind it`, reason: '' })
+    expect(shownCause(cause)).not.toMatch(/[{}]/)
   }
 })

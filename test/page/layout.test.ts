@@ -45,6 +45,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     daemon = await PageDaemon.start({
       returned_content_retention: '7d',
       smtpd_future_release_limit: '7d',
+      class: { fast: { weight: 100 }, normal: { weight: 10 } },
       transport_maps: {
         'returned.example': `smtp:[127.0.0.1]:${port}`,
         [LONG_HOST]: `smtp:${LONG_HOST}`,
@@ -116,6 +117,16 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       }
       await page.close()
     })
+
+  test('for a viewer, without check boxes, the columns of messages keep their widths', async () => {
+    const page = await opened(1024, 'viewer')
+    for (const width of [720, 768, 1024]) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.goto(`${daemon.url}messages`)
+      expect(await layoutFaults(page), String(width)).toEqual([])
+    }
+    await page.close()
+  })
 
   test('on paper the screens keep their margins, and have neither buttons nor names without a value', async () => {
     const page = await opened(720)

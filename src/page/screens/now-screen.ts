@@ -123,7 +123,13 @@ function attentionList(view: View, { troubles, attention, subscriptions, as_of: 
     ...events,
     ...troubles.slice(0, MOST_SENTENCES).map((one) => troubleItem(view, one)),
     ...(further > 0
-      ? [attentionItem(shapeOf('warning'), html`${plural(further, 'further destination')} need attention`, linkTo(view, 'destinations'))]
+      ? [
+          attentionItem(
+            shapeOf('warning'),
+            html`${plural(further, 'further destination')} ${further === 1 ? 'needs' : 'need'} attention`,
+            linkTo(view, 'destinations'),
+          ),
+        ]
       : []),
   ]
   return section(
