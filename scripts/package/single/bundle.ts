@@ -55,6 +55,8 @@ export async function bundled(root: string, entry: string): Promise<string> {
     // The client of PostgreSQL by the libpq of the system, which deferd does not use.
     external: ['pg-native'],
     logLevel: 'silent',
+    // The texts have paths of node_modules, which may be a link to another folder.
+    preserveSymlinks: true,
     plugins: [library(root), lateRequire],
   })
   const [strange] = warnings.filter((warning) => !isExpected(warning))
