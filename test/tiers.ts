@@ -29,7 +29,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/calendar/random-expressions.test.ts',
   'test/mutants/**/*.test.ts',
   'test/types/**/*.test.ts',
-  'test/upgrade/surface.test.ts',
+  'test/upgrade/{surface,upgrade}.test.ts',
   'test/release/release.test.ts',
   'test/simulator/{rate-limits,retry-guide}.test.ts',
   'test/bounce/dsn-properties.test.ts',

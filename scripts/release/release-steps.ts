@@ -32,6 +32,9 @@ export interface ReleaseTerms {
 
 const SUMS = 'SHA256SUMS'
 
+/** Files of test/upgrade/VERSION that later versions are tested with. */
+const STORED = ['queue.db.gz', 'sqlite.json', 'pg.sql.gz', 'postgres.json']
+
 /** Steps that only read the sources. */
 function sourceSteps({ root, version, date, owner, dryRun }: ReleaseTerms): readonly Step[] {
   const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -52,6 +55,14 @@ function sourceSteps({ root, version, date, owner, dryRun }: ReleaseTerms): read
       run: () => {
         const { version: own } = JSON.parse(read('package.json')) as { readonly version: string }
         return versionGate({ own, version, tags: git(root, 'tag', '--list').split('\n') })
+      },
+    },
+    {
+      name: 'stored queues',
+      run: () => {
+        const missing = STORED.filter((file) => !existsSync(join(root, 'test/upgrade', version, file)))
+        if (missing.length > 0) throw new Error(`test/upgrade/${version} lacks ${missing.join(', ')}: run node scripts/release/fixture.ts`)
+        return STORED.join(', ')
       },
     },
     {

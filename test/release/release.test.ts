@@ -31,6 +31,7 @@ class Repository {
     this.write('package.json', '{ "version": "1.0.0", "type": "module" }\n')
     this.write('CHANGELOG.md', CHANGELOG)
     this.write('source.txt', 'the program\n')
+    for (const file of ['queue.db.gz', 'sqlite.json', 'pg.sql.gz', 'postgres.json']) this.write(`test/upgrade/1.0.0/${file}`, '')
     this.write('scripts/package/artefacts.ts', BUILDER)
     this.commit()
     this.figures('2026-11-25')
@@ -81,6 +82,7 @@ test('a trial passes all steps, and its files verify', () => {
     'values of the owner',
     'clean tree',
     'version',
+    'stored queues',
     'changelog',
     'figures of reliability',
     'git --version',
@@ -116,6 +118,13 @@ describe('a release stops', () => {
     const repository = new Repository()
     repository.write('source.txt', 'another program\n')
     expect(repository.release().stop).toEqual({ step: 'clean tree', result: expect.stringContaining('source.txt') as string })
+  })
+
+  test('at a version without stored queues', () => {
+    const repository = new Repository()
+    repository.git('rm', '--quiet', 'test/upgrade/1.0.0/pg.sql.gz')
+    repository.commit()
+    expect(repository.release().stop).toEqual({ step: 'stored queues', result: expect.stringContaining('lacks pg.sql.gz') as string })
   })
 
   test('at a section of the changelog without a date', () => {

@@ -1,8 +1,9 @@
-/** A made-up next release of deferd, with a migration of the shared queue. */
+/** A made-up next release of deferd, with a migration of each engine. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { MIGRATIONS, newestIn } from '../../../src/store/postgres/migrations.ts'
+import { currentVersion } from '../../../src/store/sqlite/file/migrations.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 
@@ -10,7 +11,9 @@ export interface NextRelease {
   readonly version: string
   /** Its bin/deferd.js. */
   readonly program: string
-  /** Number of its migration. */
+  /** Folder of its sources. */
+  readonly folder: string
+  /** Number of its migration in PostgreSQL. */
   readonly migration: number
   readonly remove: () => void
 }
@@ -26,5 +29,14 @@ export function nextRelease(version = '99.0.0'): NextRelease {
   const file = join(folder, 'migrations/postgres', `${String(migration).padStart(4, '0')}_example`)
   writeFileSync(`${file}.sql`, 'alter table message add column example text')
   writeFileSync(`${file}.finish.sql`, 'alter table message drop column example')
-  return { version, program: join(folder, 'bin/deferd.js'), migration, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  const queueFile = `${String(currentVersion() + 1).padStart(4, '0')}_example.sql`
+  const changes = ['alter table message add column example text', 'create index message_example on message (example)']
+  writeFileSync(join(folder, 'migrations', queueFile), `${changes.join(';\n')};\n`)
+  return {
+    version,
+    folder,
+    program: join(folder, 'bin/deferd.js'),
+    migration,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
 }
