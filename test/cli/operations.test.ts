@@ -502,7 +502,8 @@ describe('with a daemon', () => {
         window: 7,
         message_rate: null,
         in_flight: 2,
-        waiting: 2,
+        // Two in the store, and three that wait for a slot.
+        waiting: 5,
         dead_until: NOW / 1000 + 60,
         probe_interval: 60,
         last_reply: '421 later',
