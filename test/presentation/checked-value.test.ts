@@ -57,7 +57,7 @@ test.each<[z.ZodType, unknown, readonly unknown[]]>([
   [
     operationRequestShape,
     { ...filter, operation: 'remove' },
-    [expect.stringMatching(/^operation: expected "flush", .* or "reschedule", got "remove"$/)],
+    [expect.stringMatching(/^operation: expected "flush", .* or "reclass", got "remove"$/)],
   ],
   [operationRequestShape, { ...filter, selection: {} }, ['selection/kind: missing, expected "ids" or "filter"']],
   [operationRequestShape, { ...filter, selection: { kind: 7 } }, ['selection/kind: expected "ids" or "filter", got 7']],
