@@ -44,8 +44,7 @@ export class QuotaUpkeep {
     this.#reports = new QuotaReports(deps)
     this.quotas = new Quotas({ store, clock, isShared, used: this.#reports.used })
     this.quotas.configure(config)
-    const names = (): readonly string[] => this.quotas.tables.map(({ name }) => name)
-    this.changes = new QuotaChanges({ store, clock, names, changed: (key) => this.#wasReset(key) })
+    this.changes = new QuotaChanges({ store, clock, tables: () => this.quotas.tables, changed: (key) => this.#wasReset(key) })
   }
 
   /** Begins, with mail that an earlier life of the relay has held. */

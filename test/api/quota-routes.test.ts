@@ -15,6 +15,17 @@ const opened = async (): Promise<ApiWorld> => (world = await ApiWorld.open('sqli
 const asOperator = { as: 'operator' } as const
 const MAIL = { from: 'App <app@us.example>', to: 'Ann <ann@a.example.org>', text: 'hi' }
 
+test('the key of a sender may be written in any case', async () => {
+  const settings = { quota: { app: { keys: 'sender', limits: ['2/1h'] } } }
+  world = await ApiWorld.open('memory', configFrom(settings, 'deferd.example'), settings)
+  const { api } = world
+  await api.post('/messages', MAIL, { as: 'sender' })
+  const uses = [expect.objectContaining({ quota: 'app', key: 'app@us.example', used: 1 })]
+  expect((await api.get('/quotas/App@US.example')).json).toEqual({ uses })
+  expect(await api.post('/quotas/reset', { key: 'App@US.example' }, asOperator)).toMatchObject({ status: 200 })
+  expect((await api.get('/quotas/app@us.example')).json).toEqual({ uses: [] })
+})
+
 test('mail above a quota gets 429 with the time until there is room; the use is listed, shown and reset', async () => {
   const { api } = await opened()
   const send = () => api.post('/messages', MAIL, { as: 'sender' })

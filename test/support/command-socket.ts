@@ -72,7 +72,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     operations: () => operations,
     subscriptions: () => Object.assign(subscriptions, { test: absent('test event') }),
     tokens: () => shared,
-    quotaChanges: () => new QuotaChanges({ store, clock, names: () => [], changed: async () => undefined }),
+    quotaChanges: () => new QuotaChanges({ store, clock, tables: () => [], changed: async () => undefined }),
     suppressionChanges: () =>
       new SuppressionChanges({ ...shared, recorder: new EventRecorder(clock), events, changed: async () => undefined }),
     random: systemRandom,

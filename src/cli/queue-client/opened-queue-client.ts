@@ -85,7 +85,7 @@ export async function clientOfQueue({ config, store, reader, clock, others, move
     addAccess: (entry) => access.add(entry),
     removeAccess: (subject, key, who) => access.remove(subject, key, { who }),
     resetQuota: (reset) =>
-      new QuotaChanges({ store, clock, names: () => [...config.quota.keys()], changed: () => Promise.resolve() }).reset(reset),
+      new QuotaChanges({ store, clock, tables: () => [...config.quota.values()], changed: () => Promise.resolve() }).reset(reset),
     ...suppressionMethods({ store, clock, recorder, events, changed: () => Promise.resolve() }),
     removeStsPolicy: (removal) => removePolicy(removal, records),
     renewGrant: async (client) => {

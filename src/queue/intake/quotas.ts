@@ -16,7 +16,7 @@ import { QuotaCounts } from './quota-counts.ts'
 import type { QuotaState } from './quota-reports.ts'
 import { endOfUse, firstCommonRoom, sliceAt, usedAt, type Amounts, type LimitedUse } from './quota-window.ts'
 import { shownKey } from './queue-limits.ts'
-import { partOf, type Origin } from './share-key.ts'
+import { countedKey, partOf, type Origin } from './share-key.ts'
 
 export type QuotaConfig = Pick<Config, 'quota'>
 
@@ -236,8 +236,9 @@ const isOfClass = ({ classes }: QuotaTable, { class: name }: Origin): boolean =>
   classes.length === 0 || (name !== undefined && classes.includes(name))
 
 /** The limits of a key; undefined for a quota that does not count it. */
-export function countedBy(table: QuotaTable, key: string): CountedQuota | undefined {
+export function countedBy(table: QuotaTable, written: string): CountedQuota | undefined {
   const { name: quota, match, exceptions } = table
+  const key = countedKey(table.key, written)
   const limits = exceptions.get(key.toLowerCase()) ?? table.limits
   const isCounted = limits.length > 0 && (match.length === 0 || match.some((pattern) => matchesPattern(pattern, key)))
   return isCounted ? { quota, key, table, limits } : undefined

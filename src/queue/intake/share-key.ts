@@ -29,7 +29,11 @@ const TOKEN = 'token:'
 /** Share of mail of this machine from the null sender. */
 const LOCAL = 'local'
 
-/** One part of the origin; empty when the message has none. Addresses and domains are in lower case. */
+/** A key as it is counted: addresses and domains of senders in lower case. */
+export const countedKey = (part: SharePart | QuotaKey, key: string): string =>
+  part === 'sender' || part === 'sender_domain' ? key.toLowerCase() : key
+
+/** One part of the origin, as it is counted; empty when the message has none. */
 export function partOf(part: SharePart | QuotaKey, { sender, user, address, fields }: Origin): string {
   switch (part) {
     case 'login':
@@ -37,9 +41,9 @@ export function partOf(part: SharePart | QuotaKey, { sender, user, address, fiel
     case 'token':
       return user?.startsWith(TOKEN) === true ? user : ''
     case 'sender_domain':
-      return domainOf(sender).toLowerCase()
+      return countedKey(part, domainOf(sender))
     case 'sender':
-      return sender.toLowerCase()
+      return countedKey(part, sender)
     case 'client':
       return address ?? LOCAL
     default:
