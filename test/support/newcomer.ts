@@ -39,6 +39,7 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
     'needs a Postfix; test/packages/replaced-postfix.test.ts types the commands of this page',
   ],
   [/^deferd queue hold --all --yes$/, 'holds the mail of a restored database; test/long/cluster-page.long.ts'],
+  [/^deferd queue reclass /, 'needs the classes of the page; test/cli/operations.test.ts runs it'],
   [/^deferd history resend /, 'needs returned mail; test/process/mass-bounce.test.ts runs it'],
   [/^deferd quota /, 'needs the quotas of the page; test/cli/commands/quota.test.ts runs it'],
   [/^deferd suppression /, 'needs the list of the page; test/cli/commands/suppression.test.ts runs it'],
