@@ -130,10 +130,6 @@ interface WorldDeps {
   readonly script: ReturnType<typeof readScriptOrDialogue> | undefined
 }
 
-/**
- * A relay in virtual time with scripted remote servers. Times are `'5m'`, `'2d'` or seconds. The clock advances only in
- * `advance`, in `settle` and in the methods that wait for the relay.
- */
 /** Use of one limit of a quota. */
 export interface QuotaUseNow {
   /** Name of the table `[quota.NAME]`. */
@@ -146,6 +142,10 @@ export interface QuotaUseNow {
   readonly isFull: boolean
 }
 
+/**
+ * A relay in virtual time with scripted remote servers. Times are `'5m'`, `'2d'` or seconds. The clock advances only in
+ * `advance`, in `settle` and in the methods that wait for the relay.
+ */
 export class World implements AsyncDisposable {
   /** Seed of all random numbers. */
   readonly seed: number

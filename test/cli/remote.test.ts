@@ -39,6 +39,8 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'deferd-remote-'))
   port = await portBelowEphemeral()
   const settings = {
+    class: { fast: { weight: 10 }, bulk: { weight: 1 } },
+    default_class: 'fast',
     queue_directory: queueDirectory(),
     smtpd_listen: '127.0.0.1:0',
     admin_listen: `127.0.0.1:${port}`,
