@@ -46,6 +46,9 @@ class Tour {
   }
 }
 
+/** A world with a quota. */
+const WORLD = { name: 'signup', seed: 1, config: { quota: { app: { keys: 'sender', limits: ['1000/1h'] } } } }
+
 const MAIL = 'From: app@us.example\r\nTo: ann@slow.example\r\nSubject: Your code\r\n\r\nIt is 4711.\r\n'
 
 async function clock(tour: Tour, world: string): Promise<void> {
@@ -88,6 +91,7 @@ async function mail(tour: Tour, world: string): Promise<void> {
   await tour.post([[`${world}/operations`, { operation: 'release' }]])
   await tour.post([[`${world}/suspend`, { destination: 'slow.example' }]])
   await tour.post([[`${world}/resume`, { destination: 'slow.example' }]])
+  await tour.get(`${world}/quotas/app@us.example`)
   await tour.get(`${world}/mailboxes/ann@slow.example/wait?advance=2d`, `${world}/mailboxes`, `${world}/mailboxes/ann@slow.example`)
   await tour.get(`${world}/mails/1`, `${world}/recipients/ann@slow.example`, `${world}/events`, `${world}/history`)
   await tour.post([[`${world}/asserts`, { recipient: 'ann@slow.example', matcher: 'was_attempted_at', args: [0, 300] }]])
@@ -102,7 +106,7 @@ export async function labExamples(): Promise<ReadonlyMap<string, unknown>> {
   await tour.get('/')
   const {
     json: { id },
-  } = await tour.ask('POST', '/worlds', { name: 'signup', seed: 1 })
+  } = await tour.ask('POST', '/worlds', WORLD)
   const world = `/worlds/${id}`
   await tour.get('/worlds', world)
   await webhook(tour, world)

@@ -18,6 +18,7 @@ export const LAB_EXAMPLES: Readonly<Record<string, string>> = {
     '{"now":"2026-01-01T00:00:00.000Z","elapsed":0,"speed":0,"next":{"in":5,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
   'POST /worlds/:world/resume':
     '{"now":"2026-01-01T00:00:00.000Z","elapsed":0,"speed":0,"next":{"in":5,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
+  'GET /worlds/:world/quotas/:key': '{"quotas":[{"quota":"app","limit":"1000/1h","used":1,"is_full":false}]}',
   'GET /worlds/:world/mailboxes/:address/wait':
     '{"id":1,"at":300,"from":"app@us.example","to":["ann@slow.example"],"subject":"Your code","size":337,"tls":false,"headers":[{"name":"received","value":"from [127.0.0.1] (unknown [127.0.0.1]) by deferd.example (Deferd) with ESMTP id 4dhRlh0000z1 for <ann@slow.example>; Thu, 01 Jan 2026 00:00:00 +0000 (UTC)"},{"name":"from","value":"app@us.example"}],"text":"It is 4711.\\n","html":null,"attachments":[],"signatures":[],"notice":null,"code":"4711","codes":["4711"],"links":[],"passed":300}',
   'GET /worlds/:world/mailboxes': '{"mailboxes":[{"address":"ann@slow.example","mails":1}]}',
@@ -76,9 +77,9 @@ export const LAB_EXAMPLES: Readonly<Record<string, string>> = {
   'GET /worlds/:world/clock':
     '{"now":"2026-01-01T00:05:00.000Z","elapsed":300,"speed":0,"next":{"in":5.111,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
   'POST /worlds/:world/clock/advance':
-    '{"now":"2026-01-01T00:06:00.000Z","elapsed":360,"speed":0,"next":{"in":172440,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
+    '{"now":"2026-01-01T00:06:00.000Z","elapsed":360,"speed":0,"next":{"in":60,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
   'POST /worlds/:world/clock/step':
-    '{"now":"2026-01-01T01:06:00.000Z","elapsed":360,"speed":0,"next":{"in":172440,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
+    '{"now":"2026-01-01T01:06:00.000Z","elapsed":360,"speed":0,"next":{"in":60,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
   'POST /worlds/:world/crash':
     '{"now":"2026-01-01T01:06:00.000Z","elapsed":360,"speed":0,"next":{"in":5,"what":"a timer of the relay or of a server"},"accepted":1,"sessions":[]}',
   'POST /worlds/:world/restart':
