@@ -11,5 +11,5 @@ import { singleOptions, USAGE } from './single/options.ts'
 
 await withOptions(USAGE, singleOptions, async ({ out, architectures }) => {
   using build = new Build(VERSION)
-  return writeExecutables(build, { out: resolve(out), architectures })
+  return await writeExecutables(build, { out: resolve(out), architectures })
 })
