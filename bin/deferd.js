@@ -16,12 +16,12 @@ if (refusal !== null) {
   process.exit(69)
 }
 
-// Limits the memory of a daemon. glibc by itself has a heap for each thread. These settings are read only when a process starts, so that it
-// starts again in its place, once.
+// Limits the memory of a daemon: glibc by itself has a heap for each thread. Gives it threads for syncs that overlap (store/sqlite/durability).
+// These settings are read only when a process starts, so that it starts again in its place, once.
 const options = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
 if (process.argv.includes('start') && !options.includes('--max-semi-space-size') && process.execve !== undefined) {
   const again = [process.execPath, ...memoryOptions(process.versions.v8), ...process.execArgv, ...process.argv.slice(1)]
-  process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', ...process.env })
+  process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '8', ...process.env })
 }
 
 // Keeps the compiled sources for the next command, which then starts in half the time. The cache lies beside the code, with the

@@ -42,6 +42,7 @@ const LAYERS = [
   'store/postgres/departed',
   'store/postgres/moving',
   'store/postgres',
+  'store/sqlite/durability',
   'store/sqlite/file',
   'store/sqlite/records',
   'store/sqlite/search',

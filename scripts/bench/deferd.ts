@@ -38,9 +38,9 @@ const SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },
 }
 
-/** The limits of memory that bin/deferd.js sets. */
+/** Options and environment as of bin/deferd.js. */
 const NODE_OPTIONS = ['--max-semi-space-size=16', '--external-memory-accounted-in-global-limit']
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '8' }
 
 /** Name of the destination of all mail. */
 export const relayhostOf = (sinkPort: number): string => `[127.0.0.1]:${sinkPort}`

@@ -44,6 +44,11 @@ export const RETRY_OPTIONS = {
     '20',
     'Maximum concurrent deliveries to one destination; 0 for no limit.',
   ),
+  default_destination_unsettled_limit: perDestination(
+    is.concurrencyMultiple,
+    '5*concurrency',
+    'Maximum outcomes of deliveries to one destination that are written and not yet synced to disk; a loss of power repeats at most these and the deliveries in flight. A number, or a multiple of its concurrency limit.',
+  ),
   default_destination_recipient_limit: perDestination(is.count(), '50', 'Maximum recipients in one delivery; 0 for no limit.'),
   default_destination_rate_delay: perDestination(
     is.duration,

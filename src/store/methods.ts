@@ -8,6 +8,7 @@ import { DEPARTED_METHODS, type DepartedMail } from './returned-mail.ts'
 import { MOVE_METHODS, type MovableStore, type MoveStore } from './move-store.ts'
 import { OUTBOX_METHODS, type OutboxStore } from './outbox-store.ts'
 import { STORE_METHODS, type QueueStore } from './queue-store.ts'
+import type { Settlement } from './recorded-outcomes.ts'
 import { SHARE_METHODS, type ShareCounting } from './share-counts.ts'
 import { UPKEEP_METHODS, type StoreUpkeep } from './store-upkeep.ts'
 import { performed, recordCall, recordsOver, type SentRecordCall } from './records/records.ts'
@@ -28,7 +29,8 @@ export type Method = Exclude<keyof Transported, 'nextId' | 'leaseTerms' | 'close
 /** Methods of QueueStore alone. */
 export type QueueMethod = Exclude<Method, keyof MoveStore>
 
-export type Arguments = { readonly [M in Method]: Parameters<Transported[M]> }
+/** Arguments of the calls. A function is none of them, because it cannot be sent to another thread. */
+export type Arguments = { readonly [M in Method]: M extends 'settle' ? [settlement: Settlement] : Parameters<Transported[M]> }
 export type Answers = { readonly [M in Method]: Awaited<ReturnType<Transported[M]>> }
 
 /** A method call with its arguments, in the form that is sent to another thread. */
@@ -95,7 +97,7 @@ export function dispatch<M extends Method>(handlers: Handlers, call: Call<M>, ch
 }
 
 /** Creates all methods, each of which submits its call to the transport. */
-export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promise<Answers[M]>): Remote {
+export function remoteMethods(submit: <M extends Method>(call: Call<M>, written?: () => void) => Promise<Answers[M]>): Remote {
   const caller =
     <M extends Method>(method: M) =>
     (...args: Arguments[M]): Promise<Answers[M]> =>
@@ -103,7 +105,8 @@ export function remoteMethods(submit: <M extends Method>(call: Call<M>) => Promi
   const callers = (rows: object) => Object.fromEntries((Object.keys(rows) as Method[]).map((method) => [method, caller(method)]))
   const { record, ...methods } = callers(OF_THE_STORE) as unknown as Omit<Transported, keyof OfPorts>
   const ports: object = Object.fromEntries(Object.entries(PORTS).map(([port, rows]) => [port, callers(rows)]))
-  return { ...methods, ...(ports as Pick<Remote, Port>), records: recordsOver(record) }
+  const settle: Remote['settle'] = (settlement, written) => submit<'settle'>({ method: 'settle', args: [settlement] }, written)
+  return { ...methods, settle, ...(ports as Pick<Remote, Port>), records: recordsOver(record) }
 }
 
 /** Treatment of a call on a full disk. */
@@ -152,14 +155,17 @@ export function contentBytes(call: Call): number {
 /** A call that has no answer yet. */
 export interface PendingCall<M extends Method = Method> {
   readonly call: Call<M>
+  /** Called when the change is written and not yet durable (QueueStore.settle). */
+  readonly written?: (() => void) | undefined
   settle(outcome: Outcome<M>): void
 }
 
 /** Turns a call into a promise. `keep` receives the pending call, whose `settle` resolves or rejects the promise. */
-export function pending<M extends Method>(call: Call<M>, keep: (waiting: PendingCall) => void): Promise<Answers[M]> {
+export function pending<M extends Method>(call: Call<M>, keep: (waiting: PendingCall) => void, written?: () => void): Promise<Answers[M]> {
   return new Promise((resolve, reject) => {
     const waiting: PendingCall<M> = {
       call,
+      written,
       settle: (outcome) => {
         if (outcome.ok) resolve(outcome.value)
         else reject(outcome.error)

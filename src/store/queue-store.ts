@@ -197,8 +197,12 @@ export interface QueueStore {
    * changed.
    */
   giveBack(recipients: readonly RecipientId[], owner: OwnerId): Promise<void>
-  /** Records outcomes and due notices, and ends the leases. Idempotent. */
-  settle(settlement: Settlement): Promise<SettleResult>
+  /**
+   * Records outcomes and due notices, and ends the leases. Idempotent. `written` is called when the change survives the end of the process, and
+   * every later call sees it, while a loss of power may still undo it. It is not called when the change is durable at the same time, as in a
+   * store that has one acknowledgement for both, nor when the call fails before.
+   */
+  settle(settlement: Settlement, written?: () => void): Promise<SettleResult>
   /** Moves an unreadable message to `corrupt`. No DSN is sent. */
   quarantine(message: MessageId, why: string): Promise<void>
 

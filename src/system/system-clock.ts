@@ -98,3 +98,6 @@ class SlicedTimer implements Timer {
 }
 
 export const systemClock: MachineClock = new SystemClock()
+
+/** Time in ms with fractions, from a fixed point in the past. Measures short durations; the clock counts whole ms. */
+export const stopwatch = (): number => performance.now()

@@ -34,6 +34,10 @@ const MAILDROP_TEST = 'queue/intake/maildrop'
 const CONNECTION = 'smtpd/connection'
 const INTAKE = 'queue/intake/intake'
 const DURABILITY = 'store/sqlite/durability'
+const SYNC_ORDER = 'store/sqlite/durability/sync-order.ts'
+const ORDER = 'store/sqlite/durability/sync-order'
+const POWER_CUT = 'store/sqlite/power-cut-replay'
+const SLOW_SYNCS = 'process/slow-syncs'
 const CONFORMANCE = 'conformance/on-disk'
 const OPENING = 'store/sqlite/opening'
 const HOSTILE = 'delivery/smtp/hostile-servers'
@@ -189,6 +193,49 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     "if (synchronous === 2 && journal === 'wal') return",
     "if (journal === 'wal' || synchronous === 2) return",
     DURABILITY,
+  ),
+  safety('a change is acknowledged when it is written', SYNC_ORDER, 'return this.#durable\n', 'return this.#written\n', POWER_CUT),
+  safety(
+    'a sync counts for what is written after it has begun',
+    SYNC_ORDER,
+    'this.#synced = Math.max(this.#synced, included)',
+    'this.#synced = Math.max(this.#written, included)',
+    POWER_CUT,
+  ),
+  safety(
+    'a change is not counted as one',
+    BATCHES,
+    'const changed = changes !== this.#seenChanges',
+    'const changed = changes < this.#seenChanges',
+    POWER_CUT,
+  ),
+  safety(
+    'answers are acknowledged out of order',
+    'store/sqlite/worker-store.ts',
+    'const done = this.#written.splice(0, count)',
+    'const done = this.#written.splice(-count)',
+    SLOW_SYNCS,
+  ),
+  safety(
+    'a sync that succeeds after a failed one is believed',
+    SYNC_ORDER,
+    'if (!this.#hasFailed) this.#durable =',
+    'this.#durable =',
+    ORDER,
+  ),
+  safety(
+    'commits after those that were synced are taken for damage',
+    'store/sqlite/file/write-ahead-log.ts',
+    "if (synced !== null) return bad < synced ? 'damaged' : 'incomplete'\n",
+    '',
+    'store/sqlite/durability/synced-mark',
+  ),
+  safety(
+    'outcomes that are not durable have no limit',
+    'queue/scheduler/destination.ts',
+    'if (this.hosts.waitsFor.length > 0 || this.#settling >=',
+    'if (this.hosts.waitsFor.length > 0 || -this.#settling >=',
+    'stories/unsettled-outcomes',
   ),
   safety(
     'the store writes on after an I/O error',

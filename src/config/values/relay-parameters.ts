@@ -429,6 +429,8 @@ export type RelayParameters = {
   readonly initial_destination_concurrency?: ParameterValue
   /** Maximum concurrent deliveries to one destination; 0 for no limit. Default: `20`. */
   readonly default_destination_concurrency_limit?: ParameterValue
+  /** Maximum outcomes of deliveries to one destination that are written and not yet synced to disk; a loss of power repeats at most these and the deliveries in flight. A number, or a multiple of its concurrency limit. Default: `5*concurrency`. */
+  readonly default_destination_unsettled_limit?: ParameterValue
   /** Maximum recipients in one delivery; 0 for no limit. Default: `50`. */
   readonly default_destination_recipient_limit?: ParameterValue
   /** Delay after each delivery to a destination, which then has one at a time; 0 for none. A time such as `'5m'` or `'2d'`, or a number of seconds. Default: `0`. */

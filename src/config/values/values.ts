@@ -208,6 +208,17 @@ export const feedback = read<FeedbackRate>('a feedback such as "1", "1/5" or "1/
   return rate >= 0 && rate <= 1 ? { rate, perConcurrency } : undefined
 })
 
+/** Limit of a count: a number, or a multiple of the concurrency limit of the destination. */
+export interface ConcurrencyMultiple {
+  readonly count: number
+  readonly perConcurrency: boolean
+}
+
+export const concurrencyMultiple = read<ConcurrencyMultiple>('a whole number from 1, or a multiple such as "5*concurrency"', (v) => {
+  const match = /^([1-9]\d{0,6})(\*concurrency)?$/.exec(String(v).replaceAll(' ', ''))
+  return match === null ? undefined : { count: Number(match[1]), perConcurrency: match[2] !== undefined }
+})
+
 /** Protocols of proxies in front of the SMTP server (Postfix smtpd_upstream_proxy_protocol). */
 export type ProxyProtocol = '' | 'haproxy'
 

@@ -42,15 +42,15 @@ export class Deliveries {
     this.#loops = loops
   }
 
-  /** Makes a delivery that has a slot. Resolves when its outcome is committed. */
-  make(running: RunningDelivery): Promise<void> {
+  /** Makes a delivery that has a slot. Resolves when its outcome is durable; `written` as in QueueStore.settle. */
+  make(running: RunningDelivery, written: () => void): Promise<void> {
     const { settlements } = this.#loops
     const { job, destination } = running
     const isLate = waitedTooLong(job, this.#state.clock.now() - destination.settings.minimal_backoff_time)
-    return isLate ? settlements.expired(job.request, NEVER_STARTED) : this.#attempt(running)
+    return isLate ? settlements.expired(job.request, NEVER_STARTED, written) : this.#attempt(running, written)
   }
 
-  async #attempt(running: RunningDelivery): Promise<void> {
+  async #attempt(running: RunningDelivery, written: () => void): Promise<void> {
     const { agent, clock, storeHealth } = this.#state
     const { settlements, connections, control, providers, due, expiry } = this.#loops
     const { job, destination } = running
@@ -73,7 +73,7 @@ export class Deliveries {
     providers.learn(running, result)
     if (result.unreadable !== undefined) return settlements.unreadable(job.request.message, result.unreadable)
     const answered = unread.length === 0 ? job : { ...job, request: withoutRecipients(job.request, unread) }
-    const settlement = await settlements.attempted(answered, result, returned)
+    const settlement = await settlements.attempted(answered, result, { returned, written: unread.length === 0 ? written : undefined })
     if (unread.length > 0) await this.#returnUnbegun(running, unread)
     const dueAt = earliestDue(settlement)
     if (dueAt === null) return

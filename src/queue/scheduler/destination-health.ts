@@ -75,6 +75,15 @@ export const freshHealth = (settings: Settings): DestinationHealth => withFreshW
 /** Maximum number of concurrent deliveries; at least 1. */
 export const windowSize = ({ window }: DestinationHealth, settings: Settings): number => sizeOf(window, windowPolicy(settings))
 
+/**
+ * Maximum number of outcomes that are written and not durable, with which a delivery may begin. Without a concurrency limit, a multiple is one of
+ * the window.
+ */
+export function unsettledLimit(settings: Settings, window: number): number {
+  const { destination_unsettled_limit: limit, destination_concurrency_limit: concurrency } = settings
+  return limit.perConcurrency ? limit.count * (concurrency > 0 ? concurrency : window) : limit.count
+}
+
 /** A new window of `size` deliveries, or of `initial_destination_concurrency` when `size` is absent. */
 export function withFreshWindow(
   { access, siteStatus }: Pick<DestinationHealth, 'access' | 'siteStatus'>,

@@ -302,13 +302,18 @@ export class DestinationTable {
     return { job, destination, begunAs: destination.begin(job, monotonicTime), alone: true, provider }
   }
 
-  /** Frees the slot and the place in the window after the outcome of a delivery is committed. */
-  finished({ job, destination, alone, provider }: RunningDelivery, monotonicTime: Duration): void {
+  /** Frees the slot and the places in the window and at the provider after the outcome of a delivery is written. */
+  freeSlot({ job, destination, alone, provider }: RunningDelivery, monotonicTime: Duration): void {
     if (!alone) this.#running.end(job.band)
     provider?.end(job)
     destination.end(job, monotonicTime)
-    this.#active.end(job.request.message.id)
-    this.#active.release(job.request.message.id, job.request.recipients.length)
+    this.stir(destination)
+  }
+
+  /** Ends the transfer of a delivery after its outcome is durable. */
+  finished({ job: { request }, destination }: RunningDelivery): void {
+    this.#active.end(request.message.id)
+    this.#active.release(request.message.id, request.recipients.length)
     this.stir(destination)
   }
 

@@ -20,6 +20,7 @@ import {
   reopened,
   stateOf,
   suspended,
+  unsettledLimit,
   windowSize,
   withFreshWindow,
   withProbe,
@@ -57,6 +58,8 @@ export class Destination {
   #delays = 0
   /** Number of commits in progress for the destination: new mail with a lease, mail given back, saved state. */
   #commits = 0
+  /** Number of deliveries that have ended, and whose outcomes are not durable. */
+  #settling = 0
   #released = false
 
   constructor(name: DestinationName, policies: () => DestinationPolicies, provider: () => Provider | null = () => null) {
@@ -123,7 +126,7 @@ export class Destination {
 
   /** True when nothing of the destination is in progress. */
   get isSettled(): boolean {
-    return this.isIdle && !this.#claiming && !this.isCommitting
+    return this.isIdle && !this.#claiming && !this.isCommitting && this.#settling === 0
   }
 
   /** True when the destination was given to another node. */
@@ -134,7 +137,7 @@ export class Destination {
   /** True when the next job of the flow may be delivered now. */
   isReadyFor({ jobs, band }: Flow<Destination>): boolean {
     if (jobs.size === 0 || this.#released || this.#delays > 0 || this.access.kind === 'suspended') return false
-    if (this.hosts.waitsFor.length > 0) return false
+    if (this.hosts.waitsFor.length > 0 || this.#settling >= unsettledLimit(this.settings, this.window)) return false
     return this.access.kind === 'dead' ? this.access.probing && this.inFlight === 0 : this.mail.fits(band, this.window)
   }
 
@@ -183,10 +186,19 @@ export class Destination {
     return ++this.#begun
   }
 
-  /** Ends a delivery whose outcome is committed. */
+  /** Ends a delivery whose outcome is written. */
   end(job: Job, now: Duration): void {
     this.mail.end(job)
     this.#lastEndedAt = now
+  }
+
+  /** Called for a delivery that ends before its outcome is durable. */
+  beginSettling(): void {
+    this.#settling++
+  }
+
+  endSettling(): void {
+    this.#settling--
   }
 
   /** Updates the health after the delivery `begunAs`, which `inFlight` still counts. Returns the change of access, if any. */
@@ -204,7 +216,8 @@ export class Destination {
 
   /** True when the delivery in flight is all its mail that is known. */
   get isAlone(): boolean {
-    return this.inFlight === 1 && this.mail.waitingJobs === 0 && this.mail.nextDueAt === null && !this.#claiming
+    const isOnly = this.inFlight === 1 && this.mail.waitingJobs === 0 && this.#settling === 0
+    return isOnly && this.mail.nextDueAt === null && !this.#claiming
   }
 
   #become(health: DestinationHealth): void {

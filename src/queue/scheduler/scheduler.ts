@@ -2,7 +2,8 @@
  * The scheduler delivers mail from the active queue within the windows, rates and limits. Its state is passive (destination-table,
  * active-queue), and its decisions are pure functions (destination-health, lifecycle). Separate loops claim due mail (due-queue), expire
  * mail (expiry, forced-expiry) and retry poison messages (poison-retry); they use the scheduler through SchedulerLoop. A delivery keeps its
- * slot until `deliveries` has committed its outcome, so that no mail is delivered while outcomes cannot be recorded.
+ * slot until its outcome is written, so that no mail is delivered while outcomes cannot be recorded; a destination has a limit of outcomes that
+ * are written and not durable.
  */
 import type { DeliveryRequest, DestinationName, Message, MessageId } from '../../mail/message.ts'
 import { takenTogether, type TakenBack } from '../../store/membership/taken-back.ts'
@@ -242,17 +243,26 @@ export class Scheduler implements SchedulerLoop {
 
   async #deliver(running: RunningDelivery): Promise<void> {
     if (!running.alone) this.#rateDelays.begun(running)
-    await this.#deliveries.make(running)
-    this.#finished(running)
+    let isWritten = false
+    await this.#deliveries.make(running, () => {
+      if (isWritten) return
+      isWritten = true
+      running.destination.beginSettling()
+      this.#freeSlot(running)
+      this.#due.schedule(running.destination)
+      this.dispatch()
+    })
+    if (isWritten) running.destination.endSettling()
+    else this.#freeSlot(running)
+    this.#state.table.finished(running)
+    this.left(running.job.request.message, running.destination)
   }
 
-  /** Frees the slot of a delivery whose outcome is committed. */
-  #finished(running: RunningDelivery): void {
-    const { job, destination, alone } = running
-    this.#state.table.finished(running, this.#state.clock.monotonic())
-    destination.probing(false)
-    if (!alone) this.#rateDelays.ended(running)
-    this.left(job.request.message, destination)
+  /** Frees the slot of a delivery whose outcome is written. */
+  #freeSlot(running: RunningDelivery): void {
+    this.#state.table.freeSlot(running, this.#state.clock.monotonic())
+    running.destination.probing(false)
+    if (!running.alone) this.#rateDelays.ended(running)
   }
 
   /** Uses the room that a request has left. */

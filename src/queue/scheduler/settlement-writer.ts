@@ -30,6 +30,11 @@ export const NEVER_STARTED: DeliveryStatus = {
   stage: 'queue',
 }
 
+interface Recording {
+  readonly returned: boolean
+  readonly written: (() => void) | undefined
+}
+
 export class SettlementWriter {
   readonly #state: State
   readonly #sessions = new KeptSessions()
@@ -40,22 +45,23 @@ export class SettlementWriter {
 
   /**
    * Records an attempt. `returned` is true when the remote server refused the mail for congestion while other deliveries are in
-   * progress; the attempt is then not a step of the retry schedule.
+   * progress; the attempt is then not a step of the retry schedule. `written` as in QueueStore.settle.
    */
-  async attempted(job: Job, result: AttemptResult, returned: boolean): Promise<Settlement> {
+  async attempted(job: Job, result: AttemptResult, { returned, written }: Recording): Promise<Settlement> {
     const { request } = job
     const settlement = this.#sessions.refer(settle(request, result, job, { ...this.#facts(request), returned }), request, result)
-    await this.#settle({ request, settlement, result }, () => {
+    const emit = (): void => {
       const { attempts, recipients: settled } = settlement
       this.#state.events.emit({ kind: 'attempted', request, result: withoutDialogues(result), attempts, settled })
-    })
+    }
+    await this.#settle({ request, settlement, result }, { emit, written })
     return settlement
   }
 
   /** Expires mail without an attempt. `fallback` is the status of recipients that were never attempted. */
-  async expired(request: DeliveryRequest, fallback: DeliveryStatus): Promise<void> {
+  async expired(request: DeliveryRequest, fallback: DeliveryStatus, written?: () => void): Promise<void> {
     const settlement = expire(request, this.#state.clock.now(), fallback, this.#facts(request))
-    await this.#settle({ request, settlement, result: null }, () => undefined)
+    await this.#settle({ request, settlement, result: null }, { emit: () => undefined, written })
   }
 
   /** Quarantines a message that cannot be read. No DSN is sent, because a local failure must not bounce mail. */
@@ -70,7 +76,10 @@ export class SettlementWriter {
     return { policy: policies().forMail(destination, message), notices: noticeSettings(), draw }
   }
 
-  async #settle(outcome: Pick<Outcome, 'request' | 'result'> & { readonly settlement: Settlement }, emit: () => void): Promise<void> {
+  async #settle(
+    outcome: Pick<Outcome, 'request' | 'result'> & { readonly settlement: Settlement },
+    { emit, written }: { readonly emit: () => void; readonly written: (() => void) | undefined },
+  ): Promise<void> {
     const { store, clock, events, recorder, storeHealth, noticeSettings, notices } = this.#state
     const { request, settlement } = outcome
     const { message } = request
@@ -78,7 +87,7 @@ export class SettlementWriter {
     const recorded = recorder.settlement(outcome, why)
     const kept = keptFrom(clock.now(), noticeSettings())
     const complete = recorded === undefined && kept.keepUntil === undefined ? settlement : { ...settlement, ...kept, events: recorded }
-    const result = await storeHealth.retryUntilCommitted(() => store.settle(complete))
+    const result = await storeHealth.retryUntilCommitted(() => store.settle(complete, written))
     if (settlement.sessions !== undefined) this.#sessions.committed(settlement.sessions)
     emit()
     const expired = settlement.recipients.filter((one) => one.state === 'expired').map((one) => one.recipient)

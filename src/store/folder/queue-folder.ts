@@ -86,6 +86,7 @@ export const QUEUE_FILES: ReadonlySet<string> = new Set([
   'queue.db-shm',
   'lock.db',
   'owner',
+  'queue.db-synced',
   'generation',
   'reserve',
 ])

@@ -1,5 +1,5 @@
 /**
- * Runs calls in batches. Each batch is one transaction with one sync. A failing call does not roll back the other calls of its
+ * Runs calls in batches. Each batch is one transaction. A failing call does not roll back the other calls of its
  * batch. A full disk and an I/O error are distinguished from a bug. After an I/O error the store writes nothing more, because the
  * state of the disk is unknown until a restart.
  */
@@ -33,6 +33,8 @@ export class Batches {
   readonly #contentLimit: number
   readonly #begin
   readonly #commit
+  readonly #changes
+  #seenChanges: number
   #broken: StoreFailed | null = null
   /** Calls and pages of content since the last look at the write-ahead log. */
   #sinceLook = 0
@@ -47,9 +49,14 @@ export class Batches {
     this.#contentLimit = room.reserveSize * FOR_CONTENT
     this.#begin = db.prepare('begin immediate')
     this.#commit = db.prepare('commit')
+    this.#changes = db.prepare<[], number>('select total_changes()').pluck()
+    this.#seenChanges = this.#changes.get() ?? 0
   }
 
-  /** Runs calls and returns one outcome per call, in order. A successful call is on disk; a failed call has changed nothing. */
+  /**
+   * Runs calls and returns one outcome per call, in order. A successful call is written to the log, which the caller syncs (durability); a failed
+   * call has changed nothing.
+   */
   run(calls: readonly Call[]): Outcome[] {
     try {
       this.#files?.assertInPlace()
@@ -95,9 +102,22 @@ export class Batches {
     }
   }
 
+  /** Whether a row was changed since the last call of this method. A transaction without a changed row needs no sync. */
+  takeChanged(): boolean {
+    const changes = this.#changes.get() ?? 0
+    const changed = changes !== this.#seenChanges
+    this.#seenChanges = changes
+    return changed
+  }
+
+  /** Lets every later call fail, because the state of the disk is unknown. */
+  fail(failure: StoreFailed): void {
+    this.#broken ??= failure
+  }
+
   /**
-   * Runs a checkpoint if one is due. Called after the answers of a batch are sent, because their calls are durable without a
-   * checkpoint. Returns the failure after which no call succeeds; null when there is none.
+   * Runs a checkpoint if one is due. Called after the answers of a batch are sent, because their calls become durable without
+   * a checkpoint. Returns the failure after which no call succeeds; null when there is none.
    */
   checkpoint(): StoreFailed | null {
     const { fileErasure } = this.#core

@@ -11,8 +11,7 @@ import type { MovableStore } from '../move-store.ts'
 import { StoreUnavailable, type StoreFailed } from '../queue-store.ts'
 import { ShareFeed } from '../share-counts.ts'
 import type { Repair } from '../repair-report.ts'
-import type { Database } from './file/database.ts'
-import { openCore } from './open-core.ts'
+import { openCore, runSynced } from './open-core.ts'
 import { createStoreClient, type CallTransport } from './store-client.ts'
 import type { RecoveryReport } from './recovery.ts'
 import { createSqliteReader } from './sqlite-reader.ts'
@@ -36,10 +35,11 @@ export interface OpenedStore {
 /** Opens the store and a reader over the same connection. A queue in memory can only be read through this connection. */
 export async function openInlineStore(place: Place, options: StoreOptions = {}): Promise<OpenedStore & { readonly reader: QueueReader }> {
   const directory = 'directory' in place ? place.directory : null
-  const { db, core, batches, terms, recovery } = openCore(directory, { guarded: false })
+  const opened = openCore(directory, { guarded: false })
+  const { db, core, batches, terms, recovery } = opened
   const shares = new ShareFeed()
   const run = (calls: readonly Call[]): Outcome[] => {
-    const outcomes = batches.run(calls)
+    const outcomes = runSynced(opened, calls)
     const changes = core.usage.takeChanges()
     if (changes !== null) shares.changed(changes)
     for (const message of core.corrupt.takeQuarantined()) options.onQuarantined?.(message)
@@ -51,18 +51,26 @@ export async function openInlineStore(place: Place, options: StoreOptions = {}):
   }
   const reserve = db.transaction((count: number) => core.run<'nextIds'>({ method: 'nextIds', args: [count] }))
   const ids = new IdBuffer((count) => reserve.immediate(count))
-  const store = createStoreClient({ ...gathering(db, run, afterAnswers), onShares: (listener) => shares.listen(listener), ids, terms })
+  const close = (): void => {
+    opened.log?.close()
+    db.close()
+  }
+  const transport = gathering({ isOpen: () => db.open, run, afterAnswers, close })
+  const store = createStoreClient({ ...transport, onShares: (listener) => shares.listen(listener), ids, terms })
   // The reader's connection is closed with the store.
   const reader = { ...directReader(createSqliteReader(db)), close: async () => undefined }
   return { store, recovery, reader }
 }
 
+interface Runner {
+  readonly isOpen: () => boolean
+  readonly run: (calls: readonly Call[]) => Outcome[]
+  readonly afterAnswers: () => void
+  readonly close: () => void
+}
+
 /** Collects the calls of one turn of the event loop and runs them together; `afterAnswers` follows their answers. */
-function gathering(
-  db: Database,
-  run: (calls: readonly Call[]) => Outcome[],
-  afterAnswers: () => void,
-): Pick<CallTransport, 'submit' | 'close'> {
+function gathering({ isOpen, run, afterAnswers, close }: Runner): Pick<CallTransport, 'submit' | 'close'> {
   let waiting: PendingCall[] = []
   const flush = (): void => {
     const batch = waiting
@@ -76,14 +84,14 @@ function gathering(
   }
   return {
     submit: (call) => {
-      if (!db.open) return Promise.reject(new StoreUnavailable('the store is closed'))
+      if (!isOpen()) return Promise.reject(new StoreUnavailable('the store is closed'))
       return pending(call, (one) => {
         if (waiting.push(one) === 1) queueMicrotask(flush)
       })
     },
     close: async () => {
       flush()
-      db.close()
+      close()
     },
   }
 }

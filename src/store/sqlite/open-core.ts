@@ -3,11 +3,13 @@
  */
 import type { LeaseTerms } from '../../mail/message.ts'
 import { onDisk } from '../folder/disk-failure.ts'
+import { SyncedLog, syncFailed } from './durability/synced-log.ts'
 import { FileGuard } from './file/file-guard.ts'
 import type { Call, Outcome } from '../methods.ts'
 import { StoreFailed } from '../queue-store.ts'
 import { Batches } from './batches.ts'
-import { openForWriting, openingsOf, openInMemory, type Database } from './file/database.ts'
+import { logFrames } from './file/checkpoints.ts'
+import { leaveSyncs, openForWriting, openingsOf, openInMemory, type Database } from './file/database.ts'
 import { queueFile } from '../folder/queue-folder.ts'
 import { assertNotEmptied, assertOwnLog } from './file/generation.ts'
 import { isDamage } from '../errors.ts'
@@ -22,6 +24,8 @@ export interface OpenedCore {
   readonly db: Database
   readonly core: StoreCore
   readonly batches: Batches
+  /** The log, which the caller syncs after each batch; null for a queue in memory. */
+  readonly log: SyncedLog | null
   readonly terms: LeaseTerms
   readonly recovery: RecoveryReport
 }
@@ -80,8 +84,18 @@ function openOver(db: Database, directory: string | null, options: CoreOptions, 
   const recovery = { ...(options.terms === undefined ? recover(db, core) : NOTHING_RECOVERED), repair, created: false }
   reserve.restore()
   const files = directory === null || !options.guarded ? undefined : new FileGuard([queueFile(directory), `${queueFile(directory)}-wal`])
+  const log = directory === null ? null : logOf(db, directory)
   const batches = new Batches(db, core, room, files)
-  return { db, core, batches, terms, recovery }
+  return { db, core, batches, log, terms, recovery }
+}
+
+/** Greatest number of syncs at once. They need threads of libuv, of which half stay free for others. */
+export const SYNCS = Math.max(1, Math.min(4, Math.floor(Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) / 2) || 1))
+
+/** The log of a queue that is open. From here on, commits are not synced by SQLite. */
+function logOf(db: Database, directory: string): SyncedLog {
+  leaveSyncs(db)
+  return new SyncedLog(queueFile(directory), { most: SYNCS, frames: logFrames(db) })
 }
 
 const NOTHING_RECOVERED: Omit<RecoveryReport, 'repair' | 'created'> = { quarantined: [], swept: 0 }
@@ -102,12 +116,37 @@ export function runRepairing(
   if (first === undefined || first.ok) return { opened, outcomes }
   if (opened.recovery.repair !== null)
     throw new StoreFailed(`the queue file was damaged again after its repair: ${first.error.message}; check the disk`)
+  syncLog(opened)
+  opened.log?.close()
   opened.db.close()
   // The other connections of this process read the old file until they notice the new one; nothing writes the old one any more.
   const repair = repairQueue(directory, first.error.message)
   const reopened = openFile(directory, { guarded: true, terms: opened.terms }, repair)
   const repeated = reopened.batches.run(failed)
   return { opened: reopened, outcomes: outcomes.map((outcome) => (isDamaged(outcome) ? (repeated.shift() ?? outcome) : outcome)) }
+}
+
+/** Runs calls and syncs the log, so that each successful call is durable: written and durable are the same. */
+export function runSynced(opened: Pick<OpenedCore, 'log' | 'batches'>, calls: readonly Call[]): Outcome[] {
+  const outcomes = opened.batches.run(calls)
+  if (!opened.batches.takeChanged()) return outcomes
+  try {
+    syncLog(opened)
+    return outcomes
+  } catch (error) {
+    return outcomes.map((outcome) => (outcome.ok ? { ok: false, error: error as Error } : outcome))
+  }
+}
+
+/** Syncs the log of a queue. Throws StoreFailed, after which each call of the queue fails. */
+export function syncLog({ log, batches }: Pick<OpenedCore, 'log' | 'batches'>): void {
+  try {
+    log?.sync()
+  } catch (cause) {
+    const failure = syncFailed(cause)
+    batches.fail(failure)
+    throw failure
+  }
 }
 
 const isDamaged = (outcome: Outcome | undefined): boolean => outcome !== undefined && !outcome.ok && isDamage(outcome.error)

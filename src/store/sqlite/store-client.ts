@@ -7,8 +7,11 @@ import type { ShareCounting } from '../share-counts.ts'
 
 /** Carries calls to the store's core. */
 export interface CallTransport {
-  /** Submits a call. Calls are answered in order, each after the commit of its transaction. */
-  submit<M extends Method>(call: Call<M>): Promise<Answers[M]>
+  /**
+   * Submits a call. Calls are answered in order, each when the change of its transaction is durable. `written` is called before that, unless
+   * both are at once.
+   */
+  submit<M extends Method>(call: Call<M>, written?: () => void): Promise<Answers[M]>
   readonly onShares: ShareCounting['onShares']
   close(): Promise<void>
   readonly ids: IdBuffer
@@ -17,7 +20,7 @@ export interface CallTransport {
 
 export function createStoreClient(transport: CallTransport): MovableStore {
   const { ids, terms } = transport
-  const methods = remoteMethods((call) => transport.submit(call))
+  const methods = remoteMethods((call, written) => transport.submit(call, written))
   return {
     ...methods,
     nextId: () => ids.next(),

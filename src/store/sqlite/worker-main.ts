@@ -1,6 +1,6 @@
 /**
  * Worker thread with the connection to the database. It takes all pending calls, commits them together, answers them, and
- * repeats. The thread ends on request, because terminating it with an open database has the effect of a crash: the end of the daemon does so
+ * repeats; their changes become durable meanwhile (durability). The thread ends on request, because terminating it with an open database has the effect of a crash: the end of the daemon does so
  * only to a thread that does not answer.
  */
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
@@ -8,7 +8,11 @@ import { errorMessage } from '../../system/caught-error.ts'
 import type { Call, Outcome } from '../methods.ts'
 import { StoreFailed } from '../queue-store.ts'
 import { BATCH } from './batches.ts'
-import { openCore, runRepairing, type OpenedCore } from './open-core.ts'
+import { Durability } from './durability/durability.ts'
+import type { SyncedLog } from './durability/synced-log.ts'
+import { SyncPace } from './durability/sync-pace.ts'
+import { openCore, runRepairing, SYNCS, type OpenedCore } from './open-core.ts'
+import { systemClock } from '../../system/system-clock.ts'
 import { failureOf } from '../../system/worker-rpc.ts'
 import { onWire, type FromWorker, type ToWorker, type WireOutcome } from './worker-protocol.ts'
 
@@ -25,13 +29,25 @@ function serve(port: MessagePort, directory: string): void {
     port.close()
     return
   }
+  const durability = new Durability(logOf(opened), { clock: systemClock, pace: new SyncPace(SYNCS), ended: () => report() })
+  const report = (): void => {
+    if (durability.failure !== null) return fail(durability.failure)
+    say({ kind: 'durable', durable: durability.durable })
+  }
+  const fail = (failure: StoreFailed): void => {
+    opened.batches.fail(failure)
+    say({ kind: 'failed', failure: failureOf(failure) })
+  }
   say({ kind: 'opened', terms: opened.terms, recovery: opened.recovery })
 
   const run = (calls: readonly Call[]): Outcome[] => {
     try {
       const ran = runRepairing(directory, opened, calls)
-      if (ran.opened !== opened && ran.opened.recovery.repair !== null) say({ kind: 'repaired', repair: ran.opened.recovery.repair })
-      opened = ran.opened
+      if (ran.opened !== opened) {
+        if (ran.opened.recovery.repair !== null) say({ kind: 'repaired', repair: ran.opened.recovery.repair })
+        opened = ran.opened
+        durability.reopened(logOf(opened))
+      }
       return ran.outcomes
     } catch (cause) {
       const failure = new StoreFailed(errorMessage(cause), { cause })
@@ -46,13 +62,23 @@ function serve(port: MessagePort, directory: string): void {
     const { db, core, batches } = opened
     const quarantined = core.corrupt.takeQuarantined()
     if (quarantined.length > 0) say({ kind: 'quarantined', messages: quarantined })
-    if (answers.length > 0) say({ kind: 'answers', answers, shares: core.usage.takeChanges() }, answers.flatMap(ownBuffer))
-    const failure = batches.checkpoint()
-    if (failure !== null) say({ kind: 'failed', failure: failureOf(failure) })
+    durability.written(answers.length, batches.takeChanged())
+    const { durable } = durability
+    if (answers.length > 0) say({ kind: 'answers', answers, shares: core.usage.takeChanges(), durable }, answers.flatMap(ownBuffer))
+    const failure = durability.failure ?? batches.checkpoint()
+    if (failure !== null) fail(failure)
     if (!close) return
-    db.close()
-    port.close()
+    durability.close(() => {
+      report()
+      db.close()
+      port.close()
+    })
   })
+}
+
+function logOf({ log }: OpenedCore): SyncedLog {
+  if (log === null) throw new Error('a queue in memory has no thread')
+  return log
 }
 
 /** Takes pending calls until there are at least BATCH of them, or until the request to close. */

@@ -19,9 +19,11 @@ export type ToWorker = { readonly kind: 'calls'; readonly calls: readonly Call[]
 export type FromWorker =
   | { readonly kind: 'opened'; readonly terms: LeaseTerms; readonly recovery: RecoveryReport }
   | { readonly kind: 'refused'; readonly failure: ThreadFailure }
-  /** Outcomes of the oldest unanswered calls, in order. */
-  | { readonly kind: 'answers'; readonly answers: readonly WireOutcome[]; readonly shares: ShareChanges | null }
-  /** The store has failed after the answers of a batch were sent. */
+  /** Outcomes of the oldest calls without one, in order. Their changes are written; those of the first `durable` calls of all are durable. */
+  | { readonly kind: 'answers'; readonly answers: readonly WireOutcome[]; readonly shares: ShareChanges | null; readonly durable: number }
+  /** The first `durable` calls of all are durable now. */
+  | { readonly kind: 'durable'; readonly durable: number }
+  /** The store has failed: no further call becomes durable. */
   | { readonly kind: 'failed'; readonly failure: ThreadFailure }
   | { readonly kind: 'repaired'; readonly repair: Repair }
   | { readonly kind: 'quarantined'; readonly messages: readonly Quarantined[] }

@@ -13,7 +13,7 @@ import { OutcomeUnknown, StoreFailed, StoreUnavailable } from '../queue-store.ts
 import { ShareFeed, type ShareChanges } from '../share-counts.ts'
 import type { StoreSide } from '../store-health.ts'
 import type { OpenedStore, StoreOptions } from './inline-store.ts'
-import { storeErrorOf, type FromWorker, type ToWorker } from './worker-protocol.ts'
+import { storeErrorOf, type FromWorker, type ToWorker, type WireOutcome } from './worker-protocol.ts'
 import { createStoreClient, type CallTransport } from './store-client.ts'
 
 /**
@@ -56,13 +56,18 @@ export async function openWorkerStore(place: { readonly directory: string }, opt
   })
   const ids = new IdBuffer(reserve, firstIds)
   const store = createStoreClient({
-    submit: (call) => transport.submit(call),
+    submit: (call, written) => transport.submit(call, written),
     onShares: (listener) => transport.onShares(listener),
     close: () => transport.close(),
     ids,
     terms,
   })
   return { store, recovery, side: transport }
+}
+
+interface Written {
+  readonly pending: PendingCall
+  readonly outcome: WireOutcome
 }
 
 interface Waiting {
@@ -75,8 +80,10 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
   readonly #worker: Worker
   /** Calls that were made but not sent, in order. */
   #unsent: Waiting[] = []
-  /** Calls that were sent but not answered, in order. */
+  /** Calls that were sent and have no outcome, in order. */
   #unanswered: Waiting[] = []
+  /** Calls with an outcome that is not durable, in order. */
+  #written: Written[] = []
   #bytes = 0
   #answered = 0
   readonly #gone = Promise.withResolvers<void>()
@@ -85,8 +92,8 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
   #isFull = false
   #closed: Promise<void> | null = null
   #failure: StoreUnavailable | null = null
-  /** True after the thread has reported StoreFailed. */
-  #hasFailed = false
+  /** StoreFailed once the thread has reported it, after which no call succeeds. */
+  #failed: StoreFailed | null = null
   readonly #shares = new ShareFeed()
   readonly #onFailed: StoreOptions['onFailed']
 
@@ -97,7 +104,8 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
       // A thread that was given up may still answer before it ends.
       if (this.#failure !== null) return
       if (message.kind === 'answers') this.#receive(message)
-      else if (message.kind === 'failed') this.#failureOf(message.failure)
+      else if (message.kind === 'durable') this.#settleThrough(message.durable)
+      else if (message.kind === 'failed') this.#storeFailed(message.failure)
       else if (message.kind === 'repaired') options.onRepaired?.(message.repair)
       else if (message.kind === 'quarantined') for (const one of message.messages) options.onQuarantined?.(one)
     })
@@ -113,7 +121,8 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
   }
 
   get isWaiting(): boolean {
-    return this.#failure === null && (this.#unanswered.length > 0 || this.#unsent.length > 0 || this.#closed !== null)
+    const isOwed = this.#written.length > 0 || this.#unanswered.length > 0 || this.#unsent.length > 0
+    return this.#failure === null && (isOwed || this.#closed !== null)
   }
 
   abandon(): Promise<boolean> {
@@ -122,17 +131,19 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
     return terminated(this.#worker)
   }
 
-  submit<M extends Method>(call: Call<M>): Promise<Answers[M]> {
+  submit<M extends Method>(call: Call<M>, written?: () => void): Promise<Answers[M]> {
     if (this.#failure !== null) return Promise.reject(this.#failure)
     if (this.#closed !== null) return Promise.reject(new StoreUnavailable('the store is closed'))
-    return pending(call, (one) => {
-      this.#unsent.push({ pending: one, bytes: contentBytes(one.call) })
-      if (this.#scheduled) return
-      this.#scheduled = true
-      void quietTurn(TURNS).then(() => {
-        this.#scheduled = false
-        this.#send()
-      })
+    return pending(call, (one) => this.#add(one), written)
+  }
+
+  #add(one: PendingCall): void {
+    this.#unsent.push({ pending: one, bytes: contentBytes(one.call) })
+    if (this.#scheduled) return
+    this.#scheduled = true
+    void quietTurn(TURNS).then(() => {
+      this.#scheduled = false
+      this.#send()
     })
   }
 
@@ -169,26 +180,50 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
     this.#shares.listen(listener)
   }
 
-  #receive({ answers, shares }: Extract<FromWorker, { kind: 'answers' }>): void {
+  #receive({ answers, shares, durable }: Extract<FromWorker, { kind: 'answers' }>): void {
     if (shares !== null) this.#shares.changed(shares)
     const done = this.#unanswered.splice(0, answers.length)
-    this.#answered += answers.length
-    answers.forEach((answer, n) => {
+    answers.forEach((outcome, n) => {
       const waiting = done[n]
       if (waiting === undefined) throw new Error('the thread of the store answered a call that was not made')
       this.#bytes -= waiting.bytes
-      waiting.pending.settle(
-        'failure' in answer ? { ok: false, error: this.#failureOf(answer.failure) } : { ok: true, value: answer.value },
-      )
+      this.#written.push({ pending: waiting.pending, outcome })
     })
+    this.#settleThrough(durable)
+    if (this.#failed !== null) this.#failWritten(this.#failed)
+    // Those that are left have come with this message, or were told of before.
+    for (const { pending: one, outcome } of this.#written.slice(-answers.length)) if ('value' in outcome) one.written?.()
     if (this.#isFull) this.#send()
+  }
+
+  /** Settles the calls up to a number, counted from the first of all. */
+  #settleThrough(durable: number): void {
+    const count = durable - this.#answered
+    if (count <= 0) return
+    const done = this.#written.splice(0, count)
+    this.#answered += done.length
+    for (const { pending: one, outcome } of done)
+      one.settle('failure' in outcome ? { ok: false, error: this.#failureOf(outcome.failure) } : { ok: true, value: outcome.value })
+  }
+
+  #storeFailed(failure: ThreadFailure): void {
+    const error = this.#failureOf(failure)
+    if (this.#failed !== null) this.#failWritten(this.#failed)
+    else throw error
+  }
+
+  /** Rejects the calls that have not become durable, whatever their outcomes were. */
+  #failWritten(error: StoreFailed): void {
+    const lost = this.#written.splice(0)
+    this.#answered += lost.length
+    for (const { pending: one } of lost) one.settle({ ok: false, error })
   }
 
   /** Error of an answer, or of the store. The first StoreFailed is also reported through `onFailed`. */
   #failureOf(failure: ThreadFailure): Error {
     const error = storeErrorOf(failure)
-    if (error instanceof StoreFailed && !this.#hasFailed) {
-      this.#hasFailed = true
+    if (error instanceof StoreFailed && this.#failed === null) {
+      this.#failed = error
       this.#onFailed?.(error)
     }
     return error
@@ -200,7 +235,8 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
 
   #fail(failure: StoreUnavailable): void {
     this.#failure ??= failure
-    const lost = [...this.#unanswered, ...this.#unsent]
+    const lost = [...this.#written, ...this.#unanswered, ...this.#unsent]
+    this.#written = []
     this.#unanswered = []
     this.#unsent = []
     for (const one of lost) one.pending.settle({ ok: false, error: this.#failure })

@@ -58,6 +58,12 @@ function tableWith(destinations: readonly string[], limits: Partial<ActiveLimits
   return { active, table, begin, running, beginAll: () => Array.from({ length: 20 }, begin).filter((id) => id !== undefined) }
 }
 
+/** Ends a delivery whose outcome is written and durable at once. */
+function ended(table: DestinationTable, running: RunningDelivery, at: number): void {
+  table.freeSlot(running, at)
+  table.finished(running)
+}
+
 describe('the next delivery', () => {
   test('destinations take turns, each up to its window', () => {
     const { beginAll } = tableWith(['a.example', 'a.example', 'a.example', 'b.example', 'c.example'])
@@ -68,7 +74,7 @@ describe('the next delivery', () => {
     const { table, begin, beginAll, running } = tableWith(['a.example', 'b.example', 'c.example'], { deliveries: 2 })
     expect(beginAll()).toEqual([1, 2])
     const [first] = running
-    if (first !== undefined) table.finished(first, 1)
+    if (first !== undefined) ended(table, first, 1)
     expect(begin()).toBe(3)
   })
 
@@ -84,7 +90,7 @@ describe('the next delivery', () => {
   test('one at a time by a transport with a delay, until the delay is over', () => {
     const { table, beginAll, running } = tableWith(['a.example', 'b.example', 'lmtp:[192.0.2.1]:24'], { transportDelay: 1_000 })
     expect(beginAll()).toEqual([1, 3])
-    for (const one of running) table.finished(one, 1)
+    for (const one of running) ended(table, one, 1)
     expect(beginAll()).toEqual([])
     table.freeTransport('smtp')
     expect(beginAll()).toEqual([2])
@@ -95,7 +101,7 @@ describe('the next delivery', () => {
     const alone = table.beginAlone(request(7, 'b.example'), 0, 0)
     expect(begin()).toBe(1)
     expect(active.holds(7)).toBe(true)
-    table.finished(alone, 1)
+    ended(table, alone, 1)
     expect(active.holds(7)).toBe(false)
     expect(begin()).toBeUndefined()
   })
@@ -116,7 +122,7 @@ describe('idle destinations', () => {
     const { table, beginAll, running } = tableWith(['a.example', 'b.example'])
     beginAll()
     const [first, second] = running
-    if (first !== undefined) table.finished(first, 0)
+    if (first !== undefined) ended(table, first, 0)
     const { minimal_backoff_time: kept } = table.get('a.example').settings
     table.forgetIdle(kept - 1)
     expect(table.known('a.example')).toBeDefined()

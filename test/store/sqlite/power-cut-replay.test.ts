@@ -11,6 +11,6 @@ test.runIf(why === null)(title(`${STATES} disks that a power cut may leave hold 
   expect(report).toEqual({ states: STATES, corrupt: 0, lost: 0, findings: [] })
 })
 
-test.runIf(why === null)(title('a commit that is not synced is found'), async () => {
-  expect((await powerCuts({ states: 40, seed: 1, fault: 'synchronous = normal' })).lost).toBeGreaterThan(4)
+test.runIf(why === null)(title('a change that is acknowledged when it is written is found'), async () => {
+  expect((await powerCuts({ states: 40, seed: 1, fault: 'written' })).lost).toBeGreaterThan(4)
 })

@@ -1,5 +1,5 @@
 /**
- * A disk that loses power: each file has durable bytes and calls that were made since its last sync. A power cut keeps any part of
+ * A disk that loses power: each file has durable bytes and calls that were made since the begin of its last sync. A power cut keeps any part of
  * these calls, in any order: whole calls, single sectors of 512 or 4,096 bytes, garbage or zeros where a sector was half written,
  * with or without changes of the size. Of the changes to the folder since its last sync it keeps those up to some point.
  */
@@ -11,6 +11,10 @@ type FolderCall = Extract<DiskCall, { kind: 'create' | 'unlink' | 'rename' }>
 interface File {
   durable: Buffer
   unsynced: Unsynced[]
+  /** Number of calls that are durable. */
+  dropped: number
+  /** Number of calls, durable or not, at the begin of the sync of each thread. */
+  readonly begun: Map<number, number>
 }
 
 export type Image = ReadonlyMap<string, Buffer>
@@ -23,7 +27,7 @@ export class CrashDisk {
   apply(call: DiskCall): void {
     switch (call.kind) {
       case 'create':
-        this.#files.set(call.file, { durable: Buffer.alloc(0), unsynced: [] })
+        this.#files.set(call.file, { durable: Buffer.alloc(0), unsynced: [], dropped: 0, begun: new Map() })
         this.#unsyncedNames.push(call)
         return
       case 'unlink':
@@ -34,17 +38,25 @@ export class CrashDisk {
       case 'truncate':
         this.#file(call.file).unsynced.push(call)
         return
+      case 'begin': {
+        const file = this.#file(call.file)
+        file.begun.set(call.thread, file.dropped + file.unsynced.length)
+        return
+      }
       case 'sync': {
         const file = this.#file(call.file)
-        file.durable = synced(file)
-        file.unsynced = []
+        const count = Math.max(0, (file.begun.get(call.thread) ?? 0) - file.dropped)
+        file.durable = synced({ durable: file.durable, unsynced: file.unsynced.slice(0, count) })
+        file.unsynced = file.unsynced.slice(count)
+        file.dropped += count
         return
       }
       case 'sync folder':
         this.#durableNames = named(this.#durableNames, this.#unsyncedNames)
         this.#unsyncedNames = []
         return
-      case 'acknowledge':
+      case 'written':
+      case 'durable':
         return
     }
   }
@@ -109,13 +121,13 @@ class Bytes {
 
 const endOf = (call: Unsynced): number => (call.kind === 'truncate' ? call.size : call.at + call.bytes.length)
 
-const bytesFor = ({ durable, unsynced }: File): Bytes =>
+const bytesFor = ({ durable, unsynced }: Pick<File, 'durable' | 'unsynced'>): Bytes =>
   new Bytes(
     durable,
     unsynced.reduce((most, call) => Math.max(most, endOf(call)), 0),
   )
 
-function synced(file: File): Buffer {
+function synced(file: Pick<File, 'durable' | 'unsynced'>): Buffer {
   const bytes = bytesFor(file)
   for (const call of file.unsynced) {
     bytes.resize(call.kind === 'truncate' ? call.size : Math.max(bytes.size, endOf(call)))

@@ -4,8 +4,8 @@
  *   IO_RECORD_FOLDER  the folder, as an absolute path; files in folders below it are not recorded
  *   IO_RECORD_FILE    gets one record per call: a line "KIND INODE OFFSET LENGTH NAME", then LENGTH bytes
  *
- * KIND is create, unlink, rename (the new name follows), write, truncate (LENGTH is 0, OFFSET the size) or sync (of a file; of the
- * folder: syncdir). SQLite and Node call these functions by the symbols of the C library.
+ * KIND is create, unlink, rename (the new name follows), write, truncate (LENGTH is 0, OFFSET the size), begin and sync (begin and end of a
+ * sync of a file, OFFSET is the thread; of the folder: syncdir at the end). A sync takes up to 4 ms, so that other threads write meanwhile. SQLite and Node call these functions by the symbols of the C library.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,14 +82,34 @@ static const char *of(int fd, char *path, unsigned long *inode) {
   pthread_mutex_unlock(&lock); \
   return result
 
+/* Records the begin of a sync of a file, and waits. */
+static void begin(int fd) {
+  static atomic_uint count;
+  char path[4096];
+  unsigned long inode = 0;
+  const char *name = of(fd, path, &inode);
+  if (name == NULL || *name == '\0') return;
+  pthread_mutex_lock(&lock);
+  put("begin", inode, gettid(), 0, name, NULL);
+  pthread_mutex_unlock(&lock);
+  /* In turns: short ones, for which the store waits, and long ones. */
+  unsigned n = atomic_fetch_add(&count, 1);
+  if ((n / 24) % 2 == 1) usleep(n * 2654435761u % 4000);
+}
+
+static int synced(int fd, int (*real)(int)) {
+  begin(fd);
+  RECORDED(int, fd, real(fd), *name == '\0' ? "syncdir" : "sync", gettid(), 0, NULL);
+}
+
 int fsync(int fd) {
   REAL(fsync);
-  RECORDED(int, fd, real(fd), *name == '\0' ? "syncdir" : "sync", 0, 0, NULL);
+  return synced(fd, real);
 }
 
 int fdatasync(int fd) {
   REAL(fdatasync);
-  RECORDED(int, fd, real(fd), *name == '\0' ? "syncdir" : "sync", 0, 0, NULL);
+  return synced(fd, real);
 }
 
 ssize_t write(int fd, const void *data, size_t size) {

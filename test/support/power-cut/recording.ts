@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** File in the queue folder with the acknowledged states, one a line. */
+/** File in the queue folder with the states of the queue, one a line: `written NUMBER STATE`, and `durable NUMBER` later. */
 export const MARKS = 'acknowledged'
 
 /** One call. Files are known by their number; names belong to the folder. */
@@ -14,12 +14,15 @@ export type DiskCall =
   | { readonly kind: 'rename'; readonly name: string; readonly to: string }
   | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly file: number; readonly size: number }
-  | { readonly kind: 'sync'; readonly file: number }
+  /** A sync of a file, by the thread that makes it. It makes durable what was written when it began. */
+  | { readonly kind: 'begin' | 'sync'; readonly file: number; readonly thread: number }
   | { readonly kind: 'sync folder' }
-  /** The state of the queue was acknowledged. */
-  | { readonly kind: 'acknowledge'; readonly state: string }
+  /** The queue has a state. */
+  | { readonly kind: 'written'; readonly state: string }
+  /** The first states were acknowledged; `state` is the number of the last one, from 0. */
+  | { readonly kind: 'durable'; readonly state: number }
 
-/** Runs writer.ts in an empty folder and returns its calls. `fault`: a pragma for its connections. */
+/** Runs writer.ts in an empty folder and returns its calls. `fault`: a pragma for its connections, or `written` for answers before their sync. */
 export function recordWriter(seed: number, fault = ''): readonly DiskCall[] {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-record-'))
   try {
@@ -34,7 +37,7 @@ export function recordWriter(seed: number, fault = ''): readonly DiskCall[] {
     if (compiled.status !== 0) throw new Error(`record.c does not compile: ${compiled.stderr}`)
     const queue = mkdtempSync(join(folder, 'queue-'))
     const file = join(folder, 'calls')
-    const env = { ...process.env, LD_PRELOAD: library, IO_RECORD_FOLDER: queue, IO_RECORD_FILE: file }
+    const env = { ...process.env, UV_THREADPOOL_SIZE: '8', LD_PRELOAD: library, IO_RECORD_FOLDER: queue, IO_RECORD_FILE: file }
     const { status, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'writer.ts'), queue, String(seed), fault], {
       env,
       encoding: 'utf8',
@@ -72,7 +75,7 @@ interface Parsed {
 
 function callOf({ kind, file, offset, data, name }: Parsed): DiskCall | null {
   if (kind === 'syncdir') return { kind: 'sync folder' }
-  if (name === MARKS) return kind === 'write' ? { kind: 'acknowledge', state: data.toString().trim() } : null
+  if (name === MARKS) return kind === 'write' ? markOf(data.toString().trim()) : null
   if (!/^(queue\.db|generation)/.test(name) || name.endsWith('-shm')) return null
   switch (kind) {
     case 'create':
@@ -85,9 +88,15 @@ function callOf({ kind, file, offset, data, name }: Parsed): DiskCall | null {
       return { kind, file, at: offset, bytes: data }
     case 'truncate':
       return { kind, file, size: offset }
+    case 'begin':
     case 'sync':
-      return { kind, file }
+      return { kind, file, thread: offset }
     default:
       throw new Error(`unknown call ${kind}`)
   }
+}
+
+function markOf(line: string): DiskCall {
+  const [kind = '', number = '', state = ''] = line.split(' ')
+  return kind === 'written' ? { kind, state } : { kind: 'durable', state: Number(number) }
 }

@@ -28,7 +28,7 @@ const CHECKED_EVERY = 20
 /** Size of the reserved space, which would otherwise be written for each state. */
 const RESERVE = 8 * 1024 * 1024
 
-/** Opens `states` disks, spread over the calls of a run; `fault` is a pragma that the writer sets. */
+/** Opens `states` disks, spread over the calls of a run; `fault` as in recordWriter. */
 export async function powerCuts({
   states,
   seed,
@@ -42,14 +42,15 @@ export async function powerCuts({
   const chance = seededRandom(seed).stream('cuts')
   const replay = new Replay(calls)
   try {
-    const moments = calls.flatMap((call, at) => (call.kind === 'acknowledge' ? [] : [at]))
-    const perMoment = states / moments.length
+    const isMark = ({ kind }: DiskCall): boolean => kind === 'written' || kind === 'durable'
+    const perMoment = states / calls.filter((call) => !isMark(call)).length
     const disk = new CrashDisk()
     let wanted = 0
-    for (const [at, call] of calls.entries()) {
+    for (const call of calls) {
       disk.apply(call)
-      if (call.kind === 'acknowledge') replay.acknowledged = at
-      wanted += call.kind === 'acknowledge' ? 0 : perMoment
+      if (call.kind === 'written') replay.written++
+      if (call.kind === 'durable') replay.durable = call.state
+      wanted += isMark(call) ? 0 : perMoment
       for (; replay.states < wanted - 0.5;) await replay.open(disk.cut(chance))
     }
     return replay.report()
@@ -59,17 +60,19 @@ export async function powerCuts({
 }
 
 class Replay {
-  /** Number of the call that acknowledged the last state. */
-  acknowledged = -1
+  /** Numbers of the last state that was acknowledged, and of the last one that was written. */
+  durable = -1
+  written = -1
   states = 0
-  readonly #calls: readonly DiskCall[]
+  /** All states of the run, after the empty one of number -1. */
+  readonly #written: readonly string[]
   readonly #directory: string
   readonly #findings: string[] = []
   #corrupt = 0
   #lost = 0
 
   constructor(calls: readonly DiskCall[]) {
-    this.#calls = calls
+    this.#written = calls.flatMap((call) => (call.kind === 'written' ? [call.state] : []))
     // Nothing that is written here has to survive: the memory file system saves the syncs.
     this.#directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'deferd-cut-'))
     writeFileSync(join(this.#directory, 'reserve'), '')
@@ -94,12 +97,12 @@ class Replay {
     }
   }
 
-  /** The state is the acknowledged one, or the one that the interrupted call was to make. */
+  /** The state is the acknowledged one, or one that was written after it, or the one that the interrupted call was to make. */
   async #compare(store: QueueStore, reader: QueueReader): Promise<void> {
     const listed = await reader.list(ANY_MESSAGE, { after: 0, limit: 10_000 })
     const state = JSON.stringify(stateOf({ list: () => listed }))
-    const next = this.#calls.slice(this.acknowledged + 1).find((call) => call.kind === 'acknowledge')
-    const allowed = [this.#calls[this.acknowledged], next].map((call) => (call?.kind === 'acknowledge' ? call.state : '[]'))
+    const allowed = this.#written.slice(Math.max(0, this.durable), this.written + 2)
+    if (this.durable < 0) allowed.push('[]')
     // A step of the writer may be two commits, such as a claim and its settlement: both are listed the same.
     if (!allowed.includes(state)) {
       this.#lost++

@@ -80,6 +80,12 @@ export class Checkpoints {
   }
 }
 
+/** Returns a function that counts the frames in the log of a connection. */
+export function logFrames(db: Database.Database): () => number {
+  const state = db.prepare<[], LogState>('pragma wal_checkpoint(noop)').raw()
+  return () => Math.max(0, attempt(() => state.get())[1])
+}
+
 /** State of a log that could not be moved. */
 const UNMOVED: LogState = [1, 0, -1]
 

@@ -1,4 +1,4 @@
-/** Opens the database of the queue, applies its settings and migrations, and asserts that commits are synced. */
+/** Opens the database of the queue, applies its settings and migrations, and asserts that its commits are synced meanwhile. */
 import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
@@ -10,6 +10,7 @@ import { diskFailure } from '../../folder/disk-failure.ts'
 import { isDamage, NoSuchQueue, QueueFolderUnusable } from '../../errors.ts'
 import { queueFile } from '../../folder/queue-folder.ts'
 import { sync } from './database-files.ts'
+import { createMark } from '../durability/synced-mark.ts'
 import { assertNeverFilled, assertOwnLog, renewGeneration } from './generation.ts'
 import { currentVersion, migrate, versionOf } from './migrations.ts'
 import { withLazyStatements } from './lazy-statements.ts'
@@ -41,6 +42,8 @@ export function openForWriting(directory: string): Database.Database {
   try {
     opening(path, () => {
       settle(db)
+      // Not sooner: damage that keeps the queue from being opened is in a log of which each commit was synced, when there is no mark.
+      createMark(path)
       // SQLite syncs the folder at the first sync of the log that it has made, and ignores the result.
       sync(directory)
       migrate(db)
@@ -133,6 +136,16 @@ export function assertDurable(db: Database.Database): void {
   throw new QueueFolderUnusable(
     `the queue cannot be kept safely here: journal_mode is ${String(journal)}, synchronous is ${String(synchronous)}`,
   )
+}
+
+/**
+ * Lets the store sync its commits itself (durability): SQLite then syncs only what a checkpoint needs, the log before it copies pages, and the
+ * header of a log that begins anew. Throws QueueFolderUnusable when the setting has no effect.
+ */
+export function leaveSyncs(db: Database.Database): void {
+  db.pragma('synchronous = normal')
+  const synchronous = db.pragma('synchronous', { simple: true })
+  if (synchronous !== 1) throw new QueueFolderUnusable(`the queue cannot be kept safely here: synchronous is ${String(synchronous)}`)
 }
 
 /**

@@ -3,7 +3,8 @@
  * change to either. Nothing else may write them meanwhile.
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
-import { readLog, type WriteAheadLog } from './write-ahead-log.ts'
+import { syncedFrames } from '../durability/synced-mark.ts'
+import { LOG_HEADER, readLog, type WriteAheadLog } from './write-ahead-log.ts'
 
 /** Size of a page in a queue (database.ts). */
 export const PAGE_SIZE = 8192
@@ -39,7 +40,7 @@ export class PageFile {
     this.#fd = openSync(path, 'r')
     const wal = `${path}-wal`
     this.#log = !withLog || statSync(wal, { throwIfNoEntry: false }) === undefined ? Buffer.alloc(0) : readFileSync(wal)
-    this.log = readLog(this.#log, PAGE_SIZE)
+    this.log = readLog(this.#log, PAGE_SIZE, this.#log.length < LOG_HEADER ? null : syncedFrames(path, this.#log.subarray(16, 24)))
     const facts = fstatSync(this.#fd)
     const first = this.page(1)
     const inHeader = first?.toString('latin1', 0, 16) === MAGIC ? first.readUInt32BE(28) : null

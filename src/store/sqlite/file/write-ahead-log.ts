@@ -3,7 +3,8 @@
  * the first frame with a wrong checksum for the end of the log and drops all later commits.
  */
 
-const HEADER = 32
+/** Size of the header of a log in bytes. The salts are at 16 to 24. */
+export const LOG_HEADER = 32
 const FRAME_HEADER = 24
 /** Magic number of a log whose checksums are computed over big-endian words. */
 const BIG_ENDIAN = 0x377f0683
@@ -18,8 +19,8 @@ export interface WriteAheadLog {
   /** Number of pages of the database after the last commit; null without a commit. */
   readonly pageCount: number | null
   /**
-   * `damaged`: commits follow a damaged frame that was synced before them. `incomplete`: only the last commit is behind the damaged
-   * frame, as after a power failure during an unacknowledged commit; `pages` leaves that commit out.
+   * `damaged`: commits follow a damaged frame that was synced before them. `incomplete`: the commits from the damaged frame on were not synced
+   * before a power failure, and none of them was acknowledged; `pages` leaves them out.
    */
   readonly state: 'sound' | 'incomplete' | 'damaged'
 }
@@ -33,10 +34,11 @@ interface Frame {
   readonly isCurrent: boolean
 }
 
-export function readLog(log: Buffer, pageSize: number): WriteAheadLog {
+/** `synced` is the number of frames that are known to be synced; null for a log of which each commit was synced before the next one. */
+export function readLog(log: Buffer, pageSize: number, synced: number | null = null): WriteAheadLog {
   const frames = framesOf(log, pageSize)
   const committed = frames.slice(0, 1 + frames.findLastIndex(({ isSound, commit }) => isSound && commit > 0))
-  const state = headerIsSound(log) || committed.length === 0 ? stateOf(committed) : 'damaged'
+  const state = headerIsSound(log) || committed.length === 0 ? stateOf(committed, synced) : 'damaged'
   // SQLite drops an incomplete commit as a whole, and so does this reader: half of a commit is not a state of the queue.
   const used = state === 'incomplete' ? completeCommits(committed) : committed
   const pages = new Map<number, number>()
@@ -69,10 +71,11 @@ function completeCommits(frames: readonly Frame[]): readonly Frame[] {
   return before.slice(0, 1 + before.findLastIndex(({ commit }) => commit > 0))
 }
 
-function stateOf(committed: readonly Frame[]): WriteAheadLog['state'] {
+function stateOf(committed: readonly Frame[], synced: number | null): WriteAheadLog['state'] {
   const bad = committed.findIndex(({ isSound }) => !isSound)
   if (bad < 0) return 'sound'
-  // Each commit is synced before the next one is written. When two commits end at or after the damaged frame, that frame had been
+  if (synced !== null) return bad < synced ? 'damaged' : 'incomplete'
+  // Each commit was synced before the next one was written. When two commits end at or after the damaged frame, that frame had been
   // on the disk, so no unfinished write explains the damage.
   return committed.slice(bad).filter(({ isCurrent, commit }) => isCurrent && commit > 0).length > 1 ? 'damaged' : 'incomplete'
 }
@@ -80,13 +83,13 @@ function stateOf(committed: readonly Frame[]): WriteAheadLog['state'] {
 /** All frames in the file. A frame with other salts, which is damaged or left from an older log, is neither sound nor current. */
 function framesOf(log: Buffer, pageSize: number): Frame[] {
   const size = FRAME_HEADER + pageSize
-  const count = Math.floor((log.length - HEADER) / size)
+  const count = Math.floor((log.length - LOG_HEADER) / size)
   if (count < 1) return []
-  const salts = headerIsSound(log) ? log.subarray(16, 24) : log.subarray(HEADER + 8, HEADER + 16)
+  const salts = headerIsSound(log) ? log.subarray(16, 24) : log.subarray(LOG_HEADER + 8, LOG_HEADER + 16)
   const bigEndian = log.readUInt32BE(0) === BIG_ENDIAN
   const frames: Frame[] = []
   let before = log.subarray(24, 32)
-  for (let n = 0, at = HEADER; n < count; n++, at += size) {
+  for (let n = 0, at = LOG_HEADER; n < count; n++, at += size) {
     const header = log.subarray(at, at + FRAME_HEADER)
     const isCurrent = header.subarray(8, 16).equals(salts)
     const isSound =
@@ -98,7 +101,7 @@ function framesOf(log: Buffer, pageSize: number): Frame[] {
 }
 
 const headerIsSound = (log: Buffer): boolean =>
-  log.length >= HEADER &&
+  log.length >= LOG_HEADER &&
   (log.readUInt32BE(0) & 0xfffffffe) === 0x377f0682 &&
   follows(Buffer.alloc(8), [log.subarray(0, 24)], log.subarray(24, 32), log.readUInt32BE(0) === BIG_ENDIAN)
 

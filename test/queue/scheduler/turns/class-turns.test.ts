@@ -87,14 +87,19 @@ class Saturated {
     this.begin()
     for (let n = 0; n < count; n++) {
       const ended = this.running.shift()
-      if (ended !== undefined) this.#table.finished(ended, 0)
+      if (ended !== undefined) this.#end(ended)
       this.begin()
     }
   }
 
+  #end(running: RunningDelivery): void {
+    this.#table.freeSlot(running, 0)
+    this.#table.finished(running)
+  }
+
   endOf(name: string): void {
     for (const one of this.running.splice(0)) {
-      if (one.job.request.message.class === name) this.#table.finished(one, 0)
+      if (one.job.request.message.class === name) this.#end(one)
       else this.running.push(one)
     }
   }
