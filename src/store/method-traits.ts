@@ -31,6 +31,8 @@ export interface Traits<A, R> {
    * counts them again.
    */
   readonly changes: (args: A, answer: R) => readonly MessageId[]
+  /** True when the answer tells nothing of changes that may be lost, so that it does not wait for them to be durable. */
+  readonly isIndependent?: true
   /** Absent when the method takes no chunks. */
   readonly chunks?: {
     /** Returns the chunks in the arguments. */

@@ -287,7 +287,8 @@ export const STORE_METHODS = {
   },
   maildropFiles: { room: 'neither', sending: 'read', changes: nothing },
   forgetMaildropFiles: { room: 'neither', sending: 'batched', changes: nothing },
-  readChunk: { room: 'neither', sending: 'read', changes: nothing },
+  // Content is read for mail whose acceptance is durable.
+  readChunk: { room: 'neither', sending: 'read', changes: nothing, isIndependent: true },
   claimDue: { room: 'lease', sending: ([{ destination }]) => [`d${destination}`], changes: (_, { requests }) => leased(requests) },
   claimSuspect: {
     room: 'lease',

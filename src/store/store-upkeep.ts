@@ -50,5 +50,5 @@ export const UPKEEP_METHODS = {
   verify: { room: 'neither', sending: 'read', changes: nothing },
   // A successful ping means that deliveries can continue.
   ping: { room: 'lease', sending: 'batched', changes: nothing },
-  freeSpace: { room: 'neither', sending: 'read', changes: nothing },
+  freeSpace: { room: 'neither', sending: 'read', changes: nothing, isIndependent: true },
 } as const satisfies MethodRows<StoreUpkeep>

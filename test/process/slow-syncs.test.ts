@@ -32,6 +32,8 @@ test.runIf(why === null)(title('outcomes are written while syncs of earlier ones
   // One is written before the one before it is durable.
   expect(written.filter((n) => n > 0 && at('written', n) < at('durable', n - 1)).length).toBeGreaterThan(10)
   expect([failures, last]).toEqual([[], 'answered'])
+  // The free space tells nothing of the outcomes, and waits for none of them.
+  expect(numbers(told, 'space').filter((n) => at('space', n) < at('durable', n)).length).toBeGreaterThan(30)
 })
 
 test.runIf(why === null)(title('after a failed sync nothing more is durable, although later syncs succeed'), () => {

@@ -8,9 +8,12 @@ import { errorMessage } from '../../src/system/caught-error.ts'
 import { sleep } from '../../src/system/clock.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 
+/** An acknowledgement of a settlement, or the answer to a request for the free space after it. */
+type Told = readonly [what: 'written' | 'durable' | 'failed' | 'space', settlement: number]
+
 export interface SlowSyncs {
-  /** The acknowledgements of the settlements, by their numbers. */
-  readonly told: readonly (readonly [what: 'written' | 'durable' | 'failed', settlement: number])[]
+  /** In order, by the numbers of the settlements. */
+  readonly told: readonly Told[]
   /** Failures of the store that were reported. */
   readonly failures: readonly string[]
   /** The answer of a call after all others, or its error. */
@@ -21,7 +24,7 @@ const SETTLEMENTS = 60
 /** Syncs after which the store no longer waits for each of them. */
 const BEFORE = 6
 
-const told: [what: 'written' | 'durable' | 'failed', settlement: number][] = []
+const told: Told[] = []
 const failures: string[] = []
 
 const { store } = await openWorkerStore({ directory: process.argv[2] ?? '' }, { onFailed: (failure) => failures.push(failure.message) })
@@ -38,6 +41,10 @@ for (const [n, message] of ids.entries()) {
       () => told.push(['durable', n]),
       () => told.push(['failed', n]),
     ),
+  )
+  void store.upkeep.freeSpace().then(
+    () => told.push(['space', n]),
+    () => undefined,
   )
   await sleep(systemClock, 20)
 }

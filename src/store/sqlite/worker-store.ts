@@ -8,7 +8,7 @@ import { thread } from '../../system/packaged-files.ts'
 import { terminated, type ThreadFailure } from '../../system/worker-rpc.ts'
 import { quietTurn } from '../../system/event-loop.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
-import { chunksOf, contentBytes, mapChunks, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
+import { chunksOf, contentBytes, mapChunks, METHODS, pending, type Answers, type Call, type Method, type PendingCall } from '../methods.ts'
 import { OutcomeUnknown, StoreFailed, StoreUnavailable } from '../queue-store.ts'
 import { ShareFeed, type ShareChanges } from '../share-counts.ts'
 import type { StoreSide } from '../store-health.ts'
@@ -192,7 +192,11 @@ class WorkerTransport implements Pick<CallTransport, 'submit' | 'onShares' | 'cl
     this.#settleThrough(durable)
     if (this.#failed !== null) this.#failWritten(this.#failed)
     // Those that are left have come with this message, or were told of before.
-    for (const { pending: one, outcome } of this.#written.slice(-answers.length)) if ('value' in outcome) one.written?.()
+    for (const { pending: one, outcome } of this.#written.slice(-answers.length)) {
+      if (!('value' in outcome)) continue
+      if (METHODS[one.call.method].isIndependent === true) one.settle({ ok: true, value: outcome.value })
+      else one.written?.()
+    }
     if (this.#isFull) this.#send()
   }
 

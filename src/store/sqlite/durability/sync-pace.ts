@@ -11,7 +11,7 @@ const WEIGHT = 0.25
 /** Factor by which overlapping syncs take longer than a single one, above which the disk makes them one after the other. */
 const SERIAL = 1.5
 /** Number of single syncs after which two are tried at the same time. */
-const TRY_AFTER = 16
+const TRY_AFTER = 8
 
 export class SyncPace {
   readonly #most: number
