@@ -9,6 +9,7 @@
  *   npm run bench -- queue                  a queue with a million messages
  *   npm run bench -- memory                 memory of a destination, a message, a connection
  *   npm run bench -- slow-disk              a disk whose sync takes 10 ms
+ *   npm run bench -- tls                    handshakes beside Postfix
  *   npm run bench -- report FILE...         results to docs/performance.md
  */
 import { existsSync } from 'node:fs'
@@ -22,6 +23,7 @@ import { POSTGRES } from './bench/postgres/postgres-subject.ts'
 import { QUEUE } from './bench/queue/queue-subject.ts'
 import { runRelays } from './bench/relays.ts'
 import { SLOW_DISK } from './bench/slow-disk/slow-disk-subject.ts'
+import { TLS } from './bench/tls/tls-subject.ts'
 import { report } from './performance/publish-files.ts'
 
 const EX_USAGE = 64
@@ -49,7 +51,7 @@ async function main(args: readonly string[]): Promise<number> {
 function run(args: readonly string[], signal: AbortSignal): Promise<void> {
   const [name, ...others] = args
   if (name === 'report') return Promise.resolve(report(others, say))
-  const subject = [POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK].find((one) => one.name === name)
+  const subject = [POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK, TLS].find((one) => one.name === name)
   return subject === undefined ? runRelays(args, { signal, say }) : runSubject(subject, others, { signal, say })
 }
 

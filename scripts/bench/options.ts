@@ -36,14 +36,14 @@ function wrapped(all: readonly string[]): string {
 }
 
 export const USAGE = `Usage: npm run bench -- [--quick] [options]
-       npm run bench -- postgres|page|dkim|events|queue|memory|slow-disk
+       npm run bench -- postgres|page|dkim|events|queue|memory|slow-disk|tls
            [options]
        npm run bench -- report FILE...
 
 Measures relays in turns on loopback: CPU time per message of all processes of
 a relay, messages per second, latencies and memory. The others measure figures
 with targets: the queue in PostgreSQL, the page, signatures, webhooks, a million
-queued messages, memory, a slow disk; --help lists their options. report
+queued messages, memory, a slow disk, TLS; --help lists their options. report
 publishes results in docs/performance.md.
 
 Contestants:

@@ -4,7 +4,9 @@
  * `deferred…`, `bounced…` and `greylisted…` are refused.
  */
 import { openSync, writeSync } from 'node:fs'
+import { constants } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
+import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls'
 import { monotonic } from './clock.ts'
 
 const END = Buffer.from('\r\n.\r\n')
@@ -17,6 +19,15 @@ export interface SinkSettings {
   readonly deferred: number
   /** Number of addresses on which it listens: 127.0.0.1, 127.0.0.2 and so on. */
   readonly addresses: number
+  /** STARTTLS with TLS 1.3; absent or null for none. */
+  readonly tls?: SinkTls | null
+}
+
+interface SinkTls {
+  readonly cert: string
+  readonly key: string
+  /** Whether a client may resume a session. */
+  readonly resumes: boolean
 }
 
 export interface SinkEvents {
@@ -26,14 +37,28 @@ export interface SinkEvents {
   readonly refused?: () => void
   /** Whether the next recipient is deferred. */
   readonly defers?: () => boolean
+  /** A TLS handshake has ended, with a resumed session or not. */
+  readonly secured?: (resumed: boolean) => void
 }
 
-export function openSink(events: SinkEvents): Server {
-  const greylist = new Set<string>()
-  return createServer({ noDelay: true }, (socket) => serve(socket, events, greylist))
+export function openSink(events: SinkEvents, tls: SinkTls | null = null): Server {
+  const shared: Shared = { greylist: new Set(), context: tls === null ? null : contextOf(tls) }
+  return createServer({ noDelay: true }, (socket) => serve(socket, events, shared))
 }
 
-function serve(socket: Socket, { arrived, refused, defers }: SinkEvents, greylist: Set<string>): void {
+/** Without tickets there is nothing to resume: Node keeps no sessions. */
+const contextOf = ({ cert, key, resumes }: SinkTls): SecureContext =>
+  createSecureContext({ cert, key, minVersion: 'TLSv1.3', secureOptions: resumes ? 0 : constants.SSL_OP_NO_TICKET })
+
+/** State of all connections of a sink. */
+interface Shared {
+  readonly greylist: Set<string>
+  /** Null without TLS. */
+  readonly context: SecureContext | null
+}
+
+function serve(client: Socket, { arrived, refused, defers, secured }: SinkEvents, { greylist, context }: Shared): void {
+  let socket = client
   let pending = Buffer.alloc(0)
   let inContent = false
   let sender = ''
@@ -64,7 +89,9 @@ function serve(socket: Socket, { arrived, refused, defers }: SinkEvents, greylis
   function replyTo(line: string): string {
     switch (line.slice(0, 4).toUpperCase()) {
       case 'EHLO':
-        return '250-sink.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n'
+        return `250-sink.test\r\n250-PIPELINING\r\n${context !== null && socket === client ? '250-STARTTLS\r\n' : ''}250-8BITMIME\r\n250 SMTPUTF8\r\n`
+      case 'STAR':
+        return '220 2.0.0 Ready to start TLS\r\n'
       case 'MAIL':
         sender = pathOf(line)
         recipients = 0
@@ -96,13 +123,24 @@ function serve(socket: Socket, { arrived, refused, defers }: SinkEvents, greylis
     return '450 4.2.0 try again later'
   }
 
-  socket.on('data', (chunk) => {
-    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
-    const replies = take()
-    if (replies !== '') socket.write(replies)
-    if (replies.includes('221 ')) socket.end()
-  })
-  socket.on('error', () => socket.destroy())
+  const secure = (secureContext: SecureContext): void => {
+    client.removeAllListeners('data')
+    const stream = new TLSSocket(client, { isServer: true, secureContext })
+    stream.once('secure', () => secured?.(stream.isSessionReused()))
+    socket = stream
+    listen()
+  }
+  const listen = (): void => {
+    socket.on('data', (chunk) => {
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
+      const replies = take()
+      if (replies !== '') socket.write(replies)
+      if (replies.startsWith('220 ') && context !== null) secure(context)
+      if (replies.includes('221 ')) socket.end()
+    })
+    socket.on('error', () => socket.destroy())
+  }
+  listen()
   socket.write('220 sink.test ESMTP\r\n')
 }
 
@@ -136,5 +174,5 @@ if (import.meta.main) {
     timer ??= setTimeout(tell, 5)
   }
   const defers = () => Math.random() * 100 < settings.deferred
-  for (let n = 1; n <= settings.addresses; n++) openSink({ arrived, refused, defers }).listen(settings.port, `127.0.0.${n}`)
+  for (let n = 1; n <= settings.addresses; n++) openSink({ arrived, refused, defers }, settings.tls).listen(settings.port, `127.0.0.${n}`)
 }

@@ -4,7 +4,8 @@
  * its number and the times of its final dot and of the reply to FILE, as three numbers of eight bytes.
  */
 import { writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { connect as secure } from 'node:tls'
 import type { Fate } from './cases.ts'
 import { monotonic } from './clock.ts'
 
@@ -19,6 +20,8 @@ export interface Sending {
   readonly fate?: Fate
   /** Messages per second; null or absent for as many as the relay takes. */
   readonly rate?: number | null
+  /** STARTTLS with TLS 1.3: a full handshake for each connection, or one that resumes the session of an earlier connection. Absent: without TLS. */
+  readonly tls?: 'full' | 'resumed'
   /** Number of the first message; its sender is `s<number>@load.test`. */
   readonly first?: number
 }
@@ -42,12 +45,14 @@ const LINE = `${'X'.repeat(78)}\r\n`
 
 /** Sends all messages; rejects with the first reply that refuses one. */
 export async function send(sending: Sending): Promise<readonly Sent[]> {
-  const { port, messages, sessions, connections } = sending
+  const { port, messages, sessions, connections, tls } = sending
   const take = messagesOf(sending)
   const more = connections === 'kept' ? take : () => null
   const sent: Sent[] = []
+  const accepted = (one: Sent): void => void sent.push(one)
   const client = async () => {
-    for (let message = take(); message !== null; message = take()) await converse(port, message, more, (one) => void sent.push(one))
+    const handshakes = tls === undefined ? null : new Handshakes(tls)
+    for (let message = take(); message !== null; message = take()) await converse({ port, handshakes }, message, { more, accepted })
   }
   await Promise.all(Array.from({ length: Math.min(sessions, messages) }, client))
   return sent
@@ -85,24 +90,58 @@ function recipientNames(fate: Fate): readonly string[] {
   }
 }
 
+/** The TLS handshakes of one client. */
+class Handshakes {
+  readonly #kind: 'full' | 'resumed'
+  #session: Buffer | undefined
+
+  constructor(kind: 'full' | 'resumed') {
+    this.#kind = kind
+  }
+
+  /** Makes a handshake over an open connection. The certificate is not verified, as with the level `may`. */
+  over(socket: Socket): Socket {
+    const stream = secure({ socket, rejectUnauthorized: false, minVersion: 'TLSv1.3', session: this.#session })
+    if (this.#kind === 'resumed') stream.on('session', (session) => (this.#session = session))
+    return stream
+  }
+}
+
+const EHLO = 'EHLO load.test\r\n'
+
+interface Server {
+  readonly port: number
+  /** Null for connections without TLS. */
+  readonly handshakes: Handshakes | null
+}
+
+interface Transactions {
+  /** The next message of the connection; null for QUIT. */
+  readonly more: () => Message | null
+  readonly accepted: (sent: Sent) => void
+}
+
 /** One connection: a message, and the next ones until `more` returns null, then QUIT. Each command waits for its reply. */
-function converse(port: number, first: Message, more: () => Message | null, accepted: (sent: Sent) => void): Promise<void> {
+function converse({ port, handshakes }: Server, first: Message, { more, accepted }: Transactions): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
+    let socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    const opening = handshakes === null ? [EHLO] : [EHLO, 'STARTTLS\r\n', EHLO]
     let message: Message | null = first
-    let step = -2
+    let step = -opening.length - 1
     let [reply, dot] = ['', 0]
     const write = (line: string): void => void socket.write(line)
     // Large content is written when the kernel has taken all of it.
     const writeContent = (content: string): void => void socket.write(content, () => (dot = monotonic()))
     const proceed = (): void => {
       step++
+      // The reply to STARTTLS.
+      if (handshakes !== null && step === -1) listen(handshakes.over(socket.removeAllListeners()))
       if (message !== null && step === message.lines.length) {
         accepted({ number: message.number, dot, reply: monotonic() })
         message = more()
         step = 0
       }
-      if (step < 0) return write('EHLO load.test\r\n')
+      if (step < 0) return write(opening.at(step) ?? EHLO)
       const line = message?.lines[step]
       if (message === null || line === undefined) return write('QUIT\r\n')
       if (step === message.lines.length - 1) return writeContent(line)
@@ -110,7 +149,7 @@ function converse(port: number, first: Message, more: () => Message | null, acce
       if (wait > 0) setTimeout(write, wait, line)
       else write(line)
     }
-    socket.on('data', (chunk: string) => {
+    const took = (chunk: string): void => {
       reply += chunk
       const last = /(?:^|\n)(\d{3}) [^\n]*\n$/.exec(reply)
       if (last === null) return
@@ -118,9 +157,13 @@ function converse(port: number, first: Message, more: () => Message | null, acce
       else if (message === null) socket.end()
       else proceed()
       reply = ''
-    })
-    socket.once('error', reject)
-    socket.once('close', () => (message === null ? resolve() : reject(new Error('the relay closed a connection early'))))
+    }
+    const listen = (stream: Socket): void => {
+      socket = stream.setEncoding('latin1').on('data', took)
+      socket.once('error', reject)
+      socket.once('close', () => (message === null ? resolve() : reject(new Error('the relay closed a connection early'))))
+    }
+    listen(socket)
   })
 }
 

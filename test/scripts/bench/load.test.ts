@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { openSink } from '../../../scripts/bench/own-sink.ts'
 import { send } from '../../../scripts/bench/own-source.ts'
 import { lastCounts } from '../../../scripts/bench/sink.ts'
+import { CERTIFICATE, KEY } from '../../support/certificates.ts'
 
 let server: Server | null = null
 afterEach(() => void server?.close())
@@ -30,6 +31,19 @@ test('a sink that defers a recipient refuses DATA without another one', async ()
 test('the last complete counts are read', () => {
   expect(lastCounts('mesg=1 refused=0\nmesg=12 refused=3\nmesg=1')).toEqual({ arrived: 12, refused: 3 })
   expect(lastCounts('')).toEqual({ arrived: 0, refused: 0 })
+})
+
+test.each([
+  { tls: 'full', resumes: true, resumed: [false, false, false] },
+  { tls: 'resumed', resumes: true, resumed: [false, true, true] },
+  { tls: 'resumed', resumes: false, resumed: [false, false, false] },
+] as const)('handshakes: $tls, a sink with tickets: $resumes', async ({ tls, resumes, resumed }) => {
+  const found: boolean[] = []
+  const port = await listening(
+    openSink({ arrived: () => undefined, secured: (one) => found.push(one) }, { cert: CERTIFICATE, key: KEY, resumes }),
+  )
+  const sent = await send({ port, messages: 3, sessions: 1, bytes: 100, recipients: 1, connections: 'new', tls })
+  expect([sent.length, found]).toEqual([3, resumed])
 })
 
 describe('the source and the sink', () => {

@@ -8,6 +8,7 @@ import { MEMORY } from '../../../../scripts/bench/memory/memory-subject.ts'
 import { POSTGRES } from '../../../../scripts/bench/postgres/postgres-subject.ts'
 import { QUEUE } from '../../../../scripts/bench/queue/queue-subject.ts'
 import { SLOW_DISK } from '../../../../scripts/bench/slow-disk/slow-disk-subject.ts'
+import { TLS } from '../../../../scripts/bench/tls/tls-subject.ts'
 
 const PARTS = ['store', 'relay']
 
@@ -32,7 +33,7 @@ test.each([
   expect(() => parseFigureOptions(args, PARTS)).toThrow(new UsageError(sentence))
 })
 
-test.each([POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK])('the usage of $name lists its parts', ({ name, about, parts }) => {
+test.each([POSTGRES, PAGE, DKIM, EVENTS, QUEUE, MEMORY, SLOW_DISK, TLS])('the usage of $name lists its parts', ({ name, about, parts }) => {
   const usage = figureUsage(name, about, parts)
   for (const part of parts) expect(usage).toContain(`  ${part.name} `)
 })
