@@ -7,6 +7,7 @@ import { healthOf, siteReason, stateText, suspensionText } from '../presentation
 import { healthJson } from '../resources/destination-json.ts'
 import { span } from '../presentation/text.ts'
 import type { TlsFacts } from '../mail/tls-facts.ts'
+import { isClosed } from '../store/destination-status.ts'
 import type { DomainFacts } from './domain-facts.ts'
 import type { Verdict } from './finding.ts'
 
@@ -25,7 +26,7 @@ export function mailNow(facts: DomainFacts): MailNow {
   const { domain, delivery, destination, provider, checkedAt, wall } = facts
   const { state } = healthOf(destination)
   const isSuspendedWith = state !== 'suspended' && provider !== null && provider.suspension !== null
-  const waits = state === 'dead' || state === 'suspended' || isSuspendedWith
+  const waits = isClosed({ state }) || isSuspendedWith
   const outcome = delivery.route.transport === 'discard' ? 'discarded' : OUTCOMES[delivery.outcome]
   const { siteStatus } = healthOf(destination)
   const why = state === 'dead' && siteStatus !== null ? ` (${siteReason(siteStatus)})` : ''

@@ -1,6 +1,7 @@
 /** State of a destination and the reason for it, as text. Pure. */
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import { isRefusing, type DestinationState, type LiveDestination } from '../store/destination-status.ts'
+import { isRefusing, recordedState, type DestinationState } from '../store/destination-status.ts'
+import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { Suspension } from '../store/records/suspension.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueTime, WallTime } from '../system/clock.ts'
@@ -16,8 +17,7 @@ export interface KnownDestination {
 export function healthOf({ live, record }: KnownDestination): Omit<DestinationRecord, 'name'> & { readonly state: DestinationState } {
   if (live !== undefined) return live
   const { deadUntil = null, probeInterval = null, suspension = null, siteStatus = null } = record ?? {}
-  const state = suspension !== null ? 'suspended' : deadUntil !== null ? 'dead' : 'open'
-  return { state, deadUntil, probeInterval, suspension, siteStatus }
+  return { state: recordedState(record), deadUntil, probeInterval, suspension, siteStatus }
 }
 
 /** The provider of a destination in JSON. */

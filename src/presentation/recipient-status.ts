@@ -4,8 +4,9 @@
  */
 import type { QueueTime } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
+import { recordedState } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import { suspenderText } from './destination-state.ts'
 
@@ -20,6 +21,8 @@ export const recordsByName = (records: readonly DestinationRecord[]): Destinatio
 /** `slot` is for mail that is claimed and has no delivery slot; `delivery`, for mail that has one, or whose daemon does not answer. */
 export type WaitsFor = 'due-time' | 'schedule' | 'slot' | 'delivery' | 'probe' | 'resume' | 'release' | 'inspection' | 'restore' | 'nothing'
 
+const WAITS_AT = { suspended: 'resume', dead: 'probe', open: 'due-time' } as const
+
 /** The event for which a recipient waits, as far as the store knows it. */
 function waitsFor(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): WaitsFor {
   if (recipient.state === 'leased') return 'delivery'
@@ -28,9 +31,7 @@ function waitsFor(recipient: ListedRecipient, queue: Queue, records: Destination
   if (queue === 'corrupt') return 'inspection'
   if (queue === 'trash') return 'restore'
   if (queue === 'scheduled') return 'schedule'
-  const record = records.get(recipient.destination)
-  if (record !== undefined && record.suspension !== null) return 'resume'
-  return record !== undefined && record.deadUntil !== null ? 'probe' : 'due-time'
+  return WAITS_AT[recordedState(records.get(recipient.destination))]
 }
 
 /** Destinations in the daemon's memory, by name; empty when no daemon runs. */

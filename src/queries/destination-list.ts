@@ -1,7 +1,8 @@
 /** Destinations with their queued mail and their state, as listings show them. */
 import type { DestinationName } from '../mail/message.ts'
 import { nextEvent, type DestinationJson, type DestinationRow } from '../resources/destination-json.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import type { LiveDestination } from '../queue/scheduler/destination.ts'
+import { isClosed } from '../store/destination-status.ts'
 import type { DestinationLoad, QueueReader } from '../store/queue-reader.ts'
 import { savedProviders, type ProviderState } from '../store/records/saved-providers.ts'
 
@@ -12,7 +13,7 @@ const STATES = ['dead', 'suspended', 'throttled', 'open'] as const
 
 /** True for an open or throttled destination without mail. */
 export const isIdle = ({ state, waiting, leased, in_flight: inFlight }: DestinationJson): boolean =>
-  waiting + leased + inFlight === 0 && (state === 'open' || state === 'throttled')
+  waiting + leased + inFlight === 0 && !isClosed({ state })
 
 const byName = (a: DestinationJson, b: DestinationJson): number =>
   a.destination < b.destination ? -1 : a.destination > b.destination ? 1 : 0

@@ -12,7 +12,8 @@ import {
   type ProviderFacts,
   type ProvidersJson,
 } from '../resources/provider-json.ts'
-import { waitingAt, type LiveDestination } from '../store/destination-status.ts'
+import { waitingAt } from '../store/destination-status.ts'
+import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { savedProviders } from '../store/records/saved-providers.ts'
 import { asOf, type QueueView } from './queue-view.ts'

@@ -2,7 +2,7 @@
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { expiryOf, queueIdOf, type DestinationName, type MessageId } from '../mail/message.ts'
 import type { OperationRound } from '../store/records/audit-log.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import type { LiveDestination } from './scheduler/destination.ts'
 import type { Suspension } from '../store/records/suspension.ts'
 import type { ListedMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'

@@ -4,7 +4,7 @@
  */
 import { queueIdOf, type DestinationName } from '../mail/message.ts'
 import type { Actor, AuditId, AuditRecord } from '../store/records/audit-log.ts'
-import type { LiveDestination } from '../store/destination-status.ts'
+import type { LiveDestination } from './scheduler/destination.ts'
 import type { Duration } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { shellWord } from '../system/shell-word.ts'

@@ -8,11 +8,12 @@ import {
   byConnections,
   CONNECTING_SHOWN,
   isClosed,
+  isRecordedClosed,
   isRefusing,
   waitingAt,
   type DeliverySlots,
-  type LiveDestination,
 } from '../store/destination-status.ts'
+import type { LiveDestination } from './scheduler/destination.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
@@ -259,8 +260,6 @@ function mergedSlots(all: readonly DeliverySlots[]): DeliverySlots {
     connecting: connecting.slice(0, CONNECTING_SHOWN),
   }
 }
-
-const isRecordedClosed = ({ deadUntil, suspension }: DestinationRecord): boolean => deadUntil !== null || suspension !== null
 
 /** Destinations that are dead or suspended: in the memory of a daemon, else as recorded. */
 function closedIn({

@@ -87,13 +87,17 @@ export const rulesShape = z.array(z.object({ rule: z.string(), action: z.string(
 export const rulesJson = (effects: readonly RuleEffect[], wall: WallView): Json<typeof rulesShape> =>
   effects.map(({ rule, action, until, reply }) => ({ rule, action: actionText(action), until: wall.seconds(until), reply }))
 
+/** The room that a destination gives to deliveries; null without a running daemon. */
+const paceMembers = { window: z.number().nullable(), message_rate: z.number().nullable() }
+
+const paceJson = ({ live }: KnownDestination) => ({ window: live?.window ?? null, message_rate: rounded(live?.messageRate ?? null) })
+
 export const destinationShape = z
   .object({
     destination: z.string(),
     node: textOrNull,
     state: stateShape,
-    window: z.number().nullable(),
-    message_rate: z.number().nullable(),
+    ...paceMembers,
     provider: textOrNull,
     provider_suspended_by: textOrNull.describe('who suspended the provider, and with it the destination'),
     provider_rules: rulesShape,
@@ -122,8 +126,7 @@ export function destinationJson(row: DestinationRow, node: string | null, wall: 
     destination: name,
     node,
     state,
-    window: live?.window ?? null,
-    message_rate: rounded(live?.messageRate ?? null),
+    ...paceJson(row),
     provider: provider?.name ?? null,
     provider_suspended_by: provider?.suspension?.by ?? null,
     provider_rules: rulesJson(provider?.effects ?? [], wall),
@@ -184,8 +187,7 @@ export const statusDestinationShape = z.object({
   destination: z.string(),
   state: stateShape,
   waiting: count,
-  window: z.number().nullable(),
-  message_rate: z.number().nullable(),
+  ...paceMembers,
   in_flight: z.number().nullable(),
   next_due_time: timeOrNull,
   dead_until: timeOrNull,
@@ -200,8 +202,7 @@ export const statusDestinationJson = (one: StatusDestination, wall: WallView): S
   destination: one.destination,
   state: healthOf(one).state,
   waiting: one.waiting,
-  window: one.live?.window ?? null,
-  message_rate: rounded(one.live?.messageRate ?? null),
+  ...paceJson(one),
   in_flight: one.live?.inFlight ?? null,
   next_due_time: wall.secondsOrNull(one.live?.nextDueAt),
   dead_until: wall.secondsOrNull(healthOf(one).deadUntil),

@@ -10,6 +10,7 @@ import type { DestinationPolicies } from '../config/destination-policies.ts'
 import { startOf, isLive, type Recipient } from '../mail/message.ts'
 import { attemptLimit } from '../queue/scheduler/due/attempt-limit.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
+import { isRecordedClosed } from '../store/destination-status.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
@@ -47,8 +48,7 @@ export type FutureJson = Json<typeof futureShape>
  */
 function warningsAfter(attempts: readonly QueueTime[], { destination }: Recipient, facts: FutureFacts): readonly QueueTime[] {
   const { story, records, notices, now } = facts
-  const record = records.get(destination)
-  const isClosed = record !== undefined && (record.suspension !== null || record.deadUntil !== null)
+  const isClosed = isRecordedClosed(records.get(destination))
   const times = warningTimes(notices.warningAges, story.message)
     .slice(story.warnings)
     .map((at) => (isClosed || isOverdue(story.message, at) ? at : (attempts.find((one) => one >= at) ?? Infinity)))

@@ -1,9 +1,7 @@
-/** State of a destination as the scheduler holds it in memory. Commands, metrics and the API show it. */
-import type { DestinationName, MessageId } from '../mail/message.ts'
+/** States of destinations, and the facts about their deliveries that commands, metrics and the API show. */
 import type { DeliveryStatus } from '../mail/smtp-reply.ts'
-import type { LiveProvider } from './records/provider-state.ts'
-import type { Suspension } from './records/suspension.ts'
-import type { Duration, QueueTime } from '../system/clock.ts'
+import type { DestinationRecord } from './queue-store.ts'
+import type { QueueTime } from '../system/clock.ts'
 
 /**
  * - `open`: deliveries are not restricted;
@@ -49,50 +47,39 @@ export interface LastAttempt {
   readonly status: DeliveryStatus
 }
 
-/** A destination in the memory of the scheduler. */
-export interface LiveDestination {
-  readonly destination: DestinationName
-  readonly state: DestinationState
-  /** Null when the destination has no provider. */
-  readonly provider: LiveProvider | null
-  /** Maximum number of concurrent deliveries. */
-  readonly window: number
-  /** Deliveries per minute that may start: the lower of the configured and the adaptive rate; null without a limit. */
-  readonly messageRate: number | null
-  readonly inFlight: number
-  /** Messages of the deliveries in flight. */
-  readonly inTransfer: readonly MessageId[]
-  /** Addresses (IP) for whose greeting it waits, because their share of the delivery slots is taken. */
-  readonly awaited: readonly string[]
-  /** True while the probe of a dead destination is made, by itself or by another destination of its host. */
-  readonly isProbed: boolean
-  /** Number of recipients in the active queue that wait for a delivery slot. */
-  readonly waiting: number
-  readonly nextDueAt: QueueTime | null
-  readonly deadUntil: QueueTime | null
-  readonly probeInterval: Duration | null
-  /** Null when neither the destination nor its provider is suspended. That of the destination comes first. */
-  readonly suspension: Suspension | null
-  /** The failure of the site as a whole, until it answers again; null when there was none. */
-  readonly siteStatus: DeliveryStatus | null
-  /** Absent before the first attempt. */
-  readonly lastAttempt?: LastAttempt | undefined
-  /** Absent after a delivery, and before the first attempt. */
-  readonly undelivered?: UndeliveredAttempts | undefined
+/** Recipients that wait for a destination: `outside` the active queue, and in it for a delivery slot. */
+export const waitingAt = (outside: number, live: { readonly waiting: number } | undefined): number => outside + (live?.waiting ?? 0)
+
+/** States in which deliveries, other than probes, are stopped. */
+export const CLOSED_STATES = ['dead', 'suspended'] as const satisfies readonly DestinationState[]
+
+/** True for a destination that is dead or suspended: no ordinary delivery is attempted there. */
+export const isClosed = ({ state }: { readonly state: DestinationState }): boolean =>
+  (CLOSED_STATES as readonly DestinationState[]).includes(state)
+
+/** State of a destination that no scheduler has in memory; `record` is undefined for one without a record. */
+export function recordedState(
+  record: Pick<DestinationRecord, 'deadUntil' | 'suspension'> | undefined,
+): Exclude<DestinationState, 'throttled'> {
+  if (record !== undefined && record.suspension !== null) return 'suspended'
+  return record !== undefined && record.deadUntil !== null ? 'dead' : 'open'
 }
 
-/** Recipients that wait for a destination: `outside` the active queue, and in it for a delivery slot. */
-export const waitingAt = (outside: number, live: Pick<LiveDestination, 'waiting'> | undefined): number => outside + (live?.waiting ?? 0)
+/** True for a destination that was dead or suspended when it was recorded. */
+export const isRecordedClosed = (record: Parameters<typeof recordedState>[0]): boolean => isClosed({ state: recordedState(record) })
 
 /** Number of attempts without a delivery from which on a destination is said to refuse all mail. */
 const REFUSING_FROM = 10
 
-/** True for a destination that is dead or suspended. */
-export const isClosed = ({ state }: Pick<LiveDestination, 'state'>): boolean => state === 'dead' || state === 'suspended'
+/** Facts about a destination in memory that show whether it refuses all mail. */
+export interface RefusalFacts {
+  readonly state: DestinationState
+  readonly waiting: number
+  readonly inFlight: number
+  readonly nextDueAt: QueueTime | null
+  readonly undelivered?: UndeliveredAttempts | undefined
+}
 
 /** True for an open destination that has mail, and delivered none in its last attempts. */
-export const isRefusing = ({ state, waiting, inFlight, nextDueAt, undelivered }: LiveDestination): boolean =>
-  (state === 'open' || state === 'throttled') &&
-  undelivered !== undefined &&
-  undelivered.count >= REFUSING_FROM &&
-  (nextDueAt !== null || waiting + inFlight > 0)
+export const isRefusing = ({ state, waiting, inFlight, nextDueAt, undelivered }: RefusalFacts): boolean =>
+  !isClosed({ state }) && undelivered !== undefined && undelivered.count >= REFUSING_FROM && (nextDueAt !== null || waiting + inFlight > 0)

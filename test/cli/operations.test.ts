@@ -6,10 +6,10 @@ import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
 import type { SchedulerControl } from '../../src/queue/operation-rounds.ts'
 import { NOTHING_TAKEN } from '../../src/store/membership/taken-back.ts'
-import type { LiveDestination } from '../../src/store/destination-status.ts'
 import type { DestinationDue } from '../../src/store/message-operation.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { deferred, delivered, first, queue, settleOne } from '../conformance/mail.ts'
+import { liveDestination } from '../support/live-destination.ts'
 import { NOW, Operator } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
 import { withCommandSocket } from '../support/command-socket.ts'
@@ -416,23 +416,17 @@ describe('postqueue -f, -i, -s', () => {
 
 describe('with a daemon', () => {
   const seen: { woken: (DestinationDue & { revive: boolean })[]; suspended: string[] } = { woken: [], suspended: [] }
-  const live: LiveDestination = {
-    destination: 'far.example',
+  const live = liveDestination('far.example', {
     state: 'dead',
     window: 7,
-    messageRate: null,
-    provider: null,
     inFlight: 2,
     inTransfer: [1, 2],
-    awaited: [],
-    isProbed: false,
     waiting: 3,
     nextDueAt: NOW,
     deadUntil: NOW + 60_000,
     probeInterval: 60_000,
-    suspension: null,
     siteStatus: { status: '4.3.2', reason: 'host mx said: 421 later', reply: '421 later', stage: 'greeting' },
-  }
+  })
   const scheduler: SchedulerControl = {
     workAdded: (due, { revive }) => void seen.woken.push(...due.map((one) => ({ ...one, revive }))),
     suspend: async (name, { by, until, reason }) => void seen.suspended.push(`${name} by ${by} until ${until}: ${reason}`),

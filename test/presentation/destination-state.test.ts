@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { blockedBy, healthOf, siteReason, stateText } from '../../src/presentation/destination-state.ts'
 import { healthJson } from '../../src/resources/destination-json.ts'
 import { WallView } from '../../src/system/wall-view.ts'
-import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
 import type { DestinationRecord } from '../../src/store/queue-store.ts'
+import { liveDestination } from '../support/live-destination.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
 
 const NOTHING = { deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }
@@ -15,21 +16,7 @@ const REFUSED = {
 } as const
 
 const record = (differs: Partial<DestinationRecord>): DestinationRecord => ({ name: 'far.example', ...NOTHING, ...differs })
-const live = (differs: Partial<LiveDestination>): LiveDestination => ({
-  destination: 'far.example',
-  state: 'open',
-  window: 5,
-  messageRate: null,
-  provider: null,
-  inFlight: 0,
-  inTransfer: [],
-  awaited: [],
-  isProbed: false,
-  waiting: 0,
-  nextDueAt: null,
-  ...NOTHING,
-  ...differs,
-})
+const live = (differs: Partial<LiveDestination>): LiveDestination => liveDestination('far.example', differs)
 
 const text = (known: { live?: LiveDestination; record?: DestinationRecord }) =>
   stateText(healthJson({ live: undefined, record: undefined, ...known }, new WallView(() => 0)), 0)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { troublesOf, troubleText } from '../../src/presentation/destination-troubles.ts'
 import type { StatusDestination } from '../../src/queue/queue-status.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
+import { liveDestination } from '../support/live-destination.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
 
 const silent = (host: string): DeliveryStatus => ({
@@ -29,21 +30,7 @@ const dead = (destination: string, waiting: number, siteStatus: DeliveryStatus) 
 
 const refusing = (destination: string, waiting: number): StatusDestination => ({
   ...one(destination, waiting, {}),
-  live: {
-    destination,
-    state: 'open',
-    window: 20,
-    messageRate: null,
-    provider: null,
-    inFlight: 0,
-    inTransfer: [],
-    awaited: [],
-    isProbed: false,
-    waiting,
-    nextDueAt: MINUTE,
-    ...NOTHING,
-    undelivered: { count: 8_000, since: -2 * HOUR, last: BLOCKED },
-  },
+  live: liveDestination(destination, { waiting, nextDueAt: MINUTE, undelivered: { count: 8_000, since: -2 * HOUR, last: BLOCKED } }),
 })
 
 test('equal dead domains are one line with their host, which 80 columns have room for', () => {

@@ -4,10 +4,11 @@ import { balanceOf } from '../../src/store/queue-balance.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { completeTally } from '../../src/store/queue-tally.ts'
 import type { QueueReader } from '../../src/store/queue-reader.ts'
-import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
 import { WallView } from '../../src/system/wall-view.ts'
 import { NO_TRAFFIC } from '../../src/store/traffic.ts'
 import { bounced, deferred, delivered, first, MIN, queue, settleOne, T0 } from '../conformance/mail.ts'
+import { liveDestination } from '../support/live-destination.ts'
 import { operate } from '../support/operate.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 
@@ -83,7 +84,7 @@ test('a throttled destination needs attention when a large part of the queue wai
       version: '1',
       tally: { ...tally, queues, waiting: [{ destination: 'big.example', recipients }] },
       rates: { last10s: NO_TRAFFIC, last5min: NO_TRAFFIC },
-      destinations: [{ ...LIVE, destination: 'big.example', state }],
+      destinations: [liveDestination('big.example', { state })],
       recent: [],
     }
     return (await statusAt(reader, live, T0 + MIN)).throttled.map(({ destination }) => destination)
@@ -92,20 +93,3 @@ test('a throttled destination needs attention when a large part of the queue wai
   expect(await throttled(400, 'open')).toEqual([])
   expect(await throttled(150)).toEqual([])
 })
-
-const LIVE: Omit<LiveDestination, 'destination'> = {
-  state: 'open',
-  provider: null,
-  window: 1,
-  messageRate: null,
-  inFlight: 0,
-  inTransfer: [],
-  awaited: [],
-  isProbed: false,
-  waiting: 0,
-  nextDueAt: null,
-  deadUntil: null,
-  probeInterval: null,
-  suspension: null,
-  siteStatus: null,
-}

@@ -8,7 +8,7 @@ import type { DestinationName, Message, MessageId, OwnerId, Recipient, Recipient
 import type { AttemptResult, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import type { Duration, QueueTime } from '../../src/system/clock.ts'
-import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
 import type { ListedMessage } from '../../src/store/queue-reader.ts'
 import type { WorldEvent } from '../../src/testkit/index.ts'
 

@@ -5,12 +5,13 @@
 import type { LiveStatus } from '../../src/queue/queue-status.ts'
 import { recipientId, type DestinationName } from '../../src/mail/message.ts'
 import type { DeliveryStatus, Stage } from '../../src/mail/smtp-reply.ts'
-import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { completeTally } from '../../src/store/queue-tally.ts'
 import { NO_TRAFFIC } from '../../src/store/traffic.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { attempt, deferred, mail, ownerOf } from '../conformance/mail.ts'
+import { liveDestination } from './live-destination.ts'
 import { operate } from './operate.ts'
 
 const MINUTE = 60_000
@@ -99,24 +100,12 @@ async function fillPlace(store: QueueStore, place: Place, now: number): Promise<
 }
 
 /** The destination as the scheduler has it in memory. */
-const liveOf = ({ domain, destination = domain, recipients, failure, isDead }: Place, now: number): LiveDestination => ({
-  destination,
-  state: isDead === true ? 'dead' : 'open',
-  provider: null,
-  window: 5,
-  messageRate: null,
-  inFlight: 0,
-  inTransfer: [],
-  awaited: [],
-  isProbed: false,
-  waiting: 0,
-  nextDueAt: now + 2 * MINUTE,
-  deadUntil: isDead === true ? now + 4 * MINUTE : null,
-  probeInterval: isDead === true ? 10 * MINUTE : null,
-  suspension: null,
-  siteStatus: isDead === true ? failure : null,
-  undelivered: failure === null ? undefined : { count: recipients, since: now - 59 * MINUTE, last: failure },
-})
+const liveOf = ({ domain, destination = domain, recipients, failure, isDead }: Place, now: number): LiveDestination =>
+  liveDestination(destination, {
+    nextDueAt: now + 2 * MINUTE,
+    ...(isDead === true ? { state: 'dead', deadUntil: now + 4 * MINUTE, probeInterval: 10 * MINUTE, siteStatus: failure } : {}),
+    undelivered: failure === null ? undefined : { count: recipients, since: now - 59 * MINUTE, last: failure },
+  })
 
 export interface Night {
   readonly status: LiveStatus

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LiveDestination } from '../../src/store/destination-status.ts'
+import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
 import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
 import { FAILURE_CLASSES } from '../../src/mail/failure-class.ts'
 import { recipientId, type Message } from '../../src/mail/message.ts'
@@ -8,6 +8,7 @@ import type { TokenState } from '../../src/oauth/access-tokens.ts'
 import type { MetricSources } from '../../src/telemetry/metrics/gauges.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import type { QueueTally } from '../../src/store/queue-tally.ts'
+import { liveDestination } from '../support/live-destination.ts'
 import { realClock } from '../support/real-clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -15,24 +16,8 @@ const NOW = Date.UTC(2026, 10, 20)
 const message: Message = { id: 1, createdAt: NOW, arrivedAt: NOW, sender: 'a@us.example', size: 2048, contentId: 1, smtputf8: false }
 const client = { name: 'unknown', address: '192.0.2.9' }
 
-const destination = (name: string, waiting: number, more: Partial<LiveDestination> = {}): LiveDestination => ({
-  destination: name,
-  state: 'open',
-  window: 5,
-  messageRate: null,
-  provider: null,
-  inFlight: 1,
-  inTransfer: [],
-  awaited: [],
-  isProbed: false,
-  waiting,
-  nextDueAt: null,
-  deadUntil: null,
-  probeInterval: null,
-  suspension: null,
-  siteStatus: null,
-  ...more,
-})
+const destination = (name: string, waiting: number, more: Partial<LiveDestination> = {}): LiveDestination =>
+  liveDestination(name, { inFlight: 1, waiting, ...more })
 
 const open = (sources: Partial<MetricSources> = {}) =>
   openMetrics({

@@ -21,7 +21,7 @@ import type { OperationLine } from '../../api/operation-lines.ts'
 import type { SuspensionRequest } from '../../queue/operations.ts'
 import type { Cancellation, CommandedUndo, OperationSummary, Progress, UndoSummary } from '../../queue/operation-request.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
-import type { LiveDestination } from '../../store/destination-status.ts'
+import type { LiveDestination } from '../../queue/scheduler/destination.ts'
 import { HOUR, SECOND, type Duration } from '../../system/clock.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type {

@@ -21,7 +21,7 @@ import type { ResendPlanJson } from '../../resources/resend-plan-json.ts'
 import type { AuditId } from '../../store/records/audit-log.ts'
 import type { AccessSubject } from '../../store/records/access-entry.ts'
 import type { GivenConditions } from '../../store/message-conditions.ts'
-import type { LiveDestination } from '../../store/destination-status.ts'
+import type { LiveDestination } from '../../queue/scheduler/destination.ts'
 import type {
   NewSecretRequest,
   NewSubscriptionRequest,

@@ -15,7 +15,7 @@ import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { Endpoint } from '../../system/net.ts'
-import type { LiveDestination } from '../../store/destination-status.ts'
+import type { LiveDestination } from '../../queue/scheduler/destination.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import type { QueueClient } from './queue-client.ts'
 

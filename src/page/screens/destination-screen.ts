@@ -1,6 +1,7 @@
 /** One destination: its state, the causes for which its mail waits, and what can be done about it. */
 import type { CauseJson, CausesJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
+import { isClosed } from '../../store/destination-status.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { lookOf } from '../../presentation/plots/series-look.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
@@ -206,7 +207,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
           ({ rule, action, until, reply }) =>
             [`rule ${rule}`, html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`, 'wide' as const] as const,
         ),
-        ['next due', one.next_due_time === null || one.state === 'dead' || one.state === 'suspended' ? null : due(view, one.next_due_time)],
+        ['next due', one.next_due_time === null || isClosed(one) ? null : due(view, one.next_due_time)],
         ['last reply', replyPart(one.last_reply), 'wide'],
         ['to do', one.hint, 'wide'],
         ['last outcomes', outcomesFact(one.last_outcomes)],

@@ -1,6 +1,7 @@
 /** The answer of the screen of a destination in a sentence: for what does its mail wait? Pure. */
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
+import { isClosed } from '../../store/destination-status.ts'
 import { clipped, ended, grouped, plural } from '../../presentation/text.ts'
 import { clockText, type ZonedNow } from '../markup/times.ts'
 import { percentText, waits } from './now-sentence.ts'
@@ -51,7 +52,7 @@ function untriedText(causes: readonly WaitingCause[]): string {
 
 /** When it goes on, unless the sentence about the state says so. */
 function nextText({ state, next_due_time: next }: DestinationState, at: ZonedNow): string {
-  if (next === null || state === 'suspended' || state === 'dead') return ''
+  if (next === null || isClosed({ state })) return ''
   return next * 1_000 <= at.now ? ' The next attempt is due now.' : ` The next attempt is at ${clockText(at, next)}.`
 }
 

@@ -6,8 +6,10 @@ import type { Band } from '../../config/values/mail-classes.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
 import type { Settings } from '../../config/destination-settings.ts'
 import type { AttemptResult, RecipientOutcome } from '../../delivery/delivery-agent.ts'
-import type { DestinationName } from '../../mail/message.ts'
-import type { LiveDestination, UndeliveredAttempts, LastAttempt } from '../../store/destination-status.ts'
+import type { DestinationName, MessageId } from '../../mail/message.ts'
+import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
+import type { DestinationState, UndeliveredAttempts, LastAttempt } from '../../store/destination-status.ts'
+import type { LiveProvider } from '../../store/records/provider-state.ts'
 import type { Suspension } from '../../store/records/suspension.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
@@ -33,6 +35,38 @@ import type { Provider } from './provider.ts'
 import { DestinationMail } from './turns/destination-mail.ts'
 import type { Flow } from './turns/flow.ts'
 import { countedAttempts } from './undelivered-attempts.ts'
+
+/** A destination in the memory of the scheduler, as `status` of Destination returns it. */
+export interface LiveDestination {
+  readonly destination: DestinationName
+  readonly state: DestinationState
+  /** Null when the destination has no provider. */
+  readonly provider: LiveProvider | null
+  /** Maximum number of concurrent deliveries. */
+  readonly window: number
+  /** Deliveries per minute that may start: the lower of the configured and the adaptive rate; null without a limit. */
+  readonly messageRate: number | null
+  readonly inFlight: number
+  /** Messages of the deliveries in flight. */
+  readonly inTransfer: readonly MessageId[]
+  /** Addresses (IP) for whose greeting it waits, because their share of the delivery slots is taken. */
+  readonly awaited: readonly string[]
+  /** True while the probe of a dead destination is made, by itself or by another destination of its host. */
+  readonly isProbed: boolean
+  /** Number of recipients in the active queue that wait for a delivery slot. */
+  readonly waiting: number
+  readonly nextDueAt: QueueTime | null
+  readonly deadUntil: QueueTime | null
+  readonly probeInterval: Duration | null
+  /** Null when neither the destination nor its provider is suspended. That of the destination comes first. */
+  readonly suspension: Suspension | null
+  /** The failure of the site as a whole, until it answers again; null when there was none. */
+  readonly siteStatus: DeliveryStatus | null
+  /** Absent before the first attempt. */
+  readonly lastAttempt?: LastAttempt | undefined
+  /** Absent after a delivery, and before the first attempt. */
+  readonly undelivered?: UndeliveredAttempts | undefined
+}
 
 export class Destination {
   readonly name: DestinationName

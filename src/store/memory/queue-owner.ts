@@ -5,10 +5,11 @@ import type { DueArrival } from '../membership/node-table.ts'
 import { shardUnder } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
 import { PROVIDER_MEMBERS, type ProviderChange } from '../records/provider-state.ts'
+import { isRecordedClosed } from '../destination-status.ts'
 import type { DestinationRecord } from '../queue-store.ts'
 import type { RecipientsElsewhere } from '../recorded-outcomes.ts'
 import { isLive } from '../../mail/message.ts'
-import { isClosed, type Arrival, type HeldMessage, type HeldRecipient, type MemoryQueue } from './queue-state.ts'
+import type { Arrival, HeldMessage, HeldRecipient, MemoryQueue } from './queue-state.ts'
 
 export class QueueOwner {
   readonly id: OwnerId
@@ -62,7 +63,7 @@ export class QueueOwner {
     const names = new Set(others.map(({ destination }) => destination))
     return {
       leased: others.some((one) => one.state === 'leased' && !this.leases(one)),
-      closed: [...names].filter((name) => isClosed(this.#queue.destinations.get(name))).toSorted(),
+      closed: [...names].filter((name) => isRecordedClosed(this.#queue.destinations.get(name))).toSorted(),
     }
   }
 

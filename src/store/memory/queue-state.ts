@@ -1,5 +1,6 @@
 /** State of a queue in memory, in plain maps. The store writes it and the reader reads it. */
 import { NO_CLASS, type Band } from '../../config/values/mail-classes.ts'
+import { isRecordedClosed } from '../destination-status.ts'
 import { queueNameOf } from '../decisions/queue-name.ts'
 import { HOUR, type QueueTime } from '../../system/clock.ts'
 import type { ClockRecord } from '../../system/queue-clock.ts'
@@ -168,16 +169,13 @@ export function pruneTraffic({ traffic }: MemoryQueue): void {
 /** Whether a message stays in the queue: a recipient is live or has a notice due. */
 export const isKept = ({ recipients }: HeldMessage): boolean => recipients.some((one) => isLive(one) || one.noticeDue !== undefined)
 
-export const isClosed = (record: DestinationRecord | undefined): boolean =>
-  record !== undefined && (record.deadUntil !== null || record.suspension !== null)
-
 /** The queue of a message. */
 export function queueOf({ message, placement, recipients }: HeldMessage, { destinations }: MemoryQueue): QueueName | 'trash' {
   return queueNameOf({
     placement,
     scheduled: message.scheduled === true,
     isActive: recipients.some((one) => one.state === 'leased'),
-    isDeferred: recipients.some((one) => isLive(one) && (one.attempts > 0 || isClosed(destinations.get(one.destination)))),
+    isDeferred: recipients.some((one) => isLive(one) && (one.attempts > 0 || isRecordedClosed(destinations.get(one.destination)))),
   })
 }
 

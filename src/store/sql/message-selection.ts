@@ -11,8 +11,11 @@ import type { IdRange, Spelling } from './spelling.ts'
 /** Condition for the recipients `r` of `message`. */
 export const THEIRS = `r.id ${recipientRange('message.id')}`
 
-/** Destinations that are dead or suspended: no ordinary delivery is attempted there. */
-export const closedDestinations = 'select name from destination where dead_until is not null or suspended_by is not null'
+/** Condition that the rows `table` of destinations are closed, as isClosed of `store/destination-status`. */
+export const isClosedIn = (table: string): string => `(${table}.dead_until is not null or ${table}.suspended_by is not null)`
+
+/** Destinations that are closed. */
+export const closedDestinations = `select name from destination where ${isClosedIn('destination')}`
 
 export const IS_DEFERRED = `(r.attempts > 0 or r.destination in (${closedDestinations}))`
 

@@ -6,11 +6,12 @@ import { withTimeout, type Clock, type Duration } from '../../system/clock.ts'
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'
 import {
+  CLOSED_STATES,
   CONNECTING_SHOWN,
   isRefusing,
   type DeliverySlots,
   type DestinationState,
-  type LiveDestination,
+  type RefusalFacts,
 } from '../../store/destination-status.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
@@ -22,10 +23,15 @@ import type { SideName } from '../../store/store-health.ts'
 import { completeTally } from '../../store/queue-tally.ts'
 import type { MetricSet } from './metric-set.ts'
 
+interface GaugedDestination extends RefusalFacts {
+  readonly destination: string
+  readonly window: number
+}
+
 export interface MetricSources {
   readonly clock: Clock
   readonly tally: QueueStore['tally']
-  readonly destinations: () => readonly LiveDestination[]
+  readonly destinations: () => readonly GaugedDestination[]
   /** Names of the classes of mail; none when absent. */
   readonly classes?: () => readonly string[]
   /** The delivery slots; none when absent, or before the queue is open. */
@@ -90,7 +96,7 @@ function queueGauges(set: MetricSet, { clock, tally, destinations, classes = () 
     const { difference: _, ...terms } = balanceOf(counted)
     for (const [term, value] of Object.entries(terms)) balance.set({ term }, value)
     const states = new Map(destinations().map(({ destination, state }) => [destination, state]))
-    for (const state of ['dead', 'suspended'] as const) {
+    for (const state of CLOSED_STATES) {
       const there = counted.waiting.filter(({ destination }) => states.get(destination) === state)
       closed.set(
         { state },

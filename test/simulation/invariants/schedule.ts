@@ -2,7 +2,7 @@
 import { SECOND, type QueueTime } from '../../../src/system/clock.ts'
 import { messageOf } from '../../../src/mail/message.ts'
 import type { Settled } from '../../../src/store/recorded-outcomes.ts'
-import type { LiveDestination } from '../../../src/store/destination-status.ts'
+import type { LiveDestination } from '../../../src/queue/scheduler/destination.ts'
 import type { ModelRecipient } from '../model.ts'
 import type { ResultFacts } from '../record.ts'
 import type { Complain, Invariant, Scene, UnderWay } from '../replay.ts'

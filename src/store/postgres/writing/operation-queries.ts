@@ -5,6 +5,7 @@
 import { NO_CLASS } from '../../../config/values/mail-classes.ts'
 import { columnsBut } from '../../stored-message.ts'
 import { messageIdOf, recipientRange } from '../../sql/id-ranges.ts'
+import { isClosedIn } from '../../sql/message-selection.ts'
 import { DUE_INDEX, earliestDueAt, isForeign, rowsOf } from './queries.ts'
 import { MARK_NEW } from './message-columns.ts'
 import { MESSAGE_COLUMNS } from './rows.ts'
@@ -141,7 +142,7 @@ export const recipientsToReport = `
 /** Live recipients at destinations of other owners. */
 export const recipientsElsewhere = `
   select ${messageIdOf('r.id')} as message, r.destination, r.leased_by is not null and r.leased_by <> $1 as leased,
-    exists (select 1 from destination d where d.name = r.destination and (d.dead_until is not null or d.suspended_by is not null)) as closed
+    exists (select 1 from destination d where d.name = r.destination and ${isClosedIn('d')}) as closed
   from unnest($2::bigint[]) as m (id) cross join lateral (
     select * from recipient where recipient.id ${recipientRange('m.id')} and settled_at is null offset 0) r
   where ${isForeign('r.shard')}`
