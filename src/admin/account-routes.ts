@@ -1,6 +1,6 @@
 /** Routes of the login and the logout. */
 import { z } from 'zod'
-import { cookieName, cookieValue, sessionCookie } from '../http/cookies.ts'
+import { cookieName, cookieValue, sessionCookie } from '../http/requests/cookies.ts'
 import type { FailureLimit } from '../http/failure-limit.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'

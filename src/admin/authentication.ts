@@ -1,7 +1,7 @@
 /** Authentication of a request by its session or token: the client, with its name in the audit log. */
-import type { Client } from '../http/forwarded-client.ts'
-import { percentDecoded } from '../http/percent-encoding.ts'
-import type { AuthenticatedClient } from '../http/requester.ts'
+import type { Client } from '../http/requests/forwarded-client.ts'
+import { percentDecoded } from '../http/requests/percent-encoding.ts'
+import type { AuthenticatedClient } from '../http/requests/requester.ts'
 import type { Credential } from '../http/web-admission.ts'
 import type { LocalToken } from './local-token.ts'
 import type { Sessions } from './sessions.ts'

@@ -1,5 +1,5 @@
 /** Login codes and sessions of the page. They are kept in memory: a restart logs out. Only hashes of the secrets are kept. */
-import type { ClientRole } from '../http/requester.ts'
+import type { ClientRole } from '../http/requests/requester.ts'
 import { hours, seconds, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
 import { hashOf, newCode, newSessionId, typedCode } from './secrets.ts'

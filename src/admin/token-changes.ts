@@ -1,7 +1,7 @@
 /** Adds and removes tokens, and records it in the audit log. */
 import type { Actor } from '../store/records/audit-log.ts'
 import { z } from 'zod'
-import { CLIENT_ROLES } from '../http/requester.ts'
+import { CLIENT_ROLES } from '../http/requests/requester.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
 

@@ -4,7 +4,7 @@ import { HTTP_PROBLEMS, PROBLEM_TYPES, type ProblemKind } from '../http/problem-
 import { route, type Route } from '../http/route-table.ts'
 import { Api, type ApiDeps } from './api.ts'
 import { BASE } from '../http/command-protocol.ts'
-import { type ApiRoute } from './api-route.ts'
+import { type ApiRoute } from './route/api-route.ts'
 import { alternatives, COMMON_PROBLEMS, jsonSchema, problemsOf } from './openapi.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 

@@ -1,5 +1,5 @@
 /** The routes of /api/v1. */
-import type { ApiRoute } from './api-route.ts'
+import type { ApiRoute } from './route/api-route.ts'
 import { clientRoutes } from './client-routes.ts'
 import { deliverabilityRoutes } from './deliverability-routes.ts'
 import { destinationOperations, destinationRoutes } from './destination-routes.ts'

@@ -6,7 +6,7 @@ import { accessTokens } from '../queries/records/kept-records.ts'
 import { addProgramToken, newTokenBody, removeProgramToken, TOKEN_EXISTS } from '../queries/programs/program-tokens.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { accessTokensShape, clientShape } from '../resources/access-token-json.ts'
-import { apiRoute, assertUnlimited, json, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, type ApiRoute } from './route/api-route.ts'
 
 const BODY_LIMIT = 16 * 1024
 

@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { deliverability } from '../queries/domains/deliverability.ts'
 import { domainCheckList, domainCheckOf, orderCheck, TOO_MANY_CHECKS } from '../queries/domains/kept-checks.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { deliverabilityShape } from '../resources/domains/deliverability-json.ts'
 import { domainCheckShape, domainChecksShape } from '../resources/domains/domain-check-json.ts'
-import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './route/api-route.ts'
 
 /** In characters: a domain, or the longest address of RFC 5321 §4.5.3.1. */
 const LONGEST_NAME = 320

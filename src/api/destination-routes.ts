@@ -1,7 +1,7 @@
 /** Routes of the API for destinations. */
 import { z } from 'zod'
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import type { Answer } from '../http/route-table.ts'
 import { ANY_QUEUE } from '../queue/operation-request.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
@@ -16,15 +16,15 @@ import {
   viewerOf,
   type ApiRequest,
   type ApiRoute,
-} from './api-route.ts'
-import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
+} from './route/api-route.ts'
+import { listFormat, wholeList, wholeListAnswers } from './route/whole-lists.ts'
 import type { Causes } from '../queries/counts/causes.ts'
 import { assertVisible, destinationDetails, destinationLines, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { causesShape, summedCausesShape } from '../resources/cause-json.ts'
 import { destinationDetailsShape, destinationPageShape, destinationShape } from '../resources/destination-json.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
-import { SUSPENSION_EXAMPLE, suspensionRequest, suspensionShape, type SuspensionBody } from './suspension-body.ts'
+import { SUSPENSION_EXAMPLE, suspensionRequest, suspensionShape, type SuspensionBody } from './route/suspension-body.ts'
 
 const listRoutes = (view: QueueView): readonly ApiRoute[] => [
   apiRoute({

@@ -5,8 +5,18 @@ import { selectedTypes } from '../events/event-filter.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
 import { NAMED_INSTANT } from '../mail/message-times.ts'
-import { accepts, apiRoute, json, nameOrPattern, pageCursor, pageLimit, viewerOf, type ApiRequest, type ApiRoute } from './api-route.ts'
-import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
+import {
+  accepts,
+  apiRoute,
+  json,
+  nameOrPattern,
+  pageCursor,
+  pageLimit,
+  viewerOf,
+  type ApiRequest,
+  type ApiRoute,
+} from './route/api-route.ts'
+import { listFormat, wholeList, wholeListAnswers } from './route/whole-lists.ts'
 import { eventLines, eventPage, eventStream } from '../queries/event-feed.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'

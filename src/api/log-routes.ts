@@ -7,7 +7,7 @@ import { instantText, ordered } from '../queries/named-time.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { logPageShape } from '../resources/log-json.ts'
 import { KEPT_KINDS, KEPT_LEVELS, MOST_LINES } from '../telemetry/recent-log.ts'
-import { apiRoute, assertUnlimited, nameOrPattern, page, pageCursor, pageLimit, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, nameOrPattern, page, pageCursor, pageLimit, type ApiRoute } from './route/api-route.ts'
 
 export const logConditions = z.strictObject({
   level: z.enum(KEPT_LEVELS).optional().describe('this level or a worse one'),

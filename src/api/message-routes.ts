@@ -1,9 +1,9 @@
 /** Routes of the API for messages in the queue. */
 import { z } from 'zod'
-import { apiRoute, json, page, pageCursor, pageLimit, viewerOf, type ApiRoute } from './api-route.ts'
-import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
-import { messageSession, UNKNOWN_SESSION } from '../queries/message-session.ts'
-import { messageStory } from '../queries/message-story.ts'
+import { apiRoute, json, page, pageCursor, pageLimit, viewerOf, type ApiRoute } from './route/api-route.ts'
+import { listFormat, wholeList, wholeListAnswers } from './route/whole-lists.ts'
+import { messageSession, UNKNOWN_SESSION } from '../queries/messages/message-session.ts'
+import { messageStory } from '../queries/messages/message-story.ts'
 import { messageRowShape } from '../resources/message-row-json.ts'
 import {
   CONTENT_PROBLEMS,

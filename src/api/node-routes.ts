@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import { forgetNode, setDraining } from '../admin/queue-nodes.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { nodeList, NO_NODES, sharedNodes } from '../queries/nodes.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { forgottenNodesShape, nodesShape } from '../resources/node-json.ts'
-import { apiRoute, assertUnlimited, json, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, type ApiRequest, type ApiRoute } from './route/api-route.ts'
 
 export function nodeRoutes(view: QueueView): readonly ApiRoute[] {
   const changed = z.object({ name: z.string() })

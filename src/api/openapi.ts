@@ -5,7 +5,7 @@ import { VERSION } from '../system/version.ts'
 import { BASE } from '../http/command-protocol.ts'
 import { webhookBodyShape } from '../resources/event-json.ts'
 import { RESPONSE_EXAMPLES } from './examples/response-examples.ts'
-import { documentedRoute, json, type AnswerDescription, type ApiRoute } from './api-route.ts'
+import { documentedRoute, json, type AnswerDescription, type ApiRoute } from './route/api-route.ts'
 
 const problem = z
   .object({

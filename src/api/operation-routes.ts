@@ -2,15 +2,15 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import type { Answer } from '../http/route-table.ts'
 import { momentOf } from '../mail/message-times.ts'
 import { jsonLine } from '../presentation/text.ts'
 import { seconds, type Duration } from '../system/clock.ts'
 import { every } from '../system/periodic-task.ts'
 import { BASE, NDJSON } from '../http/command-protocol.ts'
-import { apiRoute, json, wantsLines, type ApiRequest, type ApiRoute } from './api-route.ts'
-import { operationLine, operationLines } from './operation-lines.ts'
+import { apiRoute, json, wantsLines, type ApiRequest, type ApiRoute } from './route/api-route.ts'
+import { operationLine, operationLines } from './route/operation-lines.ts'
 import {
   beginOperation,
   cancelOperation,
@@ -23,12 +23,18 @@ import {
   undoOperation,
   UNKNOWN_OPERATION,
   type Begun,
-} from '../queries/operations-view.ts'
+} from '../queries/operations/operations-view.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { numberIn } from '../queries/cursor.ts'
-import { idempotent, KEY_REUSED, keyOf, REPLAYED } from '../queries/idempotency.ts'
-import { askedBy, operationRequestShape, type Asked, type DirectRequest, type PlannedRequest } from '../queries/operation-request-shape.ts'
-import { PLAN_PROBLEM, planOfToken } from '../queries/plan-token.ts'
+import { idempotent, KEY_REUSED, keyOf, REPLAYED } from '../queries/operations/idempotency.ts'
+import {
+  askedBy,
+  operationRequestShape,
+  type Asked,
+  type DirectRequest,
+  type PlannedRequest,
+} from '../queries/operations/operation-request-shape.ts'
+import { PLAN_PROBLEM, planOfToken } from '../queries/operations/plan-token.ts'
 import { operationPlanShape, operationShape } from '../resources/operation-json.ts'
 
 /** Maximum size of the body of an operation. 150,000 queue ids fit, and each plan. */

@@ -1,11 +1,11 @@
 /** Routes of the API for providers of mailboxes. */
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { providerDetails, providerList, providerName, UNKNOWN_PROVIDER } from '../queries/providers.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { providerDetailsShape, providersShape } from '../resources/provider-json.ts'
-import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRequest, type ApiRoute } from './api-route.ts'
-import { SUSPENSION_EXAMPLE, suspensionRequest, suspensionShape } from './suspension-body.ts'
+import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRequest, type ApiRoute } from './route/api-route.ts'
+import { SUSPENSION_EXAMPLE, suspensionRequest, suspensionShape } from './route/suspension-body.ts'
 
 const CHANGED = { 200: { about: 'the provider after the change', shape: providerDetailsShape } } as const
 

@@ -2,12 +2,12 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf, type Requester } from '../http/requester.ts'
+import { actorOf, type Requester } from '../http/requests/requester.ts'
 import { maskControls } from '../presentation/text.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { quotaUses, quotaUsesOf } from '../queries/records/quota-uses.ts'
 import { quotaUsesShape } from '../resources/records/quota-json.ts'
-import { apiRoute, assertUnlimited, json, pageLimit, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, pageLimit, SMALL_BODY, type ApiRoute } from './route/api-route.ts'
 
 type QuotaView = Pick<QueueView, 'quotaChanges' | 'reader' | 'clock' | 'loaded'>
 

@@ -5,7 +5,7 @@ import { accessKey, type AccessEntries } from '../access/access-entries.ts'
 import type { PolicyRemoval } from '../delivery/sts/policy-removal.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import type { TokenFailure } from '../oauth/token-answer.ts'
 import { ACCESS_SUBJECTS, type AccessSubject } from '../store/records/access-entry.ts'
 import { errorMessage } from '../system/caught-error.ts'
@@ -15,7 +15,7 @@ import { stsPoliciesShape } from '../resources/records/sts-policy-json.ts'
 import { accessEntries, stsPolicies, type KeptRecords } from '../queries/records/kept-records.ts'
 import { SECOND } from '../system/clock.ts'
 import { expiresIn } from '../queries/named-time.ts'
-import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './route/api-route.ts'
 
 /** The records of the open queue. */
 export interface RecordChanges extends KeptRecords {

@@ -1,13 +1,20 @@
 /** Routes of the API that change mail of the history: send it again, and erase its addresses. */
 import { jsonBody } from '../http/request-body.ts'
 import type { Answer } from '../http/route-table.ts'
-import { beginResending, NOTHING_TO_RESEND, planResending, resendOneShape, resendShape, type ResendOrder } from '../queries/resend.ts'
-import { beginErasure, eraseShape, planErasure } from '../queries/erase.ts'
-import { idempotent, KEY_REUSED, keyOf } from '../queries/idempotency.ts'
+import {
+  beginResending,
+  NOTHING_TO_RESEND,
+  planResending,
+  resendOneShape,
+  resendShape,
+  type ResendOrder,
+} from '../queries/operations/resend.ts'
+import { beginErasure, eraseShape, planErasure } from '../queries/operations/erase.ts'
+import { idempotent, KEY_REUSED, keyOf } from '../queries/operations/idempotency.ts'
 import type { QueueView } from '../queries/queue-view.ts'
-import { erasurePlanShape } from '../resources/erasure-plan-json.ts'
-import { resendPlanShape } from '../resources/resend-plan-json.ts'
-import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRequest, type ApiRoute } from './api-route.ts'
+import { erasurePlanShape } from '../resources/plans/erasure-plan-json.ts'
+import { resendPlanShape } from '../resources/plans/resend-plan-json.ts'
+import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRequest, type ApiRoute } from './route/api-route.ts'
 import { BEGUN, begunAnswer, KEY_HEADER } from './operation-routes.ts'
 
 /** Maximum size of the body: 50,000 queue ids fit. */

@@ -1,12 +1,12 @@
 /** Routes of the API for the `[schedule.NAME]` tables. */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { plannedRuns, plannedRunsOf } from '../queries/planned-runs.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { scheduleShape, schedulesShape } from '../resources/schedule-json.ts'
 import type { Json } from '../resources/members.ts'
-import { apiRoute, assertUnlimited, json, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, type ApiRoute } from './route/api-route.ts'
 
 const GOING_ON: ProblemKind = {
   slug: 'schedule-running',

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import type { QueueView } from '../queries/queue-view.ts'
-import { searchPage } from '../queries/search.ts'
+import { searchPage } from '../queries/messages/search.ts'
 import { searchPageShape } from '../resources/found-message-json.ts'
-import { apiRoute, page, pageCursor, pageLimit, type ApiRoute } from './api-route.ts'
+import { apiRoute, page, pageCursor, pageLimit, type ApiRoute } from './route/api-route.ts'
 
 export const searchRoute = (view: QueueView): ApiRoute =>
   apiRoute({

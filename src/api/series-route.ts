@@ -4,7 +4,7 @@ import { CSV } from '../http/command-protocol.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { queueSeries, seriesCsv, seriesQuery } from '../queries/series-query.ts'
 import { seriesShape } from '../resources/series-json.ts'
-import { apiRoute, json, type ApiRoute } from './api-route.ts'
+import { apiRoute, json, type ApiRoute } from './route/api-route.ts'
 
 export const seriesRoute = (view: QueueView): ApiRoute =>
   apiRoute({

@@ -2,7 +2,17 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, SMALL_BODY, type ApiRequest, type ApiRoute } from './api-route.ts'
+import {
+  apiRoute,
+  assertUnlimited,
+  json,
+  page,
+  pageCursor,
+  pageLimit,
+  SMALL_BODY,
+  type ApiRequest,
+  type ApiRoute,
+} from './route/api-route.ts'
 import {
   EVENT_REFUSED,
   parkedPage,
@@ -14,7 +24,7 @@ import {
 } from '../queries/subscriptions.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { CURSOR_PROBLEM, positionIn } from '../queries/cursor.ts'
-import { replayedBy, replayRequest } from '../queries/replay-request.ts'
+import { replayedBy, replayRequest } from '../queries/operations/replay-request.ts'
 import { parkedPageShape } from '../resources/event-json.ts'
 import { replayShape, subscriptionListShape, subscriptionShape } from '../resources/subscription-json.ts'
 

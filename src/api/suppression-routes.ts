@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import { jsonBody } from '../http/request-body.ts'
-import { actorOf, type Requester } from '../http/requester.ts'
+import { actorOf, type Requester } from '../http/requests/requester.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { expiresIn } from '../queries/named-time.ts'
@@ -25,8 +25,8 @@ import { SUPPRESSION_REASONS } from '../store/records/suppression-entry.ts'
 import { importedLines, suppressedAddress, suppressionScope } from '../suppression/import-lines.ts'
 import { SECOND } from '../system/clock.ts'
 import { plural } from '../presentation/text.ts'
-import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, SMALL_BODY, type ApiRoute } from './api-route.ts'
-import { listFormat, wholeList, wholeListAnswers } from './whole-lists.ts'
+import { apiRoute, assertUnlimited, json, page, pageCursor, pageLimit, SMALL_BODY, type ApiRoute } from './route/api-route.ts'
+import { listFormat, wholeList, wholeListAnswers } from './route/whole-lists.ts'
 
 type ListView = Pick<QueueView, 'suppressionChanges' | 'reader' | 'clock'>
 

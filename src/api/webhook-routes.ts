@@ -14,7 +14,7 @@ import {
 import type { QueueView } from '../queries/queue-view.ts'
 import { UNKNOWN_SUBSCRIPTION } from '../queries/subscriptions.ts'
 import { testAnswerShape } from '../resources/subscription-json.ts'
-import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './api-route.ts'
+import { apiRoute, assertUnlimited, json, SMALL_BODY, type ApiRoute } from './route/api-route.ts'
 
 const named = z.object({ name: z.string() })
 

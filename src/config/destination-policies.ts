@@ -6,7 +6,7 @@ import { compileRetryPolicy, type RetryPolicy } from '../backoff/retry-policy.ts
 import type { Message } from '../mail/message.ts'
 import { settingsUnder, tableFor, type Settings } from './destination-settings.ts'
 import { MailClasses, type ClassBands } from './values/mail-classes.ts'
-import type { ClassTable } from './values/class-table.ts'
+import type { ClassTable } from './values/tables/class-table.ts'
 import type { Config } from './options.ts'
 import type { ProviderDirectory } from './provider-directory.ts'
 

@@ -1,9 +1,9 @@
 /** Renders docs/configuration.md from the option table. */
-import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/oauth-members.ts'
-import { PROVIDERS } from './values/oauth-table.ts'
+import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/tables/oauth-members.ts'
+import { PROVIDERS } from './values/tables/oauth-table.ts'
 import { OPTIONS } from './options.ts'
-import { QUOTA_MEMBERS } from './values/quota-table.ts'
-import { ACTION_MEMBERS, SCHEDULE_MEMBERS } from './values/schedule-table.ts'
+import { QUOTA_MEMBERS } from './values/tables/quota-table.ts'
+import { ACTION_MEMBERS, SCHEDULE_MEMBERS } from './values/tables/schedule-table.ts'
 import type { TimeUnit } from './values/values.ts'
 
 const UNIT_NAMES: Readonly<Record<TimeUnit, string>> = { s: 'seconds', h: 'hours', d: 'days' }

@@ -9,8 +9,15 @@ import {
   type OauthGrant,
   type OauthProvider,
   type OauthTable,
-} from './values/oauth-table.ts'
-import { GRANTS_OF, isOauthMember, membersOf, OAUTH_MEMBERS, type OauthMember, type OauthMemberForm } from './values/oauth-members.ts'
+} from './values/tables/oauth-table.ts'
+import {
+  GRANTS_OF,
+  isOauthMember,
+  membersOf,
+  OAUTH_MEMBERS,
+  type OauthMember,
+  type OauthMemberForm,
+} from './values/tables/oauth-members.ts'
 import type { Problem } from './values/problem.ts'
 import type { RawSettings, RawValue } from './values/sources.ts'
 import * as is from './values/values.ts'

@@ -7,7 +7,7 @@ import type { Expansion } from './expansion.ts'
 import type { Config, DestinationSettings } from './options.ts'
 import { readParameter, readSettings } from './setting-tables.ts'
 import type { Problem } from './values/problem.ts'
-import type { ProviderTable, ReplyRule, RuleAction } from './values/provider-table.ts'
+import type { ProviderTable, ReplyRule, RuleAction } from './values/tables/provider-table.ts'
 import type { RawValue } from './values/sources.ts'
 import * as is from './values/values.ts'
 

@@ -3,7 +3,7 @@ import { globalNameOf, type SettingName } from './destination-settings.ts'
 import { asText, isOption, type Expansion } from './expansion.ts'
 import { OPTIONS, type OptionName } from './options.ts'
 import { withoutPassword } from './values/database-url.ts'
-import { shownValue } from './values/event-tables.ts'
+import { shownValue } from './values/tables/event-tables.ts'
 import type { RawSettings, RawValue } from './values/sources.ts'
 import { flag, withUnit, type TimeUnit } from './values/values.ts'
 

@@ -34,7 +34,7 @@ import { Closers, Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from '../relay/rules.ts'
 import type { OpenSharedQueue } from './shared-queue.ts'
-import { SideWatch } from './side-watch.ts'
+import { SideWatch } from './upkeep/side-watch.ts'
 
 interface DaemonDeps {
   /** Configuration, from `loadConfig` or `configFrom`. */

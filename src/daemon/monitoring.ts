@@ -1,6 +1,6 @@
 /** Metrics and health checks of the daemon at http_listen. They stay when the queue is closed and opened again, so that counters continue. */
 import type { Config } from '../config/options.ts'
-import { completeTally } from '../store/queue-tally.ts'
+import { completeTally } from '../store/counts/queue-tally.ts'
 import { MINUTE, type Clock, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -8,7 +8,7 @@ import { openMetrics } from '../telemetry/metrics/metrics.ts'
 import { HttpPort } from '../http/http-port.ts'
 import { HttpServer, type HealthCheck } from './http-server.ts'
 import type { OpenParts } from './opening.ts'
-import type { SideWatch } from './side-watch.ts'
+import type { SideWatch } from './upkeep/side-watch.ts'
 
 interface MonitoringDeps {
   readonly clock: Clock

@@ -1,7 +1,7 @@
 /** Reads the private keys of the `[dkim."…"]` tables. A key that cannot be used is a problem of the configuration (RFC 8301). */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import type { DkimKeyName, DkimTable } from '../config/values/dkim-tables.ts'
+import type { DkimKeyName, DkimTable } from '../config/values/tables/dkim-tables.ts'
 import type { Config } from '../config/options.ts'
 import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { errorMessage } from '../system/caught-error.ts'

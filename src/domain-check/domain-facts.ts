@@ -7,7 +7,7 @@ import { announcementIn, recordName, type StsAnnouncement } from '../delivery/st
 import { tlsrptName, tlsrptRecord, type TlsrptRecord } from '../delivery/tls/tlsrpt-record.ts'
 import { domainOf } from '../mail/address.ts'
 import type { KnownDestination } from '../presentation/destination-state.ts'
-import type { ProviderTable } from '../config/values/provider-table.ts'
+import type { ProviderTable } from '../config/values/tables/provider-table.ts'
 import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { StsPolicy } from '../store/records/sts-policy.ts'
 import type { Clock, QueueTime } from '../system/clock.ts'

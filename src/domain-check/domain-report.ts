@@ -1,7 +1,7 @@
 /** The report of a check of a domain: findings, what happens to mail now, and all facts as JSON. Pure. */
 import type { WallView } from '../system/wall-view.ts'
 import type { Config } from '../config/options.ts'
-import { actionText } from '../config/values/provider-table.ts'
+import { actionText } from '../config/values/tables/provider-table.ts'
 import { formatNextHop } from '../config/values/next-hop.ts'
 import { tlsaText } from '../delivery/dane/tlsa.ts'
 import { relayName } from '../delivery/smtp/host-session.ts'

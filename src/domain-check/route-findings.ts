@@ -1,5 +1,5 @@
 /** Findings about the way of mail to a domain: MX records, hosts with their handshakes, TLSA records, MTA-STS, TLS-RPT, limits. Pure. */
-import { actionText } from '../config/values/provider-table.ts'
+import { actionText } from '../config/values/tables/provider-table.ts'
 import { tlsaText, usableRecords, type DaneDigest } from '../delivery/dane/tlsa.ts'
 import { isExpired } from '../delivery/sts/sts-decision.ts'
 import { namesExchanger } from '../delivery/sts/sts-record.ts'

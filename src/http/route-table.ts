@@ -3,10 +3,10 @@
  * role that the client needs. Matching is pure; route-listener.ts does the I/O.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Client } from './forwarded-client.ts'
-import { percentDecoded } from './percent-encoding.ts'
+import type { Client } from './requests/forwarded-client.ts'
+import { percentDecoded } from './requests/percent-encoding.ts'
 import type { RequestBody } from './request-body.ts'
-import type { Requester, Role } from './requester.ts'
+import type { Requester, Role } from './requests/requester.ts'
 
 type Headers = Readonly<Record<string, string>>
 

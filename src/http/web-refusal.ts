@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { jsonLine } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-details.ts'
-import type { AuthenticatedClient } from './requester.ts'
+import type { AuthenticatedClient } from './requests/requester.ts'
 import type { FailedRequest } from './route-listener.ts'
 import type { Answer } from './route-table.ts'
 

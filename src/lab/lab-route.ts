@@ -1,6 +1,6 @@
 /** Routes below /lab/v1, with their documentation; the values that their shapes share. */
 import { z } from 'zod'
-import { documentedRoute, type ApiRequest, type ApiRoute, type Definition } from '../api/api-route.ts'
+import { documentedRoute, type ApiRequest, type ApiRoute, type Definition } from '../api/route/api-route.ts'
 import type { ProblemKind } from '../http/problem-details.ts'
 import { shaped, type RequestBody } from '../http/request-body.ts'
 import { parseJson, MOST_VALUES } from '../http/json-text.ts'

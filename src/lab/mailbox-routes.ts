@@ -1,7 +1,7 @@
 /** Routes of the mail that remote servers have kept, and of mail that is submitted without SMTP. */
 import { z } from 'zod'
 import { createTransport } from 'nodemailer'
-import { json, type ApiRoute } from '../api/api-route.ts'
+import { json, type ApiRoute } from '../api/route/api-route.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { streamBody } from '../http/request-body.ts'
 import type { Lab } from './lab.ts'

@@ -1,6 +1,6 @@
 /** Routes of the results of a world: recipients, assertions, operations and the history. */
 import { z } from 'zod'
-import { json, lines, type ApiRoute } from '../api/api-route.ts'
+import { json, lines, type ApiRoute } from '../api/route/api-route.ts'
 import { NDJSON } from '../http/command-protocol.ts'
 import { invalidPart } from '../http/problem-details.ts'
 import { patternMatcher } from '../patterns/filter-pattern.ts'

@@ -1,6 +1,6 @@
 /** Routes of the remote servers of a world: rules of the script language, and the verbs of domains. */
 import { z } from 'zod'
-import { json, type ApiRoute } from '../api/api-route.ts'
+import { json, type ApiRoute } from '../api/route/api-route.ts'
 import { HTTP_PROBLEMS, Problem, type InvalidPart } from '../http/problem-details.ts'
 import type { ListedRule } from '../testkit/remote/remote-network.ts'
 import { readRule } from '../testkit/remote/rule-reader.ts'

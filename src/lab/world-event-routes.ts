@@ -1,6 +1,6 @@
 /** Routes of the events of a world, as programs get them. */
 import { eventQuery, lastEventId } from '../api/event-routes.ts'
-import { json, viewerOf, type ApiRoute } from '../api/api-route.ts'
+import { json, viewerOf, type ApiRoute } from '../api/route/api-route.ts'
 import { CURSOR_PROBLEM } from '../queries/cursor.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { eventPage, eventStream } from '../queries/event-feed.ts'

@@ -1,6 +1,6 @@
 /** Routes of the lab, its worlds and their clocks. */
 import { z } from 'zod'
-import { json, type ApiRoute } from '../api/api-route.ts'
+import { json, type ApiRoute } from '../api/route/api-route.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import { SECOND } from '../system/clock.ts'
 import { VERSION } from '../system/version.ts'

@@ -1,7 +1,7 @@
 /** Routes of the webhooks of a world. */
 import { z } from 'zod'
-import { json, type ApiRoute } from '../api/api-route.ts'
-import { isTarget } from '../config/values/event-tables.ts'
+import { json, type ApiRoute } from '../api/route/api-route.ts'
+import { isTarget } from '../config/values/tables/event-tables.ts'
 import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import { settingShapes } from '../subscriptions/subscription-changes.ts'
 import type { Webhook, WebhookRequest } from '../testkit/webhook.ts'

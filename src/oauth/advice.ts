@@ -1,5 +1,5 @@
 /** Sentences for the operator about a token that an authority did not give. Pure. */
-import { secretVariable, type OauthTable } from '../config/values/oauth-table.ts'
+import { secretVariable, type OauthTable } from '../config/values/tables/oauth-table.ts'
 import type { TokenFailure } from './token-answer.ts'
 
 /** Error of a request to a daemon whose configuration has no such table. */

@@ -2,7 +2,7 @@
 import { createHash, createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
-import { secretVariable, type OauthTable } from '../config/values/oauth-table.ts'
+import { secretVariable, type OauthTable } from '../config/values/tables/oauth-table.ts'
 import { ConfigError, type Problem } from '../config/values/problem.ts'
 import { errorCode, errorMessage } from '../system/caught-error.ts'
 

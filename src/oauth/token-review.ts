@@ -1,5 +1,5 @@
 /** Faults of an access token before a server sees it, and the fault for which a server refuses one that looks right. Pure. */
-import type { OauthTable } from '../config/values/oauth-table.ts'
+import type { OauthTable } from '../config/values/tables/oauth-table.ts'
 import { reasonWith, type LoginRefusal } from '../mail/login-refusal.ts'
 import { MINUTE, SECOND, type Duration, type WallTime } from '../system/clock.ts'
 import { adviceFor, loginAdvice } from './advice.ts'

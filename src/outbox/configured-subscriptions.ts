@@ -1,7 +1,7 @@
 /** Subscriptions that the configuration asks for. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/options.ts'
-import type { EventsTable } from '../config/values/event-tables.ts'
+import type { EventsTable } from '../config/values/tables/event-tables.ts'
 import type { Subscription, SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { QueueTime } from '../system/clock.ts'
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import { destinationDetails } from '../queries/destinations.ts'
 import {
   auditPage,
@@ -14,15 +14,15 @@ import {
   operationState,
   PLAN_OUTDATED,
   undoOperation,
-} from '../queries/operations-view.ts'
+} from '../queries/operations/operations-view.ts'
 import { numberIn } from '../queries/cursor.ts'
-import { idempotent } from '../queries/idempotency.ts'
+import { idempotent } from '../queries/operations/idempotency.ts'
 import { conditionShape } from '../queries/message-query.ts'
-import { askedBy, type Asked, type DirectRequest } from '../queries/operation-request-shape.ts'
-import { planOfToken } from '../queries/plan-token.ts'
+import { askedBy, type Asked, type DirectRequest } from '../queries/operations/operation-request-shape.ts'
+import { planOfToken } from '../queries/operations/plan-token.ts'
 import { Problem } from '../http/problem-details.ts'
 import { formBody, shaped } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'
 import { momentOf, parseNamedTime, type Moment, type NamedTime } from '../mail/message-times.ts'
 import { OPERATIONS } from '../queue/operation-request.ts'

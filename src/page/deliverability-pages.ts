@@ -1,7 +1,7 @@
 /** Routes of the screens of deliverability, and of the order of a check. Only the order looks something up. */
 import { z } from 'zod'
-import { assertUnlimited } from '../api/api-route.ts'
-import { actorOf } from '../http/requester.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { deliverability } from '../queries/domains/deliverability.ts'

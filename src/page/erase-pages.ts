@@ -1,9 +1,9 @@
 /** Routes of the page that erase addresses of mail that has left. */
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import type { Route } from '../http/route-table.ts'
 import { formatInstant } from '../mail/message-times.ts'
 import { instantOf } from '../presentation/text.ts'
-import { beginErasure, eraseShape, planErasure } from '../queries/erase.ts'
+import { beginErasure, eraseShape, planErasure } from '../queries/operations/erase.ts'
 import { historyPlanRoutes } from './history-plan-routes.ts'
 import type { PageDeps } from './page-view.ts'
 import { erasureParts } from './screens/history/erase-screen.ts'

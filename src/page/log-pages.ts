@@ -1,5 +1,5 @@
 /** Route of the screen of the log. */
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import { logConditions } from '../api/log-routes.ts'
 import type { Answer, Route } from '../http/route-table.ts'
 import { checkValue } from '../presentation/checked-value.ts'

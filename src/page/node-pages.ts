@@ -1,7 +1,7 @@
 /** Routes of the screens of settings and of nodes, and of the drain of a node, its end, and its removal. */
 import { forgetNode, setDraining, type NodeChange } from '../admin/queue-nodes.ts'
-import { assertUnlimited } from '../api/api-route.ts'
-import { actorOf } from '../http/requester.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { nodeList, settings, sharedNodes } from '../queries/nodes.ts'
 import { requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'

@@ -1,6 +1,6 @@
 /** Routes of the screens of providers, and of their suspension and its end. */
-import { assertUnlimited } from '../api/api-route.ts'
-import { actorOf } from '../http/requester.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route, type RouteRequest } from '../http/route-table.ts'
 import { namedDestinations } from '../queries/destinations.ts'

@@ -1,6 +1,6 @@
 /** Routes of the screen that lists quotas, and of the question before the counts of a key are reset. */
 import { z } from 'zod'
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import { quotaReset, resetQuota } from '../api/quota-routes.ts'
 import { formBody, shaped } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'

@@ -2,7 +2,7 @@
 import type { Route } from '../http/route-table.ts'
 import { formatInstant } from '../mail/message-times.ts'
 import { instantOf } from '../presentation/text.ts'
-import { beginResending, historyConditions, planResending, resendShape } from '../queries/resend.ts'
+import { beginResending, historyConditions, planResending, resendShape } from '../queries/operations/resend.ts'
 import { historyPlanRoutes } from './history-plan-routes.ts'
 import type { PageDeps } from './page-view.ts'
 import { resendParts } from './screens/history/resend-screen.ts'

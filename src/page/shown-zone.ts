@@ -1,6 +1,6 @@
 /** The zone in which the page shows times: that of the server unless a cookie of the browser names another. */
-import { cookieValue } from '../http/cookies.ts'
-import type { Client } from '../http/forwarded-client.ts'
+import { cookieValue } from '../http/requests/cookies.ts'
+import type { Client } from '../http/requests/forwarded-client.ts'
 import { isTimeZone, zoneOffset } from '../system/calendar/time-zone.ts'
 import { MINUTE, type Clock } from '../system/clock.ts'
 

@@ -1,8 +1,8 @@
 /** Routes of the screens of events: the newest events, a subscription, and the dry run and start of a replay. */
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import { latestEvents, parkedPage, replay, replayPlan, subscription, subscriptionList } from '../queries/subscriptions.ts'
 import { numberIn, positionIn } from '../queries/cursor.ts'
-import { replayedBy, replayRequest } from '../queries/replay-request.ts'
+import { replayedBy, replayRequest } from '../queries/operations/replay-request.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'

@@ -1,6 +1,6 @@
 /** Routes of the screens that list, add and remove entries of the suppression list, and go on with listings that were stopped. */
 import { z } from 'zod'
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import {
   addSuppression,
   newSuppression,
@@ -10,7 +10,7 @@ import {
   suppressionScopeShape,
 } from '../api/suppression-routes.ts'
 import { formBody, shaped } from '../http/request-body.ts'
-import { actorOf } from '../http/requester.ts'
+import { actorOf } from '../http/requests/requester.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 import { checkValue } from '../presentation/checked-value.ts'
 import { suppressionPage, suppressionStops, suppressionWith } from '../queries/records/suppression-entries.ts'

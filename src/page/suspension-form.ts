@@ -1,7 +1,7 @@
 /** The form that suspends a destination or a provider: the members of the API's request. */
 import type { Actor } from '../store/records/audit-log.ts'
 import { z } from 'zod'
-import { suspensionRequest, suspensionShape } from '../api/suspension-body.ts'
+import { suspensionRequest, suspensionShape } from '../api/route/suspension-body.ts'
 import type { SuspensionRequest } from '../queue/operations.ts'
 import type { WallTime } from '../system/clock.ts'
 import { optionalField, spanField } from './form-fields.ts'

@@ -1,6 +1,6 @@
 /** Routes of the screens that list, add and remove the tokens of programs. A token is in the answer to the form that adds it only. */
 import { z } from 'zod'
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import { formBody } from '../http/request-body.ts'
 import { Problem } from '../http/problem-details.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'

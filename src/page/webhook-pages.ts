@@ -1,6 +1,6 @@
 /** Routes of the screens that list and change webhooks: add, test, new secret, remove. Secrets are in answers to forms only. */
 import { z } from 'zod'
-import { assertUnlimited } from '../api/api-route.ts'
+import { assertUnlimited } from '../api/route/api-route.ts'
 import { formBody } from '../http/request-body.ts'
 import { Problem } from '../http/problem-details.ts'
 import { route, type Answer, type Route, type RouteRequest } from '../http/route-table.ts'

@@ -1,5 +1,5 @@
 /** Queries for messages: pages, whole listings, counts, one message, and its content. */
-import type { Requester } from '../http/requester.ts'
+import type { Requester } from '../http/requests/requester.ts'
 import {
   pageEntryJson,
   RECIPIENTS_SHOWN,

@@ -17,7 +17,7 @@ import {
   type QueueStatus,
   type StoredStatus,
 } from '../queue/queue-status.ts'
-import type { QueueTally } from '../store/queue-tally.ts'
+import type { QueueTally } from '../store/counts/queue-tally.ts'
 import { waitingOf } from '../store/records/backlog.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import { HOUR, SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'

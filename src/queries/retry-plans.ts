@@ -5,7 +5,7 @@ import type { Config } from '../config/options.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { OUTAGES, planOf, type Setup } from '../planner/plan.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
-import { planJson, type PlanJson } from '../resources/retry-plan-json.ts'
+import { planJson, type PlanJson } from '../resources/plans/retry-plan-json.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
 interface PlanRequest {

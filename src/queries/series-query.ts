@@ -18,7 +18,7 @@ import {
   type SeriesDimension,
   type SeriesSlot,
 } from '../store/records/series.ts'
-import { TRAFFIC_KINDS } from '../store/traffic.ts'
+import { TRAFFIC_KINDS } from '../store/counts/traffic.ts'
 import { DAY, HOUR, MINUTE, SECOND, type Duration, type QueueTime } from '../system/clock.ts'
 import { assertVisible } from './destinations.ts'
 import { maySee, durationText } from './message-query.ts'

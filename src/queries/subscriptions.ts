@@ -3,7 +3,7 @@ import { ANY_EVENT, eventSelector, selectedTypes, type EventFilter } from '../ev
 import { EVENT_TYPES, type EventType } from '../events/event-types.ts'
 import type { EventSeq, KeptEvent } from '../events/kept-event.ts'
 import { Problem, type ProblemKind } from '../http/problem-details.ts'
-import { actorOf, grants, type Requester } from '../http/requester.ts'
+import { actorOf, grants, type Requester } from '../http/requests/requester.ts'
 import { parkedJson, timedEventJson, type ParkedEventJson, type TimedEventJson } from '../resources/event-json.ts'
 import { subscriptionJson, type ReplayJson, type SubscriptionJson, type SubscriptionListJson } from '../resources/subscription-json.ts'
 import { maskControls } from '../presentation/text.ts'

@@ -1,6 +1,6 @@
 /** Conditions that need an operator's attention besides those of destinations, from facts that are at hand. */
 import type { TokenState } from '../oauth/access-tokens.ts'
-import type { QueueTally } from '../store/queue-tally.ts'
+import type { QueueTally } from '../store/counts/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { ListingObstacles } from '../suppression/suppressions.ts'
 import { fullQuotaText, type FullQuota } from './intake/quota-reports.ts'

@@ -1,5 +1,5 @@
 /** The `[schedule.NAME]` tables with their next and last runs. */
-import type { ScheduleTable } from '../config/values/schedule-table.ts'
+import type { ScheduleTable } from '../config/values/tables/schedule-table.ts'
 import type { RecordReader } from '../store/records/records.ts'
 import type { ScheduleRun } from '../store/records/schedule-run.ts'
 import type { Clock, QueueTime, WallTime } from '../system/clock.ts'

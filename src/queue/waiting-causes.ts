@@ -4,7 +4,7 @@
  */
 import { PLACEHOLDER } from '../mail/failure-cause.ts'
 import type { DestinationName } from '../mail/message.ts'
-import { CauseGroups, merged, rareOf, type CauseGroup } from '../store/cause-groups.ts'
+import { CauseGroups, merged, rareOf, type CauseGroup } from '../store/counts/cause-groups.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { matchesReply, type QueueFilter } from '../store/message-conditions.ts'
 

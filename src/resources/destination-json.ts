@@ -1,6 +1,6 @@
 /** Destinations in JSON: in lists, one with its last attempts, and those of the status. */
 import { z } from 'zod'
-import { actionText } from '../config/values/provider-table.ts'
+import { actionText } from '../config/values/tables/provider-table.ts'
 import { hintOf } from '../mail/login-refusal.ts'
 import {
   blockedBy,

@@ -1,6 +1,6 @@
 /** An `[oauth.NAME]` table, its tokens and their tests in JSON, without secrets. Paths of files are shown. */
 import { z } from 'zod'
-import type { OauthTable } from '../config/values/oauth-table.ts'
+import type { OauthTable } from '../config/values/tables/oauth-table.ts'
 import type { TokenState } from '../oauth/access-tokens.ts'
 import type { TokenClaims } from '../oauth/token-claims.ts'
 import { SECOND, type Duration, type WallTime } from '../system/clock.ts'

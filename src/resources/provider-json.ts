@@ -1,7 +1,7 @@
 /** Providers of mailboxes in JSON: in lists, and one with its table and its destinations. */
 import { z } from 'zod'
 import type { DestinationSettings } from '../config/options.ts'
-import type { ProviderTable } from '../config/values/provider-table.ts'
+import type { ProviderTable } from '../config/values/tables/provider-table.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { sharedLimits } from '../queue/scheduler/provider.ts'
 import { grouped } from '../presentation/text.ts'

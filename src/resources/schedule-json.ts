@@ -1,6 +1,6 @@
 /** Tables `[schedule.NAME]` and their runs in JSON. */
 import { z } from 'zod'
-import type { ScheduledAction } from '../config/values/schedule-table.ts'
+import type { ScheduledAction } from '../config/values/tables/schedule-table.ts'
 import { runState, runText, type ScheduleState } from '../queue/schedule-state.ts'
 import type { ScheduleRun } from '../store/records/schedule-run.ts'
 import { SECOND, type QueueTime } from '../system/clock.ts'

@@ -1,6 +1,6 @@
 /** Subscriptions to events in JSON, without secrets. URLs are masked unless the reader may see them. */
 import { z } from 'zod'
-import { EVENT_FORMATS, maskedTarget } from '../config/values/event-tables.ts'
+import { EVENT_FORMATS, maskedTarget } from '../config/values/tables/event-tables.ts'
 import { EVENT_TYPES } from '../events/event-types.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { WallView } from '../system/wall-view.ts'

@@ -5,7 +5,7 @@ import { clipped, grouped, instantOf, localTime, maskControls, plural, span } fr
 import type { AttentionItem } from '../queue/attention.ts'
 import type { StatusDestinationJson } from '../resources/destination-json.ts'
 import type { StatusJson } from '../resources/status-json.ts'
-import { TRAFFIC_KINDS, type Traffic } from '../store/traffic.ts'
+import { TRAFFIC_KINDS, type Traffic } from '../store/counts/traffic.ts'
 
 export interface Report {
   readonly subject: string

@@ -4,7 +4,7 @@
  * (schedule-run) is the right to a run, so that each is made once.
  */
 import type { Actor } from '../store/records/audit-log.ts'
-import type { ScheduleTable } from '../config/values/schedule-table.ts'
+import type { ScheduleTable } from '../config/values/tables/schedule-table.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import { NODE_GONE, type Schedules } from '../queue/schedule-state.ts'
 import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'

@@ -3,7 +3,7 @@
  * identities are in its runs (schedule-run).
  */
 import { lstat, rm } from 'node:fs/promises'
-import type { ScheduledAction } from '../config/values/schedule-table.ts'
+import type { ScheduledAction } from '../config/values/tables/schedule-table.ts'
 import { zoneTimeAt } from '../calendar/zone-time.ts'
 import { formatStamp } from '../mail/mail-date.ts'
 import { byteSize, plural } from '../presentation/text.ts'

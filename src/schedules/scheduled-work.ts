@@ -1,6 +1,6 @@
 /** The work of the `[schedule.NAME]` tables, done by the parts that also serve operators. */
 import type { DomainReport } from '../domain-check/domain-report.ts'
-import type { ScheduledAction } from '../config/values/schedule-table.ts'
+import type { ScheduledAction } from '../config/values/tables/schedule-table.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { patternMatcher } from '../patterns/filter-pattern.ts'
 import { plural } from '../presentation/text.ts'

@@ -21,7 +21,7 @@ import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
 import type { SessionRules, Login } from './client-identity.ts'
 import { Session, type SessionContext } from './session.ts'
-import type { CommandLine } from './line-reader.ts'
+import type { CommandLine } from './stream/line-reader.ts'
 
 /** Code with which content that was not received to its end is counted. No reply is sent. */
 const LOST = 421

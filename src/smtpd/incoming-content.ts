@@ -5,7 +5,7 @@
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, ContentTaker } from '../queue/intake/acceptor.ts'
 import type { Chunk } from './chunk-sequence.ts'
-import { ChunkReader, DataStream, type ContentReader } from './data-stream.ts'
+import { ChunkReader, DataStream, type ContentReader } from './stream/data-stream.ts'
 import * as replies from './replies.ts'
 
 /** Treatment of bare LF. */

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Clock, Duration, Timer } from '../system/clock.ts'
 import type { OpenConnection } from './open-connections.ts'
-import { parseProxyHeader } from './proxy-header.ts'
+import { parseProxyHeader } from './stream/proxy-header.ts'
 
 interface ProxyHandshakeOptions {
   readonly clock: Clock

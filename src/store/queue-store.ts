@@ -25,7 +25,7 @@ import { leased, nothing, withContent, type MethodRows } from './method-traits.t
 import type { NewMessage } from './new-message.ts'
 import type { MessageWithNoticesDue, Report, Settlement, SettleResult } from './recorded-outcomes.ts'
 import type { OutboxStore } from './outbox-store.ts'
-import type { QueueTally } from './queue-tally.ts'
+import type { QueueTally } from './counts/queue-tally.ts'
 import type { OperationRound } from './records/audit-log.ts'
 import type { Records } from './records/records.ts'
 import type { Suspension } from './records/suspension.ts'

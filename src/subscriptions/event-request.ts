@@ -1,6 +1,6 @@
 /** Requests with events by the Standard Webhooks specification, and in the formats of CloudEvents 1.0. Pure. */
 import { createHmac } from 'node:crypto'
-import type { SubscriptionTerms } from '../config/values/event-tables.ts'
+import type { SubscriptionTerms } from '../config/values/tables/event-tables.ts'
 import type { CloudEventOf, EventId, WebhookBody } from '../events/wire-events.ts'
 import { SECOND, type WallTime } from '../system/clock.ts'
 

@@ -8,7 +8,7 @@ import {
   maskedTarget,
   MOST_PER_REQUEST,
   SUBSCRIPTION_NAME,
-} from '../config/values/event-tables.ts'
+} from '../config/values/tables/event-tables.ts'
 import { selectedTypes } from '../events/event-filter.ts'
 import type { Replay } from '../store/outbox/subscription.ts'
 import type { QueueReader } from '../store/queue-reader.ts'

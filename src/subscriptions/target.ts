@@ -1,5 +1,5 @@
 /** Targets: where the events of a subscription are sent. */
-import { targetKind } from '../config/values/event-tables.ts'
+import { targetKind } from '../config/values/tables/event-tables.ts'
 import type { SentEvent } from './event-request.ts'
 import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { TargetAnswer } from './answer-decision.ts'

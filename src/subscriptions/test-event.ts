@@ -1,5 +1,5 @@
 /** One event of the type `test`, sent to the target of a subscription at the request of an operator. */
-import { maskedTarget } from '../config/values/event-tables.ts'
+import { maskedTarget } from '../config/values/tables/event-tables.ts'
 import { isoTime } from '../presentation/text.ts'
 import type { TestAnswerJson } from '../resources/subscription-json.ts'
 import type { Subscription } from '../store/outbox/subscription.ts'

@@ -1,6 +1,6 @@
 /** Reads the records of a question from a DNS answer, through its CNAME records. Pure. */
 import type { Answer } from 'dns-packet'
-import type { DnsFailure, DnsReply } from './dns-client.ts'
+import type { DnsFailure, DnsReply } from './dns/dns-client.ts'
 import type { MxRecord, SecureLookup, SecureRecords, TlsaRecord } from './net.ts'
 
 const CNAME_LIMIT = 16

@@ -3,7 +3,7 @@
  * nothing runs between events. The store keeps the minutes (store/traffic), which survive a restart.
  */
 import { MINUTE, SECOND, type Clock, type Duration } from '../system/clock.ts'
-import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic, type TrafficKind } from '../store/traffic.ts'
+import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic, type TrafficKind } from '../store/counts/traffic.ts'
 import type { Listen } from './events.ts'
 
 /** Intervals of each ring: 5 minutes by the second, 1 hour by 10 seconds, 2 days by 5 minutes. */

@@ -52,7 +52,7 @@ export type { DestinationState, LastAttempt, UndeliveredAttempts } from '../stor
 export type { LiveDestination } from '../queue/scheduler/destination.ts'
 export type { Suspension } from '../store/records/suspension.ts'
 export type { LiveProvider, RuleEffect } from '../store/records/provider-state.ts'
-export type { RuleAction } from '../config/values/provider-table.ts'
+export type { RuleAction } from '../config/values/tables/provider-table.ts'
 export type { TlsFacts, TlsPolicySource, TlsState } from '../mail/tls-facts.ts'
 export type { FailureClass } from '../mail/failure-class.ts'
 export type { Clock, Duration, QueueTime, Timer, Timers, WallTime } from '../system/clock.ts'

@@ -1,6 +1,6 @@
 /** Searches in the queue and in the history together, by the kind of the text. */
 import { afterEach, expect, test } from 'vitest'
-import { alternativesOf } from '../../src/queries/search.ts'
+import { alternativesOf } from '../../src/queries/messages/search.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { delivered, first, mail, settleOne } from '../conformance/mail.ts'
 import { ApiWorld } from '../support/api-world.ts'

@@ -1,6 +1,6 @@
 /** Every resource refuses wrong methods, parameters and bodies with problem details that state what failed, why, and what to do. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiRoute } from '../../src/api/api-route.ts'
+import type { ApiRoute } from '../../src/api/route/api-route.ts'
 import { BASE } from '../../src/http/command-protocol.ts'
 import type { Reply } from '../support/api-server.ts'
 import { ApiWorld } from '../support/api-world.ts'

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { LimitState } from '../../src/queue/intake/queue-limits.ts'
 import type { LiveStatus } from '../../src/queue/queue-status.ts'
-import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
-import { NO_TRAFFIC } from '../../src/store/traffic.ts'
+import { EMPTY_TALLY } from '../../src/store/counts/queue-tally.ts'
+import { NO_TRAFFIC } from '../../src/store/counts/traffic.ts'
 import { Operator } from '../support/operator.ts'
 
 let operator: Operator

@@ -3,7 +3,7 @@
  */
 import { expect } from 'vitest'
 import { intercepted } from '../../src/store/methods.ts'
-import type { QueueTally } from '../../src/store/queue-tally.ts'
+import type { QueueTally } from '../../src/store/counts/queue-tally.ts'
 import { tallyOf, tallyOfListing } from '../support/tally.ts'
 import type { SharedNode, Subject } from './mail.ts'
 

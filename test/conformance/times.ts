@@ -6,7 +6,7 @@ import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { Former } from '../../src/store/former-times.ts'
-import { completeTally } from '../../src/store/queue-tally.ts'
+import { completeTally } from '../../src/store/counts/queue-tally.ts'
 import { operate } from '../support/operate.ts'
 import { claim, delivered, first, LIFETIME, mail, messagesIn, MIN, ownerOf, settleOne, T0, type Mail, type Subject } from './mail.ts'
 

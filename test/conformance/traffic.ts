@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { readStatus } from '../../src/queue/queue-status.ts'
 import { WallView } from '../../src/system/wall-view.ts'
-import { NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES } from '../../src/store/traffic.ts'
+import { NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES } from '../../src/store/counts/traffic.ts'
 import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 

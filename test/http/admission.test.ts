@@ -1,7 +1,7 @@
 /** Admission of requests to the admin server: origin of the request, credentials, roles, failures, trusted proxies. */
 import { screenPath } from '../../src/admin/account-routes.ts'
 import { afterEach, describe, expect, test } from 'vitest'
-import { CLIENT_ROLES, type Role } from '../../src/http/requester.ts'
+import { CLIENT_ROLES, type Role } from '../../src/http/requests/requester.ts'
 import { route, type Answer } from '../../src/http/route-table.ts'
 import { hours, minutes, seconds } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'

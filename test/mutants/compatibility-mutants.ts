@@ -18,7 +18,7 @@ const removal = (name: string, file: string, replace: string, by: string, part: 
 export const COMPATIBILITY_MUTANTS: readonly CompatibilityMutant[] = [
   removal(
     'a JSON member is removed',
-    'resources/cancellation-json.ts',
+    'resources/plans/cancellation-json.ts',
     "    too_late: recipients.describe('with an outcome, or in transfer'),\n",
     '',
     'api',
@@ -26,7 +26,7 @@ export const COMPATIBILITY_MUTANTS: readonly CompatibilityMutant[] = [
   removal('a metric is renamed', 'telemetry/metrics/counters.ts', "'accepted_bytes_total'", "'accepted_octets_total'", 'metrics'),
   removal(
     'an option of a command is removed',
-    'cli/commands/queue-list.ts',
+    'cli/commands/queue/queue-list.ts',
     "    .option('--wide', 'one line per message, with all recipients and the whole reason')\n",
     '',
     'commands',

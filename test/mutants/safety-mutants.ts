@@ -393,7 +393,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'a bare LF before the dot ends the content',
-    'smtpd/data-stream.ts',
+    'smtpd/stream/data-stream.ts',
     'const ends = this.#lenient || (withCr && this.#afterCrlf)',
     'const ends = this.#lenient || withCr',
     'smtpd/smuggling',

@@ -1,6 +1,6 @@
 /** Subscriptions of the configuration: secrets that sign, and nodes that must not send. */
 import { expect, test } from 'vitest'
-import type { EventsTable } from '../../src/config/values/event-tables.ts'
+import type { EventsTable } from '../../src/config/values/tables/event-tables.ts'
 import { ALL_EVENTS, obstacleTo, settingsOf, signingSecrets } from '../../src/outbox/configured-subscriptions.ts'
 import { newProgress, type Subscription } from '../../src/store/outbox/subscription.ts'
 

@@ -1,6 +1,6 @@
 /** Upkeep of the outbox of a daemon, in virtual time. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { EventsTable } from '../../src/config/values/event-tables.ts'
+import type { EventsTable } from '../../src/config/values/tables/event-tables.ts'
 import { ANY_EVENT } from '../../src/events/event-filter.ts'
 import { ALL_EVENTS, settingsOf } from '../../src/outbox/configured-subscriptions.ts'
 import { EventRecorder } from '../../src/outbox/event-recorder.ts'

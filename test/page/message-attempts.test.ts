@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { ApiWorld } from '../support/api-world.ts'
 import { PageScreens } from '../support/page-screens.ts'
-import { delaysText, foldedAttempts } from '../../src/page/screens/message-attempts.ts'
+import { delaysText, foldedAttempts } from '../../src/page/screens/messages/message-attempts.ts'
 
 type Attempt = Parameters<typeof foldedAttempts>[0][number]
 

@@ -1,7 +1,7 @@
 /** The sentences that answer the question of Now, a destination, a message and Trends. */
 import { expect, test } from 'vitest'
 import { destinationSentence, type DestinationState, type WaitingCause } from '../../src/page/screens/destination-sentence.ts'
-import { messageSentence, type MessageState } from '../../src/page/screens/message-sentence.ts'
+import { messageSentence, type MessageState } from '../../src/page/screens/messages/message-sentence.ts'
 import { changesOf } from '../../src/page/screens/trend-changes.ts'
 import { firstMailOf, ratePoints } from '../../src/page/screens/series-plots.ts'
 import { trendSentence } from '../../src/queries/counts/series-text.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { newTokenBody } from '../../src/queries/programs/program-tokens.ts'
-import { operationRequestShape } from '../../src/queries/operation-request-shape.ts'
+import { operationRequestShape } from '../../src/queries/operations/operation-request-shape.ts'
 import { compositionShape, envelopeQuery } from '../../src/api/submitted/submitted-mail.ts'
-import { pageLimit } from '../../src/api/api-route.ts'
+import { pageLimit } from '../../src/api/route/api-route.ts'
 import { checkValue } from '../../src/presentation/checked-value.ts'
 
 /** The errors of a value: path and sentence. */

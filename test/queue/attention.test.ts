@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
-import type { ScheduleTable } from '../../src/config/values/schedule-table.ts'
+import type { ScheduleTable } from '../../src/config/values/tables/schedule-table.ts'
 import { NOT_ENDED, type ScheduleRun } from '../../src/store/records/schedule-run.ts'
 import { attentionOf, type AttentionFacts } from '../../src/queue/attention.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DataStream } from '../../src/smtpd/data-stream.ts'
+import { DataStream } from '../../src/smtpd/stream/data-stream.ts'
 import { cutAt, cuts, segmentations, wireBytes } from '../support/segments.ts'
 
 interface Read {

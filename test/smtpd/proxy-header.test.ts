@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalAddress } from '../../src/config/values/networks.ts'
-import { parseProxyHeader } from '../../src/smtpd/proxy-header.ts'
+import { parseProxyHeader } from '../../src/smtpd/stream/proxy-header.ts'
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a'
 const line = (text: string): Buffer => Buffer.from(text, 'latin1')

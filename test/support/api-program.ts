@@ -1,7 +1,7 @@
 /** A program that uses the admin API of a daemon: at `admin.sock`, with a token. The daemon may be killed and started again meanwhile. */
 import { join } from 'node:path'
 import { openDaemonClient } from '../../src/cli/queue-client/api-client.ts'
-import type { ClientRole } from '../../src/http/requester.ts'
+import type { ClientRole } from '../../src/http/requests/requester.ts'
 import { ask, type RawResponse } from './raw-http.ts'
 
 export interface Operation {

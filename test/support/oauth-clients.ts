@@ -1,7 +1,7 @@
 /** Clients of `[oauth.NAME]` tables for tests, without files. */
 import { generateKeyPairSync } from 'node:crypto'
 import { configFrom } from '../../src/config/load.ts'
-import { commandTable, type OauthTable } from '../../src/config/values/oauth-table.ts'
+import { commandTable, type OauthTable } from '../../src/config/values/tables/oauth-table.ts'
 import type { OauthClient, RunTokenCommand } from '../../src/oauth/oauth-client.ts'
 
 /** The table of these members. */

@@ -1,6 +1,6 @@
 /** The screens of the page over the queue of an ApiWorld, as text and without HTTP. */
 import { matchRoute, type RouteRequest } from '../../src/http/route-table.ts'
-import type { Requester } from '../../src/http/requester.ts'
+import type { Requester } from '../../src/http/requests/requester.ts'
 import { Page } from '../../src/page/web-page.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import type { ApiWorld } from './api-world.ts'

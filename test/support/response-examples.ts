@@ -1,5 +1,5 @@
 /** Examples of the answers of an API, which a scripted tour collects, and their file in src/. */
-import type { ApiRoute } from '../../src/api/api-route.ts'
+import type { ApiRoute } from '../../src/api/route/api-route.ts'
 import { exampleKey } from '../../src/api/openapi.ts'
 import { matchRoute } from '../../src/http/route-table.ts'
 

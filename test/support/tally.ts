@@ -4,7 +4,7 @@
 import type { ListedMessage, QueueReader } from '../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
-import { completeTally, type QueueTally } from '../../src/store/queue-tally.ts'
+import { completeTally, type QueueTally } from '../../src/store/counts/queue-tally.ts'
 
 /** Limit above the number of messages of any test. */
 const ALL = 1_000_000

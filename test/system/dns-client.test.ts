@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { AUTHENTIC_DATA, decode, encode, streamEncode, TRUNCATED_RESPONSE, type Answer, type Packet } from 'dns-packet'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DnsClient, dnsServer } from '../../src/system/dns-client.ts'
+import { DnsClient, dnsServer } from '../../src/system/dns/dns-client.ts'
 import { secureLookup } from '../../src/system/secure-answer.ts'
 import { SystemNet } from '../../src/system/system-net.ts'
 

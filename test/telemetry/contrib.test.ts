@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { realClock } from '../support/real-clock.ts'
-import { EMPTY_TALLY } from '../../src/store/queue-tally.ts'
+import { EMPTY_TALLY } from '../../src/store/counts/queue-tally.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 
 const CONTRIB = join(import.meta.dirname, '../../contrib')

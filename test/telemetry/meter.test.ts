@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { minutes, seconds } from '../../src/system/clock.ts'
-import { NO_TRAFFIC } from '../../src/store/traffic.ts'
+import { NO_TRAFFIC } from '../../src/store/counts/traffic.ts'
 import { DESTINATIONS_KEPT, LastOutcomes, OUTCOMES_KEPT, WINDOWS_KEPT } from '../../src/telemetry/last-outcomes.ts'
 import { Meter } from '../../src/telemetry/meter.ts'
 import type { QueueEvent } from '../../src/telemetry/events.ts'

@@ -137,7 +137,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a key of an operation dropped in a command',
-    file: 'cli/commands/queue-change.ts',
+    file: 'cli/commands/queue/queue-change.ts',
     replace: '    dryRun: options.dryRun === true,\n',
     by: '',
     judge: 'tsc',

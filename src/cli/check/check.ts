@@ -37,7 +37,7 @@ import { withReader, type Shell } from '../shell/shell.ts'
 import { Account } from '../../daemon/account.ts'
 import { PARTS, prepareAs, type Part, type Preparation } from '../../daemon/preparation.ts'
 import { queueFile } from '../../store/folder/queue-folder.ts'
-import type { QueueCount } from '../../store/queue-tally.ts'
+import type { QueueCount } from '../../store/counts/queue-tally.ts'
 import { jsonLine, maskControls, plural, span } from '../../presentation/text.ts'
 
 type Depth = 'quick' | 'full' | 'repair'

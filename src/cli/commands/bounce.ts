@@ -7,7 +7,7 @@ import type { NoticeDue } from '../../mail/message.ts'
 import { configOf, subcommand } from '../shell/config-options.ts'
 import type { Shell } from '../shell/shell.ts'
 import { templatesOf } from '../../daemon/notice-templates.ts'
-import { writeContent } from './queue-cat.ts'
+import { writeContent } from './queue/queue-cat.ts'
 
 export function addBounce(program: Command, shell: Shell): void {
   const parent = program.command('bounce').description('the notices that MAILER-DAEMON sends')

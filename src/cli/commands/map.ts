@@ -1,7 +1,7 @@
 /** `deferd map query`: looks up a key in a lookup table, like postmap -q. */
 import type { Command } from 'commander'
 import { parseTables } from '../../config/values/lookup-tables.ts'
-import { CLASS_MAPS } from '../../config/values/class-options.ts'
+import { CLASS_MAPS } from '../../config/values/tables/class-options.ts'
 import type { Config } from '../../config/options.ts'
 import type { LookupTable } from '../../rewriting/lookup-table.ts'
 import { CHECK_NAMES } from '../../checks/check-tables.ts'

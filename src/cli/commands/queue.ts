@@ -9,14 +9,14 @@ interface Part {
 }
 
 const PARTS: readonly Part[] = [
-  { names: ['list'], load: async () => (await import('./queue-list.ts')).addQueueList },
-  { names: ['show'], load: async () => (await import('./queue-show.ts')).addQueueShow },
-  { names: ['cat'], load: async () => (await import('./queue-cat.ts')).addQueueCat },
-  { names: ['shape'], load: async () => (await import('./queue-shape.ts')).addQueueShape },
-  { names: ['causes'], load: async () => (await import('./queue-causes.ts')).addQueueCauses },
-  { names: ['upgrade'], load: async () => (await import('./queue-upgrade.ts')).addQueueUpgrade },
-  { names: ['move'], load: async () => (await import('./queue-move.ts')).addQueueMove },
-  { names: OPERATIONS, load: async () => (await import('./queue-change.ts')).addQueueOperations },
+  { names: ['list'], load: async () => (await import('./queue/queue-list.ts')).addQueueList },
+  { names: ['show'], load: async () => (await import('./queue/queue-show.ts')).addQueueShow },
+  { names: ['cat'], load: async () => (await import('./queue/queue-cat.ts')).addQueueCat },
+  { names: ['shape'], load: async () => (await import('./queue/queue-shape.ts')).addQueueShape },
+  { names: ['causes'], load: async () => (await import('./queue/queue-causes.ts')).addQueueCauses },
+  { names: ['upgrade'], load: async () => (await import('./queue/queue-upgrade.ts')).addQueueUpgrade },
+  { names: ['move'], load: async () => (await import('./queue/queue-move.ts')).addQueueMove },
+  { names: OPERATIONS, load: async () => (await import('./queue/queue-change.ts')).addQueueOperations },
 ]
 
 /** Adds the subcommand `called`, or all of them when no subcommand has that name. */

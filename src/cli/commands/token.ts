@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
-import { CLIENT_ROLES, type ClientRole } from '../../http/requester.ts'
+import { CLIENT_ROLES, type ClientRole } from '../../http/requests/requester.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
 import { accessTokens } from '../../queries/records/kept-records.ts'
 import type { AccessTokenJson } from '../../resources/access-token-json.ts'

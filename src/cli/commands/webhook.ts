@@ -1,7 +1,7 @@
 /** `deferd webhook`: subscriptions of programs to events. Those of the configuration are listed too, and can be tested and replayed. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { Config } from '../../config/options.ts'
-import { EVENT_FORMATS, type SubscriptionTerms, maskedTarget } from '../../config/values/event-tables.ts'
+import { EVENT_FORMATS, type SubscriptionTerms, maskedTarget } from '../../config/values/tables/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
 import { subscriptionJson, type SubscriptionJson, type TestAnswerJson } from '../../resources/subscription-json.ts'

@@ -1,7 +1,7 @@
 /** The `[oauth.NAME]` tables of a configuration, with their clients, places and logins. */
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
-import { secretVariable, type OauthTable } from '../../config/values/oauth-table.ts'
+import { secretVariable, type OauthTable } from '../../config/values/tables/oauth-table.ts'
 import { readPasswords, readTlsFiles } from '../../daemon/delivery-secrets.ts'
 import { tokenCommand } from '../../daemon/token-command.ts'
 import type { DeliverySecrets } from '../../delivery/smtp/smtp-agent.ts'

@@ -1,7 +1,7 @@
 /** `deferd oauth list` and `deferd oauth show`: the `[oauth.NAME]` tables, without secrets. */
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../config/load.ts'
-import { secretVariable, type OauthTable } from '../../config/values/oauth-table.ts'
+import { secretVariable, type OauthTable } from '../../config/values/tables/oauth-table.ts'
 import { readPasswords } from '../../daemon/delivery-secrets.ts'
 import { oauthPlaces } from '../../delivery/tls/oauth-uses.ts'
 import type { TokenState } from '../../oauth/access-tokens.ts'

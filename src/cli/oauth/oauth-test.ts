@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { formatNextHop, parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import type { OauthTable } from '../../config/values/oauth-table.ts'
+import type { OauthTable } from '../../config/values/tables/oauth-table.ts'
 import { oauthLogins } from '../../delivery/tls/oauth-uses.ts'
 import type { Fault } from '../../oauth/token-review.ts'
 import { claimsJson } from '../../resources/oauth-json.ts'

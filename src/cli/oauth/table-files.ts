@@ -1,7 +1,7 @@
 /** The files of an `[oauth.NAME]` table, without their contents. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import type { OauthTable } from '../../config/values/oauth-table.ts'
+import type { OauthTable } from '../../config/values/tables/oauth-table.ts'
 import { errorMessage } from '../../system/caught-error.ts'
 import type { WallTime } from '../../system/clock.ts'
 

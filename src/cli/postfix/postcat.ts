@@ -11,7 +11,7 @@ import { differingOrcpt } from '../../mail/envelope.ts'
 import { ctime, maskControls } from '../../presentation/text.ts'
 import { configFor } from './postqueue.ts'
 import { messageContent } from '../../queue/content-parts.ts'
-import { writeContent } from '../commands/queue-cat.ts'
+import { writeContent } from '../commands/queue/queue-cat.ts'
 
 /** Exit code of postcat(1) for every error. */
 const FATAL = 1

@@ -1,5 +1,5 @@
 /** `qshape` with Postfix's options (qshape(1)). */
-import { printShape, queuesOf } from '../commands/queue-shape.ts'
+import { printShape, queuesOf } from '../commands/queue/queue-shape.ts'
 import type { Shell } from '../shell/shell.ts'
 import { getopt } from './getopt.ts'
 import { configFor } from './postqueue.ts'

@@ -1,6 +1,6 @@
 /** The dialogue of an attempt as `queue show --session` prints it, from the queue of this machine or from the API of a relay. */
 import { maskControls } from '../../presentation/text.ts'
-import { SESSION_DELETED } from '../../queries/message-session.ts'
+import { SESSION_DELETED } from '../../queries/messages/message-session.ts'
 import type { MessageStoryJson } from '../../resources/message-story-json.ts'
 import { sessionJson, type SessionJson } from '../../resources/session-json.ts'
 import { CommandError, EX } from '../shell/exit.ts'

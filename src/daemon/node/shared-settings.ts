@@ -1,12 +1,12 @@
 /** Settings that all nodes of a queue should share: how mail is delivered, retried and reported, and to which programs. */
-import { CLASS_OPTIONS } from '../../config/values/class-options.ts'
+import { CLASS_OPTIONS } from '../../config/values/tables/class-options.ts'
 import { createHash } from 'node:crypto'
-import { DELIVERY_OPTIONS } from '../../config/delivery-options.ts'
+import { DELIVERY_OPTIONS } from '../../config/options/delivery-options.ts'
 import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
-import { NOTICE_OPTIONS } from '../../config/notice-options.ts'
+import { NOTICE_OPTIONS } from '../../config/options/notice-options.ts'
 import type { OptionName } from '../../config/options.ts'
-import { QUEUE_LIMIT_OPTIONS } from '../../config/smtpd-options.ts'
-import { RETRY_OPTIONS } from '../../config/retry-options.ts'
+import { QUEUE_LIMIT_OPTIONS } from '../../config/options/smtpd-options.ts'
+import { RETRY_OPTIONS } from '../../config/options/retry-options.ts'
 import type { NodeSettings } from '../../resources/settings-json.ts'
 
 /** Parameters whose values belong to a machine: its addresses, names and files. */

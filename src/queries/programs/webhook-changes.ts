@@ -1,7 +1,7 @@
 /** Changes of the subscriptions that commands have added, and test events, for the API and the page. */
 import { z } from 'zod'
 import { Problem, type ProblemKind } from '../../http/problem-details.ts'
-import { actorOf, type Requester } from '../../http/requester.ts'
+import { actorOf, type Requester } from '../../http/requests/requester.ts'
 import { isWebTarget, settingShapes, SubscriptionRefused, WEB_TARGET } from '../../subscriptions/subscription-changes.ts'
 import type { TestAnswerJson } from '../../resources/subscription-json.ts'
 import { SECOND } from '../../system/clock.ts'

@@ -2,7 +2,7 @@
  * Accepts submissions: prepends the Received field, completes the header of local mail, and refuses messages that are too big or
  * that loop. It reports a message as queued when the message is on disk.
  */
-import { fieldOfKey } from '../../config/values/quota-table.ts'
+import { fieldOfKey } from '../../config/values/tables/quota-table.ts'
 import type { Config } from '../../config/options.ts'
 import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'

@@ -2,8 +2,8 @@
  * The class of a message ([class.NAME]). The listener, the lookup tables or default_class name one; a request, by a header field or a member of
  * the API, may name a lower one, and one above it only where the class allows the client.
  */
-import { CLASS_MAPS, type ClassMapName } from '../../config/values/class-options.ts'
-import type { ClassTable } from '../../config/values/class-table.ts'
+import { CLASS_MAPS, type ClassMapName } from '../../config/values/tables/class-options.ts'
+import type { ClassTable } from '../../config/values/tables/class-table.ts'
 import type { Config } from '../../config/options.ts'
 import { Clients } from '../../config/values/limit-terms.ts'
 import { constantOf } from '../../patterns/result-text.ts'

@@ -1,5 +1,5 @@
 /** Deletes what a key has used of quotas, by order of an operator. */
-import type { QuotaTable } from '../../config/values/quota-table.ts'
+import type { QuotaTable } from '../../config/values/tables/quota-table.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { Actor } from '../../store/records/audit-log.ts'
 import type { Clock } from '../../system/clock.ts'

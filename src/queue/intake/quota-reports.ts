@@ -1,6 +1,6 @@
 /** Tells of quotas that fill: at 80 and 100 percent, once in each slice, and when a key that was told of has room again. */
 import { rethrowUnlessUnavailable, type QueueStore } from '../../store/queue-store.ts'
-import type { QuotaAction, QuotaLimit } from '../../config/values/quota-table.ts'
+import type { QuotaAction, QuotaLimit } from '../../config/values/tables/quota-table.ts'
 import type { QuotaUse } from '../../store/records/quota-count.ts'
 import type { EventRecorder } from '../../outbox/event-recorder.ts'
 import type { Clock, QueueTime } from '../../system/clock.ts'

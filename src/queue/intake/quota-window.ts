@@ -2,7 +2,7 @@
  * Windows of quotas. A span is cut into 12 slices. What a key has used is the sum of the current slice and the 12 before it, which is never less than
  * what it used within the span, and at most a twelfth of the span older. Pure.
  */
-import type { QuotaLimit } from '../../config/values/quota-table.ts'
+import type { QuotaLimit } from '../../config/values/tables/quota-table.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 
 const SLICES = 12

@@ -5,7 +5,7 @@
  */
 import { matchesPattern } from '../../patterns/filter-pattern.ts'
 import type { Config } from '../../config/options.ts'
-import type { QuotaLimit, QuotaMeasure, QuotaTable } from '../../config/values/quota-table.ts'
+import type { QuotaLimit, QuotaMeasure, QuotaTable } from '../../config/values/tables/quota-table.ts'
 import type { ContentId } from '../../mail/message.ts'
 import { quotaRequestOf } from '../../mail/message-times.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'

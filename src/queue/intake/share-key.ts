@@ -1,6 +1,6 @@
 /** The share of the queue to which a message counts (share_key), and its keys in quotas. Pure. */
 import type { SharePart } from '../../config/values/limit-terms.ts'
-import { fieldOfKey, type QuotaKey } from '../../config/values/quota-table.ts'
+import { fieldOfKey, type QuotaKey } from '../../config/values/tables/quota-table.ts'
 import { domainOf } from '../../mail/address.ts'
 
 /** Origin of a message. */

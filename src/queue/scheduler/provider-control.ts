@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { GiveBack } from './give-back.ts'
 import { nameOfProvider } from '../../config/provider-directory.ts'
-import { actionText } from '../../config/values/provider-table.ts'
+import { actionText } from '../../config/values/tables/provider-table.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { Published } from '../../outbox/event-data.ts'

@@ -3,7 +3,7 @@
  */
 import type { Band, MailClasses } from '../../config/values/mail-classes.ts'
 import type { DestinationSettings } from '../../config/options.ts'
-import type { ProviderTable, RuleAction } from '../../config/values/provider-table.ts'
+import type { ProviderTable, RuleAction } from '../../config/values/tables/provider-table.ts'
 import type { Suspension } from '../../store/records/suspension.ts'
 import { suspensionByRule, type LiveProvider, type ProviderRecord, type RuleEffect } from '../../store/records/provider-state.ts'
 import { MINUTE, type Duration } from '../../system/clock.ts'

@@ -1,6 +1,6 @@
 /** Use of quotas in JSON. */
 import { z } from 'zod'
-import { QUOTA_ACTIONS, QUOTA_KEYS, type QuotaLimit, type QuotaTable } from '../../config/values/quota-table.ts'
+import { QUOTA_ACTIONS, QUOTA_KEYS, type QuotaLimit, type QuotaTable } from '../../config/values/tables/quota-table.ts'
 import { SECOND, type QueueTime } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
 import { count, timeOrNull, type Json } from '../members.ts'

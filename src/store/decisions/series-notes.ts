@@ -6,7 +6,7 @@ import { domainOf } from '../../mail/address.ts'
 import type { DestinationName, Message } from '../../mail/message.ts'
 import { HOUR, type Duration, type QueueTime } from '../../system/clock.ts'
 import { SERIES_KINDS, type SeriesDelta, type SeriesDimension, type SeriesKind } from '../records/series.ts'
-import { minuteOf, type TrafficKind } from '../traffic.ts'
+import { minuteOf, type TrafficKind } from '../counts/traffic.ts'
 
 /** Sender and destination of counted recipients. */
 export interface MailPath {

@@ -1,7 +1,7 @@
 /** Computes the tally of a queue in memory. Each call counts the whole queue, because such queues are small. */
 import { isLive } from '../../mail/message.ts'
-import type { QueueCount, QueueTally, TrashCount } from '../queue-tally.ts'
-import { sumOfTraffic } from '../traffic.ts'
+import type { QueueCount, QueueTally, TrashCount } from '../counts/queue-tally.ts'
+import { sumOfTraffic } from '../counts/traffic.ts'
 import { queueOf, type HeldMessage, type MemoryQueue } from './queue-state.ts'
 
 export function countsOf(queue: MemoryQueue): readonly QueueCount[] {

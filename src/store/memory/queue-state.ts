@@ -25,7 +25,7 @@ import type { Arrivals, AskedRecall, NodeState, RecallAnswer } from '../membersh
 import { SHARDS, shardOf, type Shard } from '../membership/shards.ts'
 import { keepHeldDelta } from '../records/series.ts'
 import { deltaOf, type Happened } from '../decisions/series-notes.ts'
-import { addTraffic, minuteOf, NO_TRAFFIC, OLDER_MINUTES, TRAFFIC_HOURS, TRAFFIC_MINUTES, type Traffic } from '../traffic.ts'
+import { addTraffic, minuteOf, NO_TRAFFIC, OLDER_MINUTES, TRAFFIC_HOURS, TRAFFIC_MINUTES, type Traffic } from '../counts/traffic.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 

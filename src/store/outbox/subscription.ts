@@ -1,5 +1,5 @@
 /** Subscriptions to events: what a program receives, where, and how far it has come. */
-import type { SubscriptionTerms } from '../../config/values/event-tables.ts'
+import type { SubscriptionTerms } from '../../config/values/tables/event-tables.ts'
 import type { EventSeq, KeptEvent, LostEvents } from '../../events/kept-event.ts'
 import type { QueueTime } from '../../system/clock.ts'
 

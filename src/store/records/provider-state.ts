@@ -1,5 +1,5 @@
 /** Providers of destinations, and the effects of reply rules on them, as the queue keeps them. They survive restarts. */
-import type { RuleAction } from '../../config/values/provider-table.ts'
+import type { RuleAction } from '../../config/values/tables/provider-table.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import type { Suspension } from './suspension.ts'

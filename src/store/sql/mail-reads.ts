@@ -9,7 +9,7 @@ import {
   type RecipientId,
 } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { CauseGroups, type CausePage, type CauseSlice } from '../cause-groups.ts'
+import { CauseGroups, type CausePage, type CauseSlice } from '../counts/cause-groups.ts'
 import type { AuditId } from '../records/audit-log.ts'
 import type { PlacedPage } from '../queue-reader.ts'
 import { formerOf } from '../former-times.ts'
@@ -29,7 +29,7 @@ import {
   type RecipientAge,
 } from '../queue-reader.ts'
 import { entriesOf, hasTerms, type SearchTerm } from '../search/search-terms.ts'
-import { addCounts, type QueueCount, type TrashCount } from '../queue-tally.ts'
+import { addCounts, type QueueCount, type TrashCount } from '../counts/queue-tally.ts'
 import { toFailure, type FailureRow } from './stored-rows.ts'
 import type { ReadingEngine } from './engine.ts'
 import { hasFew, Listing } from './listing.ts'

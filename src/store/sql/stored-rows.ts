@@ -1,5 +1,5 @@
 /** Rows that both SQL engines keep in the same columns, and their conversion to values. */
-import type { QueuedFailure } from '../cause-groups.ts'
+import type { QueuedFailure } from '../counts/cause-groups.ts'
 import type { DestinationRecord } from '../queue-store.ts'
 import type { AttemptRecord } from '../recorded-outcomes.ts'
 import { lenient, readableStatus, toDelays, UNREADABLE } from '../stored-values.ts'

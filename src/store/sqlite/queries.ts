@@ -11,7 +11,7 @@ import { HOUR } from '../../system/clock.ts'
 import { CHUNKS_PER_CONTENT } from '../chunks.ts'
 import { columnsBut } from '../stored-message.ts'
 import { chunkRange, messageIdOf, recipientRange } from '../sql/id-ranges.ts'
-import { OLDER_MINUTES, TRAFFIC_KINDS } from '../traffic.ts'
+import { OLDER_MINUTES, TRAFFIC_KINDS } from '../counts/traffic.ts'
 
 // --- arithmetic of ids: the chunks of a content occupy one range of ids
 

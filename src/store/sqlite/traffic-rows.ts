@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import type { QueueTime } from '../../system/clock.ts'
 import { deltaOf, type Happened } from '../decisions/series-notes.ts'
-import { addTraffic, minuteOf, NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../traffic.ts'
+import { addTraffic, minuteOf, NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES, type Traffic, type TrafficKind } from '../counts/traffic.ts'
 import * as sql from './queries.ts'
 
 export class TrafficRows {

@@ -17,10 +17,10 @@ import type { NodesView } from '../../store/membership/node-table.ts'
 import { SHARDS } from '../../store/membership/shards.ts'
 import type { SubscriptionView } from '../../store/outbox/subscription.ts'
 import { isSynchronous, type DatabaseState } from '../../store/membership/database-state.ts'
-import { balanceOf } from '../../store/queue-balance.ts'
+import { balanceOf } from '../../store/counts/queue-balance.ts'
 import type { QueueStore } from '../../store/queue-store.ts'
 import type { SideName } from '../../store/store-health.ts'
-import { completeTally } from '../../store/queue-tally.ts'
+import { completeTally } from '../../store/counts/queue-tally.ts'
 import type { MetricSet } from './metric-set.ts'
 
 interface GaugedDestination extends RefusalFacts {

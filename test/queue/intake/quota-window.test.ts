@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { QuotaLimit } from '../../../src/config/values/quota-table.ts'
+import type { QuotaLimit } from '../../../src/config/values/tables/quota-table.ts'
 import { firstCommonRoom, firstRoom, plannedAfter, sliceAt, usedAt, type Amounts } from '../../../src/queue/intake/quota-window.ts'
 import { DAY, HOUR, MINUTE, type Duration, type QueueTime } from '../../../src/system/clock.ts'
 

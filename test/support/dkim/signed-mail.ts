@@ -1,6 +1,6 @@
 /** Generated mail: accepted, queued, delivered by SMTP, and changed afterwards. */
 import fc from 'fast-check'
-import { DataStream } from '../../../src/smtpd/data-stream.ts'
+import { DataStream } from '../../../src/smtpd/stream/data-stream.ts'
 import { createWorld, type World } from '../../../src/testkit/index.ts'
 import { BOTH_KEYS } from './dkim-keys.ts'
 

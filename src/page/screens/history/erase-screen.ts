@@ -1,5 +1,5 @@
 /** The plan of an erasure: how much of what is kept of mail that has left would be changed. Nothing has changed yet. */
-import type { ErasurePlanJson } from '../../../resources/erasure-plan-json.ts'
+import type { ErasurePlanJson } from '../../../resources/plans/erasure-plan-json.ts'
 import { html, type Html } from '../../../presentation/html.ts'
 import { facts } from '../../markup/html-table.ts'
 import { count, messages, plural } from '../../markup/times.ts'

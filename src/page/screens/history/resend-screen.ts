@@ -1,5 +1,5 @@
 /** The plan of a resend: the mail of the history that would be sent again, and what is left out. Nothing has changed yet. */
-import type { ResendPlanJson } from '../../../resources/resend-plan-json.ts'
+import type { ResendPlanJson } from '../../../resources/plans/resend-plan-json.ts'
 import { html, joined, type Html } from '../../../presentation/html.ts'
 import { facts } from '../../markup/html-table.ts'
 import { breakable } from '../../markup/long-words.ts'

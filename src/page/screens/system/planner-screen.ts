@@ -1,6 +1,6 @@
 /** The planner: what retry policies do to mail that is deferred, before they are set. */
 import { replay, type Replay } from '../../../planner/replay.ts'
-import type { PlanJson } from '../../../resources/retry-plan-json.ts'
+import type { PlanJson } from '../../../resources/plans/retry-plan-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { field } from '../../markup/fields.ts'
 import { heading, section, type Screen } from '../../markup/frame.ts'

@@ -1,6 +1,6 @@
 /** One subscription to events: its state, the events that its target refused, and the replay of events in its steps. */
 import type { LatestEvents } from '../../../queries/subscriptions.ts'
-import { replayMembers } from '../../../queries/replay-request.ts'
+import { replayMembers } from '../../../queries/operations/replay-request.ts'
 import type { ParkedEventJson } from '../../../resources/event-json.ts'
 import type { SubscriptionJson } from '../../../resources/subscription-json.ts'
 import { EVENT_TYPES } from '../../../events/event-types.ts'

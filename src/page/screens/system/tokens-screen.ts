@@ -1,5 +1,5 @@
 /** The tokens of programs that use the admin API, the form that adds one, and the question before one is removed. */
-import { CLIENT_ROLES } from '../../../http/requester.ts'
+import { CLIENT_ROLES } from '../../../http/requests/requester.ts'
 import type { AccessTokenJson, AccessTokensJson } from '../../../resources/access-token-json.ts'
 import { html, type Html, type Part } from '../../../presentation/html.ts'
 import { asCommand } from '../../markup/command-lines.ts'

@@ -2,7 +2,7 @@
  * Decides which reply rules of a provider begin to apply after a reply. Only replies of remote servers are matched: a failure that
  * deferd itself words must not begin or prolong a rule. Counts of matches are in memory; the caller saves the rules that apply.
  */
-import type { ReplyRule } from '../../../config/values/provider-table.ts'
+import type { ReplyRule } from '../../../config/values/tables/provider-table.ts'
 import type { RuleEffect } from '../../../store/records/provider-state.ts'
 import type { Duration, QueueTime } from '../../../system/clock.ts'
 

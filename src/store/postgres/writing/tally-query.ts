@@ -4,8 +4,8 @@
  */
 import type { DestinationName, QueueName } from '../../../mail/message.ts'
 import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
-import type { QueueTally } from '../../queue-tally.ts'
-import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic } from '../../traffic.ts'
+import type { QueueTally } from '../../counts/queue-tally.ts'
+import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic } from '../../counts/traffic.ts'
 import { queueNameIn } from '../../decisions/queue-name.ts'
 import { closedDestinations } from '../../sql/message-selection.ts'
 import type { Statements } from '../session/database-connection.ts'

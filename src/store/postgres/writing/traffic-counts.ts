@@ -14,7 +14,7 @@ import {
   TRAFFIC_MINUTES,
   type Traffic,
   type TrafficKind,
-} from '../../traffic.ts'
+} from '../../counts/traffic.ts'
 import { int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 

@@ -1,0 +1,185 @@
+/** Parameters of routing and delivery. */
+import { tables } from '../values/lookup-tables.ts'
+import { option, perDestination } from '../values/option.ts'
+import { TLS_LEVELS } from '../values/tls-levels.ts'
+import * as is from '../values/values.ts'
+
+export const DELIVERY_OPTIONS = {
+  relayhost: option(
+    is.list,
+    '',
+    'Next hops of all mail, tried in order: [host] or [host]:port without MX lookup, or a domain; MX of the recipient domain when empty.',
+  ),
+  sender_dependent_relayhost_maps: option(
+    tables,
+    '',
+    'Lookup tables of relayhosts by sender: user@domain, @domain, or <> for the null sender; DUNNO for relayhost. Overruled by transport_maps.',
+  ),
+  sender_dependent_default_transport_maps: option(
+    tables,
+    '',
+    'Lookup tables of transport:nexthop by sender, with the same keys, for mail without an entry in transport_maps that is not to relay_domains.',
+  ),
+  proxy_interfaces: option(
+    is.list,
+    '',
+    'Addresses of proxies, NAT boxes or redirected ports that forward mail to this relay: an MX record with one of them names this relay, at any port.',
+  ),
+  smtp_fallback_relay: option(is.list, '', 'Next hops of mail whose own next hop cannot be found or reached.'),
+  smtp_tcp_port: option(is.count(1, 65535), '25', 'Port of mail exchangers.'),
+  smtp_line_length_limit: perDestination(
+    is.count(),
+    '998',
+    'Maximum bytes of a line that is sent; longer lines are split, continued after a space; 0 for no limit.',
+  ),
+  dkim_sign: perDestination(
+    is.flag,
+    'yes',
+    'Send the DKIM signatures of mail from a domain with a [dkim."…"] table (docs/dkim.md); no for next hops that sign.',
+  ),
+  dkim_oversign_headers: option(
+    is.list,
+    'From, Reply-To, To, Cc, Subject, Date, Message-ID, In-Reply-To?, References?, MIME-Version?, Content-Type?, Content-Transfer-Encoding?',
+    'Header fields that signatures name once more than present, so that none can be added; those with ? only when present.',
+  ),
+  dkim_sign_headers: option(
+    is.list,
+    'Sender, Auto-Submitted, List-*, Resent-*, TLS-Report-*',
+    'Further header fields that signatures cover; NAME-* stands for all that begin so.',
+  ),
+  smtp_discard_ehlo_keywords: perDestination(
+    is.words(...is.EHLO_KEYWORDS),
+    '',
+    'Extensions of next hops that are not used: chunking sends content with DATA instead of BDAT.',
+  ),
+  smtp_deliver_by_required: perDestination(
+    is.flag,
+    'no',
+    'Return mail with BY and the mode R when a next hop does not offer DELIVERBY, or not for so short a time (RFC 2852); no delivers it while there is time.',
+  ),
+  smtp_mx_address_limit: perDestination(is.count(), '5', 'Maximum addresses tried in one attempt; 0 for no limit.'),
+  smtp_mx_session_limit: perDestination(is.count(), '2', 'Maximum sessions in one attempt that got past the greeting; 0 for no limit.'),
+  smtp_randomize_addresses: option(is.flag, 'yes', 'Try mail exchangers of equal preference in random order.'),
+  smtp_address_preference: option(is.oneOf('any', 'ipv4', 'ipv6'), 'any', 'Address family that is tried first among equal preferences.'),
+  smtp_balance_inet_protocols: option(is.flag, 'yes', 'Share smtp_mx_address_limit between IPv4 and IPv6.'),
+  smtp_dns_support_level: option(
+    is.oneOf('', 'enabled', 'dnssec'),
+    '',
+    'DNS look-ups of next hops: enabled (also when empty); dnssec, which trusts the AD bit of the name servers, for the TLS levels dane and dane-only.',
+  ),
+  smtp_host_lookup: option(
+    is.someWords('dns', 'native'),
+    'dns',
+    'Ways to find the addresses of hosts: dns; native, the resolver of the machine with /etc/hosts; or both, dns first. MX records are always looked up in DNS.',
+  ),
+  smtp_defer_if_no_mx_address_found: option(is.flag, 'no', 'Defer mail instead of bouncing it when no mail exchanger has an address.'),
+  ignore_mx_lookup_error: option(is.flag, 'no', 'Try the addresses of the domain when the MX lookup fails.'),
+  smtp_allow_private_addresses: option(
+    is.flag,
+    'no',
+    'Deliver to loopback, private and link-local addresses that DNS gives for a recipient domain; configured next hops may always have them.',
+  ),
+  smtp_bind_address: perDestination(is.text, '', 'Local IPv4 address of connections; chosen by the system when empty.'),
+  smtp_bind_address6: perDestination(is.text, '', 'Local IPv6 address of connections; chosen by the system when empty.'),
+  smtp_attempt_time_limit: perDestination(
+    is.duration,
+    '30m',
+    'Time limit of one attempt, plus the time that the content needs at 500 bytes per second.',
+  ),
+  smtp_skip_5xx_greeting: perDestination(is.flag, 'yes', 'Treat a 5xx greeting as temporary and try the next host.'),
+  soft_bounce: option(is.flag, 'no', 'Defer instead of bounce, and refuse with 4xx instead of 5xx: for tests of a new configuration.'),
+  smtp_helo_name: option(is.text, '$myhostname', 'Host name in EHLO.'),
+  smtp_connect_timeout: perDestination(is.duration, '30s', 'Time limit for opening a connection.'),
+  smtp_helo_timeout: perDestination(is.duration, '300s', 'Time limit for the greeting and for the reply to EHLO.'),
+  smtp_starttls_timeout: perDestination(is.duration, '300s', 'Time limit for STARTTLS and the TLS handshake.'),
+  smtp_mail_timeout: perDestination(is.duration, '300s', 'Time limit for the reply to MAIL.'),
+  smtp_rcpt_timeout: perDestination(is.duration, '300s', 'Time limit for the reply to RCPT.'),
+  smtp_data_init_timeout: perDestination(is.duration, '120s', 'Time limit for the reply to DATA.'),
+  smtp_data_xfer_timeout: perDestination(is.duration, '180s', 'Time limit without progress while content is sent.'),
+  smtp_data_done_timeout: perDestination(is.duration, '600s', 'Time limit for the reply to the final dot.'),
+  smtp_rset_timeout: perDestination(is.duration, '20s', 'Time limit for the reply to RSET.'),
+  smtp_quit_timeout: perDestination(is.duration, '300s', 'Time limit of a connection after QUIT.'),
+  smtp_tls_security_level: perDestination(
+    is.oneOf(...TLS_LEVELS),
+    'may',
+    'TLS to next hops: none, may (when offered), encrypt (required), dane (by TLSA records, otherwise may), dane-only (by TLSA records), verify and secure (required, with a matching certificate); docs/tls.md.',
+  ),
+  smtp_tls_wrappermode: perDestination(
+    is.flag,
+    'no',
+    'Start TLS with the connection instead of by STARTTLS (SMTPS, port 465); needs a level of encrypt or above; not for LMTP.',
+  ),
+  smtp_tls_loglevel: option(
+    is.count(0, 1),
+    '0',
+    'With 1, a log line for each TLS connection to a next hop, with trust, protocol and cipher.',
+  ),
+  smtp_log_tls_feature_status: option(
+    is.flag,
+    'yes',
+    'Log tls= with each delivery attempt: the level that applied and what became of it (docs/monitoring.md).',
+  ),
+  smtp_tlsrpt_enable: option(is.flag, 'no', 'Send daily reports about TLS to the domains that ask for them (RFC 8460); docs/tls.md.'),
+  smtp_tlsrpt_sender: option(is.text, 'tlsrpt@$myorigin', 'Sender of reports about TLS, whose domain needs a [dkim."…"] table.'),
+  smtp_tlsrpt_skip_reused_handshakes: option(is.flag, 'no', 'Count full TLS handshakes only in reports, not those that resume a session.'),
+  tlsrpt_no_policy: option(
+    is.flag,
+    'no',
+    'Count sessions with domains that have neither an MTA-STS policy nor TLSA records in reports, too.',
+  ),
+  smtp_tls_policy_maps: option(is.lines, '', 'Levels of single next hops, a list of "NEXTHOP LEVEL [match=NAME:NAME]".'),
+  smtp_tls_dane_insecure_mx_policy: option(
+    is.oneOf('dane', 'encrypt', 'may'),
+    'dane',
+    'At level dane, TLS to hosts of MX records that are not authentic: dane (their TLSA records apply), encrypt, or may.',
+  ),
+  tls_dane_digests: option(
+    is.someWords('sha512', 'sha256'),
+    'sha512 sha256',
+    'Digests of TLSA records that are used, the preferred first.',
+  ),
+  smtp_tls_mta_sts: perDestination(
+    is.oneOf('no', 'testing', 'enforce'),
+    'enforce',
+    'MTA-STS policies of recipient domains (docs/tls.md), where the level is may or dane: enforce them, report what they would defer (testing), or no.',
+  ),
+  smtp_tls_mta_sts_CAfile: option(is.text, '$smtp_tls_CAfile', 'Trusted CA certificates (PEM) of the hosts that serve MTA-STS policies.'),
+  smtp_tls_CAfile: option(is.text, '', 'Trusted CA certificates (PEM); those of Node when empty.'),
+  smtp_tls_cert_file: option(is.text, '', 'Client certificate with its chain (PEM), for servers that ask for one.'),
+  smtp_tls_key_file: option(is.text, '$smtp_tls_cert_file', 'Private key of the client certificate (PEM).'),
+  smtp_sasl_password_maps: option(is.text, '', 'File of credentials for AUTH, lines of "NEXTHOP-OR-SENDER USER:PASSWORD".'),
+  smtp_sasl_oauth: perDestination(
+    is.text,
+    '',
+    'Name of the [oauth.NAME] table whose access token takes the place of an empty password in smtp_sasl_password_maps; empty for none.',
+  ),
+  smtp_sasl_oauth_token_command: option(
+    is.text,
+    '',
+    'Shell command that prints an access token; the user is its last argument. Stands for [oauth.command] with provider = "command", and for smtp_sasl_oauth = "command".',
+  ),
+  smtp_sender_dependent_authentication: option(is.flag, 'no', 'Look up credentials by the sender and its @domain first.'),
+  smtp_sasl_mechanism_filter: option(
+    is.list,
+    '',
+    'Allowed mechanisms for AUTH; when empty, XOAUTH2 and OAUTHBEARER for an access token, and PLAIN, LOGIN and CRAM-MD5 for a password.',
+  ),
+  smtp_sasl_security_options: option(is.list, 'noplaintext', 'noplaintext: no PLAIN, LOGIN, XOAUTH2 or OAUTHBEARER without TLS.'),
+  smtp_sasl_auth_soft_bounce: perDestination(
+    is.flag,
+    'yes',
+    'Defer instead of bounce when a mail exchanger refuses AUTH; next hops of the configuration always defer.',
+  ),
+  smtp_connection_cache_on_demand: perDestination(
+    is.flag,
+    'yes',
+    'Keep connections for the next delivery while deliveries to a destination follow each other closely.',
+  ),
+  smtp_connection_cache_time_limit: perDestination(is.duration, '2s', 'Time limit of an idle kept connection.'),
+  smtp_connection_reuse_count_limit: perDestination(
+    is.count(),
+    '0',
+    'Maximum times that a kept connection is used again, so that it carries one delivery more; 0 for no limit.',
+  ),
+  smtp_connection_reuse_time_limit: perDestination(is.duration, '300s', 'Time limit of reuse of a connection, from its opening.'),
+} as const

@@ -1,0 +1,173 @@
+/** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
+import { causeOf, shownCause } from '../../../mail/failure-cause.ts'
+import { clipped, ended, grouped } from '../../../presentation/text.ts'
+import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
+import { clockText, type ZonedNow } from '../../markup/times.ts'
+import { shownReply } from '../../markup/reply.ts'
+
+type Recipient = Pick<
+  MessageStoryJson['recipients'][number],
+  'address' | 'destination' | 'state' | 'attempts' | 'next_attempt_time' | 'settle_time' | 'last_reply'
+>
+type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
+
+export interface MessageState extends Pick<MessageStoryJson, 'waits_for' | 'forced_expire' | 'not_before'> {
+  readonly recipients: readonly Recipient[]
+  readonly history: readonly Attempt[]
+  readonly future: readonly Pick<MessageStoryJson['future'][number], 'recipient' | 'expire_time'>[]
+}
+
+/** In characters, of a reply. */
+const REPLY_LENGTH = 90
+
+const replyText = (whole: string | null): string => {
+  if (whole === null) return ''
+  const { codes, text } = shownReply(whole)
+  const said = clipped(`${codes} ${text}`.trim(), REPLY_LENGTH)
+  return said === '' ? '' : `: ${said}`
+}
+
+const OUTCOMES = [
+  ['delivered', 'have it', 'has it'],
+  ['bounced', 'were refused', 'was refused'],
+  ['expired', 'were given up', 'was given up'],
+  ['removed', 'were removed', 'was removed'],
+] as const
+
+/** Recipients in final states by their number: `32 have it, 1 was refused`. */
+const outcomesText = (recipients: readonly Recipient[]): string =>
+  OUTCOMES.flatMap(([outcome, several, one]) => {
+    const number = recipients.filter(({ state }) => state === outcome).length
+    return number === 0 ? [] : [`${grouped(number)} ${number === 1 ? one : several}`]
+  }).join(', ')
+
+function singleOutcome({ destination, state, settle_time: settled, last_reply: reply }: Recipient, at: ZonedNow): string {
+  const when = settled === null ? '' : ` at ${clockText(at, settled)}`
+  switch (state) {
+    case 'delivered':
+      return ended(`${destination} took it${when}${replyText(reply)}`)
+    case 'bounced':
+      return ended(`It was refused for good${when}${replyText(reply)}`)
+    case 'expired':
+      return ended(`It was given up${when} without a delivery${replyText(reply)}`)
+    case 'removed':
+      return `It was removed${when}.`
+    case 'waiting':
+    case 'leased':
+    case 'parked':
+    case 'scheduled':
+      return ''
+  }
+}
+
+function finished(recipients: readonly Recipient[], at: ZonedNow): string {
+  const [only, ...others] = recipients
+  if (only === undefined) return 'It has no recipients.'
+  if (others.length === 0) return singleOutcome(only, at)
+  const same = others.every(({ state }) => state === only.state) ? OUTCOMES.find(([outcome]) => outcome === only.state) : undefined
+  if (same !== undefined) return `All ${grouped(recipients.length)} recipients ${same[1]}.`
+  return `Of ${grouped(recipients.length)} recipients, ${outcomesText(recipients)}.`
+}
+
+/** Time of the first of the last attempts of a recipient that failed for the same cause; undefined without an attempt. */
+function failsSince({ address }: Recipient, history: readonly Attempt[]): number | undefined {
+  const own = history.filter(({ recipient }) => recipient === address)
+  const causes = own.map(({ reply, reason }) => causeOf({ reply: reply ?? undefined, reason }))
+  const other = causes.findLastIndex((cause) => cause !== causes.at(-1))
+  return own[other + 1]?.time
+}
+
+/** Why the recipient waits, as the beginning of a sentence. */
+function causeText(one: Recipient, { history }: MessageState, at: ZonedNow): string {
+  const since = failsSince(one, history)
+  if (one.attempts === 0 || one.last_reply === null) return 'It was not tried yet.'
+  return ended(`${one.destination} defers it${since === undefined ? '' : ` since ${clockText(at, since)}`}${replyText(one.last_reply)}`)
+}
+
+/** Text of the next event for a recipient that waits. */
+function nextText(
+  one: Recipient,
+  { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, recipients, future }: MessageState,
+  at: ZonedNow,
+): string {
+  switch (waitsFor) {
+    case 'release':
+      return 'It is on hold until it is released.'
+    case 'inspection':
+      return 'It is unreadable, and stays until it is deleted.'
+    case 'restore':
+      return 'It is in the trash, and can be restored.'
+    case 'resume':
+      return `${one.destination} is suspended: nothing is tried until it is resumed.`
+    case 'slot':
+      return 'It is due, and waits for a delivery slot.'
+    case 'delivery':
+      return 'It is in delivery now.'
+    case 'schedule':
+      return `It is not delivered before ${notBefore === undefined ? 'a later time' : clockText(at, notBefore)}, as its client or an operator asked.`
+    case 'nothing':
+      return ''
+    case 'probe':
+    case 'due-time':
+      break
+  }
+  if (isForced) return 'An operator has made it expire: it is returned to the sender.'
+  const next = one.next_attempt_time
+  const end = recipients.length === 1 ? future[0]?.expire_time : undefined
+  const attempt =
+    next === null
+      ? 'No attempt is planned'
+      : next * 1_000 <= at.now
+        ? 'The next attempt is due now'
+        : `The next attempt is at ${clockText(at, next)}`
+  const dead = waitsFor === 'probe' ? `${one.destination} does not answer. ` : ''
+  return `${dead}${attempt}${end === undefined ? '' : `; without a delivery it is returned to the sender at ${clockText(at, end)}`}.`
+}
+
+const isLive = ({ state }: Recipient): boolean => !['delivered', 'bounced', 'expired', 'removed'].includes(state)
+
+function causeOfReply(whole: string): string {
+  const { codes, text } = shownReply(whole)
+  const reply = `${codes} ${text}`.trim()
+  return causeOf({ reply, reason: reply })
+}
+
+/** The last reply with the most recipients that wait. */
+function mostFrequent(recipients: readonly Recipient[]): readonly Recipient[] {
+  const groups = Map.groupBy(recipients, ({ last_reply: reply }) => (reply === null ? '' : causeOfReply(reply)))
+  return [...groups.values()].toSorted((a, b) => b.length - a.length)[0] ?? []
+}
+
+/** The last reply of recipients with the same cause; with `·` in place of what differs from one to the other. */
+function sharedReply([first, ...others]: readonly Recipient[]): string | null {
+  const reply = first?.last_reply ?? null
+  return reply === null || others.every(({ last_reply: other }) => other === reply) ? reply : shownCause(causeOfReply(reply))
+}
+
+function theyWait(number: number, all: number): string {
+  if (number === all) return all === 1 ? 'It waits' : 'All of them wait'
+  return `${grouped(number)} of them ${number === 1 ? 'waits' : 'wait'}`
+}
+
+export function messageSentence(message: MessageState, at: ZonedNow): string {
+  const waiting = message.recipients.filter(isLive)
+  const [first] = waiting
+  if (first === undefined) return finished(message.recipients, at)
+  const earliest = waiting.reduce(
+    (best, one) => ((one.next_attempt_time ?? Infinity) < (best.next_attempt_time ?? Infinity) ? one : best),
+    first,
+  )
+  const next = nextText(earliest, message, at)
+  if (message.recipients.length === 1)
+    return ['schedule', 'inspection', 'delivery'].includes(message.waits_for) || (message.waits_for !== 'due-time' && first.attempts === 0)
+      ? next
+      : `${causeText(first, message, at)} ${next}`
+  const settled = message.recipients.filter((one) => !isLive(one))
+  const rest = settled.length === 0 ? '' : `, ${outcomesText(settled)}`
+  const main = mostFrequent(waiting)
+  const why = replyText(sharedReply(main))
+  const cause = why === '' ? '' : ` ${ended(`${theyWait(main.length, waiting.length)} for${why.slice(1)}`)}`
+  const who =
+    settled.length === 0 ? `All ${grouped(waiting.length)}` : `${grouped(waiting.length)} of ${grouped(message.recipients.length)}`
+  return `${who} recipients ${waiting.length === 1 ? 'waits' : 'wait'}${rest}.${cause} ${next}`.trim()
+}
