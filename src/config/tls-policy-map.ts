@@ -4,7 +4,7 @@
  * whether it offers TLS, so that no delivery would succeed (postconf(5), smtp_tls_wrappermode). Pure.
  */
 import type { Config, DestinationSettings } from './options.ts'
-import { LEVEL_RULES, TLS_LEVELS, type TlsLevel } from './values/tls-levels.ts'
+import { LEVEL_RULES, TLS_LEVELS, type TlsLevel } from '../mail/tls-levels.ts'
 
 export interface TlsPolicy {
   readonly level: TlsLevel

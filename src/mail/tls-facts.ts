@@ -2,6 +2,7 @@
  * Facts about TLS of one delivery attempt: what was required, by which policy, and with which result. They belong to the session that
  * decided the outcome of a recipient, and are stored with its status. Pure.
  */
+import { rulesOfStored } from './tls-levels.ts'
 
 /** Source of the level: the configuration, TLSA records (RFC 7672), an MTA-STS policy (RFC 8461), or no requirement at all. */
 export type TlsPolicySource = 'config' | 'dane' | 'sts' | 'none'
@@ -17,7 +18,7 @@ export type TlsState = 'undecided' | 'clear' | 'encrypted' | 'trusted' | 'verifi
 
 /** TLS of an attempt, as `queue show --json` has it in `history[].tls`. */
 export interface TlsFacts {
-  /** Level that applied (smtp_tls_security_level): `none`, `may`, `encrypt`, `verify`, `secure`, `dane`, `dane-only`. */
+  /** Level that applied: a value of smtp_tls_security_level. */
   readonly level: string
   readonly policy: TlsPolicySource
   readonly state: TlsState
@@ -38,16 +39,16 @@ export function tlsFeature({ level, state }: TlsFacts): string {
     case 'undecided':
       return `${level}?`
     case 'clear':
-      return level === 'none' ? level : `${level}:none`
+      return rulesOfStored(level)?.starttls === 'unused' ? level : `${level}:none`
     case 'not-offered':
       return `!${level}:none`
     case 'refused':
       return `!${level}`
     // A weaker level than that of the TLSA records, because none is usable, or because MX records are not authentic.
     case 'encrypted':
-      return level === 'dane' ? 'dane:encrypt' : level
+      return rulesOfStored(level)?.tlsa === 'used' ? `${level}:encrypt` : level
     case 'trusted':
-      return level === 'dane' ? 'dane:halfdane' : level
+      return rulesOfStored(level)?.tlsa === 'used' ? `${level}:halfdane` : level
     case 'verified':
       return level
   }

@@ -1,5 +1,6 @@
 /** Results for reports from the end of a TLS stage (RFC 8460 §4.3). Pure. */
 import { tlsaText } from '../delivery/dane/tlsa.ts'
+import { rulesOfStored } from '../mail/tls-levels.ts'
 import { unmetReason } from '../delivery/tls/policy-failure.ts'
 import type { TlsStage } from '../delivery/tls/tls-stage.ts'
 import type { StsPolicy } from '../store/records/sts-policy.ts'
@@ -126,7 +127,7 @@ function plainFailure(stage: TlsStage): Finding {
 /** Undefined for a connection that failed before its TLS stage, and where the configuration turns TLS off. */
 function sessionFailure({ tls, failure, connection }: TlsStage): Finding {
   if (connection !== undefined) return null
-  if (tls.level === 'none') return undefined
+  if (rulesOfStored(tls.level)?.starttls === 'unused') return undefined
   if (failure?.kind === 'certificate' || failure?.kind === 'anchor') {
     const reason = 'why' in failure ? failure.why : 'its issuer is not trusted'
     return { type: certificateFailure(reason), reason }

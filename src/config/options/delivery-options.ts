@@ -1,7 +1,7 @@
 /** Parameters of routing and delivery. */
 import { tables } from '../values/lookup-tables.ts'
 import { option, perDestination } from '../values/option.ts'
-import { TLS_LEVELS } from '../values/tls-levels.ts'
+import { TLS_LEVELS } from '../../mail/tls-levels.ts'
 import * as is from '../values/values.ts'
 
 export const DELIVERY_OPTIONS = {

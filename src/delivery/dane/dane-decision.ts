@@ -1,5 +1,5 @@
 /** Decides how DANE applies to one mail exchanger (RFC 7672 §2.2, Postfix smtp_tls_policy.c dane_init). Pure. */
-import type { DaneLevel } from '../../config/values/tls-levels.ts'
+import { LEVEL_RULES, type DaneLevel } from '../../mail/tls-levels.ts'
 import type { SecureLookup, TlsaRecord } from '../../system/net.ts'
 import type { HostDns } from '../routing/host-order.ts'
 import { usableRecords, type DaneDigest } from './tlsa.ts'
@@ -56,16 +56,16 @@ export interface DaneFacts {
 }
 
 export function decideDane({ level, host, port, dns, insecureMx, digests, tlsa }: DaneFacts): DaneDecision {
-  const without = (reason: string): DaneDecision =>
-    level === 'dane' ? { kind: 'inapplicable' } : { kind: 'refused', reason, fault: 'required' }
-  if (!dns.mxSecure && (level === 'dane-only' || insecureMx === 'may')) return without('non DNSSEC destination')
+  const isRequired = LEVEL_RULES[level].tlsa === 'required'
+  const without = (reason: string): DaneDecision => (isRequired ? { kind: 'refused', reason, fault: 'required' } : { kind: 'inapplicable' })
+  if (!dns.mxSecure && (isRequired || insecureMx === 'may')) return without('non DNSSEC destination')
   if (tlsa.kind === 'failed') return { kind: 'refused', reason: `TLSA lookup error for ${host}:${port}`, fault: 'lookup' }
   if (tlsa.kind === 'none') return without('no TLSA records found')
   const records = usableRecords(tlsa.records, digests)
   if (records.length === 0)
-    return level === 'dane'
-      ? { kind: 'encrypt', base: tlsa.base, records: tlsa.records, usable: false }
-      : { kind: 'refused', reason: 'TLSA records unusable', fault: 'unusable' }
+    return isRequired
+      ? { kind: 'refused', reason: 'TLSA records unusable', fault: 'unusable' }
+      : { kind: 'encrypt', base: tlsa.base, records: tlsa.records, usable: false }
   if (!dns.mxSecure && insecureMx === 'encrypt') return { kind: 'encrypt', base: tlsa.base, records, usable: true }
   return { kind: 'verify', base: tlsa.base, records, half: !dns.mxSecure }
 }

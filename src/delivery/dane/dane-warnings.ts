@@ -2,7 +2,7 @@
 import { settingsUnder } from '../../config/destination-settings.ts'
 import type { Config } from '../../config/options.ts'
 import { parseTlsPolicy } from '../../config/tls-policy-map.ts'
-import { isByDane } from '../../config/values/tls-levels.ts'
+import { isByDane } from '../../mail/tls-levels.ts'
 import { daneProblem } from './dane-problem.ts'
 
 const isLocal = (server: string): boolean => /^(?:127\.|\[?::1(?:\]|$))/.test(server)

@@ -11,6 +11,7 @@ import { TLSSocket } from 'node:tls'
 import SMTPConnection, { type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import type { Duration, QueueTime } from '../../system/clock.ts'
 import { requireMembers } from '../../system/library-members.ts'
+import { LEVEL_RULES } from '../../mail/tls-levels.ts'
 import type { DaneVerification } from '../dane/dane-verification.ts'
 import type { ServerReply } from '../reply-reader.ts'
 import { isCertificateRefused, tlsConnection, type TlsConnection } from '../tls/tls-connection.ts'
@@ -72,8 +73,8 @@ const optionsFor = (socket: Socket, { peer, helo, lmtp, tls, ticket, settings }:
   name: helo,
   lmtp,
   secure: tls.wrapper,
-  ignoreTLS: tls.level === 'none' || settings.smtp_discard_ehlo_keywords.includes('starttls'),
-  opportunisticTLS: tls.level === 'may',
+  ignoreTLS: LEVEL_RULES[tls.level].starttls === 'unused' || settings.smtp_discard_ehlo_keywords.includes('starttls'),
+  opportunisticTLS: LEVEL_RULES[tls.level].starttls === 'optional',
   tls: ticket?.offered === undefined ? tls.options : { ...tls.options, session: ticket.offered },
   logger: false,
   socketTimeout: NEVER,

@@ -1,7 +1,7 @@
 /** TLS policies of one next hop during an attempt: TLSA records of its hosts, then the MTA-STS policy, then the configuration. */
 import type { Settings } from '../../config/destination-settings.ts'
 import type { NextHop } from '../../config/values/next-hop.ts'
-import { isByDane, type DaneLevel } from '../../config/values/tls-levels.ts'
+import { isByDane, LEVEL_RULES, type DaneLevel } from '../../mail/tls-levels.ts'
 import { asciiName, namesExchanger } from '../sts/sts-record.ts'
 import type { StsPolicies, StsRules } from '../sts/sts-policies.ts'
 import { unmetReason, type TlsPolicyFailure } from '../tls/policy-failure.ts'
@@ -138,9 +138,9 @@ interface DaneDeps {
 async function daneDecision({ host, lmtp }: HostTermsFacts, level: DaneLevel, { config, net }: DaneDeps): Promise<DaneDecision> {
   const problem = lmtp ? 'DANE is for SMTP only' : daneProblem(config)
   if (problem !== undefined)
-    return level === 'dane'
-      ? { kind: 'inapplicable' }
-      : { kind: 'refused', reason: `${level} is configured, but ${problem}`, fault: 'required' }
+    return LEVEL_RULES[level].tlsa === 'required'
+      ? { kind: 'refused', reason: `${level} is configured, but ${problem}`, fault: 'required' }
+      : { kind: 'inapplicable' }
   return decideDane({
     level,
     host: host.name,

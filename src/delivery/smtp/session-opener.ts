@@ -5,7 +5,7 @@
 import type { Settings } from '../../config/destination-settings.ts'
 import { placeText } from '../../config/values/endpoints.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
-import { isByDane } from '../../config/values/tls-levels.ts'
+import { isByDane } from '../../mail/tls-levels.ts'
 import type { SessionRecorder } from '../../sessions/session-recorder.ts'
 import { releasedAt, queueIdOf, type DeliveryRequest } from '../../mail/message.ts'
 import type { Duration, QueueTime } from '../../system/clock.ts'

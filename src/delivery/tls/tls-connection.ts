@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { WallTime } from '../../system/clock.ts'
-import { LEVEL_RULES } from '../../config/values/tls-levels.ts'
+import { LEVEL_RULES } from '../../mail/tls-levels.ts'
 import { cipherOf } from '../../system/tls-cipher.ts'
 import type { TlsTerms } from './tls-policy.ts'
 

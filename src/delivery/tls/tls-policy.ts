@@ -17,8 +17,7 @@ import { tlsaText } from '../dane/tlsa.ts'
 import { dnsNamesOf, namesNone } from './certificate-names.ts'
 import { formatNextHop, type NextHop } from '../../config/values/next-hop.ts'
 import { parseTlsPolicy, type TlsPolicy } from '../../config/tls-policy-map.ts'
-import { LEVEL_RULES } from '../../config/values/tls-levels.ts'
-import type { TlsLevel } from '../../config/values/tls-levels.ts'
+import { LEVEL_RULES, type DaneLevel, type TlsLevel } from '../../mail/tls-levels.ts'
 
 /** TLS requirements of one session. */
 export interface TlsTerms {
@@ -53,7 +52,7 @@ export interface AppliedSts {
 
 /** A host to which TLSA records apply. */
 interface DaneSubject {
-  readonly level: 'dane' | 'dane-only'
+  readonly level: DaneLevel
   readonly names: readonly string[]
   readonly wrapper: boolean
 }
@@ -120,8 +119,8 @@ export class TlsPolicies {
     const policy = this.#policyFor(hop, settings.level)
     const { level, match } = policy
     const { wrapper } = settings
-    if (level === 'none') return wrapper ? { ...NO_TLS, wrapper } : NO_TLS
-    const { isVerified: trusted, isMandatory: required } = LEVEL_RULES[level]
+    const { isVerified: trusted, isMandatory: required, starttls } = LEVEL_RULES[level]
+    if (starttls === 'unused') return wrapper ? { ...NO_TLS, wrapper } : NO_TLS
     const names = match.map((name) =>
       name === 'hostname' ? hostname : name === 'nexthop' ? hop.host : name === 'dot-nexthop' ? `.${hop.host}` : name,
     )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { NextHop } from '../../../src/config/values/next-hop.ts'
-import type { TlsLevel } from '../../../src/config/values/tls-levels.ts'
+import type { TlsLevel } from '../../../src/mail/tls-levels.ts'
 import { NO_TLS, TlsPolicies } from '../../../src/delivery/tls/tls-policy.ts'
 
 const hop = (host: string, { port = 25, mx = true } = {}): NextHop => ({ host, port, mx, origin: 'recipient' })
