@@ -2,25 +2,20 @@
 import type { Settings } from '../../config/destination-settings.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { DeliveryRequest, LeasedRecipient, Message } from '../../mail/message.ts'
-import type { GenericMaps } from '../../rewriting/generic.ts'
 import type { Transcript } from '../transcript.ts'
-import type { HeaderChecks } from './outgoing-mail.ts'
 import type { EightBitWarnings } from './eight-bit-warnings.ts'
 import { relayName } from './host-session.ts'
 import { isKind } from './mail-transaction.ts'
 import type { CachedContent, ReadChunk } from './message-content.ts'
-import { outgoingMail } from './outgoing-mail.ts'
+import { NO_CHANGES, outgoingMail, type HeaderChanges } from './outgoing-mail.ts'
 import type { SmtpSession } from './smtp-session.ts'
 
 export interface TransferDeps {
-  /** smtp_generic_maps; null without. */
-  readonly generic: GenericMaps | null
+  readonly changes: HeaderChanges
   /** Null without DKIM tables. */
   readonly signing: MessageSigning | null
   /** The priority of the class of a message, from -9 to 9; null for none. */
   readonly priorityOf: (message: Message) => number | null
-  /** smtp_header_checks; null without. */
-  readonly headerChecks: HeaderChecks | null
   readonly readChunk: ReadChunk
   readonly cachedContent?: ((message: DeliveryRequest['message']) => CachedContent | undefined) | undefined
   readonly eightBitWarnings: EightBitWarnings
@@ -43,10 +38,9 @@ interface MailTransfer {
 export function beginTransfer(request: DeliveryRequest, { recipients, settings, lmtp }: TransferTerms, deps: TransferDeps): MailTransfer {
   const { message } = request
   const { smtp_line_length_limit: lineLimit, dkim_sign: signed, smtp_deliver_by_required: deliverByRequired } = settings
-  const { readChunk, holds, cachedContent, signing, generic, headerChecks, eightBitWarnings, priorityOf } = deps
-  const edits = lmtp ? { generic: null, headerChecks: null } : { generic, headerChecks }
+  const { readChunk, holds, cachedContent, signing, changes, eightBitWarnings, priorityOf } = deps
   const cached = cachedContent?.(message)
-  const terms = { ...edits, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
+  const terms = { changes: lmtp ? NO_CHANGES : changes, signing, signed, lineLimit, readChunk, cached: cached?.chunks }
   return {
     mail: { ...outgoingMail({ message, recipients }, terms), lmtp, lineLimit, holds, deliverByRequired, priority: priorityOf(message) },
     ended: ({ peer }, { end, mailAt, eightBit }) => {

@@ -20,11 +20,22 @@ export interface HeaderChecks {
   readonly report: (queueId: string) => Pick<CheckReport, 'took' | 'warn'>
 }
 
-interface OutgoingTerms {
-  /** Null without smtp_generic_maps, and for LMTP. */
+/** The configured changes of the headers of mail that is sent; null for one that is not configured. Each has its place in `stepped`. */
+export interface HeaderChanges {
+  /** smtp_generic_maps */
   readonly generic: GenericMaps | null
-  /** Null without smtp_header_checks, and for LMTP. */
+  /** smtp_header_checks */
   readonly headerChecks: HeaderChecks | null
+}
+
+export const NO_CHANGES: HeaderChanges = { generic: null, headerChecks: null }
+
+/** True when the header may differ from the queued one, so that its signatures are made again. */
+const isChangedBy = (changes: HeaderChanges): boolean => Object.values(changes).some((one: unknown) => one !== null)
+
+interface OutgoingTerms {
+  /** NO_CHANGES for LMTP. */
+  readonly changes: HeaderChanges
   /** Null without DKIM tables. */
   readonly signing: MessageSigning | null
   /** dkim_sign */
@@ -47,18 +58,18 @@ export interface OutgoingMail extends QueuedMail {
 
 /** The mail for a next hop. After a failed lookup its content is unreadable for now, so that the delivery is deferred. */
 export function outgoingMail(queued: QueuedMail, terms: OutgoingTerms): OutgoingMail {
-  const { generic, headerChecks, signed, signing, readChunk, cached } = terms
+  const { changes, signed, signing, readChunk, cached } = terms
   const { prependedHeaders = '' } = queued.message
   const stored = storedSignatures(prependedHeaders)
   const digest = signing?.retimed(queued.message, stored) ?? null
-  const signsAgain = signed && prependedHeaders !== '' && (generic !== null || headerChecks !== null || digest !== null)
+  const signsAgain = signed && prependedHeaders !== '' && (isChangedBy(changes) || digest !== null)
   const prepended = signed && !signsAgain ? stored.signatures + stored.others : stored.others
   const message = prependedHeaders === '' ? queued.message : withPrepended(queued.message, prepended)
   const content = new MessageContent(message, readChunk, cached)
   const sign = signsAgain ? signingOf(digest === null ? stored : { ...stored, digest, signatures: null }, terms) : null
   const mail = { message, recipients: queued.recipients }
   try {
-    return { ...mapped(mail, generic), content: stepped(content, queueIdOf(message), sign, terms) }
+    return { ...mapped(mail, changes.generic), content: stepped(content, queueIdOf(message), sign, changes) }
   } catch (error) {
     const failed = unreadableFor(error)
     return { ...mail, content: { next: async () => failed } }
@@ -74,13 +85,9 @@ function mapped({ message, recipients }: QueuedMail, maps: GenericMaps | null): 
   }
 }
 
-function stepped(
-  content: ContentSource,
-  queueId: string,
-  sign: HeaderSigning | null,
-  { generic, headerChecks }: Pick<OutgoingTerms, 'generic' | 'headerChecks'>,
-): ContentSource {
-  if (generic === null && headerChecks === null && sign === null) return content
+function stepped(content: ContentSource, queueId: string, sign: HeaderSigning | null, changes: HeaderChanges): ContentSource {
+  if (!isChangedBy(changes) && sign === null) return content
+  const { generic, headerChecks } = changes
   const completion = generic === null ? null : completionOf(generic)
   return new SteppedContent(content, sign, (last, refuse): ContentEntry => {
     const edited = new EditedHeader({ dropped: new Set(), fieldLimit: Infinity, readsTexts: false, completion }, last)

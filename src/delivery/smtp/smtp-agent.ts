@@ -22,8 +22,7 @@ import type { OauthClients } from '../../oauth/access-tokens.ts'
 import type { Net } from '../../system/net.ts'
 import type { Rehearsal } from './rehearsal.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
-import type { HeaderChecks } from './outgoing-mail.ts'
-import type { GenericMaps } from '../../rewriting/generic.ts'
+import { NO_CHANGES, type HeaderChanges } from './outgoing-mail.ts'
 import type { Route, Router } from '../routing/router.ts'
 import { NO_TOKENS, SaslCredentials, type TokensOf } from '../tls/sasl-credentials.ts'
 import type { TlsConnection } from '../tls/tls-connection.ts'
@@ -64,12 +63,10 @@ export interface SmtpAgentDeps {
   readonly policyFailed?: ((failure: TlsPolicyFailure) => void) | undefined
   /** Called at the end of the TLS stage of each session with a mail exchanger. */
   readonly tlsEnded?: ((stage: TlsStage) => void) | undefined
-  /** smtp_generic_maps; null or absent without. */
-  readonly generic?: GenericMaps | null | undefined
-  /** Signs again where smtp_generic_maps or smtp_header_checks change the header; null or absent without DKIM tables. */
+  /** Changes of headers; none when absent. */
+  readonly changes?: HeaderChanges | undefined
+  /** Signs again where the header changes; null or absent without DKIM tables. */
   readonly signing?: MessageSigning | null | undefined
-  /** smtp_header_checks; null or absent without. */
-  readonly headerChecks?: HeaderChecks | null | undefined
   /** The priority of the class of a message, from -9 to 9; none has one when absent. */
   readonly priorityOf?: ((message: Message) => number | null) | undefined
   /** Records sessions; absent where none are. */
@@ -95,9 +92,8 @@ export class SmtpAgent implements DeliveryAgent {
     secrets = {},
     tokens = NO_TOKENS,
     holds = () => true,
-    generic = null,
+    changes = NO_CHANGES,
     signing = null,
-    headerChecks = null,
     priorityOf = () => null,
     policyFailed = () => undefined,
     ...others
@@ -119,9 +115,8 @@ export class SmtpAgent implements DeliveryAgent {
       tls: new TlsPolicies(config, secrets.tls ?? {}),
       passwords: new SaslCredentials(secrets.passwords ?? '', config, tokens),
       holds,
-      generic,
+      changes,
       signing,
-      headerChecks,
       priorityOf,
       policyFailed,
       eightBitWarnings: new EightBitWarnings((text) => note(text, 'warning')),

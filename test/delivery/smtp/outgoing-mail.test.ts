@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { openChecks } from '../../../src/checks/check-tables.ts'
 import { configFrom } from '../../../src/config/load.ts'
-import { outgoingMail } from '../../../src/delivery/smtp/outgoing-mail.ts'
+import { outgoingMail, type HeaderChanges } from '../../../src/delivery/smtp/outgoing-mail.ts'
 import type { LeasedRecipient, Message } from '../../../src/mail/message.ts'
 import { Matching } from '../../../src/patterns/matching.ts'
 import { headerChecks } from '../../../src/relay/check-rules.ts'
@@ -37,9 +37,7 @@ interface Rules {
   readonly checks?: string
 }
 
-type Terms = Pick<Parameters<typeof outgoingMail>[1], 'generic' | 'headerChecks'>
-
-function termsOf({ maps = {}, checks }: Rules): Terms {
+function termsOf({ maps = {}, checks }: Rules): HeaderChanges {
   const { config } = configFrom({ smtp_generic_maps: maps, ...(checks === undefined ? {} : { smtp_header_checks: checks }) })
   return {
     generic: GenericMaps.of(config, openTables(config).tables),
@@ -52,7 +50,7 @@ function termsOf({ maps = {}, checks }: Rules): Terms {
   }
 }
 
-async function read(content: string, sizes: Iterable<number>, terms: Terms) {
+async function read(content: string, sizes: Iterable<number>, changes: HeaderChanges) {
   const chunks: Uint8Array[] = []
   let rest = content
   for (const size of sizes) {
@@ -66,7 +64,7 @@ async function read(content: string, sizes: Iterable<number>, terms: Terms) {
       recipients: [{ address: 'bob@in.test' } as LeasedRecipient],
     },
     {
-      ...terms,
+      changes,
       signing: null,
       signed: true,
       lineLimit: 0,
