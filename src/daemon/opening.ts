@@ -30,10 +30,8 @@ import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { RecentLog } from '../telemetry/recent-log.ts'
 import { EventSender } from '../subscriptions/event-sender.ts'
-import { sendToFile, sendToStream } from '../subscriptions/file-target.ts'
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
-import { toTarget } from '../subscriptions/target.ts'
-import { webTarget } from '../subscriptions/web-target.ts'
+import { openTargets } from '../subscriptions/targets.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
 import { watchClock } from './upkeep/clock-watch.ts'
 import { checkIndexes } from './upkeep/index-check.ts'
@@ -266,14 +264,14 @@ async function openRelay(queue: OpenedQueue, settings: RelaySettings, use: Use):
 
 /** Sends events to their subscribers, from `start` on. */
 function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, config, events, addresses, closers }: Use) {
-  const web = webTarget({ net, clock, source: () => relay.config.myhostname, version: VERSION })
+  const targets = openTargets({ net, clock, source: () => relay.config.myhostname, version: VERSION, write: writeOut })
   const sender = new EventSender({
     outbox: store.outbox,
     clock,
     random: systemRandom,
     events,
     addresses,
-    send: toTarget({ web: web.send, file: sendToFile, stdout: sendToStream(writeOut) }),
+    send: targets.send,
     secretsOf: (subscription) => signingSecrets(subscription, config(), clock.now()),
     obstacle: (subscription) => obstacleTo(subscription, config()),
     isShared: node !== null,
@@ -284,7 +282,7 @@ function eventSender({ store, outbox, relay, node }: OpenParts, { clock, net, co
     closers.add(async () => {
       ignore()
       await sender.stop()
-      web.close()
+      targets.close()
     })
   }
   return { sender, start }

@@ -1,5 +1,4 @@
 /** Targets: where the events of a subscription are sent. */
-import { targetKind } from '../config/values/tables/event-tables.ts'
 import type { SentEvent } from './event-request.ts'
 import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
 import type { TargetAnswer } from './answer-decision.ts'
@@ -16,24 +15,3 @@ export interface Consignment {
 
 /** Sends events to a target. Never rejects: a failure is an answer. */
 export type SendEvents = (consignment: Consignment) => Promise<TargetAnswer>
-
-export interface Targets {
-  readonly web: SendEvents
-  readonly file: SendEvents
-  readonly stdout: SendEvents
-}
-
-/** Sends events to the target that the settings name. */
-export const toTarget =
-  ({ web, file, stdout }: Targets): SendEvents =>
-  (consignment) => {
-    switch (targetKind(consignment.settings.to)) {
-      case 'stdout':
-        return stdout(consignment)
-      case 'file':
-        return file(consignment)
-      case 'none':
-      case 'web':
-        return web(consignment)
-    }
-  }

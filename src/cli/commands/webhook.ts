@@ -9,7 +9,6 @@ import { grouped, instantOf, jsonLine, maskControls, plural, relative, span, too
 import type { Subscription } from '../../store/outbox/subscription.ts'
 import { newSigningSecret } from '../../subscriptions/new-secret.ts'
 import { sendTestEvent } from '../../subscriptions/test-event.ts'
-import { sendToFile, sendToStream } from '../../subscriptions/file-target.ts'
 import {
   newSubscriptionShape,
   patternsIn,
@@ -17,8 +16,7 @@ import {
   type NewSubscriptionRequest,
   type Replayed,
 } from '../../subscriptions/subscription-changes.ts'
-import { toTarget } from '../../subscriptions/target.ts'
-import { webTarget } from '../../subscriptions/web-target.ts'
+import { openTargets } from '../../subscriptions/targets.ts'
 import { DAY, MINUTE, type Duration, type WallTime } from '../../system/clock.ts'
 import { systemNet } from '../../system/system-net.ts'
 import { VERSION } from '../../system/version.ts'
@@ -131,13 +129,13 @@ async function testFromHere(shell: Shell, config: Config, name: string, { reader
   const found = (await reader.allSubscriptions()).find((one) => one.name === name)
   if (found === undefined)
     throw new CommandError(EX.data, `there is no subscription ${maskControls(name)}: deferd webhook list shows all names`)
-  const web = webTarget({ net: systemNet, clock, source: () => config.myhostname, version: VERSION })
-  const send = toTarget({ web: web.send, file: sendToFile, stdout: sendToStream((text) => shell.stdout.write(text)) })
+  const write = (text: string) => shell.stdout.write(text)
+  const { send, close } = openTargets({ net: systemNet, clock, source: () => config.myhostname, version: VERSION, write })
   const secretsOf = (one: Subscription) => signingSecrets(one, config, clock.now())
   try {
     return await sendTestEvent(found, { send, secretsOf, clock })
   } finally {
-    web.close()
+    close()
   }
 }
 

@@ -43,41 +43,47 @@ const typePatterns = is.kind('a list of types or patterns such as "recipient.*"'
 
 const MASK = '(not shown)'
 
-/** The form of a target; `none` for events that are only read, `web` for each text that is not of another form. */
-export const targetKind = (to: string): 'none' | 'stdout' | 'file' | 'web' =>
-  to === '' ? 'none' : to === 'stdout' ? 'stdout' : to.startsWith('file:') ? 'file' : 'web'
-
-export function isTarget(text: string, allowPrivate: boolean): boolean {
-  switch (targetKind(text)) {
-    case 'none':
-    case 'stdout':
-      return true
-    case 'file':
-      return /^file:\/(?!.*\/$)./.test(text)
-    case 'web': {
-      const url = URL.canParse(text) ? new URL(text) : undefined
-      return url !== undefined && (url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')) && url.username === ''
-    }
-  }
+interface TargetForm {
+  /** True for a text of this form. */
+  readonly has: (to: string) => boolean
+  readonly isValid: (to: string, allowPrivate: boolean) => boolean
+  /** The target without credentials. */
+  readonly masked: (to: string) => string
 }
+
+const asItIs = (to: string): string => to
+
+/** The forms of targets: `none` for events that are only read, `web` for each text that is not of another form. */
+const TARGET_FORMS = {
+  none: { has: (to) => to === '', isValid: () => true, masked: asItIs },
+  stdout: { has: (to) => to === 'stdout', isValid: () => true, masked: asItIs },
+  file: { has: (to) => to.startsWith('file:'), isValid: (to) => /^file:\/(?!.*\/$)./.test(to), masked: asItIs },
+  web: {
+    has: () => true,
+    isValid: (to, allowPrivate) => {
+      const url = URL.canParse(to) ? new URL(to) : undefined
+      return url !== undefined && (url.protocol === 'https:' || (allowPrivate && url.protocol === 'http:')) && url.username === ''
+    },
+    masked: (to) => (URL.canParse(to) ? maskedUrl(new URL(to)) : MASK),
+  },
+} as const satisfies Readonly<Record<string, TargetForm>>
+
+export type TargetKind = keyof typeof TARGET_FORMS
+
+const TARGET_KINDS = Object.keys(TARGET_FORMS) as readonly TargetKind[]
+
+export const targetKind = (to: string): TargetKind => TARGET_KINDS.find((kind) => TARGET_FORMS[kind].has(to)) ?? 'web'
+
+export const isTarget = (to: string, allowPrivate: boolean): boolean => TARGET_FORMS[targetKind(to)].isValid(to, allowPrivate)
+
+const maskedUrl = ({ protocol, host, pathname, search, hash }: URL): string =>
+  `${protocol}//${host}/${`${pathname}${search}${hash}` === '/' ? '' : MASK}`
 
 /**
  * A target without the path and query of its URL, which are the credential of some services. Roles below admin, records, and texts that
  * operators paste into reports get this form.
  */
-export function maskedTarget(to: string): string {
-  switch (targetKind(to)) {
-    case 'none':
-    case 'stdout':
-    case 'file':
-      return to
-    case 'web':
-      return URL.canParse(to) ? maskedUrl(new URL(to)) : MASK
-  }
-}
-
-const maskedUrl = ({ protocol, host, pathname, search, hash }: URL): string =>
-  `${protocol}//${host}/${`${pathname}${search}${hash}` === '/' ? '' : MASK}`
+export const maskedTarget = (to: string): string => TARGET_FORMS[targetKind(to)].masked(to)
 
 /** Masks the secrets in a value of a table. */
 export function shownValue(key: string, text: string): string {
