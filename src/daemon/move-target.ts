@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import type { Config } from '../config/options.ts'
-import { databaseName, isUrl, parseDatabaseUrl } from '../config/values/database-url.ts'
+import { databaseName, parseDatabaseUrl, placeNamed } from '../config/values/database-url.ts'
 import { MoveRefused, type MovableQueue } from '../queue/queue-mover.ts'
 import type { MoveRequest } from '../queue/queue-move.ts'
 import { QueueInUse } from '../store/errors.ts'
@@ -33,10 +33,12 @@ export interface TargetDeps {
 }
 
 /** Opens or creates the queue. Rejects with MoveRefused, or as openStore does. */
-export const openMoveTarget = (request: Pick<MoveRequest, 'to' | 'durability'>, deps: TargetDeps): Promise<OpenedTarget> =>
-  isUrl(request.to) ? openDatabase(request, deps) : openDirectory(request.to, deps)
+export const openMoveTarget = (request: TargetRequest, deps: TargetDeps): Promise<OpenedTarget> =>
+  ({ folder: openDirectory, database: openDatabase })[placeNamed(request.to)](request, deps)
 
-async function openDatabase({ to, durability }: Pick<MoveRequest, 'to' | 'durability'>, deps: TargetDeps): Promise<OpenedTarget> {
+type TargetRequest = Pick<MoveRequest, 'to' | 'durability'>
+
+async function openDatabase({ to, durability }: TargetRequest, deps: TargetDeps): Promise<OpenedTarget> {
   const { machine, config } = deps
   const [url, name] = [parseDatabaseUrl(to), databaseName(to)]
   if (url === null) throw new MoveRefused(64, `cannot move to ${name}: it has not the form postgresql://USER@HOST/DATABASE`)
@@ -57,7 +59,7 @@ async function openDatabase({ to, durability }: Pick<MoveRequest, 'to' | 'durabi
   }
 }
 
-async function openDirectory(to: string, deps: TargetDeps): Promise<OpenedTarget> {
+async function openDirectory({ to }: TargetRequest, deps: TargetDeps): Promise<OpenedTarget> {
   const name = resolve(to)
   const problem = folderProblem(name, process.geteuid?.() ?? 0)
   if (problem !== null) throw new MoveRefused(78, `cannot use ${name} as the queue folder: ${problem}`)

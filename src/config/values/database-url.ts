@@ -39,6 +39,15 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
 /** True for a URL, false for a directory. `postgresql:` without slashes is a malformed URL. */
 export const isUrl = (place: string): boolean => /^(?:\w+:\/\/|postgres(?:ql)?:)/.test(place)
 
+/** A kind of place of a queue, which decides about its engine: SQLite in a folder, or a PostgreSQL database that nodes share. */
+export type QueuePlace = 'folder' | 'database'
+
+/** Kinds of places as requests for moves name them. */
+export const MOVED_FROM = { folder: 'directory', database: 'database' } as const satisfies Record<QueuePlace, string>
+
+/** The kind of a place that is named by its directory or its URL. */
+export const placeNamed = (place: string): QueuePlace => (isUrl(place) ? 'database' : 'folder')
+
 /** The URL without its passwords, as the name of a queue for operators. */
 export const databaseName = (text: string): string =>
   text
@@ -51,8 +60,7 @@ export const withoutPassword = (text: string): string =>
   text.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^/?#]*@/, '$1:***@').replaceAll(/([?&]password=)[^&#]*/g, '$1***')
 
 /**
- * The place of the configured queue, which decides about its engine: SQLite in a folder, or a PostgreSQL database that nodes share. Each choice
- * is an object of all places, or a switch over them, so that a further place does not compile where its choice is missing.
+ * The kind of the place of the configured queue. Each choice is an object of all kinds, or a switch over them, so that a further kind does not
+ * compile where its choice is missing.
  */
-export const placeOf = ({ queue_database: url }: { readonly queue_database: string }): 'folder' | 'database' =>
-  url === '' ? 'folder' : 'database'
+export const placeOf = ({ queue_database: url }: { readonly queue_database: string }): QueuePlace => (url === '' ? 'folder' : 'database')

@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
-import { databaseName, isUrl, parseDatabaseUrl, placeOf } from '../../../config/values/database-url.ts'
+import { databaseName, isUrl, MOVED_FROM, parseDatabaseUrl, placeNamed, placeOf } from '../../../config/values/database-url.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../../queue/queue-move.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
@@ -47,13 +47,12 @@ function isSame(one: string, other: string): boolean {
 
 async function moved(shell: Shell, client: QueueClient, config: Config, options: Options): Promise<MoveSummary> {
   const { to, from, final } = options
-  const isDatabase = from === undefined ? { folder: false, database: true }[placeOf(config)] : isUrl(from)
   const line = new ProgressLine(shell.stderr, shell.clock)
   const show = ({ moved: count, waiting }: MoveProgress): void =>
     line.show(`${countText('moving', count, null)}${waiting ? '; waiting for deliveries and notices to end' : ''}`)
   try {
     const request: MoveRequest = {
-      from: isDatabase ? 'database' : 'directory',
+      from: MOVED_FROM[from === undefined ? placeOf(config) : placeNamed(from)],
       to: completed(shell, to),
       isFinal: final === true,
       durability: config.queue_database_durability,
@@ -71,7 +70,7 @@ async function report(shell: Shell, summary: MoveSummary, { to, final, json }: O
   if (json === true)
     await shell.stdout.write(jsonLine({ to: place, final: final === true, moved: count, in_transfer: inTransfer, unreadable }))
   else {
-    const parameter = isUrl(to) ? 'queue_database' : 'queue_directory'
+    const parameter = ({ folder: 'queue_directory', database: 'queue_database' } as const)[placeNamed(to)]
     const next = final === true ? `; the whole queue is there now: set ${parameter} = "${place}" and start deferd again` : ''
     const stay = inTransfer > 0 ? `; ${transferText(inTransfer)}, and what is deferred stays` : ''
     await shell.stdout.write(maskControls(`${plural(count, 'message')} moved to ${place}${stay}${next}`) + '\n')
