@@ -9,6 +9,7 @@ import { DAY, SECOND, type Duration, type MachineClock, type WallTime } from '..
 import type { Endpoint } from '../system/net.ts'
 import { toText } from '../testkit/time.ts'
 import type { World } from '../testkit/world.ts'
+import type { NamedStore } from '../testkit/world-options.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
 import { RealTimeDrive, until } from './real-time.ts'
 import type { WebhookTargets } from './webhook-targets.ts'
@@ -43,7 +44,7 @@ export interface LabWorldFacts {
   readonly id: string
   readonly name: string | null
   readonly seed: number
-  readonly store: 'memory' | 'sqlite'
+  readonly store: NamedStore
   readonly tls: 'none' | 'starttls'
   readonly world: World
   /** Port of the relay; null for a world without one. */

@@ -10,6 +10,7 @@ import { readScriptOrDialogue } from '../testkit/record/recorded-dialogue.ts'
 import { createWorld, type World } from '../testkit/world.ts'
 import { loadSimulated } from '../testkit/world-limits.ts'
 import { invalidMembers, LAB_PROBLEMS, refuseWorld } from './lab-problems.ts'
+import type { NamedStore } from '../testkit/world-options.ts'
 import { LAB_DEFAULTS, LabWorld, type LabWorldFacts } from './lab-world.ts'
 import type { WebhookTargets } from './webhook-targets.ts'
 import { refusedExpansions, refusedNames, refusedValues } from './refused-parameters.ts'
@@ -40,7 +41,7 @@ export interface NewWorld {
   readonly script?: string | undefined
   /** IANA name of the local zone of the relay. */
   readonly zone?: string | undefined
-  readonly store: 'memory' | 'sqlite'
+  readonly store: NamedStore
   readonly speed: number
   /** False for a world of remote ports alone. */
   readonly relay: boolean

@@ -8,6 +8,7 @@ import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Answer } from '../http/route-table.ts'
 import { WORLD_CA } from '../testkit/remote/world-certificates.ts'
 import { SERVER_TLS } from '../testkit/world-server.ts'
+import { DEFAULT_STORE, WORLD_STORES } from '../testkit/world-stores.ts'
 import type { Lab } from './lab.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
 import { advanceTime, instant, labRoute, milliseconds, optionalJson, seconds, signedTime, time, within, worldRoute } from './lab-route.ts'
@@ -45,7 +46,7 @@ const worldShape = z
     id: z.string(),
     name: z.string().nullable(),
     seed: z.int(),
-    store: z.enum(['memory', 'sqlite']),
+    store: z.enum(WORLD_STORES),
     smtp: z
       .object({
         host: z.string(),
@@ -118,7 +119,7 @@ const newWorldShape = z
       .refine(isZone, 'expected an IANA name such as "Europe/Berlin"')
       .optional()
       .describe('local zone of the relay; UTC when absent'),
-    store: z.enum(['memory', 'sqlite']).default('memory').describe('queue in plain memory, or in an SQLite database in memory'),
+    store: z.enum(WORLD_STORES).default(DEFAULT_STORE).describe('queue in plain memory, or in an SQLite database in memory'),
     speed: z.number().min(0).max(1_000_000).default(0).describe('0: the clock stands; 1: real time; 3600: an hour per second'),
     name: worldName.nullable().default(null),
     tls: z.enum(SERVER_TLS).default('none').describe('STARTTLS at the SMTP port, with a certificate for localhost'),

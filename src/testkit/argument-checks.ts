@@ -1,4 +1,5 @@
 /** Checks of the arguments of the test kit. A mistake throws a TypeError with the valid form, before the world changes. */
+import { WORLD_STORES } from './world-stores.ts'
 import { nearest } from '../config/values/problem.ts'
 import { EVENT_TYPES } from '../events/event-types.ts'
 import { selectedTypes } from '../events/event-filter.ts'
@@ -104,11 +105,11 @@ export function requireScriptText(script: string): void {
 
 /** Throws for a value that is not a kind of store. */
 export function requireStore(store: unknown): void {
-  if (store === 'memory' || store === 'sqlite') return
+  if (WORLD_STORES.some((name) => name === store)) return
   const isFolder = typeof store === 'object' && store !== null && 'directory' in store && typeof store.directory === 'string'
   if (isFolder && store.directory !== '') {
     requireKnownOptions('store', store, ['directory'])
     return
   }
-  throw new TypeError(`store expects 'memory', 'sqlite' or { directory: '/path' }, got ${shown(store)}`)
+  throw new TypeError(`store expects ${WORLD_STORES.map((name) => `'${name}'`).join(', ')} or { directory: '/path' }, got ${shown(store)}`)
 }

@@ -63,8 +63,15 @@ export interface OpenedQueue {
 }
 
 export async function openQueue(place: NonNullable<WorldOptions['store']>): Promise<OpenedQueue> {
-  if (place === 'memory') return inMaps(emptyQueue())
-  return place === 'sqlite' ? withoutFile() : inFolder(place.directory)
+  return typeof place === 'string' ? NAMED[place]() : inFolder(place.directory)
+}
+
+/** An engine of a queue without a folder. */
+export type NamedStore = Extract<WorldOptions['store'], string>
+
+const NAMED: Readonly<Record<NamedStore, () => OpenedQueue | Promise<OpenedQueue>>> = {
+  memory: () => inMaps(emptyQueue()),
+  sqlite: () => withoutFile(),
 }
 
 function inMaps(queue: MemoryQueue): OpenedQueue {

@@ -73,6 +73,7 @@ import { Webhook, type Application, type WebhookOptions } from './webhook.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
 import { openQueue, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
+import { DEFAULT_STORE } from './world-stores.ts'
 
 const HOSTNAME = 'deferd.example'
 /** Address on which the relay listens inside the world. */
@@ -90,7 +91,7 @@ export const createWorld = (options: WorldOptions = {}): Promise<World> => creat
 /** Creates a world with wrappers around the ports of its relay, for simulations of the relay itself. */
 export async function createObservedWorld(options: WorldOptions, between: Interceptors): Promise<World> {
   requireWorldOptions(options)
-  requireStore(options.store ?? 'memory')
+  requireStore(options.store ?? DEFAULT_STORE)
   requireSeed(options.seed ?? 1)
   if (options.script !== undefined) requireScriptText(options.script)
   requireObject('config', options.config ?? {})
@@ -109,7 +110,7 @@ export async function createObservedWorld(options: WorldOptions, between: Interc
     oauth,
   }
   const script = options.script === undefined ? undefined : readScriptOrDialogue(options.script, 'script')
-  const queue = between.queue ?? (await openQueue(options.store ?? 'memory'))
+  const queue = between.queue ?? (await openQueue(options.store ?? DEFAULT_STORE))
   const world = new World({ options, between, loaded, templates, dkimKeys, secrets, script, queue })
   await world.start()
   return world

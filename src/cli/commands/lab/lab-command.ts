@@ -156,13 +156,14 @@ async function openDefault(lab: Lab, { smtp, script, seed, speed }: Options, com
     if (useless !== undefined) throw new CommandError(EX.usage, `--${useless[0]} is of the world "default": add --smtp with its port`)
     return null
   }
+  const { DEFAULT_STORE } = await import('../../../testkit/world-stores.ts')
   const { readToml } = await import('../../../testkit/remote/script.ts')
   return listening(`--smtp ${smtp}`, () =>
     lab.create({
       seed: seed ?? 1,
       config: file === undefined ? {} : (readToml(readTextFile(file), file) as RelayConfig),
       script: script === undefined ? undefined : readTextFile(script),
-      store: 'memory',
+      store: DEFAULT_STORE,
       tls: 'none',
       speed: speed ?? 1,
       relay: true,
