@@ -270,34 +270,37 @@ function assertRoom(refusal: SmtpReply | undefined): void {
     )
 }
 
-/** Facts that a message keeps when it is sent again: all but its times, its own limits and its ids. */
-const renewed = ({
-  sender,
-  contentId,
-  ret,
-  envid,
-  smtputf8,
-  bodyType,
-  messageId,
-  subject,
-  fromHeader,
-  client,
-  saslUsername,
-  class: name,
-}: Message) => ({
-  sender,
-  contentId,
-  ret,
-  envid,
-  smtputf8,
-  bodyType,
-  messageId,
-  subject,
-  fromHeader,
-  client,
-  saslUsername,
-  class: name,
-})
+/** Members that a message keeps when it is sent again: all but its ids, its times, its own limits, and what is computed anew. */
+const KEPT: Readonly<Record<keyof Message, boolean>> = {
+  id: false,
+  createdAt: false,
+  arrivedAt: false,
+  size: false,
+  prependedHeaders: false,
+  share: false,
+  maxAttempts: false,
+  notBefore: false,
+  scheduled: false,
+  holdRequest: false,
+  expires: false,
+  deliverBy: false,
+  byMode: false,
+  sender: true,
+  contentId: true,
+  ret: true,
+  envid: true,
+  smtputf8: true,
+  bodyType: true,
+  messageId: true,
+  subject: true,
+  fromHeader: true,
+  client: true,
+  saslUsername: true,
+  class: true,
+}
+
+const renewed = (message: Message): Omit<Message, 'size'> =>
+  Object.fromEntries(Object.entries(message).filter(([name]) => KEPT[name as keyof Message])) as unknown as Omit<Message, 'size'>
 
 const originOf = ({ sender, saslUsername, client }: Message): Origin => ({
   sender,
