@@ -2,12 +2,10 @@
  * Parses notices of other mail systems (RFC 3464, RFC 6533). The input is not trusted: the parser reads only the first megabyte,
  * 1,000 parts and ten levels of nesting. It does not look for parts inside the returned original.
  */
+import { NOTICE_ACTIONS, type NoticeAction } from './dsn-status.ts'
 import type { WallTime } from '../system/clock.ts'
 import { parseMailDate } from '../mail/mail-date.ts'
 import { asText, decodeBody, readFields, readPart, splitMultipart, trimmed, type Fields, type MimePart } from '../mail/mime/mime-reader.ts'
-
-/** Action field (RFC 3464 §2.3.3). */
-export type NoticeAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 /** Status fields of one recipient (RFC 3464 §2.3). */
 export interface NoticeRecipient {
@@ -53,7 +51,6 @@ const DEEPEST = 10
 
 const STATUS = new Set(['message/delivery-status', 'message/global-delivery-status'])
 const ORIGINAL = new Set(['message/rfc822', 'text/rfc822-headers', 'message/rfc822-headers', 'message/global', 'message/global-headers'])
-const ACTIONS: readonly NoticeAction[] = ['failed', 'delayed', 'delivered', 'relayed', 'expanded']
 
 /** Parses a message with header and body; null if it is not a notice. Never throws. */
 export function parseNotice(content: Uint8Array): ParsedNotice | null {
@@ -102,7 +99,7 @@ const statusBlocks = (octets: string): readonly Fields[] =>
 function readRecipient(fields: Fields): NoticeRecipient | undefined {
   const recipient = typed(fields.get('final-recipient')) ?? typed(fields.get('original-recipient'))
   const word = /^[a-z]+/.exec(fields.get('action')?.toLowerCase() ?? '')?.[0]
-  const action = ACTIONS.find((known) => known === word)
+  const action = NOTICE_ACTIONS.find((known) => known === word)
   if (recipient === undefined || action === undefined) return undefined
   const diagnostic = typed(fields.get('diagnostic-code'))
   return {

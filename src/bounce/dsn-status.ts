@@ -27,7 +27,10 @@ export interface StatusFacts {
   readonly at: QueueTime
 }
 
-export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
+/** Values of the field Action (RFC 3464 §2.3.3). */
+export const NOTICE_ACTIONS = ['failed', 'delayed', 'delivered', 'relayed', 'expanded'] as const
+/** Action field (RFC 3464 §2.3.3). */
+export type NoticeAction = (typeof NOTICE_ACTIONS)[number]
 
 /** mail_name as the prefix of field names, for example `X-Deferd`. */
 export const fieldName = (mailName: string): string => `X-${mailName.replace(/[^A-Za-z0-9!#$%&'*+/=?^_`{|}~-]/g, '-')}`
@@ -37,7 +40,7 @@ export const senderShown = (sender: string, reportingMta: ReportingMta): string 
   sender === '' ? `MAILER-DAEMON@${reportingMta.myhostname}` : sender
 
 /** The Action of a recipient (RFC 3464 §2.3.3): `delivered` only after final delivery, `relayed` after SMTP, `expanded` for an alias. */
-export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destination'>): Action {
+export function actionFor(kind: NoticeDue, recipient: Pick<Recipient, 'destination'>): NoticeAction {
   if (kind !== 'success') return kind === 'failure' ? 'failed' : 'delayed'
   if (recipient.destination === EXPANDED) return 'expanded'
   return isRelayed(recipient.destination) ? 'relayed' : 'delivered'
