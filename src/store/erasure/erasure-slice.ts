@@ -16,6 +16,25 @@ export function stageAfter(stages: readonly string[], stage: string | null): str
   return stage === null ? (stages[0] ?? null) : (stages[stages.indexOf(stage) + 1] ?? null)
 }
 
+/** Subject of a slice: kept contents, rows of a table, or what its engine alone has. */
+type ErasureStage =
+  | { readonly kind: 'contents' }
+  | { readonly kind: 'rows'; readonly table: ErasedTable }
+  | { readonly kind: 'own'; readonly name: string }
+
+/** Throws for a stage that the engine does not have. */
+export function stageOf(
+  { stage }: Pick<ErasureSlice, 'stage'>,
+  { tables, stages }: { readonly tables: readonly ErasedTable[]; readonly stages: readonly string[] },
+): ErasureStage {
+  const name = stage ?? stageAfter(stages, null)
+  if (name === KEPT_CONTENT) return { kind: 'contents' }
+  const table = tables.find((one) => one.name === name)
+  if (table !== undefined) return { kind: 'rows', table }
+  if (name !== null && stages.includes(name)) return { kind: 'own', name }
+  throw new Error(`an erasure does not know the stage ${name}`)
+}
+
 /** The step of a slice of a stage, whose last row has the place `last`. */
 export function stepOf(
   stages: readonly string[],

@@ -19,7 +19,7 @@ import {
   losesContent,
   namesOf,
   progressOf,
-  stageAfter,
+  stageOf,
   stepOf,
 } from '../../erasure/erasure-slice.ts'
 import { Eraser } from '../../erasure/eraser.ts'
@@ -57,12 +57,16 @@ async function erased(tx: Transaction, slice: ErasureSlice): Promise<ErasureStep
 }
 
 function step(tx: Transaction, slice: ErasureSlice): Promise<ErasureStep> {
-  const of = slice.stage ?? stageAfter(STAGES, null) ?? KEPT_CONTENT
   const eraser = new Eraser(slice.terms, slice.key)
-  if (of === KEPT_CONTENT) return contents(tx, slice, eraser)
-  const table = TABLES.find(({ name }) => name === of)
-  if (table === undefined) throw new Error(`an erasure does not know the stage ${of}`)
-  return rowsOf(tx, { table, slice, eraser })
+  const stage = stageOf(slice, { tables: TABLES, stages: STAGES })
+  switch (stage.kind) {
+    case 'contents':
+      return contents(tx, slice, eraser)
+    case 'rows':
+      return rowsOf(tx, { table: stage.table, slice, eraser })
+    case 'own':
+      throw new Error(`PostgreSQL has no stage ${stage.name} of an erasure`)
+  }
 }
 
 async function rowsOf(

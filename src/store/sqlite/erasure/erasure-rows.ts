@@ -23,7 +23,7 @@ import {
   losesContent,
   namesOf,
   progressOf,
-  stageAfter,
+  stageOf,
   stepOf,
 } from '../../erasure/erasure-slice.ts'
 import type { ErasureSlice, ErasureStep } from '../../returned-mail.ts'
@@ -110,24 +110,36 @@ export class ErasureRows {
   }
 
   #step(slice: ErasureSlice, stages: readonly string[]): ErasureStep {
-    const of = slice.stage ?? stageAfter(stages, null) ?? FILE
     const eraser = new Eraser(slice.terms, slice.key)
-    const isPlan = slice.round === null
-    if (of === KEPT_CONTENT) return this.#contents(slice, eraser, stages)
-    if (of === SEARCH) return this.#entries(slice.after, eraser)
-    if (of === FILE) return this.#file(slice.after)
-    const table = TABLES.find(({ name }) => name === of)
-    if (table === undefined) throw new Error(`an erasure does not know the stage ${of}`)
-    const rows = this.#rows(table, slice.after)
+    const stage = stageOf(slice, { tables: TABLES, stages })
+    switch (stage.kind) {
+      case 'contents':
+        return this.#contents(slice, eraser, stages)
+      case 'rows':
+        return this.#erased(stage.table, { slice, eraser, stages })
+      case 'own':
+        return stage.name === SEARCH ? this.#entries(slice.after, eraser) : this.#file(slice.after)
+    }
+  }
+
+  #erased(
+    table: ErasedTable,
+    {
+      slice: { after, round },
+      eraser,
+      stages,
+    }: { readonly slice: ErasureSlice; readonly eraser: Eraser; readonly stages: readonly string[] },
+  ): ErasureStep {
+    const rows = this.#rows(table, after)
     let changed = 0
     for (const row of rows) {
       const columns = erasedColumns(table, row, eraser)
       if (columns === null) continue
       changed++
-      if (!isPlan) this.#change(table, row, columns)
+      if (round !== null) this.#change(table, row, columns)
     }
     const last = JSON.stringify(keyOf(table, rows.at(-1) ?? {}))
-    return stepOf(stages, { of, rows: changed, isLast: rows.length < ERASED_ROWS, last })
+    return stepOf(stages, { of: table.name, rows: changed, isLast: rows.length < ERASED_ROWS, last })
   }
 
   #rows(table: ErasedTable, after: string | null): readonly StoredRow[] {
