@@ -16,12 +16,12 @@ export type ChangeChunk = (chunk: Uint8Array, given: boolean) => Uint8Array
 
 /**
  * How PostgreSQL is sent the calls of a method:
- * - `read`: the method reads only, and needs no transaction;
+ * - `direct`: the method reads only, or is one statement, and needs no transaction of the writing session;
  * - `alone`: it takes several round trips, or changes many rows, so that each call has a transaction of its own;
  * - `batched`: it shares a transaction with any other calls;
  * - a function: messages, contents, destinations and other names of a call; it shares a transaction with calls that have none of them.
  */
-type Sending<A> = 'read' | 'alone' | 'batched' | ((args: A) => readonly string[])
+type Sending<A> = 'direct' | 'alone' | 'batched' | ((args: A) => readonly string[])
 
 export interface Traits<A, R> {
   readonly room: Room

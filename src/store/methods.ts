@@ -65,8 +65,8 @@ const ROWS = { ...OF_THE_STORE, ...OUTBOX_METHODS, ...SHARE_METHODS, ...UPKEEP_M
 
 export const METHODS: { readonly [M in Method]: Traits<Arguments[M], Answers[M]> } = ROWS
 
-/** Methods that read only. */
-export type ReadMethod = { [M in Method]: (typeof ROWS)[M]['sending'] extends 'read' ? M : never }[Method]
+/** Methods without a transaction of the writing session. */
+export type DirectMethod = { [M in Method]: (typeof ROWS)[M]['sending'] extends 'direct' ? M : never }[Method]
 
 const isPort = (name: string): name is Port => Object.hasOwn(PORTS, name)
 

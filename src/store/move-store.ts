@@ -248,7 +248,7 @@ export const withoutClass = (moved: MovedMessage): MovedMessage =>
 export const liveRecipients = ({ recipients }: MovedMessage): number => recipients.filter(isLive).length
 
 export const MOVE_METHODS = {
-  moveState: { room: 'neither', sending: 'read', changes: nothing },
+  moveState: { room: 'neither', sending: 'direct', changes: nothing },
   claimMoves: { room: 'neither', sending: 'alone', changes: nothing },
   // A move away makes room, also on a full disk.
   beginMove: { room: 'reserve', sending: 'alone', changes: (_, { messages }) => messages.map(({ message }) => message.id) },
@@ -274,5 +274,5 @@ export const MOVE_METHODS = {
   originsOf: { room: 'neither', sending: 'alone', changes: nothing },
   admitMoved: { room: 'reserve', sending: 'alone', changes: (_, { messages }) => messages },
   takeRecords: { room: 'needs', sending: 'alone', changes: nothing },
-  recordsTaken: { room: 'neither', sending: 'read', changes: nothing },
+  recordsTaken: { room: 'neither', sending: 'direct', changes: nothing },
 } as const satisfies MethodRows<MoveStore>

@@ -108,6 +108,6 @@ export class OwnShares {
 
 export const SHARE_METHODS = {
   // The counts of a full queue let its mail be refused in time.
-  countShares: { room: 'reserve', sending: 'read', changes: nothing },
-  sharesElsewhere: { room: 'neither', sending: 'read', changes: nothing },
+  countShares: { room: 'reserve', sending: 'direct', changes: nothing },
+  sharesElsewhere: { room: 'neither', sending: 'direct', changes: nothing },
 } as const satisfies MethodRows<Omit<ShareCounting, 'onShares'>>

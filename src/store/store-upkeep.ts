@@ -43,12 +43,12 @@ export interface StoreUpkeep {
 }
 
 export const UPKEEP_METHODS = {
-  saveClock: { room: 'neither', sending: 'read', changes: nothing },
+  saveClock: { room: 'neither', sending: 'direct', changes: nothing },
   // The pruning reports each purged message itself (Housekeeping).
   prune: { room: 'reserve', sending: 'alone', changes: nothing },
   indexMail: { room: 'neither', sending: 'alone', changes: nothing },
-  verify: { room: 'neither', sending: 'read', changes: nothing },
+  verify: { room: 'neither', sending: 'direct', changes: nothing },
   // A successful ping means that deliveries can continue.
   ping: { room: 'lease', sending: 'batched', changes: nothing },
-  freeSpace: { room: 'neither', sending: 'read', changes: nothing, isIndependent: true },
+  freeSpace: { room: 'neither', sending: 'direct', changes: nothing, isIndependent: true },
 } as const satisfies MethodRows<StoreUpkeep>

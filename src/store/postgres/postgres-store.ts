@@ -4,7 +4,7 @@ import type { Clock, Duration } from '../../system/clock.ts'
 import type { Shard } from '../membership/shards.ts'
 import { assertChunks } from '../chunks.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
-import { methodsOf, pending, remoteMethods, type Answers, type Arguments, type Call, type Method, type ReadMethod } from '../methods.ts'
+import { methodsOf, pending, remoteMethods, type Answers, type Arguments, type Call, type Method, type DirectMethod } from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
 import type { StoreSide } from '../store-health.ts'
 import { Contents } from './writing/contents.ts'
@@ -66,8 +66,8 @@ interface PostgresStore {
   readonly destroy: () => void
 }
 
-/** Readers of each method. */
-type Readers = { readonly [M in ReadMethod]: (...args: Arguments[M]) => Promise<Answers[M]> }
+/** Parts that are called at once for the methods that no transaction of the writing session makes. */
+type DirectCalls = { readonly [M in DirectMethod]: (...args: Arguments[M]) => Promise<Answers[M]> }
 
 /** Creates the store of a node in its first session, on `connection`. */
 export async function createStore(connection: Connection, deps: PostgresStoreDeps): Promise<PostgresStore> {
@@ -84,15 +84,15 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   await wanted.read(connection)
   const parts = partsOf(deps, terms, leases, wanted)
   const writer = new Writer(connection, { ...deps, leases, examine, wanted, writers: writersOf(parts) })
-  const readers = readersOf(parts, deps, {
+  const directCalls = directCallsOf(parts, deps, {
     tally: new TallyQuery(clock, deps.tallyKeptFor),
     contents: new Contents(deps.reading, leases),
     wanted,
   })
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
   const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {
-    const read = (readers as { readonly [N in Method]?: (...args: Arguments[N]) => Promise<Answers[N]> })[call.method]
-    if (read !== undefined) return read(...call.args)
+    const direct = (directCalls as { readonly [N in Method]?: (...args: Arguments[N]) => Promise<Answers[N]> })[call.method]
+    if (direct !== undefined) return direct(...call.args)
     assertCall(call as unknown as Call)
     return write(call)
   }
@@ -149,18 +149,18 @@ type Parts = ReturnType<typeof partsOf>
 
 const writersOf = (parts: Parts): Writers => methodsOf(...Object.values(parts))
 
-/** Readers with a state. */
+/** Parts with a state. */
 interface Kept {
   readonly tally: TallyQuery
   readonly contents: Contents
   readonly wanted: WantedTypes
 }
 
-const readersOf = (
+const directCallsOf = (
   { noticesDue, housekeeping }: Parts,
   { node, reading, members, counter }: PostgresStoreDeps,
   { tally, contents, wanted }: Kept,
-): Readers => ({
+): DirectCalls => ({
   maildropFiles: () => housekeeping.maildropFiles(reading),
   readChunk: (content, index) => contents.readChunk(content, index),
   messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),

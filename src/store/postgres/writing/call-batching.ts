@@ -1,7 +1,7 @@
 /** Keys by which calls of a batch exclude each other. */
-import { METHODS, type Call, type Method, type ReadMethod } from '../../methods.ts'
+import { METHODS, type Call, type Method, type DirectMethod } from '../../methods.ts'
 
-export type WriteMethod = Exclude<Method, ReadMethod>
+export type WriteMethod = Exclude<Method, DirectMethod>
 
 export type WriteCall = Call<WriteMethod>
 
