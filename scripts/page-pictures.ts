@@ -4,6 +4,7 @@
  * machine; all else is the same in each run. With names of screens, only their pictures are drawn: `node scripts/page-pictures.ts events`. With
  * `--check` it writes nothing, and fails when a picture has changed.
  */
+import { SubscriptionChanges } from '../src/subscriptions/subscription-changes.ts'
 import { AccessEntries } from '../src/access/access-entries.ts'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -188,6 +189,7 @@ const { store, reader, relay, clock } = world
 const loaded = configFrom(SETTINGS, 'relay.example')
 const accessEntries = new AccessEntries({ store, reader, clock })
 const outbox = { onPublished: () => () => undefined }
+const subscriptions = new SubscriptionChanges({ store, reader, clock, changed: async () => undefined })
 const api = queueApi({
   clock,
   loaded: () => loaded,
@@ -199,11 +201,7 @@ const api = queueApi({
     outbox,
     accessEntries,
     node: null,
-    operations: world.lives.operations(),
-    subscriptions: null,
-    sender: null,
-    schedules: null,
-    domainChecks: null,
+    services: { operations: world.lives.operations(), subscriptions, sender: null, schedules: null, domainChecks: null },
   }),
 })
 const page = new Page({

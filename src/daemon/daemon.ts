@@ -30,7 +30,8 @@ import { queueAdmin } from './queue-admin.ts'
 import { NOT_OPEN } from './queue-api.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
 import { nodeSettings } from './node/shared-settings.ts'
-import { Closers, Opening } from './opening.ts'
+import { Closers } from './closers.ts'
+import { Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
 import type { RelaySettings } from '../relay/rules.ts'
 import type { OpenSharedQueue } from './shared-queue.ts'
@@ -332,7 +333,7 @@ export class Daemon {
    */
   async reload(loaded: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
     if (!this.#isOpen) throw new StoreUnavailable(`${NOT_OPEN}; repeat the reload`)
-    const { relay, store, reader, membership, outbox, schedules, series } = this.#opening.parts
+    const { relay, store, reader, membership, outbox, services, series } = this.#opening.parts
     const key = await addressKey(loaded.config, { store, clock: this.#clock, random: systemRandom })
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
@@ -350,7 +351,7 @@ export class Daemon {
     this.#addresses.change(loaded.config.log_addresses, key)
     this.#reopen = (next) => next.open(settings)
     await outbox.configure()
-    schedules?.plan()
+    services?.schedules.plan()
     inEffect()
     const moved = await reroute({
       store,

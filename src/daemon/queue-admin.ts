@@ -43,8 +43,10 @@ export function queueAdmin({ loaded, addresses, clock, events, parts, readFiles,
   const commands = localRoutes({
     clock,
     queue: () => {
-      const { operations = null, moves = null, relay = null, store = null, node = null } = parts() ?? {}
-      if (operations === null || moves === null || relay === null || store === null) return null
+      const opened = parts()
+      if (opened === null || opened.services === null) return null
+      const { services, relay, store, node } = opened
+      const { operations, moves } = services
       const { traces } = relay.recordings
       return {
         destinations: () => operations.destinations(),

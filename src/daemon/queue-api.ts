@@ -20,6 +20,7 @@ import { systemRandom } from '../system/system-random.ts'
 import { ownQueue, sharedNodes, sharedQueue } from './live-queue.ts'
 import { relayLight } from './relay-light.ts'
 import type { OpenParts } from './opening.ts'
+import type { Services } from './services.ts'
 
 interface QueueApiDeps {
   readonly clock: Clock
@@ -30,11 +31,15 @@ interface QueueApiDeps {
   readonly parts: () => ApiParts | null
 }
 
-export type ApiParts = Pick<
-  OpenParts,
-  'relay' | 'store' | 'reader' | 'node' | 'operations' | 'subscriptions' | 'sender' | 'schedules' | 'domainChecks' | 'accessEntries'
-> & {
+/** Services of which a relay in a world has some. */
+type ApiServices = Pick<Services, 'operations' | 'subscriptions'> & {
+  readonly [Part in 'sender' | 'schedules' | 'domainChecks']: Services[Part] | null
+}
+
+export type ApiParts = Pick<OpenParts, 'relay' | 'store' | 'reader' | 'node' | 'accessEntries'> & {
   readonly outbox: Pick<OutboxUpkeep, 'onPublished'>
+  /** Null until deliveries have begun. */
+  readonly services: ApiServices | null
 }
 
 export const NOT_OPEN = 'the queue is not open: the daemon starts, or this node joins it'
@@ -44,8 +49,13 @@ const NO_SENDER = 'this relay sends no events: its world sends those of its own 
 /** Reply of a drained node to mail. */
 const DRAINED: SmtpReply = { code: 421, status: '4.3.2', text: 'this node takes no mail, because it is drained: use another one' }
 
-function subscriptionPort({ subscriptions, sender }: ApiParts): ReturnType<QueueView['subscriptions']> {
-  if (subscriptions === null) throw new StoreUnavailable(NOT_OPEN)
+/** The part. Throws without it. */
+function begun<T>(part: T | null): T {
+  if (part === null) throw new StoreUnavailable(NOT_OPEN)
+  return part
+}
+
+function subscriptionPort({ subscriptions, sender }: ApiServices): ReturnType<QueueView['subscriptions']> {
   return {
     add: (request) => subscriptions.add(request),
     remove: (removal) => subscriptions.remove(removal),
@@ -60,10 +70,8 @@ function subscriptionPort({ subscriptions, sender }: ApiParts): ReturnType<Queue
 
 const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Omit<QueueView, 'light'> => {
   const { relay, store, reader, node, outbox } = parts
-  const operations = (): Operations => {
-    if (parts.operations === null) throw new StoreUnavailable(NOT_OPEN)
-    return parts.operations
-  }
+  const services = (): ApiServices => begun(parts.services)
+  const operations = (): Operations => services().operations
   return {
     clock,
     loaded,
@@ -72,7 +80,7 @@ const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Om
     live: node === null ? ownQueue(relay) : sharedQueue(relay, node.peers),
     nodes: () => (node === null ? null : sharedNodes(relay, node, clock)),
     operations,
-    subscriptions: () => subscriptionPort(parts),
+    subscriptions: () => subscriptionPort(services()),
     tokens: () => ({ store, clock }),
     suppressionChanges: () => relay.suppressions.changes,
     quotaChanges: () => relay.quotas.changes,
@@ -91,14 +99,8 @@ const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Om
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),
     attention: () => relay.status.attention(reader),
-    runSchedule: async (name, actor) => {
-      if (parts.schedules === null) throw new StoreUnavailable(NOT_OPEN)
-      return parts.schedules.order(name, actor)
-    },
-    domainChecks: () => {
-      if (parts.domainChecks === null) throw new StoreUnavailable(NOT_OPEN)
-      return parts.domainChecks
-    },
+    runSchedule: async (name, actor) => begun(services().schedules).order(name, actor),
+    domainChecks: () => begun(services().domainChecks),
     onEvents: (listener) => outbox.onPublished(listener),
   }
 }
@@ -130,11 +132,7 @@ function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts
 export function queueApi(deps: QueueApiDeps): Api {
   const light = relayLight({ clock: deps.clock, parts: deps.parts })
   let last: { readonly parts: ApiParts; readonly view: ReturnType<typeof viewOf> } | null = null
-  const parts = (): ApiParts => {
-    const opened = deps.parts()
-    if (opened === null) throw new StoreUnavailable(NOT_OPEN)
-    return opened
-  }
+  const parts = (): ApiParts => begun(deps.parts())
   const open = (): ReturnType<typeof viewOf> => {
     const opened = parts()
     if (last?.parts !== opened) last = { parts: opened, view: viewOf(opened, deps) }

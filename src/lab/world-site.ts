@@ -61,11 +61,7 @@ export class WorldSite {
       store,
       reader,
       node: null,
-      operations: lives.operations(),
-      subscriptions,
-      sender: null,
-      schedules: null,
-      domainChecks: null,
+      services: { operations: lives.operations(), subscriptions, sender: null, schedules: null, domainChecks: null },
       accessEntries,
       outbox,
     }

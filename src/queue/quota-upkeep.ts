@@ -11,11 +11,10 @@ import { QuotaReports, type FullQuota } from './intake/quota-reports.ts'
 import { Quotas, type QuotaConfig } from './intake/quotas.ts'
 import { planHeldMail, type QuotaPlanningDeps } from './quota-planning.ts'
 
-interface QuotaUpkeepDeps extends Omit<QuotaPlanningDeps, 'quotas' | 'reader' | 'store' | 'scheduler'> {
+interface QuotaUpkeepDeps extends Omit<QuotaPlanningDeps, 'quotas' | 'reader' | 'store'> {
   readonly store: Pick<QueueStore, 'records' | 'outbox' | 'operate'>
   /** Held mail is not planned anew when absent. */
   readonly reader: QuotaPlanningDeps['reader'] | undefined
-  readonly scheduler: () => QuotaPlanningDeps['scheduler']
   readonly events: Events
   readonly recorder: EventRecorder
   /** True for a queue of several nodes. */
@@ -111,10 +110,10 @@ export class QuotaUpkeep {
   }
 
   #plan(key: string | null): void {
-    const { reader, scheduler, ...deps } = this.#deps
+    const { reader, ...deps } = this.#deps
     if (reader === undefined) return
     const { signal } = this.#stopping
-    const plan = (): Promise<void> => planHeldMail({ ...deps, reader, scheduler: scheduler(), quotas: this.quotas }, key, signal)
+    const plan = (): Promise<void> => planHeldMail({ ...deps, reader, quotas: this.quotas }, key, signal)
     this.#planned = this.#planned.then(plan).catch(rethrowUnlessUnavailable)
     this.#plans.add(this.#planned)
   }

@@ -83,7 +83,7 @@ interface RulePorts {
 }
 
 /** Facts of the queue that outlive a reload. */
-interface LastingRules {
+export interface LastingRules {
   readonly providers: ProviderDirectory
   readonly bands: ClassBands
 }
