@@ -213,7 +213,7 @@ const page = new Page({
     get live() {
       return api.view.live
     },
-    light: () => Promise.resolve({ state: 'good', text: 'commits in 1 ms' }),
+    health: () => Promise.resolve({ state: 'good', text: 'commits in 1 ms' }),
   },
   now: api.now,
   causes: api.causes,

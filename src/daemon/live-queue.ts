@@ -14,7 +14,7 @@ import type { FoundLines, LogSearch } from '../telemetry/recent-log.ts'
 
 /** Questions to a node about its memory. A name follows its question after a blank. */
 export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: string) => unknown>> => ({
-  glance: () => relay.status.glance(),
+  glance: () => relay.status.brief(),
   memory: () => relay.scheduler.destinations.all(),
   destination: (name) => known(relay, name),
   transfers: () => relay.scheduler.transfers,
@@ -28,7 +28,7 @@ function known(relay: Relay, name: DestinationName): KnownInMemory {
 
 /** The memory of this process, which schedules all destinations. */
 export const ownQueue = (relay: Relay): LiveQueue => ({
-  glance: () => relay.status.glance(),
+  brief: () => relay.status.brief(),
   destinations: async () => relay.scheduler.destinations.all(),
   named: async (names) => names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
   destination: async (name) => known(relay, name),
@@ -41,7 +41,7 @@ export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
   const destinations = async (): Promise<readonly LiveDestination[]> =>
     ((await peers.ask('memory')) as (readonly LiveDestination[])[]).flat()
   return {
-    glance: async () => mergedStatus((await peers.ask('glance')) as LiveStatus[]) ?? relay.status.glance(),
+    brief: async () => mergedStatus((await peers.ask('glance')) as LiveStatus[]) ?? relay.status.brief(),
     destinations,
     named: async (names) => {
       const wanted = new Set(names)

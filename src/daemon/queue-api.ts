@@ -18,7 +18,7 @@ import { completeTally } from '../store/counts/queue-tally.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
 import { ownQueue, sharedNodes, sharedQueue } from './live-queue.ts'
-import { relayLight } from './relay-light.ts'
+import { relayHealth } from './relay-health.ts'
 import type { OpenParts } from './opening.ts'
 import type { Services } from './services.ts'
 
@@ -68,7 +68,7 @@ function subscriptionPort({ subscriptions, sender }: ApiServices): ReturnType<Qu
   }
 }
 
-const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Omit<QueueView, 'light'> => {
+const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Omit<QueueView, 'health'> => {
   const { relay, store, reader, node, outbox } = parts
   const services = (): ApiServices => begun(parts.services)
   const operations = (): Operations => services().operations
@@ -117,7 +117,7 @@ function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts
     },
     oauth: async () => {
       const { config } = relay
-      const live = await relay.status.glance()
+      const live = await relay.status.brief()
       const passwords = readPasswords(config) ?? ''
       return {
         tables: [...config.oauth.values()].map((table) =>
@@ -130,7 +130,7 @@ function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts
 }
 
 export function queueApi(deps: QueueApiDeps): Api {
-  const light = relayLight({ clock: deps.clock, parts: deps.parts })
+  const health = relayHealth({ clock: deps.clock, parts: deps.parts })
   let last: { readonly parts: ApiParts; readonly view: ReturnType<typeof viewOf> } | null = null
   const parts = (): ApiParts => begun(deps.parts())
   const open = (): ReturnType<typeof viewOf> => {
@@ -160,7 +160,7 @@ export function queueApi(deps: QueueApiDeps): Api {
     policies: () => open().policies(),
     notices: () => open().notices(),
     draw: (key) => open().draw(key),
-    light,
+    health,
     tally: (largest) => open().tally(largest),
     attention: () => open().attention(),
     runSchedule: (name, actor) => open().runSchedule(name, actor),

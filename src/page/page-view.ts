@@ -2,7 +2,7 @@
 import type { Causes } from '../queries/counts/causes.ts'
 import type { Senders } from '../queries/counts/senders.ts'
 import type { Now } from '../queries/now.ts'
-import type { Light, QueueView, Visible } from '../queries/queue-view.ts'
+import type { RelayHealth, QueueView, Visible } from '../queries/queue-view.ts'
 import type { Config } from '../config/options.ts'
 import { asSentence } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
@@ -58,7 +58,7 @@ export function viewOf(
   { view, virtualTime }: PageDeps,
   { requester, parameters, query, headers }: ViewedRequest,
   path: string,
-  light: Light | null,
+  health: RelayHealth | null,
 ): View {
   return {
     root: rootOf(path),
@@ -70,7 +70,7 @@ export function viewOf(
     version: VERSION,
     files: FILES_FOLDER,
     classes: view.policies().classes.names,
-    light,
+    health,
     virtualTime: virtualTime?.(),
     requester: {
       name: requester === null ? '' : auditName(requester),
@@ -104,7 +104,7 @@ export const screenRoute = (
     ...(slots === undefined ? {} : { slots }),
     handler: async (request) => {
       const requester = requesterOf(request)
-      return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.view.light()))
+      return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.view.health()))
     },
   })
 
@@ -124,7 +124,8 @@ export const formRoute = <Body = undefined>(
     path,
     role,
     ...(body === undefined ? {} : { body }),
-    handler: async (request) => make({ ...request, requester: requesterOf(request) }, viewOf(deps, request, path, await deps.view.light())),
+    handler: async (request) =>
+      make({ ...request, requester: requesterOf(request) }, viewOf(deps, request, path, await deps.view.health())),
   })
 
 const htmlAnswer = (markup: string, status: number): Extract<Answer, { kind: 'text' }> => ({

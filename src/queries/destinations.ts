@@ -117,7 +117,7 @@ async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: N
 /** Destinations with waiting recipients, in the store and in memory, the largest first. */
 async function namesByMail(view: QueueView, most: number): Promise<readonly DestinationName[]> {
   const stored = new Map((await view.tally(most)).waiting.map((one) => [one.destination, one.recipients]))
-  const live = new Map((await view.live.glance()).destinations.map((one) => [one.destination, one]))
+  const live = new Map((await view.live.brief()).destinations.map((one) => [one.destination, one]))
   const busy = [...live.values()].filter(({ waiting }) => waiting > 0).map(({ destination }) => destination)
   const waiting = (name: DestinationName): number => waitingAt(stored.get(name) ?? 0, live.get(name))
   return [...new Set([...stored.keys(), ...busy])].toSorted((a, b) => waiting(b) - waiting(a))

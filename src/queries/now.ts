@@ -90,7 +90,7 @@ interface Figures {
 
 /** State in memory, also of the destinations that were closed when they were read from the store. */
 async function liveStatus(view: QueueView, stored: Stored): Promise<LiveStatus> {
-  const live = await view.live.glance()
+  const live = await view.live.brief()
   const unconfirmed = unconfirmedClosed(stored, live)
   return unconfirmed.length === 0 ? live : { ...live, destinations: [...live.destinations, ...(await view.live.named(unconfirmed))] }
 }
@@ -109,7 +109,7 @@ async function figures(view: QueueView, stored: Stored, counted: MessageAges): P
       name: config.myhostname,
       ...statusJson(status, view.clock.wall),
       as_of,
-      health: await view.light(),
+      health: await view.health(),
       oldest,
       waited,
       attention,

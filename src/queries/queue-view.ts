@@ -63,7 +63,7 @@ export interface NodeLines {
 /** State in the memory of the nodes of a queue. */
 export interface LiveQueue {
   /** Figures of all nodes, with the destinations that have the most waiting mail. */
-  glance(): Promise<LiveStatus>
+  brief(): Promise<LiveStatus>
   /** Destinations in the memory of all nodes. */
   destinations(): Promise<readonly LiveDestination[]>
   /** The given destinations that are in the memory of their owners. */
@@ -107,7 +107,7 @@ interface SubscriptionPort extends Pick<SubscriptionChanges, 'add' | 'remove' | 
 }
 
 /** `slow`: commits take long. */
-export interface Light {
+export interface RelayHealth {
   readonly state: 'good' | 'slow' | 'failing'
   readonly text: string
 }
@@ -143,7 +143,7 @@ export interface QueueView {
   /** Addresses in events. */
   readonly addresses: ToldAddresses
   /** Whether the relay accepts and delivers mail, and how long a commit takes; at most some seconds old. */
-  readonly light: () => Promise<Light>
+  readonly health: () => Promise<RelayHealth>
   /** Counts of the queue, with at most `largest` destinations. */
   readonly tally: (largest: number) => Promise<QueueTally>
   /** Conditions that need an operator's attention at this node. */

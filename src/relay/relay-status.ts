@@ -72,7 +72,7 @@ export class RelayStatus {
   }
 
   /** As `all`, with only the destinations with the most waiting mail in the store and in memory, and those that are closed or refuse all mail. */
-  async glance(): Promise<LiveStatus> {
+  async brief(): Promise<LiveStatus> {
     const tally = await this.#tally()
     const names = [...new Set([...largestOf(tally), ...this.#deps.destinations.busiest(LARGEST)])]
     const troubled = this.#deps.destinations.troubled()

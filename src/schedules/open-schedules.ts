@@ -49,7 +49,7 @@ export function openSchedules(parts: ScheduleParts): ScheduleRunner {
 async function report(since: QueueTime, { relay, reader, clock }: ScheduleParts): Promise<Report> {
   const { minutes } = await reader.traffic(since)
   const schedules = relay.config.schedule
-  const status = await readStatus({ reader, clock, schedules }, await relay.status.glance())
+  const status = await readStatus({ reader, clock, schedules }, await relay.status.brief())
   const attention = await relay.status.attention(reader)
   const { wall } = clock
   const facts = { name: relay.config.myhostname, since: wall.of(since), traffic: sumOfTraffic(minutes) }

@@ -87,7 +87,7 @@ test('the page shows it beside the last reply and the cause', () => {
     version: '1',
     files: 'static/x',
     classes: [],
-    light: null,
+    health: null,
     requester: { name: 'root', mayOperate: true, mayAdminister: true, mayReadContent: true },
   }
   const facts = {

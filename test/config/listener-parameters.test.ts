@@ -32,6 +32,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'src/queue/intake/acceptor.ts': ['message_size_limit'],
   // Free space for mail of any listener.
   'src/queue/intake/intake.ts': ['message_size_limit'],
+  'src/relay/queue-parts.ts': ['message_size_limit'],
   'src/relay/relay.ts': ['message_size_limit'],
   'src/simulator/scenario/scenario-file.ts': ['message_size_limit'],
   // Settings of the one listener of a world.

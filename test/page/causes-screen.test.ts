@@ -31,7 +31,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
       version: '0',
       files: 's',
       classes: [],
-      light: null,
+      health: null,
       requester,
     }
     const senders = await new Senders(view).of({ destination: name, waits: true }, 5, client)

@@ -28,7 +28,7 @@ function uncounted(view: QueueView): { readonly view: QueueView; readonly counte
   const { live, reader } = view
   const slow: QueueView = replaced(view, {
     clock: realClock,
-    live: replaced(live, { glance: () => promise.then(() => live.glance()) }),
+    live: replaced(live, { brief: () => promise.then(() => live.brief()) }),
     reader: replaced(reader, { causes: (page) => promise.then(() => reader.causes(page)) }),
   })
   return { view: slow, counted: () => resolve(undefined) }
@@ -61,8 +61,8 @@ test('the last figures are shown for ten seconds while new ones are late', async
       alarm: (at, action) => realClock.alarm(at, action),
       zone: (at) => realClock.zone(at),
     }
-    const glance = () => (isLate ? new Promise<never>(() => undefined) : view.live.glance())
-    const now = new Now(replaced(view, { clock, live: replaced(view.live, { glance }) }))
+    const brief = () => (isLate ? new Promise<never>(() => undefined) : view.live.brief())
+    const now = new Now(replaced(view, { clock, live: replaced(view.live, { brief }) }))
     const shown = () => now.within(isLate ? 20 : 10_000, null, new AbortController().signal)
     const first = await shown()
     expect(first?.queues).toMatchObject([{ queue_name: 'deferred', messages: 1 }])

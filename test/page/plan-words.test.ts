@@ -104,7 +104,7 @@ const VIEW: View = {
   relay: 'r',
   version: '0',
   files: 's',
-  light: null,
+  health: null,
   classes: [],
   requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
 }

@@ -12,7 +12,7 @@ const VIEW: View = {
   relay: 'relay.example',
   version: '0',
   files: 'static/0',
-  light: null,
+  health: null,
   classes: [],
   requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
 }

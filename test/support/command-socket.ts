@@ -62,7 +62,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     loaded: () => loaded,
     addresses: new ToldAddresses(),
     live: {
-      glance: absent('glance'),
+      brief: absent('brief'),
       destinations: async () => scheduler.snapshot(),
       named: async (names) => names.flatMap((name) => found(name) ?? []),
       destination: async (name) => ({ live: found(name), recent: { outcomes: [], causes: [], windows: [] } }),
@@ -81,7 +81,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     policies: () => policies,
     notices: absent('notice'),
     draw: absent('draw'),
-    light: absent('light'),
+    health: absent('health'),
     tally: absent('tally'),
     attention: absent('attention'),
     onEvents: () => () => undefined,

@@ -41,18 +41,19 @@ const head = (view: View, { title, refresh, scripts = [] }: Screen): Html =>
     ${refresh === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refresh}" /></noscript>`}
   </head>`
 
-/** Marks of the states of the light, of which a style shows one. */
-const LIGHTS = [
+/** Marks of the states of health, of which a style shows one. */
+const HEALTH_MARKS = [
   ['good', 'open'],
   ['slow', 'throttled'],
   ['failing', 'warning'],
 ] as const
 
-const lightOf = ({ light }: View): Html | null =>
-  light === null
+const healthOf = ({ health }: View): Html | null =>
+  health === null
     ? null
-    : html`<p class="light ${light.state}" data-light>
-        ${LIGHTS.map(([state, mark]) => html`<span class="when-${state}">${shapeOf(mark)}</span>`)} <span class="text">${light.text}</span>
+    : html`<p class="light ${health.state}" data-light>
+        ${HEALTH_MARKS.map(([state, mark]) => html`<span class="when-${state}">${shapeOf(mark)}</span>`)}
+        <span class="text">${health.text}</span>
       </p>`
 
 const searchForm = (view: View, text: string): Html =>
@@ -116,7 +117,7 @@ export const document = (view: View, screen: Screen): string => {
             <a href="${linkTo(view, '')}">deferd</a>
             <span>${view.relay}${view.node === undefined ? null : html` · node ${view.node}`}</span>
           </p>
-          ${lightOf(view)} ${searchForm(view, screen.search ?? '')} ${navigation(view, screen.place)}
+          ${healthOf(view)} ${searchForm(view, screen.search ?? '')} ${navigation(view, screen.place)}
         </header>
         ${timeBar(view)}
         <p class="printed">as of ${clockTime(view, view.now / 1_000)}</p>

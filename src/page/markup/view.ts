@@ -1,5 +1,5 @@
 /** Facts of one request that every screen needs: the time, the requester, and the way back to the root of the page. */
-import type { Light } from '../../queries/queue-view.ts'
+import type { RelayHealth } from '../../queries/queue-view.ts'
 import type { Clock, WallTime } from '../../system/clock.ts'
 
 /** State of a clock in virtual time. */
@@ -26,7 +26,7 @@ export interface View {
   /** Names of the classes of mail ([class.NAME]), the greatest weight first. */
   readonly classes: readonly string[]
   /** Null without a login. */
-  readonly light: Light | null
+  readonly health: RelayHealth | null
   /** Absent for a relay in real time. */
   readonly virtualTime?: VirtualTime | undefined
   readonly requester: {

@@ -28,7 +28,7 @@ test('a destination that answers and takes no mail is refusing from ten attempts
     expect(world.relay.scheduler.destinations.troubled()).toMatchObject([
       { destination: 'blocked.example', undelivered: { count: 10, last: { reply } } },
     ])
-    expect((await world.relay.status.glance()).destinations.filter(isRefusing)).toHaveLength(1)
+    expect((await world.relay.status.brief()).destinations.filter(isRefusing)).toHaveLength(1)
     reply = '250 2.0.0 ok'
     await world.accept(['last@blocked.example'])
     await world.advance(1_000)

@@ -1,11 +1,11 @@
-/** The light of the page: amber and red by the time of a commit. */
+/** The health of the relay: slow and failing by the time of a commit. */
 import { expect, test } from 'vitest'
-import { relayLight } from '../../src/daemon/relay-light.ts'
+import { relayHealth } from '../../src/daemon/relay-health.ts'
 import { sleep } from '../../src/system/clock.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
-type Parts = NonNullable<ReturnType<Parameters<typeof relayLight>[0]['parts']>>
+type Parts = NonNullable<ReturnType<Parameters<typeof relayHealth>[0]['parts']>>
 
 async function lightAfter(commit: number) {
   const clock = new VirtualClock()
@@ -14,9 +14,9 @@ async function lightAfter(commit: number) {
     store: { upkeep: { ping: () => sleep(clock, commit) } },
     relay: { intake: { assertSpace: async () => undefined }, scheduler: { alive: async () => undefined } },
   } as unknown as Parts
-  const light = relayLight({ clock, parts: () => parts })()
+  const health = relayHealth({ clock, parts: () => parts })()
   await driver.runUntil(clock.now() + 5_000)
-  return light
+  return health
 }
 
 test.each([
@@ -29,5 +29,5 @@ test.each([
 })
 
 test('a queue that is not open', async () => {
-  expect(await relayLight({ clock: new VirtualClock(), parts: () => null })()).toMatchObject({ state: 'failing' })
+  expect(await relayHealth({ clock: new VirtualClock(), parts: () => null })()).toMatchObject({ state: 'failing' })
 })
