@@ -7,6 +7,7 @@ test('queue_database decides', () => {
 })
 
 test('no other file compares the parameter', () => {
-  const comparing = globSync('src/**/*.ts').filter((file) => /queue_database (?:===|!==)/.test(readFileSync(file, 'utf8')))
+  const others = globSync('src/**/*.ts').filter((file) => file !== 'src/config/values/database-url.ts')
+  const comparing = others.filter((file) => /queue_database (?:===|!==)|\bdatabase (?:===|!==) ''/.test(readFileSync(file, 'utf8')))
   expect(comparing).toEqual([])
 })
