@@ -114,8 +114,8 @@ const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a member of a resource without a value',
     file: 'resources/destination-json.ts',
-    replace: '    window: live?.window ?? null,\n',
-    by: '',
+    replace: '({ window: live?.window ?? null, message_rate',
+    by: '({ message_rate',
     judge: 'tsc',
     report: "Property 'window' is missing",
   },
