@@ -44,7 +44,7 @@ export interface QueueParts {
   readonly submissions: SubmissionReturner
 }
 
-/** What the parts are made of. */
+/** Ports and parts of which the parts of the queue are made. */
 export interface QueueBase extends Omit<RelayDeps, 'membership'>, Pick<DeliveryParts, 'membership' | 'recorder' | 'contents'> {
   readonly rules: () => Rules
   /** Numbers of the classes. */

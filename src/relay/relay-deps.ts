@@ -1,4 +1,4 @@
-/** What a relay is made of: its settings, and the ports of its environment. */
+/** The settings of a relay, and the ports of its environment. */
 import type { AccessEntries } from '../access/access-entries.ts'
 import type { ProviderDirectory } from '../config/provider-directory.ts'
 import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
