@@ -11,6 +11,11 @@ test('5,000 messages that a rule returned are sent again to the refused recipien
   const { plan } = JSON.parse((await bounce.resend('--dry-run', '--json')).out) as { readonly plan: object }
   expect(plan).toMatchObject({ messages, recipients: messages, sent_before: 0, without_content: 0 })
   bounce.expectCopies({ ruled: 0 })
+  const unknown = await bounce.run('history', 'resend', 'noSuchId1', 'noSuchId2', '--dry-run')
+  expect(unknown).toMatchObject({
+    code: 65,
+    err: expect.stringContaining('no such message in the history: noSuchId1 and 1 more') as string,
+  })
   expect(JSON.parse((await bounce.resend('--json')).out)).toMatchObject({
     operation: 'resend',
     state: 'done',

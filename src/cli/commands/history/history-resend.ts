@@ -69,6 +69,14 @@ async function showPlan(shell: Shell, plan: ResendPlanJson): Promise<void> {
   await shell.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
+/** Throws CommandError (65) when the history does not have an id, as operations on the queue do. */
+function assertKnown({ unknown }: ResendPlanJson): void {
+  const [first, ...others] = unknown
+  if (first === undefined) return
+  const more = others.length > 0 ? ` and ${grouped(others.length)} more` : ''
+  throw new CommandError(EX.data, `no such message in the history: ${maskControls(first)}${more}`)
+}
+
 /** The order for what the plan selected: without mail that leaves the queue while the operator decides. */
 function pinned({ filter, ...order }: ResendBody, plan: ResendPlanJson): ResendBody {
   if (filter === undefined || filter.left_before !== undefined) return { ...order, filter }
@@ -81,8 +89,10 @@ async function resend(shell: Shell, config: Config, order: ResendBody, { dryRun,
   try {
     const isAsked = yes !== true && shell.stdout.columns !== null
     const plan = dryRun === true || isAsked ? await client.planResending(order, who) : null
-    if (dryRun === true && plan !== null)
-      return await (json === true ? shell.stdout.write(jsonLine({ operation: 'resend', dry_run: true, plan })) : showPlan(shell, plan))
+    if (dryRun === true && plan !== null) {
+      await (json === true ? shell.stdout.write(jsonLine({ operation: 'resend', dry_run: true, plan })) : showPlan(shell, plan))
+      return assertKnown(plan)
+    }
     if (!(await isConfirmed(shell, 'send again', { matched: plan?.messages ?? null, yes: yes === true }))) {
       return await shell.stdout.write('Nothing was changed.\n')
     }
