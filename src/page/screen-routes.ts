@@ -1,11 +1,12 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
-import { destinationDetails, destinationPage } from '../queries/destinations.ts'
+import { destinationDetails, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
 import { historyPage } from '../queries/departed-mail.ts'
 import { messageSession } from '../queries/messages/message-session.ts'
 import { messageStory } from '../queries/messages/message-story.ts'
 import { contentBeginning, messageCount, messagePage } from '../queries/messages.ts'
 import { searchPage } from '../queries/messages/search.ts'
+import type { DestinationDetailsJson } from '../resources/destination-json.ts'
 import { type MessageCountJson, type MessagePageJson } from '../resources/message-json.ts'
 import { queueSeries, seriesQuery } from '../queries/series-query.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
@@ -24,7 +25,7 @@ import { CONTENT_SECTIONS } from './markup/links.ts'
 import { contentScreen } from './screens/messages/content-screen.ts'
 import { causesScreen } from './screens/causes-screen.ts'
 import { dialogueScreen } from './screens/messages/dialogue-screen.ts'
-import { destinationScreen } from './screens/destination-screen.ts'
+import { destinationScreen, restingDestinationScreen } from './screens/destination-screen.ts'
 import { destinationsScreen } from './screens/destinations-screen.ts'
 import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
 import { FLOW_RANGES, flowChart, type FlowSeries } from './screens/flow-chart.ts'
@@ -77,10 +78,18 @@ const destinationsRoute = (deps: ScreenDeps): Route =>
     return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
   })
 
+/** Null for a destination without queued mail and without a recorded state. Rejects with every other Problem. */
+const unlessUnknown = (details: Promise<DestinationDetailsJson>): Promise<DestinationDetailsJson | null> =>
+  details.catch((error: unknown) => {
+    if (error instanceof Problem && error.kind === UNKNOWN_DESTINATION) return null
+    throw error
+  })
+
 const destinationRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/destinations/:name', slots: 'searches' }, async ({ parameters, visible, signal }, view) => {
     const name = parameters['name'] ?? ''
-    const destination = await destinationDetails(deps.view, name, visible)
+    const destination = await unlessUnknown(destinationDetails(deps.view, name, visible))
+    if (destination === null) return screenAnswer(view, restingDestinationScreen(view, name), 404)
     const [shown = null, senders = null] = await Promise.all([
       deps.causes.within(FIGURES_WITHIN, name, { visible, signal }),
       deps.senders.within(FIGURES_WITHIN, { destination: name, waits: true }, { visible, signal, limit: SENDERS_SHOWN }),

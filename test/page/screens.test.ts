@@ -224,6 +224,13 @@ test('the time zone is chosen once, kept by a cookie, and named on every screen'
   expect(title).toBe(`${new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')} UTC+9`)
 })
 
+test('a destination of which nothing is recorded any more has a screen with the ways to its history', async () => {
+  const answer = await ask('destinations/once.example')
+  const page = await answer.text()
+  expect([answer.status, page.includes('No mail waits for it.')]).toEqual([404, true])
+  expect(page).toContain('history?recipient=*%40once.example')
+})
+
 test('a range of times is read and shown in the zone of the page; links have the instants', async () => {
   const cookie = `${await cookieOf()}; deferd-zone=Asia/Tokyo`
   const page = await (

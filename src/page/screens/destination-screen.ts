@@ -175,6 +175,30 @@ const settingsSection = ({ settings: { table: from, values } }: DestinationDetai
         })}
       </details>`
 
+/** Links to what else is known about a destination. */
+const elsewhere = (view: View, name: string): Html =>
+  html`<p class="faint">
+    ${joined(
+      [
+        // The history has the addresses of recipients; mail for a configured host is for many domains.
+        ...(name.includes(':')
+          ? []
+          : [html`<a href="${linkTo(view, 'history', { recipient: `*@${name}` })}">Mail for ${name} that has left</a>`]),
+        html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`,
+        html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
+      ],
+      ' · ',
+    )}
+  </p>`
+
+/** A destination without queued mail and without a recorded state, to which the history and the trends may still link. */
+export const restingDestinationScreen = (view: View, name: string): Screen => ({
+  title: name,
+  place: 'destinations',
+  main: html`${heading(html`<span class="name">${name}</span>`, 'No mail waits for it.', null)}
+  ${answer('Nothing is recorded about its servers: mail for it would be delivered at once.')} ${elsewhere(view, name)}`,
+})
+
 export function destinationScreen(view: View, { destination: one, causes, senders }: DestinationFacts): Screen {
   const name = one.destination
   const resource = `api/v1/destinations/${encodeURIComponent(name)}`
@@ -216,20 +240,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
       <div data-fragment="causes">
         ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, one, causes)}
       </div>
-      ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)}
-      <p class="faint">
-        ${joined(
-          [
-            // The history has the addresses of recipients; mail for a configured host is for many domains.
-            ...(name.includes(':')
-              ? []
-              : [html`<a href="${linkTo(view, 'history', { recipient: `*@${name}` })}">Mail for ${name} that has left</a>`]),
-            html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`,
-            html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
-          ],
-          ' · ',
-        )}
-      </p>
+      ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)} ${elsewhere(view, name)}
       ${asCommand(['destination', 'show', name], { method: 'GET', path: resource })}`,
   }
 }
