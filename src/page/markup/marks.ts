@@ -8,6 +8,8 @@ interface Mark {
   readonly tone: Tone
   /** Path in a square of 16 × 16. */
   readonly shape: string
+  /** The meaning of a word that does not tell it, shown as a title. */
+  readonly about?: string
 }
 
 const DISC = 'M8 2.5a5.5 5.5 0 1 0 0 11a5.5 5.5 0 1 0 0-11z'
@@ -37,8 +39,8 @@ const MARKS: Readonly<Record<string, Mark>> = {
   trash: { tone: 'faint', shape: DASH },
   gone: { tone: 'faint', shape: DASH },
   waiting: { tone: 'warn', shape: CLOCK },
-  leased: { tone: 'busy', shape: PLAY },
-  parked: { tone: 'held', shape: BARS },
+  leased: { tone: 'busy', shape: PLAY, about: 'in the active queue: its delivery runs, or waits for a slot' },
+  parked: { tone: 'held', shape: BARS, about: 'not scheduled: its message is on hold, corrupt or in the trash' },
   delivered: { tone: 'good', shape: CHECK },
   bounced: { tone: 'bad', shape: CROSS },
   failed: { tone: 'bad', shape: CROSS },
@@ -62,7 +64,10 @@ export function shapeOf(name: string): Html {
 }
 
 /** Shape and word of a state, a queue or an outcome. */
-export const marked = (name: string, word: Part = name): Html => html`<span class="marked">${shapeOf(name)} ${word}</span>`
+export const marked = (name: string, word: Part = name): Html => {
+  const about = MARKS[name]?.about
+  return html`<span class="marked" ${about === undefined ? null : html`title="${about}"`}>${shapeOf(name)} ${word}</span>`
+}
 
 /** A hint for operators, below the reply that it is about. */
 export const hintPart = (hint: string | null): Part => (hint === null ? null : html`<br /><span class="faint">${hint}</span>`)
