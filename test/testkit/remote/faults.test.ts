@@ -3,9 +3,11 @@
  * table gets the results of the line.
  */
 import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { MINUTE } from '../../../src/system/clock.ts'
-import { KEYS } from '../../../src/testkit/remote/rule-keys.ts'
+import { KEYS, usesOf, type KeyName } from '../../../src/testkit/remote/rule-keys.ts'
+import { readRule } from '../../../src/testkit/remote/rule-reader.ts'
 import { STAGES } from '../../../src/testkit/remote/rule.ts'
 import { readScript } from '../../../src/testkit/remote/script.ts'
 import { openRemote } from '../../support/remote-harness.ts'
@@ -63,6 +65,40 @@ test('the table has at least 45 faults, each with a name of its own, at every st
   expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length)
   const stages = new Set(rows.flatMap(({ script }) => readScript(script, 'faults.md').rules.map((rule) => rule.fault.at)))
   expect([...STAGES].filter((stage) => !stages.has(stage))).toEqual([])
+})
+
+describe('a rule differs from the rule without the key', () => {
+  const examples = [
+    ...[...alone, ...crowd].flatMap(({ script }) => readScript(script, 'faults.md').rules.map((rule) => rule.written)),
+    // Keys without a line in the tables, and a delay beside another effect.
+    { at: 'mail', reply: '450 busy', delay: '1s' },
+    { helo: 'them.example', at: 'mail', reply: '450 busy' },
+    { size_under: 100, at: 'mail', reply: '450 busy' },
+  ]
+  const without = (text: object, names: readonly string[]) =>
+    Object.fromEntries(Object.entries(text).filter(([name]) => !names.includes(name)))
+  /** The rule of a text without its name and its text; undefined for one with mistakes. */
+  const effectOf = (text: object) => {
+    const read = readRule('rule', { ...text })
+    return 'rule' in read ? { ...read.rule, name: '', written: {} } : undefined
+  }
+  /** The text with its stage, and with an effect of its own. */
+  const completed = (text: object, key: string) => {
+    const at = effectOf(text)?.fault.at
+    return key === 'at' ? text : { ...text, at, ...(key === 'delay' ? {} : { delay: '1s' }) }
+  }
+
+  test.each(Object.keys(KEYS) as KeyName[])('%s', (key) => {
+    const dependent = (Object.keys(KEYS) as KeyName[]).filter((name) => usesOf(name).needs?.includes(key))
+    const differing = examples.filter((text) => {
+      if (!(key in text)) return false
+      const full = without(completed(text, key), dependent)
+      const [whole, rest] = [effectOf(full), effectOf(without(full, [key]))]
+      const isComparable = whole !== undefined && (rest !== undefined || key === 'at')
+      return isComparable && !isDeepStrictEqual(whole, rest)
+    })
+    expect(differing).not.toEqual([])
+  })
 })
 
 describe('one client at 0, 5 and 10 minutes gets what the table lists', () => {
