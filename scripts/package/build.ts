@@ -9,10 +9,13 @@ import { copyrightText } from './copyright.ts'
 import type { RelaySources } from './layout.ts'
 import { licences } from './licences.ts'
 import { nodeProgram, type NodeProgram } from './node-program.ts'
+import { noticesOf } from './notices.ts'
 import type { Release } from './packages.ts'
 import { libraryRelation } from './shared-libraries.ts'
 import { sbomOf } from './sbom.ts'
 import { isRun, productionDependencies, type Lock } from './production.ts'
+import { sourceDate } from './source-date.ts'
+import { bomFiles } from './spdx.ts'
 
 /** `root` is the repository, `at` the time of all files in seconds since the epoch. */
 interface BuildOptions {
@@ -25,12 +28,6 @@ interface BuildOptions {
 /** Standard output of a command. Throws with its standard error when it fails. */
 const output = (command: string, args: readonly string[], cwd: string): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' }, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
-
-/** SOURCE_DATE_EPOCH, or the time of the last commit. */
-function sourceDate(root: string): number {
-  const { SOURCE_DATE_EPOCH } = process.env
-  return Number(SOURCE_DATE_EPOCH ?? output('git', ['log', '-1', '--format=%ct'], root))
-}
 
 const filesBelow = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -70,7 +67,7 @@ export const nodeVersion = (root: string): string =>
   (json(root, 'package.json') as { readonly devDependencies: { readonly node: string } }).devDependencies.node
 
 /** The part of the package `deferd` that is equal on all architectures. */
-type CommonSources = Omit<RelaySources, 'node' | 'dependencies'>
+type CommonSources = Omit<RelaySources, 'node' | 'notices' | 'dependencies'>
 
 /** Compiles the sources, and reads the texts. Throws when tsc(1) fails. */
 function collect(options: BuildOptions): CommonSources {
@@ -100,7 +97,7 @@ function collect(options: BuildOptions): CommonSources {
     read,
     copyright: copyrightText(read('LICENSE'), node, licences(root)),
     changelog: changelog(release, at),
-    sbom: sbomOf(root, node),
+    boms: bomFiles(sbomOf(root, node), at),
   }
 }
 
@@ -111,6 +108,7 @@ function withBinaries(build: Build, common: CommonSources, architecture: Archite
   return {
     ...common,
     node: relative(root, stripped(node.path, join(work, architecture, 'node'), architecture)),
+    notices: noticesOf(root, { ...node, version: nodeVersion(root) }),
     dependencies: dependencyFiles(architecture, build),
   }
 }

@@ -1,5 +1,6 @@
 /** The files of the packages `deferd` and `deferd-mta`: their places in the system (hier(7), Debian Policy 9.1). */
 import { gzipSync } from 'node:zlib'
+import { NOTICES } from '../../src/system/packaged-files.ts'
 import { copy, link, PROGRAM_MODE, text, type Entry } from './entry.ts'
 
 /** Folder of the program, with Node and the dependencies. */
@@ -48,6 +49,8 @@ const common = (name: string, { copyright, changelog }: CommonTexts): readonly E
 export interface RelaySources extends CommonTexts {
   /** The stripped Node. */
   readonly node: string
+  /** Text of the licences of the program, of Node and of the dependencies. */
+  readonly notices: string
   /** Folder of the compiled sources, and the files in it. */
   readonly dist: string
   readonly compiled: readonly string[]
@@ -57,19 +60,20 @@ export interface RelaySources extends CommonTexts {
   readonly pages: readonly string[]
   readonly migrations: readonly string[]
   readonly read: (path: string) => string
-  /** Text of the software bill of materials. */
-  readonly sbom: string
+  /** Files of the software bill of materials. */
+  readonly boms: ReadonlyMap<string, string>
 }
 
 /** The launcher, started by the Node of the package: the kernel passes the name by which it was called. */
 const launcher = (source: string): string => source.replace(/^#!.*/, `#!/${NODE}`)
 
 /** The program, with Node and the dependencies. */
-export const programEntries = ({ node, dist, compiled, dependencies, migrations, read }: RelaySources): readonly Entry[] => [
+export const programEntries = ({ node, notices, dist, compiled, dependencies, migrations, read }: RelaySources): readonly Entry[] => [
   copy(node, NODE, PROGRAM_MODE),
   text(PROGRAM, launcher(read('bin/deferd.js')), PROGRAM_MODE),
   link('usr/bin/deferd', fromUsr(PROGRAM)),
   copy('package.json', `${HOME}/package.json`),
+  text(`${HOME}/${NOTICES}`, notices),
   ...migrations.map((path) => copy(path, `${HOME}/${path}`)),
   ...compiled.filter((path) => !path.endsWith('.d.ts')).map((path) => copy(`${dist}/${path}`, `${HOME}/dist/${path}`)),
   ...[...dependencies].map(([path, from]) => copy(from, `${HOME}/${path}`)),
@@ -95,11 +99,14 @@ const EXAMPLES = [
   'examples/google.toml',
 ]
 
-const documentation = ({ manPages, pages, read, sbom }: RelaySources): readonly Entry[] => [
+export const bomEntries = (boms: RelaySources['boms']): readonly Entry[] =>
+  [...boms].map(([name, content]) => text(`usr/share/doc/deferd/${name}`, content))
+
+const documentation = ({ manPages, pages, read, boms }: RelaySources): readonly Entry[] => [
   ...manPages.map((page) => text(`usr/share/${page.replace(/^man\//, 'man/man1/')}.gz`, gzipped(read(page)))),
   ...pages.map((page) => copy(page, `usr/share/doc/deferd/${page}`)),
   text('usr/share/doc/deferd/CHANGELOG.md.gz', gzipped(read('CHANGELOG.md'))),
-  text('usr/share/doc/deferd/sbom.cdx.json', sbom),
+  ...bomEntries(boms),
   ...EXAMPLES.map((path) => copy(path, `usr/share/doc/deferd/${path.replace('contrib/', 'examples/')}`)),
 ]
 

@@ -8,6 +8,7 @@ import type { Build } from './build.ts'
 import { compact } from './compact.ts'
 import { copy, FILE_MODE, PROGRAM_MODE } from './entry.ts'
 import { sbomOf } from './sbom.ts'
+import { bomFiles } from './spdx.ts'
 import { gzipped, tarOf } from './tar.ts'
 
 interface Manifest {
@@ -20,7 +21,7 @@ interface Manifest {
 const ADDED = ['package.json', 'README.md', 'LICENSE']
 
 /** Files of the package by the checkout and by a build. */
-const isMade = (name: string): boolean => name === 'dist' || name === 'sbom.cdx.json'
+const isMade = (name: string): boolean => name === 'dist' || name.startsWith('sbom.')
 
 function copyInto(stage: string, path: string, from: string): void {
   const to = join(stage, path)
@@ -41,8 +42,10 @@ export function writeNpmPackage(build: Build, out: string): string {
   for (const path of files) if (statSync(join(root, path)).isFile()) copyInto(stage, path, join(root, path))
   for (const path of common.compiled) copyInto(stage, `dist/${path}`, join(root, common.dist, path))
   compact(join(stage, 'dist'), manifestText)
-  writeFileSync(join(stage, 'sbom.cdx.json'), sbomOf(root, null))
-  chmodSync(join(stage, 'sbom.cdx.json'), FILE_MODE)
+  for (const [name, text] of bomFiles(sbomOf(root, null), at)) {
+    writeFileSync(join(stage, name), text)
+    chmodSync(join(stage, name), FILE_MODE)
+  }
   const paths = globSync('**', { cwd: stage }).filter((path) => statSync(join(stage, path)).isFile())
   const entries = paths.map((path) => copy(path, `package/${path}`, statSync(join(stage, path)).mode & 0o777))
   const file = join(out, `${manifest.name}-${manifest.version}.tgz`)

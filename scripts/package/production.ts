@@ -13,14 +13,11 @@ export interface Lock {
   readonly packages: Readonly<Record<string, Locked>>
 }
 
-export interface Dependency {
+export interface LockedPackage {
   /** Path in the repository: `node_modules/@zone-eu/mailsplit`. */
   readonly folder: string
   readonly name: string
   readonly license: string
-}
-
-export interface LockedPackage extends Dependency {
   readonly version: string
   /** As in package-lock.json: `sha512-…`; empty without one. */
   readonly integrity: string
@@ -48,8 +45,8 @@ export const lockedPackages = ({ packages }: Lock): readonly LockedPackage[] =>
     .toSorted((a, b) => (a.folder < b.folder ? -1 : 1))
 
 /** Dependencies that a relay needs at run time, in alphabetical order. */
-export const productionDependencies = (lock: Lock): readonly Dependency[] =>
-  lockedPackages(lock).flatMap(({ folder, name, license }) => (BUILD_ONLY.has(name) ? [] : [{ folder, name, license }]))
+export const productionDependencies = (lock: Lock): readonly LockedPackage[] =>
+  lockedPackages(lock).filter(({ name }) => !BUILD_ONLY.has(name))
 
 /** Folders for the developers of a dependency, and hidden files. */
 const UNUSED = /^(?:tests?|docs|examples|bench|benchmarks?|coverage)\/|(?:^|\/)\./

@@ -1,6 +1,6 @@
 /**
- * Writes sbom.cdx.json, the software bill of materials of a package (CycloneDX 1.5): the production packages of package-lock.json, SQLite, and Node for
- * packages that have one. Equal commits give equal files. `node scripts/package/sbom.ts`
+ * Writes sbom.cdx.json and sbom.spdx.json, the software bill of materials of a package (CycloneDX 1.5, SPDX 2.3): the production packages of
+ * package-lock.json, SQLite, and Node for packages that have one. Equal commits give equal files. `node scripts/package/sbom.ts`
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { DebianPackage } from './image/debian.ts'
 import { lockedPackages, type Lock, type LockedPackage } from './production.ts'
+import { sourceDate } from './source-date.ts'
+import { bomFiles } from './spdx.ts'
 
-interface Component {
+export interface Component {
   readonly type: 'library' | 'application' | 'platform'
   readonly 'bom-ref': string
   readonly name: string
@@ -21,7 +23,7 @@ interface Component {
   readonly components?: readonly Component[]
 }
 
-interface Edge {
+export interface Edge {
   readonly ref: string
   readonly dependsOn: readonly string[]
 }
@@ -171,5 +173,5 @@ export function sbomOf(root: string, node: string | null, debian: readonly Debia
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '../..')
-  writeFileSync(join(root, 'sbom.cdx.json'), sbomOf(root, null))
+  for (const [name, text] of bomFiles(sbomOf(root, null), sourceDate(root))) writeFileSync(join(root, name), text)
 }

@@ -3,6 +3,7 @@
  * of sysexits(3). Only unexpected errors print a stack.
  */
 import { Command, CommanderError } from 'commander'
+import { NOTICES, resource } from '../system/packaged-files.ts'
 import { VERSION } from '../system/version.ts'
 import { withConfig } from './shell/config-options.ts'
 import { POSTFIX_NAMES } from './postfix/tools.ts'
@@ -104,7 +105,10 @@ function refuseEmptyWords(command: Command): void {
   }
 }
 
-/** Builds the program with the called command only, with none for the version, or with all commands when the name is unknown. */
+/** Options that print a text of the program, and call no command. */
+const TEXTS: ReadonlySet<string> = new Set(['--version', '--licenses'])
+
+/** Builds the program with the called command only, with none for a text of the program, or with all commands when the name is unknown. */
 export async function buildProgram(
   shell: Shell,
   [called = '', next]: readonly string[] = [],
@@ -116,6 +120,11 @@ export async function buildProgram(
     .option('--token-file <file>', 'file with the token for --host, as deferd token add prints it')
     .exitOverride()
     .version(VERSION, '--version', 'print the version')
+    .option('--licenses', 'print the licence of deferd, and those of the software in it')
+    .on('option:licenses', () => {
+      said.out += resource(NOTICES)
+      throw new CommanderError(0, 'deferd.licenses', 'the licences are printed')
+    })
     .configureOutput({
       writeOut: (text) => void (said.out += text),
       writeErr: (text) => void (said.err += text),
@@ -129,7 +138,7 @@ export async function buildProgram(
   const one = COMMANDS.get(called)
   const added = one === undefined ? COMMANDS.values() : [one]
   const context: CommandContext = { shell, next, end: (code) => void (said.code = code), again: (argv) => run(shell, argv) }
-  if (called !== '--version') for (const add of added) await add(program, context)
+  if (!TEXTS.has(called)) for (const add of added) await add(program, context)
   program.addHelpText(
     'after',
     `\nUnder Postfix’s names: ${[...POSTFIX_NAMES.keys()].join(', ')} (as "deferd mailq", or called by that name).`,

@@ -19,6 +19,9 @@ type ThreadName = (typeof THREADS)[number]
 export const RESOURCE_FOLDERS = ['migrations', 'migrations/postgres', 'page/browser'] as const
 type ResourceFolder = (typeof RESOURCE_FOLDERS)[number]
 
+/** File with the licences of the software that deferd is given away with. */
+export const NOTICES = 'THIRD-PARTY-NOTICES'
+
 /** Name of the library of SQLite in the executable of one file. */
 export const ADDON = 'better_sqlite3.node'
 
@@ -32,7 +35,7 @@ export const threadAsset = (name: ThreadName): string => `threads/${name}.cjs`
 const urlOf = (name: string): URL => new URL(name.startsWith('page/') ? `../${name}` : `../../${name}`, import.meta.url)
 
 /** Text of a file. */
-export const resource = (name: 'package.json' | `${ResourceFolder}/${string}`): string =>
+export const resource = (name: 'package.json' | typeof NOTICES | `${ResourceFolder}/${string}`): string =>
   executable === null ? readFileSync(urlOf(name), 'utf8') : executable.getAsset(name, 'utf8')
 
 /** SQL texts of the files `NUMBER_NAME.sql` of a folder by name, sorted by name. */

@@ -3,7 +3,7 @@
  * of the image for arm64.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { VERSION } from '../../src/system/version.ts'
 import { filesWithMode, readLayout, unpackImage, type ReadImage } from './image-layout.ts'
 import { installCommands, NewcomerShell, Receiver } from './install-page.ts'
 import { InstalledDeferd, labWorks, relayWorks } from './installed-deferd.ts'
-import { command, must, skipReason } from './tools.ts'
+import { command, must, root, skipReason } from './tools.ts'
 import { twoBuilds, type TwoBuilds } from './two-builds.ts'
 
 const EMULATOR = 'qemu-aarch64-static'
@@ -32,6 +32,7 @@ describe.skipIf(reason !== null)(
     const programs: InstalledDeferd[] = []
     let built: TwoBuilds
     let images: readonly ReadImage[] = []
+    let lab: readonly ReadImage[] = []
 
     const file = (name: string): string => join(built.files, name)
     const debFile = (architecture: string): string => file(`deferd_${debianVersion(VERSION)}_${architecture}.deb`)
@@ -50,7 +51,7 @@ describe.skipIf(reason !== null)(
       built = await twoBuilds(folder)
       mkdirSync(layout)
       execFileSync('tar', ['--extract', '--file', file(`deferd-${VERSION}-image.tar`), '--directory', layout])
-      images = readLayout(layout, VERSION)
+      ;({ relay: images, lab } = readLayout(layout, VERSION))
       for (const image of images) unpackImage(image, rootOf(image.architecture))
     }, 25 * MINUTES)
 
@@ -91,7 +92,7 @@ describe.skipIf(reason !== null)(
 
       test('the package has less than 1.5 MB, and the files of `npm pack`', async () => {
         expect(statSync(file(`deferd-${VERSION}.tgz`)).size).toBeLessThan(1.5e6)
-        const isMade = (path: string): boolean => path.startsWith('dist/') || path === 'sbom.cdx.json'
+        const isMade = (path: string): boolean => path.startsWith('dist/') || path.startsWith('sbom.')
         const listed = (await must('tar', ['--list', '--file', file(`deferd-${VERSION}.tgz`)])).trim().split('\n')
         const packed = JSON.parse(await must('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], process.env)) as readonly {
           readonly files: readonly { readonly path: string }[]
@@ -108,6 +109,7 @@ describe.skipIf(reason !== null)(
 
       test('a lab, a relay and its commands run, without an install script', async () => {
         const deferd = installed(process.execPath, join(home, 'node_modules/deferd/bin/deferd.js'))
+        expect(await deferd.output('--licenses')).toBe(readFileSync(join(root, 'THIRD-PARTY-NOTICES'), 'utf8'))
         await labWorks(deferd)
         await relayWorks(deferd)
       })
@@ -142,7 +144,11 @@ describe.skipIf(reason !== null)(
         expect([await field('amd64', 'Architecture'), await field('arm64', 'Architecture')]).toEqual(['amd64\n', 'arm64\n'])
       })
 
-      test('a relay for arm64 and its commands run', () => relayWorks(withNode(join(unpacked('arm64'), 'usr/lib/deferd'))))
+      test('a relay for arm64 and its commands run, and it has the licences of Node', async () => {
+        const deferd = withNode(join(unpacked('arm64'), 'usr/lib/deferd'))
+        await relayWorks(deferd)
+        expect(await deferd.output('--licenses')).toMatch(/\nNode\.js 24[^]*\nbetter-sqlite3 [^]*\nNode\.js 24[^]*OpenSSL/)
+      })
     })
 
     describe('the image', () => {
@@ -152,13 +158,22 @@ describe.skipIf(reason !== null)(
           expect(config.config.User).toBe('65532:65532')
           expect(filesWithMode(rootOf(architecture), 0o6000)).toEqual([])
           expect(existsSync(join(rootOf(architecture), 'bin')) || existsSync(join(rootOf(architecture), 'usr/bin/sh'))).toBe(false)
-          expect(statSync(file(`deferd-${VERSION}-image-${architecture}.cdx.json`)).size).toBeGreaterThan(30_000)
+          for (const format of ['cdx', 'spdx'])
+            expect(statSync(file(`deferd-${VERSION}-image-${architecture}.${format}.json`)).size).toBeGreaterThan(30_000)
         }
+      })
+
+      test('of the lab has the layers of that of the relay, and another command', () => {
+        expect(lab.map(({ architecture, layers }) => ({ architecture, layers }))).toEqual(
+          images.map(({ architecture, layers }) => ({ architecture, layers })),
+        )
+        for (const { config } of lab) expect([config.config.Cmd, config.config.User]).toEqual([['lab'], '65532:65532'])
       })
 
       test('its program for arm64 prints its version, and refuses a queue directory that is no volume', async () => {
         const deferd = withNode(join(rootOf('arm64'), 'usr/lib/deferd'))
         expect(await deferd.output('--version')).toBe(`${VERSION}\n`)
+        expect(await deferd.output('--licenses')).toMatch(/\nNode\.js 24[^]*\nbetter-sqlite3 [^]*OpenSSL/)
         const refused = await deferd.run(['start', '-o', 'queue_directory=/proc/none'], { DEFERD_REQUIRE_VOLUME: '2' })
         expect(refused).toMatchObject({ code: 78, err: expect.stringContaining('DEFERD_REQUIRE_VOLUME=2: expected 0 or 1') })
         const queue = ['-o', 'queue_directory=/nowhere/queue', '-o', 'smtpd_listen=127.0.0.1:0']

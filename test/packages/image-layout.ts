@@ -33,8 +33,16 @@ export interface ReadImage {
 
 const sha256 = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** The images of a layout in the folder, whose name is `name`, and `NAME-ARCHITECTURE` for one architecture. Throws an assertion for a digest, size or type that does not agree. */
-export function readLayout(folder: string, name: string): readonly ReadImage[] {
+export interface ReadLayout {
+  readonly relay: readonly ReadImage[]
+  readonly lab: readonly ReadImage[]
+}
+
+/**
+ * The images of a layout in the folder, whose names are `name` and `NAME-lab`, with an architecture behind it for one of it. Throws an assertion for a
+ * digest, size or type that does not agree.
+ */
+export function readLayout(folder: string, name: string): ReadLayout {
   const json = (path: string): unknown => JSON.parse(readFileSync(join(folder, path), 'utf8'))
   const used = new Set<string>()
   const pathOf = ({ digest }: Descriptor): string => `blobs/${digest.replace(':', '/')}`
@@ -50,19 +58,27 @@ export function readLayout(folder: string, name: string): readonly ReadImage[] {
   }
   const parsed = (descriptor: Descriptor, type: string): unknown => JSON.parse(blob(descriptor, type).toString())
   expect(json('oci-layout')).toEqual({ imageLayoutVersion: '1.0.0' })
-  const [list, ...single] = (json('index.json') as Index).manifests
-  const { manifests } = parsed(list as Descriptor, 'index.v1+json') as Index
-  const names = [list, ...single].map((one) => one?.annotations?.['org.opencontainers.image.ref.name'])
-  expect(names).toEqual([name, ...manifests.map(({ platform }) => `${name}-${platform?.architecture}`)])
-  expect(single.map(({ digest }) => digest)).toEqual(manifests.map(({ digest }) => digest))
-  const images = manifests.map((descriptor) => {
-    const manifest = parsed(descriptor, 'manifest.v1+json') as Manifest
-    const config = parsed(manifest.config, 'config.v1+json') as ReadImage['config']
-    const contents = manifest.layers.map((layer) => gunzipSync(blob(layer, 'layer.v1.tar+gzip')))
-    expect(contents.map(sha256)).toEqual(config.rootfs.diff_ids)
-    expect(descriptor.platform).toMatchObject({ architecture: config.architecture, os: config.os })
-    return { architecture: config.architecture, config, layers: manifest.layers.map((layer) => join(folder, pathOf(layer))) }
-  })
+  const named = (json('index.json') as Index).manifests.map(
+    (one) => [one.annotations?.['org.opencontainers.image.ref.name'] ?? '', one] as const,
+  )
+  const byName = new Map(named)
+  const names: string[] = []
+  const imagesOf = (program: string): readonly ReadImage[] => {
+    const { manifests } = parsed(byName.get(program) as Descriptor, 'index.v1+json') as Index
+    names.push(program)
+    return manifests.map((descriptor) => {
+      names.push(`${program}-${descriptor.platform?.architecture}`)
+      expect(byName.get(names.at(-1) ?? '')?.digest).toBe(descriptor.digest)
+      const manifest = parsed(descriptor, 'manifest.v1+json') as Manifest
+      const config = parsed(manifest.config, 'config.v1+json') as ReadImage['config']
+      const contents = manifest.layers.map((layer) => gunzipSync(blob(layer, 'layer.v1.tar+gzip')))
+      expect(contents.map(sha256)).toEqual(config.rootfs.diff_ids)
+      expect(descriptor.platform).toMatchObject({ architecture: config.architecture, os: config.os })
+      return { architecture: config.architecture, config, layers: manifest.layers.map((layer) => join(folder, pathOf(layer))) }
+    })
+  }
+  const images = { relay: imagesOf(name), lab: imagesOf(`${name}-lab`) }
+  expect(named.map(([own]) => own)).toEqual(names)
   expect(
     readdirSync(join(folder, 'blobs/sha256'))
       .map((file) => `blobs/sha256/${file}`)

@@ -69,6 +69,21 @@ describe.skipIf(reason !== null)(
       )
     })
 
+    test('of the lab serves its API on a read-only root, without a volume', async () => {
+      const port = await portBelowEphemeral()
+      const lab = `${image}-lab`
+      expect((await podman('run', '--detach', '--name', 'lab', '--read-only', lab, 'lab', '--http', String(port))).code).toBe(0)
+      await expect
+        .poll(() =>
+          fetch(`http://127.0.0.1:${port}/lab/v1/openapi.json`).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        )
+        .toBe(200)
+      expect((await podman('stop', '--time', '10', 'lab')).code).toBe(0)
+    })
+
     test('relays a mail with the commands of the page, on a read-only root and without root, and stops in order', async () => {
       const receiver = new Receiver()
       const port = await portBelowEphemeral()

@@ -1,8 +1,11 @@
 /** The npm package, installed into an empty folder without install scripts. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { text } from '../../scripts/package/entry.ts'
+import { npmFaults } from '../../scripts/package/npm-faults.ts'
+import { gzipped, tarOf } from '../../scripts/package/tar.ts'
 import { VERSION } from '../../src/system/version.ts'
 import { InstalledDeferd, labWorks, relayWorks } from './installed-deferd.ts'
 import { must, root } from './tools.ts'
@@ -43,6 +46,17 @@ afterAll(async () => {
 
 test('the program prints its version', async () => {
   expect(await deferd.run(['--version'])).toEqual({ code: 0, out: `${VERSION}\n`, err: '' })
+})
+
+test('the package has nothing that publint and Are the types wrong object to', async () => {
+  expect(await npmFaults(readFileSync(tarball))).toEqual([])
+})
+
+test('an entry that is not there, and types of another form, are faults', async () => {
+  const manifest = { name: 'a', version: '1.0.0', type: 'module', exports: { '.': { types: './a.d.ts', default: './none.js' } } }
+  const entries = [text('package/package.json', JSON.stringify(manifest)), text('package/a.d.ts', 'export declare const a: 1\n')]
+  const faults = await npmFaults(gzipped(tarOf({ entries, folders: null }, { root: folder, at: 1 }), 6))
+  expect(faults).toEqual(expect.arrayContaining([expect.stringContaining('none.js')]))
 })
 
 test('a lab runs', () => labWorks(deferd), 5 * MINUTES)

@@ -116,11 +116,12 @@ describe.skipIf(reason !== null)(
       expect(err).toMatch(/^deferd: .*cannot write the library of SQLite to \/proc\/\.cache\/deferd: .*; set DEFERD_NATIVE_DIR[^\n]*\n$/)
     })
 
-    test('has at most 130 MB, and notices of what is in it', () => {
+    test('has at most 130 MB, and notices of what is in it, which it prints', async () => {
       expect(statSync(built.program).size).toBeLessThan(130e6)
       expect(readFileSync(built.notices, 'utf8')).toMatch(
-        /^deferd[^]*\nNode\.js 24[^]*OpenSSL[^]*\nbetter-sqlite3 [^]*\nesbuild [^]*\npostject /,
+        /^deferd[^]*\nNode\.js 24[^]*\nbetter-sqlite3 [^]*\nesbuild [^]*\npostject [^]*\nNode\.js 24[^]*OpenSSL/,
       )
+      expect(await single.output('--licenses')).toBe(readFileSync(built.notices, 'utf8'))
     })
   },
   5 * MINUTES,

@@ -62,7 +62,7 @@ describe.skipIf(reason !== null)(`the files for Docker Compose${reason === null 
   test('the parameters of the relay exist, and the ports, folders and secrets are those of the image and of the file', () => {
     const file = compose('compose.yaml')
     const relay = file.services['relay'] as Service
-    const { config } = imageConfig('x64', [], { version: '1.0.0', revision: '', source: '', at: 0 })
+    const { config } = imageConfig({ architecture: 'x64', layers: [] }, { version: '1.0.0', revision: '', source: '', at: 0 })
     const sources = { overrides: [], uid: 65532, calledAs: 'deferd', defaultFiles: { folder: '/nonexistent', system: '/nonexistent' } }
     const loaded = loadConfig({
       ...sources,

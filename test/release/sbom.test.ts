@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { sbomOf, sbomText, type SbomSources } from '../../scripts/package/sbom.ts'
+import { spdxText } from '../../scripts/package/spdx.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (file: string): unknown => JSON.parse(readFileSync(join(ROOT, file), 'utf8'))
@@ -24,6 +26,57 @@ interface Sbom {
   readonly components: readonly Listed[]
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
+
+/** Identifiers of elements and licences by SPDX 2.3, clauses 3.2, 6.3 and 10.1. */
+const ELEMENT = z.string().regex(/^SPDXRef-[A-Za-z0-9.-]+$/)
+
+/** The mandatory members of SPDX 2.3, clauses 6, 7 and 11. */
+const SPDX = z.strictObject({
+  spdxVersion: z.literal('SPDX-2.3'),
+  dataLicense: z.literal('CC0-1.0'),
+  SPDXID: z.literal('SPDXRef-DOCUMENT'),
+  name: z.string().min(1),
+  documentNamespace: z.string().regex(/^urn:uuid:[0-9a-f-]{36}\/spdx$/),
+  creationInfo: z.strictObject({
+    created: z.string().regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/),
+    creators: z.array(z.string().regex(/^Tool: \S+$/)).min(1),
+  }),
+  packages: z.array(
+    z.strictObject({
+      name: z.string().min(1),
+      SPDXID: ELEMENT,
+      versionInfo: z.string().min(1),
+      downloadLocation: z.union([z.literal('NOASSERTION'), z.url()]),
+      filesAnalyzed: z.literal(false),
+      licenseConcluded: z.literal('NOASSERTION'),
+      licenseDeclared: z.string().min(1),
+      copyrightText: z.literal('NOASSERTION'),
+      checksums: z
+        .array(z.strictObject({ algorithm: z.enum(['SHA256', 'SHA512']), checksumValue: z.string().regex(/^[0-9a-f]+$/) }))
+        .optional(),
+      externalRefs: z
+        .array(
+          z.strictObject({
+            referenceCategory: z.literal('PACKAGE-MANAGER'),
+            referenceType: z.literal('purl'),
+            referenceLocator: z.string().startsWith('pkg:'),
+          }),
+        )
+        .length(1),
+    }),
+  ),
+  hasExtractedLicensingInfos: z
+    .array(z.strictObject({ licenseId: z.string().startsWith('LicenseRef-'), extractedText: z.string().min(1) }))
+    .optional(),
+  relationships: z.array(
+    z.strictObject({
+      spdxElementId: ELEMENT,
+      relationshipType: z.enum(['DESCRIBES', 'DEPENDS_ON', 'CONTAINS']),
+      relatedSpdxElement: ELEMENT,
+    }),
+  ),
+})
+type SpdxDocument = z.infer<typeof SPDX>
 
 const own = sbomOf(ROOT, process.versions.node)
 const sbom = JSON.parse(own) as Sbom
@@ -81,4 +134,43 @@ test('equal sources give equal texts, other sources another serial number', () =
 
 test('a Node other than that of the package is refused', () => {
   expect(() => sbomOf(ROOT, '1.2.3')).toThrow(/the package has 1\.2\.3/)
+})
+
+describe('in SPDX 2.3', () => {
+  const at = 1_795_365_161
+  const debian = [{ name: 'tzdata', version: '2026a', architecture: 'all', license: 'LicenseRef-public-domain', digest: 'ab'.repeat(32) }]
+  const image = sbomOf(ROOT, process.versions.node, debian)
+  const document = JSON.parse(spdxText(image, at)) as SpdxDocument
+
+  test('it has what SPDX 2.3 asks of a document and of each package', () => {
+    expect(SPDX.safeParse(document).error).toBeUndefined()
+    expect(document.creationInfo.created).toBe('2026-11-22T16:32:41Z')
+  })
+
+  test('it has the packages of CycloneDX, with their digests and licences', () => {
+    const all = (components: readonly Listed[]): readonly Listed[] => components.flatMap((one) => [one, ...all(one.components ?? [])])
+    const { metadata, components } = JSON.parse(image) as Sbom
+    const listed = all([metadata.component, ...components])
+    expect(document.packages.map(({ name, versionInfo }) => `${name} ${versionInfo}`).toSorted()).toEqual(
+      listed.map(({ name, version }) => `${name} ${version}`).toSorted(),
+    )
+    const zod = listed.find(({ name }) => name === 'zod')
+    expect(document.packages.find(({ name }) => name === 'zod')).toMatchObject({
+      licenseDeclared: 'MIT',
+      checksums: [{ algorithm: 'SHA512', checksumValue: zod?.hashes?.[0]?.content }],
+      downloadLocation: expect.stringMatching(/^https:\/\/registry\.npmjs\.org\/zod\//),
+    })
+    expect(document.hasExtractedLicensingInfos?.map(({ licenseId }) => licenseId)).toEqual(['LicenseRef-public-domain'])
+  })
+
+  test('each identifier is unique, each relation has two known ends, and each package is reached from the document', () => {
+    const ids = document.packages.map(({ SPDXID }) => SPDXID)
+    expect(new Set(ids).size).toBe(ids.length)
+    const known = new Set<string>([...ids, document.SPDXID])
+    const { relationships } = document
+    expect(relationships.filter((one) => !known.has(one.spdxElementId) || !known.has(one.relatedSpdxElement))).toEqual([])
+    const reached = new Set<string>([document.SPDXID])
+    for (const id of reached) for (const one of relationships) if (one.spdxElementId === id) reached.add(one.relatedSpdxElement)
+    expect([...known].filter((id) => !reached.has(id))).toEqual([])
+  })
 })

@@ -26,31 +26,41 @@ export const labelsOf = ({ version, revision, source }: ImageFacts): Readonly<Re
   ...(source === '' ? {} : { 'org.opencontainers.image.source': source }),
 })
 
-/**
- * The configuration. It has no `Volumes`, for which runtimes make a volume without a name, that `--rm` removes with the mail: without a volume, the
- * program refuses to start. `layers` are the SHA-256 digests of the layers before compression.
- */
-export const imageConfig = (architecture: Architecture, layers: readonly string[], facts: ImageFacts) => ({
+/** A relay listens at a port, and keeps its queue in a volume. */
+const RELAY = {
+  ExposedPorts: { '2525/tcp': {} },
+  Env: ['PATH=/usr/bin', 'DEFERD_REQUIRE_VOLUME=1'],
+  Cmd: ['start'],
+  Healthcheck: {
+    Test: ['CMD', '/usr/bin/deferd', 'check', '--running'],
+    Interval: 30 * SECOND_IN_NS,
+    Timeout: 10 * SECOND_IN_NS,
+    StartPeriod: 60 * SECOND_IN_NS,
+    Retries: 3,
+  },
+}
+
+/** A lab keeps nothing, and listens at loopback only: it is for the network of the machine. */
+const LAB = { Env: ['PATH=/usr/bin'], Cmd: ['lab'] }
+
+interface Contents {
+  readonly architecture: Architecture
+  /** SHA-256 digests of the layers before compression. */
+  readonly layers: readonly string[]
+}
+
+const configOf = <T extends object>({ architecture, layers }: Contents, facts: ImageFacts, program: T) => ({
   created: new Date(facts.at * 1000).toISOString(),
   architecture: DEBIAN[architecture],
   os: 'linux',
   ...(architecture === 'arm64' ? { variant: 'v8' } : {}),
   config: {
     User: `${USER_ID}:${USER_ID}`,
-    ExposedPorts: { '2525/tcp': {} },
-    Env: ['PATH=/usr/bin', 'DEFERD_REQUIRE_VOLUME=1'],
     Entrypoint: ['/usr/bin/deferd'],
-    Cmd: ['start'],
     WorkingDir: '/',
     Labels: labelsOf(facts),
     StopSignal: 'SIGTERM',
-    Healthcheck: {
-      Test: ['CMD', '/usr/bin/deferd', 'check', '--running'],
-      Interval: 30 * SECOND_IN_NS,
-      Timeout: 10 * SECOND_IN_NS,
-      StartPeriod: 60 * SECOND_IN_NS,
-      Retries: 3,
-    },
+    ...program,
   },
   rootfs: { type: 'layers', diff_ids: layers.map((digest) => `sha256:${digest}`) },
   history: layers.map((_, number) => ({
@@ -58,3 +68,12 @@ export const imageConfig = (architecture: Architecture, layers: readonly string[
     created_by: `scripts/package/image.ts, layer ${number + 1}`,
   })),
 })
+
+/**
+ * The configuration of the relay. It has no `Volumes`, for which runtimes make a volume without a name, that `--rm` removes with the mail: without a
+ * volume, the program refuses to start.
+ */
+export const imageConfig = (contents: Contents, facts: ImageFacts) => configOf(contents, facts, RELAY)
+
+/** The configuration of the lab, on the same layers. */
+export const labConfig = (contents: Contents, facts: ImageFacts) => configOf(contents, facts, LAB)

@@ -1,5 +1,5 @@
 /** The files of an image beside those of Debian's packages. */
-import { programEntries, type RelaySources } from '../layout.ts'
+import { bomEntries, programEntries, type RelaySources } from '../layout.ts'
 import { text, type Entry } from '../entry.ts'
 import type { OwnFolder, TarContents } from '../tar.ts'
 import { USER_ID } from './image-config.ts'
@@ -33,12 +33,12 @@ smtpd_listen = ["0.0.0.0:2525"]
 `
 
 /** The second layer: the program. Other users pass through the folder of the queue to the maildrop. */
-export const programContents = (sources: RelaySources, sbom: string): TarContents => ({
+export const programContents = (sources: RelaySources, boms: RelaySources['boms']): TarContents => ({
   entries: [
     ...programEntries(sources),
     text('etc/deferd/deferd.toml', CONFIGURATION),
     text('usr/share/doc/deferd/copyright', sources.copyright),
-    text('usr/share/doc/deferd/sbom.cdx.json', sbom),
+    ...bomEntries(boms),
   ],
   folders: [folder(QUEUE, 0o711, USER_ID)],
 })

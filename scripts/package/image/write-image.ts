@@ -8,6 +8,7 @@ import { ARCHITECTURES, DEBIAN, type Architecture } from '../architecture.ts'
 import { nodeVersion, type Build } from '../build.ts'
 import { copy } from '../entry.ts'
 import { sbomOf } from '../sbom.ts'
+import { bomFiles } from '../spdx.ts'
 import { tarOf } from '../tar.ts'
 import { downloadPackages, keepPackages, unpackPackages } from './debian.ts'
 import type { ImageFacts } from './image-config.ts'
@@ -20,7 +21,10 @@ function factsOf({ root, at }: Build): ImageFacts {
   return { version: VERSION, revision, source: readOwner(join(root, 'release/owner.json')).repository, at }
 }
 
-const sbomName = (architecture: Architecture): string => `sbom-${DEBIAN[architecture]}.cdx.json`
+/** Formats of the bill of materials, as the ends of names of files. */
+export const BOM_FORMATS = ['cdx.json', 'spdx.json'] as const
+
+const bomName = (architecture: Architecture, format: string): string => `sbom-${DEBIAN[architecture]}.${format}`
 
 /** The files of a layout by the specification. */
 const LAYOUT_FILES = ['blobs/sha256', 'index.json', 'oci-layout']
@@ -33,9 +37,9 @@ function* images(build: Build, { out, architectures }: ImageOptions, debian: str
     const name = DEBIAN[architecture]
     build.progress(`packing the image for ${name}`)
     const { entries, packages } = unpackPackages(debian, architecture, work)
-    const sbom = sbomOf(root, nodeVersion(root), packages)
-    writeFileSync(join(out, sbomName(architecture)), sbom)
-    yield { architecture, layers: [baseContents(entries), programContents(sources, sbom)].map((contents) => tarOf(contents, build)) }
+    const boms = bomFiles(sbomOf(root, nodeVersion(root), packages), build.at)
+    for (const format of BOM_FORMATS) writeFileSync(join(out, bomName(architecture, format)), boms.get(`sbom.${format}`) ?? '')
+    yield { architecture, layers: [baseContents(entries), programContents(sources, boms)].map((contents) => tarOf(contents, build)) }
   }
 }
 
@@ -62,5 +66,6 @@ export function writeImageArchive(build: Build, { out, debian }: Omit<ImageOptio
     statSync(join(folder, path)).isFile() ? [path] : readdirSync(join(folder, path)).map((file) => `${path}/${file}`),
   )
   writeFileSync(`${name}.tar`, tarOf({ entries: files.map((path) => copy(join(folder, path), path)), folders: [] }, build))
-  for (const architecture of ARCHITECTURES) copyFileSync(join(folder, sbomName(architecture)), `${name}-${DEBIAN[architecture]}.cdx.json`)
+  for (const architecture of ARCHITECTURES)
+    for (const format of BOM_FORMATS) copyFileSync(join(folder, bomName(architecture, format)), `${name}-${DEBIAN[architecture]}.${format}`)
 }

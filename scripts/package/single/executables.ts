@@ -1,13 +1,12 @@
 /** Writes the executables of one file. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ADDON, RESOURCE_FOLDERS, threadAsset, THREADS } from '../../../src/system/packaged-files.ts'
+import { ADDON, NOTICES, RESOURCE_FOLDERS, threadAsset, THREADS } from '../../../src/system/packaged-files.ts'
 import { memoryOptions } from '../../../src/system/node-version.js'
 import { GNU, type Architecture } from '../architecture.ts'
 import { nodeVersion, type Build } from '../build.ts'
-import { noticesText } from '../copyright.ts'
-import { licences } from '../licences.ts'
+import { noticesOf } from '../notices.ts'
 import { bundled } from './bundle.ts'
 import type { SingleOptions } from './options.ts'
 
@@ -77,14 +76,14 @@ export async function writeExecutables(build: Build, { out, architectures }: Sin
   build.progress('bundling the sources')
   const code = await writeCode(work)
   const version = nodeVersion(root)
-  const notices = join(out, 'THIRD-PARTY-NOTICES')
+  const notices = join(out, NOTICES)
   const programs = architectures.map((architecture) => {
     build.progress(`building the executable for ${architecture}`)
     const node = build.node(architecture)
-    writeFileSync(notices, noticesText(readFileSync(join(root, 'LICENSE'), 'utf8'), { ...node, version }, licences(root, BUILDERS)))
+    writeFileSync(notices, noticesOf(root, { ...node, version }, BUILDERS))
     const program = join(work, `deferd-linux-${architecture}`)
     strip(architecture, node.path, program)
-    const contents = writeContents(work, architecture, code)
+    const contents = writeContents(work, architecture, new Map([...code, [NOTICES, notices]]))
     run(NODE, [join(root, 'node_modules/postject/dist/cli.js'), program, 'NODE_SEA_BLOB', contents, '--sentinel-fuse', FUSE])
     return place(program, out)
   })

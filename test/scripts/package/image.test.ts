@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from 'smol-toml'
 import { ARTEFACTS } from '../../../scripts/package/artefacts.ts'
-import { imageConfig, USER_ID } from '../../../scripts/package/image/image-config.ts'
+import { imageConfig, labConfig, USER_ID } from '../../../scripts/package/image/image-config.ts'
 import { imageOptions } from '../../../scripts/package/image/options.ts'
 import { baseContents, programContents } from '../../../scripts/package/image/root-files.ts'
 import { configFrom } from '../../../src/config/load.ts'
@@ -11,7 +11,7 @@ const facts = { version: '1.2.0', revision: 'abc', source: 'https://forge.exampl
 
 describe('the configuration of the image', () => {
   test('starts the relay as a user without privileges, with a volume and a health check', () => {
-    const { config, ...rest } = imageConfig('arm64', ['a1', 'b2'], facts)
+    const { config, ...rest } = imageConfig({ architecture: 'arm64', layers: ['a1', 'b2'] }, facts)
     expect(rest).toMatchObject({ architecture: 'arm64', os: 'linux', created: '2026-11-22T16:32:41.000Z' })
     expect(rest.rootfs.diff_ids).toEqual(['sha256:a1', 'sha256:b2'])
     expect(config).toMatchObject({
@@ -31,14 +31,25 @@ describe('the configuration of the image', () => {
     })
   })
 
+  test('of the lab has the layers of the relay, and neither a volume nor a port', () => {
+    const contents = { architecture: 'x64', layers: ['a1', 'b2'] } as const
+    const { config, ...rest } = labConfig(contents, facts)
+    expect(imageConfig(contents, facts)).toMatchObject(rest)
+    expect(config).toMatchObject({ User: '65532:65532', Entrypoint: ['/usr/bin/deferd'], Cmd: ['lab'], Env: ['PATH=/usr/bin'] })
+    expect(config).not.toHaveProperty('ExposedPorts')
+  })
+
   test('has no source while the owner has not set one', () => {
-    expect(imageConfig('x64', [], { ...facts, source: '' }).config.Labels).not.toHaveProperty('org.opencontainers.image.source')
+    expect(imageConfig({ architecture: 'x64', layers: [] }, { ...facts, source: '' }).config.Labels).not.toHaveProperty(
+      'org.opencontainers.image.source',
+    )
   })
 })
 
 describe('the files of the image', () => {
   const sources = {
     node: 'node',
+    notices: '',
     dist: 'dist',
     compiled: [],
     dependencies: new Map(),
@@ -48,11 +59,11 @@ describe('the files of the image', () => {
     read: () => '#!/usr/bin/env node\n',
     copyright: '',
     changelog: '',
-    sbom: '',
+    boms: new Map(),
   }
 
   test('configure the queue at the volume, and a port that others reach', () => {
-    const { entries, folders } = programContents(sources, '{}')
+    const { entries, folders } = programContents(sources, sources.boms)
     const file = entries.find(({ path }) => path === 'etc/deferd/deferd.toml')
     const { config } = configFrom(parse(file?.kind === 'text' ? String(file.text) : ''), 'relay.example')
     expect([config.queue_directory, config.smtpd_listen]).toEqual(['/var/lib/deferd', ['0.0.0.0:2525']])

@@ -8,6 +8,7 @@ import { POSTFIX_NAMES } from '../../../src/cli/postfix/tools.ts'
 
 const sources: RelaySources = {
   node: 'work/node',
+  notices: 'notices\n',
   dist: 'work/dist',
   compiled: ['cli/main.js', 'cli/main.d.ts'],
   dependencies: new Map([['node_modules/zod/index.js', 'node_modules/zod/index.js']]),
@@ -17,7 +18,7 @@ const sources: RelaySources = {
   read: (path) => (path === 'bin/deferd.js' ? '#!/usr/bin/env node\nlaunch()\n' : `text of ${path}\n`),
   copyright: 'licences\n',
   changelog: 'changes\n',
-  sbom: '{}\n',
+  boms: new Map([['sbom.cdx.json', '{}\n']]),
 }
 
 const release = { version: '1.2', maintainer: 'A <a@example.com>' }
@@ -35,6 +36,7 @@ describe('the package deferd', () => {
         'usr/lib/deferd/dist/cli/main.js',
         'usr/lib/deferd/migrations/0001_queue.sql',
         'usr/lib/deferd/node_modules/zod/index.js',
+        'usr/lib/deferd/THIRD-PARTY-NOTICES',
         'usr/lib/deferd/package.json',
         'etc/deferd/deferd.toml',
         'lib/systemd/system/deferd.service',
