@@ -12,9 +12,10 @@ import { COMPRESSIONS, type Compression } from './archive.ts'
 import { Build } from './build.ts'
 import { withOptions } from './command-line.ts'
 import { writeDebs } from './debs.ts'
-import { writeImageArchive } from './image/write-image.ts'
+import { BOM_FORMATS, writeImageArchive } from './image/write-image.ts'
 import { writeNpmPackage } from './npm-package.ts'
 import { debianVersion } from './options.ts'
+import { siteArchive, writeSiteArchive } from '../site/site-archive.ts'
 import { writeExecutables } from './single/executables.ts'
 
 export interface ArtefactOptions {
@@ -49,7 +50,7 @@ export const ARTEFACTS: readonly Artefact[] = [
     name: 'image',
     files: (version) => [
       `deferd-${version}-image.tar`,
-      ...ARCHITECTURES.map((architecture) => `deferd-${version}-image-${DEBIAN[architecture]}.cdx.json`),
+      ...ARCHITECTURES.flatMap((architecture) => BOM_FORMATS.map((format) => `deferd-${version}-image-${DEBIAN[architecture]}.${format}`)),
     ],
     write: (build, { out, debian }) => writeImageArchive(build, { out, debian }),
   },
@@ -57,6 +58,11 @@ export const ARTEFACTS: readonly Artefact[] = [
     name: 'single',
     files: () => [...ARCHITECTURES.map((architecture) => `deferd-linux-${architecture}`), 'THIRD-PARTY-NOTICES'],
     write: (build, { out }) => writeExecutables(build, { out, architectures: ARCHITECTURES }),
+  },
+  {
+    name: 'site',
+    files: (version) => [siteArchive(version)],
+    write: (build, { out }) => writeSiteArchive(build, out),
   },
 ]
 
