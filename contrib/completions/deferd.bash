@@ -8,7 +8,7 @@ _deferd() {
     esac
   done
   case $path in
-    'deferd') words='demo start reload status top queue history destination provider node config map check import schedule backup restore salvage audit operation page trace webhook token user quota suppression access dkim tls oauth bounce retry simulate sink record lab help --config -o --host --token-file --version -h --help' ;;
+    'deferd') words='demo start reload status top queue history destination provider node config map check import schedule backup restore salvage audit operation page trace webhook token user quota suppression access dkim tls oauth bounce retry simulate sink record lab help --config -o --host --token-file --version --licenses -h --help' ;;
     'deferd demo') words='-h --help' ;;
     'deferd start') words='--config -o --user -h --help' ;;
     'deferd reload') words='--config -o -h --help' ;;

@@ -53,6 +53,7 @@ complete -c deferd -n 'test (__deferd_path) = "deferd"' -s o -r -d 'set a parame
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -l host -r -d 'use the relay of another machine, at its admin_listen; needs --token-file'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -l token-file -r -d 'file with the token for --host, as deferd token add prints it'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -l version -d 'print the version'
+complete -c deferd -n 'test (__deferd_path) = "deferd"' -l licenses -d 'print the licence of deferd, and those of the software in it'
 complete -c deferd -n 'test (__deferd_path) = "deferd"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd demo"' -s h -l help -d 'display help for command'
 complete -c deferd -n 'test (__deferd_path) = "deferd start"' -l config -r -d 'configuration file (default: $DEFERD_CONFIG, ./deferd.toml unless root, /etc/deferd/deferd.toml)'

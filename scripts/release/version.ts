@@ -19,8 +19,14 @@ export const VERSION_FORM = new RegExp(`^${NUMBER}$`)
 /** Packages of deferd by name and version, as in `deferd_1.0.0_amd64.deb`, `deferd-1.0.0.tgz` and `deferd-lab:1.0.0`, and output of `deferd status`. */
 const PACKAGE = new RegExp(`\\b(deferd(?:-mta|-lab)?[-_: ])${NUMBER}(?=\\.tgz|_|"|\`| is running)`, 'g')
 
+/** Images by name, as in `deferd-1.0.0-image.tar:1.0.0` and `registry.example.com/deferd:1.0.0-lab`. */
+const IMAGE = new RegExp(`\\b(deferd[-:]|image:|image\\.tar:)${NUMBER}(?=-image|-lab|-amd64|\\s|\`|$)`, 'gm')
+
 const named: Rewrite = (text, version) =>
-  text.replaceAll(PACKAGE, `$1${version}`).replaceAll(/(<artifactId>deferd-lab<\/artifactId>\s*<version>)[^<]+/g, `$1${version}`)
+  text
+    .replaceAll(PACKAGE, `$1${version}`)
+    .replaceAll(IMAGE, `$1${version}`)
+    .replaceAll(/(<artifactId>deferd-lab<\/artifactId>\s*<version>)[^<]+/g, `$1${version}`)
 
 /** The version of the package itself, in its manifest and in both members of its lock file. */
 const manifest: Rewrite = (text, version) =>
@@ -35,8 +41,9 @@ function versioned(): ReadonlyMap<string, Rewrite> {
     ['package.json', manifest],
     ['package-lock.json', manifest],
     ['clients/java/pom.xml', named],
+    ['contrib/helm/deferd/Chart.yaml', (text, version) => text.replaceAll(/^((?:app)?version: ).*$/gim, `$1${version}`)],
     ['clients/python/pyproject.toml', (text, version) => text.replace(/^(version = ")[^"]+/m, `$1${version}`)],
-    ...pages.map((page) => [page, named] as const),
+    ...[...pages, ...globSync('contrib/compose/*.yaml', { cwd: ROOT })].map((page) => [page, named] as const),
   ])
 }
 

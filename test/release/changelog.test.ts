@@ -53,9 +53,19 @@ test('another version is written into the manifests, the clients and the command
   const texts = versionTexts('7.8.9')
   const changed = [...texts].filter(([file, text]) => text !== read(file)).map(([file]) => file)
   expect(changed).toEqual(
-    expect.arrayContaining(['package.json', 'package-lock.json', 'clients/java/pom.xml', 'clients/python/pyproject.toml', 'docs/lab.md']),
+    expect.arrayContaining([
+      'package.json',
+      'package-lock.json',
+      'clients/java/pom.xml',
+      'clients/python/pyproject.toml',
+      'contrib/compose/compose.yaml',
+      'contrib/helm/deferd/Chart.yaml',
+      'docs/lab.md',
+    ]),
   )
   const lock = JSON.parse(texts.get('package-lock.json') ?? '') as { version: string; packages: Record<string, { version: string }> }
   expect([lock.version, lock.packages['']?.version]).toEqual(['7.8.9', '7.8.9'])
   expect([...texts.values()].join('\n')).not.toContain(`deferd_${VERSION}_`)
+  for (const file of ['docs/install.md', 'docs/operations.md', 'contrib/compose/compose-lab.yaml', 'contrib/helm/deferd/Chart.yaml'])
+    expect(texts.get(file), file).not.toContain(VERSION)
 })

@@ -22,6 +22,8 @@ interface JsonOption {
 
 /** The nodes of a queue, asked in the database or through the API of a relay. */
 interface Nodes {
+  /** Name of the node of this machine; null through an API. */
+  readonly own: string | null
   list(): Promise<readonly NodeJson[]>
   settings(): Promise<BetweenNodesJson>
   setDraining(name: string, draining: boolean): Promise<unknown>
@@ -31,10 +33,11 @@ interface Nodes {
 const noNodes = (where: string): CommandError =>
   new CommandError(EX.unavailable, `${where} and has one daemon: only a queue in PostgreSQL (queue_database) has nodes`)
 
-const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease }: Config): Nodes => {
+const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease, node_name: own }: Config): Nodes => {
   const clock = clockOf(null, shell.clock)
   const deps = { nodes, clock, lease }
   return {
+    own,
     list: () => listedNodes(nodes, lease, clock.wall),
     settings: () => settingsBetween(nodes),
     setDraining: (asked, draining) => setDraining(deps, { asked, draining, who: shell.user }),
@@ -43,6 +46,7 @@ const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease }: 
 }
 
 const remoteNodes = (api: RelayApi): Nodes => ({
+  own: null,
   list: async () => {
     const { nodes } = await api.get<NodesJson>('/nodes')
     if (nodes === null) throw noNodes('the queue is in a folder')
@@ -110,7 +114,9 @@ interface DrainOptions {
   readonly wait?: true
 }
 
-async function drain(shell: Shell, asked: string, { wait }: DrainOptions, nodes: Nodes): Promise<void> {
+async function drain(shell: Shell, name: string | undefined, { wait }: DrainOptions, nodes: Nodes): Promise<void> {
+  const asked = name ?? nodes.own
+  if (asked === null) throw new CommandError(EX.usage, 'name a node: the relay at --host may be any of them')
   await nodes.setDraining(asked, true)
   const isBusy = async () =>
     (await nodes.list()).some((one) => isNamed(one, asked) && one.state === 'draining' && one.shards + one.leased > 0)
@@ -157,10 +163,13 @@ SLOTS the deliveries that run and their limit, BEAT the time since its last sign
       '\nCompares the settings that all nodes should share: of delivery, retries, notices and limits of the queue, and the tables. Values that\nbelong to a machine, such as its name, addresses and files, are left out. Secrets are masked.',
     )
     .action((options: JsonOption, command: Command) => withNodes(shell, command, (nodes) => settings(shell, options, nodes)))
-  subcommand(parent, 'drain <name>', 'let other nodes take the mail of a node, and refuse new mail there with 421')
+  subcommand(parent, 'drain [name]', 'let other nodes take the mail of a node, and refuse new mail there with 421')
     .option('--wait', 'end when the node has no mail any more')
-    .addHelpText('after', '\nExample, before a machine is stopped:\n  deferd node drain mx2 --wait')
-    .action((name: string, options: DrainOptions, command: Command) =>
+    .addHelpText(
+      'after',
+      '\nWithout a name, it is the node of this machine.\n\nExample, before a machine is stopped:\n  deferd node drain mx2 --wait',
+    )
+    .action((name: string | undefined, options: DrainOptions, command: Command) =>
       withNodes(shell, command, (nodes) => drain(shell, name, options, nodes)),
     )
   subcommand(parent, 'undrain <name>', 'end the draining of a node').action((name: string, _options: unknown, command: Command) =>
