@@ -21,7 +21,17 @@ the secret key of minisign(1). Files go to release/VERSION, with release.json: r
 const TESTS = ['npm ci', 'npm run check', 'npm run test:reliability']
 
 /** Scripts that write files of the source. */
-const GENERATORS = [['scripts/release/frozen-migrations.ts'], ['scripts/release/surface.ts'], ['scripts/docs.ts']]
+const GENERATORS = [
+  ['scripts/package/notices.ts'],
+  ['scripts/release/frozen-migrations.ts'],
+  ['scripts/release/surface.ts'],
+  ['scripts/docs.ts'],
+]
+
+/** Examinations of files by scripts. */
+const examinationsOf = (version: string): ReleaseTerms['examinations'] => [
+  { script: 'scripts/package/npm-faults.ts', file: `deferd-${version}.tgz` },
+]
 
 function termsOf(args: readonly string[]): ReleaseTerms {
   const { values } = parseArgs({
@@ -49,13 +59,14 @@ function termsOf(args: readonly string[]): ReleaseTerms {
     only: values.only,
     tests: dryRun && !values.tests ? [] : TESTS,
     generators: GENERATORS,
+    examinations: examinationsOf(values.version),
     key: values.key,
   }
 }
 
 /** Commands for people, after a release. */
 const publication = ({ out, version }: ReleaseTerms): string => `
-To publish it:
+To publish it, after \`helm lint contrib/helm/deferd\`:
   git tag --sign v${version} --message 'deferd ${version}' && git push origin v${version}
   npm publish ${join(out, `deferd-${version}.tgz`)} --access public
 Upload the files of ${out} to the release of v${version}, then announce it.

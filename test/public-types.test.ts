@@ -83,7 +83,7 @@ interface Manifest {
 }
 
 /** The names of the entries, as programs import them. */
-const entries = Object.keys(manifest.exports).map((entry) => `deferd${entry.slice(1)}`)
+const entries = Object.entries(manifest.exports).flatMap(([entry, value]) => (typeof value === 'string' ? [] : [`deferd${entry.slice(1)}`]))
 
 interface Declaration {
   readonly exported: boolean

@@ -1,6 +1,8 @@
 /** The decisions of a release about its sources. Each function throws one sentence for the first fault, and otherwise returns the facts found. */
 import { changelogFaults, changelogSections, UNRELEASED } from './changelog.ts'
 import { emptyValues, type Owner } from './owner.ts'
+import type { Deprecation } from '../../src/config/values/option.ts'
+import { versionNumber } from '../../src/system/version.ts'
 import { VERSION_FORM } from './version.ts'
 
 /** Days after which the figures of RELIABILITY.md are too old for a release. */
@@ -51,6 +53,28 @@ export function changelogGate({ changelog, version, date }: ChangelogFacts): str
   if (sections.find(({ title }) => title !== UNRELEASED) !== section) throw new Error(`CHANGELOG.md: ${version} is not the newest section`)
   if (/\bTODO\b/.test(section.text)) throw new Error(`CHANGELOG.md: the section of ${version} has a TODO`)
   return section.date
+}
+
+export interface DeprecationFacts {
+  readonly changelog: string
+  readonly version: string
+  /** Deprecated parameters by name. */
+  readonly deprecations: Readonly<Record<string, Deprecation>>
+}
+
+/** Parts of a changelog below "### Deprecated". */
+const deprecatedParts = (changelog: string): string => [...changelog.matchAll(/^### Deprecated$([^]*?)(?=^##|$(?![^]))/gm)].join('')
+
+export function deprecationsGate({ changelog, version, deprecations }: DeprecationFacts): string {
+  const entries = Object.entries(deprecations)
+  const told = deprecatedParts(changelog)
+  for (const [name, { since, until }] of entries) {
+    const isMajor = /^\d+\.0\.0$/.test(until) && versionNumber(until) > versionNumber(since)
+    if (!isMajor) throw new Error(`${name} is deprecated since ${since} until ${until}, which is no later major version`)
+    if (!told.includes(`\`${name}\``)) throw new Error(`CHANGELOG.md does not have \`${name}\` under "Deprecated"`)
+    if (versionNumber(until) <= versionNumber(version)) throw new Error(`${name} is deprecated until ${until}: remove it from ${version}`)
+  }
+  return `${entries.length} deprecated parameters`
 }
 
 /** Changes that the changelog has above the version. A release with such is made only as a trial. */

@@ -1,6 +1,6 @@
 /**
- * Writes the values of release/owner.json into the texts that need them: parts of pages between `<!-- owner: NAME -->` and `<!-- end -->`, and members
- * of package.json. Without a value, a page says so. `node scripts/release/owner-texts.ts`
+ * Writes the values of release/owner.json into the texts that need them: parts of pages between `<!-- owner: NAME -->` and `<!-- end -->`, members
+ * of package.json, and .github/CODEOWNERS. Without a value, a text says so. `node scripts/release/owner-texts.ts`
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -88,11 +88,18 @@ function withOwner(file: PackageFile, { project, repository, homepage, issues }:
   return `${JSON.stringify(Object.fromEntries(entries as [string, unknown][]), null, 2)}\n`
 }
 
+/** The reviewers of each change: the addresses of the maintainers. */
+const codeOwners = (owner: Owner): string => {
+  const addresses = owner.maintainers.map((one) => /<([^<>]+)>$/.exec(one)?.[1] ?? one)
+  const rule = given(owner, ['maintainers'], `* ${addresses.join(' ')}`)
+  return `# Written by scripts/release/owner-texts.ts from release/owner.json.\n${rule === NOT_SET ? `# ${NOT_SET}` : rule}\n`
+}
+
 /** All texts with values of the owner, by file. */
 export function ownerTexts(owner: Owner): ReadonlyMap<string, string> {
   const file = JSON.parse(read('package.json')) as PackageFile
   const pages = Object.entries(PARTS).map(([page, parts]) => [page, withParts(page, parts, owner, file.version)] as const)
-  return new Map([...pages, ['package.json', withOwner(file, owner)]])
+  return new Map([...pages, ['package.json', withOwner(file, owner)], ['.github/CODEOWNERS', codeOwners(owner)]])
 }
 
 if (import.meta.main) {

@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, changedFiles, checkOut, ENVIRONMENTS, git } from './builds.ts'
-import { changelogGate, cleanGate, digestGate, figuresGate, ownerGate, unreleasedChanges, versionGate } from './gates.ts'
+import { DEPRECATIONS } from '../../src/config/values/option.ts'
+import { changelogGate, cleanGate, deprecationsGate, digestGate, figuresGate, ownerGate, unreleasedChanges, versionGate } from './gates.ts'
 import { publicKeyFile, signature, temporaryKey, verified } from './minisign.ts'
 import { readOwner } from './owner.ts'
 import type { Step } from './steps.ts'
@@ -26,6 +27,8 @@ export interface ReleaseTerms {
   readonly tests: readonly string[]
   /** Scripts that write generated files, whose run changes nothing. */
   readonly generators: readonly (readonly string[])[]
+  /** Scripts that end with an error for a fault of a file of the release. */
+  readonly examinations: readonly { readonly script: string; readonly file: string }[]
   /** File of the secret key for minisign(1). A trial makes a key for the run. */
   readonly key?: string | undefined
 }
@@ -75,12 +78,20 @@ function sourceSteps({ root, version, date, owner, dryRun }: ReleaseTerms): read
         return `${day}; ${above} changes are still under Unreleased`
       },
     },
+    { name: 'deprecations', run: () => deprecationsGate({ changelog: read('CHANGELOG.md'), version, deprecations: DEPRECATIONS }) },
     { name: 'figures of reliability', run: () => figuresGate({ page: read('RELIABILITY.md'), date: released(), isOwn }) },
   ]
 }
 
+/** A release passes over no test: each need of test/support/required.ts is met, unless DEFERD_TEST_REQUIRE names fewer. */
+const NEEDS = 'interop,postgres,browser,clients,packages,emulation'
+
 const command = (folder: string, [program = '', ...args]: readonly string[]): void =>
-  void execFileSync(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  void execFileSync(program, args, {
+    cwd: folder,
+    env: { DEFERD_TEST_REQUIRE: NEEDS, ...process.env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
 
 function testSteps({ root, tests }: ReleaseTerms): readonly Step[] {
   return tests.map((line) => ({
@@ -93,7 +104,7 @@ function testSteps({ root, tests }: ReleaseTerms): readonly Step[] {
 }
 
 /** Steps that build the commit in two checkouts of `work`. */
-function buildSteps({ root, out, only, generators }: ReleaseTerms, work: string): readonly Step[] {
+function buildSteps({ root, out, only, generators, examinations }: ReleaseTerms, work: string): readonly Step[] {
   const folders = [join(work, 'checkout'), join(work, 'another folder')] as const
   const modules = join(root, 'node_modules')
   return [
@@ -123,6 +134,15 @@ function buildSteps({ root, out, only, generators }: ReleaseTerms, work: string)
         const result = digestGate(first ?? new Map(), second ?? new Map())
         writeFileSync(join(out, SUMS), [...(first ?? [])].map(([file, digest]) => `${digest}  ${file}\n`).join(''))
         return result
+      },
+    },
+    {
+      name: 'examinations',
+      run: () => {
+        // A trial may build some artefacts only.
+        const built = examinations.filter(({ file }) => only.length === 0 || existsSync(join(out, file)))
+        for (const { script, file } of built) command(folders[0], [process.execPath, script, join(out, file)])
+        return `${built.length} files`
       },
     },
   ]

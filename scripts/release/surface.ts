@@ -12,6 +12,8 @@ import { EX } from '../../src/cli/shell/exit.ts'
 import { OPTIONS } from '../../src/config/options.ts'
 import type { Option } from '../../src/config/values/option.ts'
 import { EVENTS } from '../../src/events/event-types.ts'
+import { LAB_API, labRoutes } from '../../src/lab/lab-server.ts'
+import type { Lab } from '../../src/lab/lab.ts'
 import { EMPTY_TALLY } from '../../src/store/counts/queue-tally.ts'
 import { realClock } from '../../test/support/real-clock.ts'
 import { VERSION } from '../../src/system/version.ts'
@@ -31,7 +33,8 @@ function exported(): Surface {
   const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     readonly exports: Readonly<Record<string, unknown>>
   }
-  const found = Object.keys(exports).flatMap((entry) => {
+  const entries = Object.keys(exports).filter((entry) => typeof exports[entry] === 'object')
+  const found = entries.flatMap((entry) => {
     const folder = entry.slice(2)
     const source = readFileSync(join(ROOT, 'src', folder, 'index.ts'), 'utf8')
     const listed = [...source.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, type = '', names = '']) =>
@@ -119,6 +122,9 @@ function exitCodeTable(): Surface {
   ])
 }
 
+const documentOf = (...described: Parameters<typeof openApiDocument>): OpenApiDocument =>
+  openApiDocument(...described) as unknown as OpenApiDocument
+
 /** The surface of this source. */
 export async function publicSurface(): Promise<Surfaces> {
   return {
@@ -129,7 +135,9 @@ export async function publicSurface(): Promise<Surfaces> {
     log: logFields(),
     events: events(),
     metrics: metrics(),
-    api: apiSurface(openApiDocument(documentedRoutes()) as unknown as OpenApiDocument),
+    api: apiSurface(documentOf(documentedRoutes())),
+    // The routes are described, not called.
+    lab: apiSurface(documentOf(labRoutes({} as Lab), LAB_API)),
   }
 }
 

@@ -1,4 +1,5 @@
 /** Renders docs/configuration.md from the option table. */
+import { DEPRECATIONS, deprecationText } from './values/option.ts'
 import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/tables/oauth-members.ts'
 import { PROVIDERS } from './values/tables/oauth-table.ts'
 import { OPTIONS } from './options.ts'
@@ -230,10 +231,16 @@ Those marked ◆ are also allowed in a \`[[smtpd]]\` table.
 | --- | --- | --- |
 `
 
-export function configurationPage(): string {
+/** The end of the row of a deprecated parameter. */
+const deprecated = (name: string, deprecations: typeof DEPRECATIONS): string => {
+  const found = deprecations[name]
+  return found === undefined ? '' : ` _${deprecationText(found).replace('d', 'D')}._`
+}
+
+export function configurationPage(deprecations = DEPRECATIONS): string {
   const rows = Object.entries(OPTIONS).map(([name, option]) => {
     const value = option.default === '' ? '' : `\`${cell(option.default)}\``
-    return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : 'perListener' in option ? '◆ ' : ''}${cell(option.about)}${unitOf(option.kind)} |`
+    return `| \`${name}\` | ${value} | ${option.perDestination ? '● ' : 'perListener' in option ? '◆ ' : ''}${cell(option.about)}${unitOf(option.kind)}${deprecated(name, deprecations)} |`
   })
   return `${INTRODUCTION}${TABLES}${ACCESS_TOKENS}${SCHEDULES}${QUOTAS}${PARAMETERS}${rows.join('\n')}\n`
 }

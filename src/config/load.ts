@@ -3,6 +3,7 @@
  * Config, or a ConfigError with all problems and their positions. An invalid value is never replaced by a default.
  */
 import { hostname as machineName } from 'node:os'
+import { DEPRECATIONS, deprecationWarnings, type Deprecations } from './values/option.ts'
 import { readDkimTable } from './values/tables/dkim-tables.ts'
 import { readEventsTable } from './values/tables/event-tables.ts'
 import { headingMistake } from './destination-headings.ts'
@@ -116,13 +117,14 @@ const emptySettings = (): RawSettings => ({
  * Loads the configuration from `sources`. Reads at most one file. Throws ConfigError (exit code 78) with all problems, each
  * with file and line. Times in the result are milliseconds, sizes bytes.
  */
-export function loadConfig(sources: ConfigSources): LoadedConfig {
+export function loadConfig(sources: ConfigSources, deprecations = DEPRECATIONS): LoadedConfig {
   const problems: Problem[] = []
   const raw = emptySettings()
   const file = collect(sources, raw, problems)
   const ignoredFile = fileIgnoredForRoot(sources)
   const requiresVolume = volumeRequirement(sources.env, problems)
-  return interpret(raw, { file, ignoredFile, requiresVolume, hostname: sources.hostname ?? machineName() }, problems)
+  const facts = { file, ignoredFile, requiresVolume, deprecations, hostname: sources.hostname ?? machineName() }
+  return interpret(raw, facts, problems)
 }
 
 interface CodeSources {
@@ -149,7 +151,7 @@ export function configFrom(
   return interpret(raw, { ...NO_SOURCES, hostname }, problems)
 }
 
-const NO_SOURCES = { file: null, ignoredFile: null, requiresVolume: false }
+const NO_SOURCES = { file: null, ignoredFile: null, requiresVolume: false, deprecations: DEPRECATIONS }
 
 export const defaultConfig = (hostname = machineName()): LoadedConfig => interpret(emptySettings(), { ...NO_SOURCES, hostname }, [])
 
@@ -160,9 +162,10 @@ type ParameterValues = { -readonly [K in Exclude<OptionName, 'smtpd'>]: Config[K
 
 interface Facts extends Pick<LoadedConfig, 'file' | 'ignoredFile' | 'requiresVolume'> {
   readonly hostname: string
+  readonly deprecations: Deprecations
 }
 
-function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Problem[]): LoadedConfig {
+function interpret(raw: RawSettings, { hostname, deprecations, ...facts }: Facts, problems: Problem[]): LoadedConfig {
   const expansion = new Expansion(raw.parameters, hostname, problems)
   const { values, malformed } = readAll(expansion, problems)
   const ownTables = [...raw.destinations].map(([heading, table]) => {
@@ -213,7 +216,7 @@ function interpret(raw: RawSettings, { hostname, ...facts }: Facts, problems: Pr
     ...writtenTables(raw, expansion),
     oauthSecrets: raw.oauthSecrets,
     variableFiles: raw.variableFiles,
-    warnings: queueTimes.warnings,
+    warnings: [...queueTimes.warnings, ...deprecationWarnings(raw, deprecations)],
   }
 }
 

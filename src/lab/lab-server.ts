@@ -33,7 +33,7 @@ import { worldEventRoutes } from './world-event-routes.ts'
 import { clockRoutes, worldRoutes } from './world-routes.ts'
 import type { WorldSite } from './world-site.ts'
 
-const LAB_API: DescribedApi = {
+export const LAB_API: DescribedApi = {
   base: LAB_BASE,
   title: 'deferd lab',
   description: 'Worlds in which a relay runs in virtual time, for tests in any language.',

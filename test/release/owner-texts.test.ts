@@ -23,6 +23,8 @@ test('each value of the example is in a text', () => {
   const texts = [...ownerTexts(example).values()].join('\n')
   for (const value of Object.values(example).flat()) expect(texts).toContain(String(value))
   expect(texts).not.toContain('Not set')
+  expect(ownerTexts(example).get('.github/CODEOWNERS')).toMatch(/^# .*\n\* ann@example\.org bob@example\.org\n$/)
+  expect(ownerTexts(own).get('.github/CODEOWNERS')).toMatch(/^# .*\n# Not set before the first release\.\n$/)
   expect(JSON.parse(ownerTexts(example).get('package.json') ?? '')).toMatchObject({
     repository: { type: 'git', url: 'git+https://forge.example.org/deferd/deferd.git' },
     bugs: { url: 'https://forge.example.org/deferd/deferd/issues' },

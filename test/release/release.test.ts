@@ -65,7 +65,18 @@ class Repository {
     const out = join(this.folder, '../', `${this.folder.split('/').at(-1)}-files`)
     onTestFinished(() => rmSync(out, { recursive: true, force: true }))
     const owner = join(ROOT, 'release/owner.example.json')
-    const terms = { root: this.folder, out, version: '1.0.0', owner, dryRun: true, only: [], tests: [], generators: [], ...changes }
+    const terms = {
+      root: this.folder,
+      out,
+      version: '1.0.0',
+      owner,
+      dryRun: true,
+      only: [],
+      tests: [],
+      generators: [],
+      examinations: [],
+      ...changes,
+    }
     using made = releaseSteps(terms)
     const records = runSteps(made.steps, () => {})
     const last = records.at(-1)
@@ -76,7 +87,10 @@ class Repository {
 
 test('a trial passes all steps, and its files verify', () => {
   const repository = new Repository()
-  const { out, records, stop, publicKey } = repository.release({ tests: ['git --version'] })
+  repository.write('examine.ts', "import { accessSync } from 'node:fs'\naccessSync(process.argv[2])\n")
+  repository.commit()
+  const examinations = [{ script: 'examine.ts', file: 'deferd-1.0.0.tgz' }]
+  const { out, records, stop, publicKey } = repository.release({ tests: ['git --version'], examinations })
   expect(stop).toBeNull()
   expect(records.map(({ step }) => step)).toEqual([
     'values of the owner',
@@ -84,11 +98,13 @@ test('a trial passes all steps, and its files verify', () => {
     'version',
     'stored queues',
     'changelog',
+    'deprecations',
     'figures of reliability',
     'git --version',
     'checkouts',
     'generated files',
     'two builds',
+    'examinations',
     'signature',
     'verification of the signature',
   ])
@@ -205,6 +221,17 @@ describe('a release stops', () => {
     expect(repository.release({ generators: [['generate.ts']] }).stop).toEqual({
       step: 'generated files',
       result: 'generated files are outdated: source.txt: run generate.ts',
+    })
+  })
+})
+
+describe('an examination', () => {
+  test('that finds a fault stops the release', () => {
+    const repository = new Repository()
+    repository.write('examine.ts', 'process.exitCode = 1\n')
+    repository.commit()
+    expect(repository.release({ examinations: [{ script: 'examine.ts', file: 'deferd-1.0.0.tgz' }] }).stop).toMatchObject({
+      step: 'examinations',
     })
   })
 })
