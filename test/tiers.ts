@@ -21,7 +21,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/cli/commands/{import,operation,webhook,page-and-token}.test.ts',
   'test/cli/{broken-configurations,hostile-text,remote}.test.ts',
   'test/cli/oauth/{oauth-list,oauth-login,token-command}.test.ts',
-  'test/docs/{newcomers,testkit-examples}.test.ts',
+  'test/docs/{newcomers,site,testkit-examples}.test.ts',
   'test/{public-types,embedded-relay}.test.ts',
   // Many seeds, many states, long spans of virtual time.
   'test/simulation/{states,rewriting,simulation,tls-policies}.test.ts',
@@ -29,7 +29,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/calendar/random-expressions.test.ts',
   'test/mutants/**/*.test.ts',
   'test/types/**/*.test.ts',
-  'test/upgrade/{surface,upgrade}.test.ts',
+  'test/upgrade/{delivered,surface,upgrade}.test.ts',
   'test/release/release.test.ts',
   'test/simulator/{rate-limits,retry-guide}.test.ts',
   'test/bounce/dsn-properties.test.ts',

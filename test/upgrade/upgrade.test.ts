@@ -1,21 +1,18 @@
 /** Stored queues of each release, upgraded by the program of now: an upgrade that is interrupted at any statement changes nothing. */
 import Database from 'better-sqlite3'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { frozenMigrations, releaseFolder, releases } from '../../scripts/release/frozen-migrations.ts'
+import { frozenMigrations, releases } from '../../scripts/release/frozen-migrations.ts'
 import { migrate as migratePostgres, MIGRATIONS, newestIn, schemaOf, type SqlFiles } from '../../src/store/postgres/migrations.ts'
 import type { Connection } from '../../src/store/postgres/session/database-connection.ts'
 import type * as sqlite from '../../src/store/sqlite/file/migrations.ts'
 import { Interrupted, interruptedAt } from '../support/interrupted-migration.ts'
 import { nextRelease } from '../support/nodes/next-release.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../support/postgres-queue.ts'
+import { storedFile } from '../support/released-queue.ts'
 
 const MINUTES = 60_000
 const RELEASES = releases()
-
-const storedFile = (version: string, name: string): Buffer => gunzipSync(readFileSync(join(releaseFolder(version), name)))
 
 const next = () => {
   const release = nextRelease()
