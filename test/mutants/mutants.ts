@@ -99,7 +99,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'the outcome is brought to nobody',
     'queue/scheduler/settlement-writer.ts',
-    'const result = await storeHealth.retryUntilCommitted(() => store.settle(complete))',
+    'const result = await storeHealth.retryUntilCommitted(() => store.settle(complete, written))',
     'const result = await storeHealth.retryUntilCommitted(async () => ({ removed: false, noticeDue: settlement.recipients.length < 0 }))',
   ),
   mutant(
@@ -222,8 +222,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a slot is never free again',
     SCHEDULER,
-    '    this.#state.table.finished(running, this.#state.clock.monotonic())\n',
-    '    if (job.request.recipients.length < 3) this.#state.table.finished(running, this.#state.clock.monotonic())\n',
+    '    this.#state.table.freeSlot(running, this.#state.clock.monotonic())\n',
+    '    if (running.job.request.recipients.length < 3) this.#state.table.freeSlot(running, this.#state.clock.monotonic())\n',
   ),
   mutant(
     'the loop forgets to turn',
