@@ -14,6 +14,7 @@ import { Senders } from '../queries/counts/senders.ts'
 import { Now } from '../queries/now.ts'
 import type { QueueView } from '../queries/queue-view.ts'
 import { quotaRoutes } from './quota-routes.ts'
+import { shareRoutes } from './share-routes.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { messageRoutes } from './message-routes.ts'
 import { ownMessageRoutes } from './own-message-routes.ts'
@@ -68,6 +69,7 @@ export class Api {
       ...recordRoutes(this.#deps.records),
       ...suppressionRoutes(view),
       ...quotaRoutes(view),
+      ...shareRoutes(view),
       ...scheduleRoutes(view),
       submissionRoute(view),
       ...operationRoutes(view),

@@ -5,7 +5,7 @@
 import { compileRetryPolicy, type RetryPolicy } from '../backoff/retry-policy.ts'
 import type { Message } from '../mail/message.ts'
 import { settingsUnder, tableFor, type Settings } from './destination-settings.ts'
-import { MailClasses, type ClassBands } from './values/mail-classes.ts'
+import { MailClasses, type ClassBands, type FairShares, type TurnPolicies } from './values/mail-classes.ts'
 import type { ClassTable } from './values/tables/class-table.ts'
 import type { Config } from './options.ts'
 import type { ProviderDirectory } from './provider-directory.ts'
@@ -27,18 +27,25 @@ const MOST_CACHED_NAMES = 10_000
 
 const NO_PROVIDERS: Pick<ProviderDirectory, 'of'> = { of: () => null }
 
-export class DestinationPolicies {
+export class DestinationPolicies implements TurnPolicies {
   readonly #config: Config
   readonly #providers: Pick<ProviderDirectory, 'of'>
   readonly classes: MailClasses
+  readonly shares: FairShares | null
   /** Policies by provider and table. Their number does not depend on the number of destinations. */
   readonly #byTable = new Map<string | null, Map<string | null, DestinationPolicy>>()
   readonly #byName = new Map<string, DestinationPolicy>()
   /** Policies of classes with parameters, by the policy of other mail. */
   readonly #ofClasses = new Map<string, WeakMap<DestinationPolicy, DestinationPolicy>>()
 
-  /** Without `providers`, no destination has a provider. */
-  constructor(config: Config, providers: Pick<ProviderDirectory, 'of'> = NO_PROVIDERS, bands?: ClassBands) {
+  /** Without `providers`, no destination has a provider; without `shares`, deliveries are not shared fairly. */
+  constructor(
+    config: Config,
+    providers: Pick<ProviderDirectory, 'of'> = NO_PROVIDERS,
+    bands?: ClassBands,
+    shares: FairShares | null = null,
+  ) {
+    this.shares = shares
     this.#config = config
     this.#providers = providers
     this.classes = new MailClasses(config.class, config.default_class, bands)

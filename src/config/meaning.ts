@@ -16,6 +16,7 @@ import { assertFamily, listenAt } from './values/endpoints.ts'
 import { Networks } from './values/networks.ts'
 import type { NextHop } from './values/next-hop.ts'
 import { assertClass, classReaders } from './values/tables/class-tables.ts'
+import { shareReaders } from './values/tables/share-options.ts'
 import type { Config, Listener, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
 import { assertShareLimit, Clients } from './values/limit-terms.ts'
@@ -246,6 +247,7 @@ function trials(config: Config, origins: Origins): readonly Trial[] {
     ...routeReaders(config),
     ...limitReaders(config, origins),
     ...classReaders(config),
+    ...shareReaders(config, origins.malformed),
   }
   const given = Object.entries(readers).flatMap(([name, read]) => {
     const where = origins.parameter(name as OptionName)

@@ -12,6 +12,7 @@ import type { QuotaTable } from './values/tables/quota-table.ts'
 import type { ScheduleTable } from './values/tables/schedule-table.ts'
 import { ADMIN_OPTIONS } from './options/admin-options.ts'
 import { CLASS_OPTIONS } from './values/tables/class-options.ts'
+import { SHARE_OPTIONS } from './values/tables/share-options.ts'
 import { DELIVERY_OPTIONS } from './options/delivery-options.ts'
 import { GENERAL_OPTIONS } from './options/general-options.ts'
 import { NODE_OPTIONS } from './options/node-options.ts'
@@ -32,6 +33,7 @@ export const OPTIONS = {
   ...SMTPD_OPTIONS,
   ...QUEUE_LIMIT_OPTIONS,
   ...CLASS_OPTIONS,
+  ...SHARE_OPTIONS,
   ...ACCESS_OPTIONS,
   ...REWRITING_OPTIONS,
   ...DELIVERY_OPTIONS,

@@ -22,6 +22,7 @@ import { readOauthClients } from '../oauth/oauth-client.ts'
 import { checkNodemailer } from '../delivery/smtp/client-connection.ts'
 import { SaslCredentials } from '../delivery/tls/sasl-credentials.ts'
 import { openClassMaps } from '../queue/intake/class-choice.ts'
+import { openShareWeights } from '../queue/intake/share-weights.ts'
 import { openRoutingTables } from '../delivery/routing/routing-tables.ts'
 import { openAccess } from '../access/access-tables.ts'
 import { openChecks } from '../checks/check-tables.ts'
@@ -168,7 +169,11 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   const checks = steps.take('lookup tables', 'header_checks', () => openChecks(config))
   const access = steps.take('lookup tables', 'smtpd_recipient_restrictions', () => openAccess(config))
   const classMaps = steps.take('lookup tables', 'sender_class_maps', () => openClassMaps(config))
-  steps.warn('lookup tables', ...[tables, routingTables, checks, access, classMaps].flatMap((opened) => opened?.warnings ?? []))
+  const shareWeights = steps.take('lookup tables', 'share_weight_maps', () => openShareWeights(config))
+  steps.warn(
+    'lookup tables',
+    ...[tables, routingTables, checks, access, classMaps, shareWeights].flatMap((opened) => opened?.warnings ?? []),
+  )
   const dkimKeys = steps.take('DKIM keys', 'dkim_sign', () => loadDkimKeys(config))
   if (dkimKeys !== undefined) steps.warn('DKIM keys', ...keyWarnings(dkimKeys), ...signingWarnings(config, dkimKeys))
   steps.warn('next hops', ...daneWarnings(config, config.dns_servers.length > 0 ? config.dns_servers : getServers()))
@@ -177,13 +182,14 @@ function readFiles(loaded: LoadedConfig, steps: Steps): RelaySettings | undefine
   if (unwritable !== null) steps.refuse('log', 'log_file', unwritable)
   if (notices === undefined || tls === undefined || passwords === undefined) return undefined
   if (tables === undefined || routingTables === undefined || dkimKeys === undefined || checks === undefined) return undefined
-  if (access === undefined || oauth === undefined || classMaps === undefined) return undefined
+  if (access === undefined || oauth === undefined || classMaps === undefined || shareWeights === undefined) return undefined
   const lookups = {
     tables: tables.tables,
     routingTables: routingTables.tables,
     checks: checks.checks,
     access: access.access,
     classMaps: classMaps.maps,
+    shareWeights: shareWeights.table,
   }
   const secrets = { passwords: passwords.text, tls, oauth }
   return { config, templates: notices.templates, secrets, dkimKeys, ...lookups }

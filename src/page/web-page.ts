@@ -15,6 +15,7 @@ import { providerPages } from './provider-pages.ts'
 import { screenRoutes } from './screen-routes.ts'
 import { FILES_FOLDER, fileRoutes } from './static-files.ts'
 import { quotaPages } from './quota-pages.ts'
+import { sharePages } from './share-pages.ts'
 import { suppressionPages } from './suppression-pages.ts'
 import { tokenPages } from './token-pages.ts'
 import { trendsRoute } from './trends-route.ts'
@@ -39,6 +40,7 @@ export class Page {
       ...tokenPages(this.#deps),
       ...suppressionPages(this.#deps),
       ...quotaPages(this.#deps),
+      ...sharePages(this.#deps),
       ...nodePages(this.#deps),
       ...resendPages(this.#deps),
       ...erasePages(this.#deps),

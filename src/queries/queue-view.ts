@@ -18,6 +18,7 @@ import type { OperationPlan } from '../queue/operation-plan.ts'
 import type { BulkOperation } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
+import type { LiveShare } from '../queue/scheduler/turns/share-activity.ts'
 import type { DomainChecks } from '../relay/domain-checks.ts'
 import type { OrderedRun } from '../schedules/schedule-runner.ts'
 import type { DeliverySlots } from '../store/destination-status.ts'
@@ -136,6 +137,8 @@ export interface QueueView {
   ) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
+  /** The shares with deliveries at this node. */
+  readonly liveShares: () => readonly LiveShare[]
   readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw: (key: string) => number

@@ -215,7 +215,8 @@ export class Resending {
     assertRoom(await intake.refusal(original.size, origin, false))
     const admitted = intake.admit(id, original.size, origin)
     if ('refusal' in admitted) assertRoom(admitted.refusal)
-    const share = 'refusal' in admitted ? undefined : admitted.share
+    // The header that names a share is not stored.
+    const share = 'refusal' in admitted ? undefined : (admitted.share ?? original.share)
     try {
       const message = await this.#signed(one, { ...renewed(original), id, createdAt: arrivedAt, arrivedAt, share })
       const entry = { message, recipients, content: [] }

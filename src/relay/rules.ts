@@ -23,6 +23,8 @@ import { Acceptor } from '../queue/intake/acceptor.ts'
 import type { ContentCache } from '../queue/intake/content-cache.ts'
 import type { Intake } from '../queue/intake/intake.ts'
 import { ClassChoice, openClassMaps, type ClassMaps } from '../queue/intake/class-choice.ts'
+import { openShareWeights, ShareWeights } from '../queue/intake/share-weights.ts'
+import type { LookupTable } from '../rewriting/lookup-table.ts'
 import { GenericMaps } from '../rewriting/generic.ts'
 import { Rewriting } from '../rewriting/rewriting.ts'
 import { openTables, type Tables } from '../rewriting/tables.ts'
@@ -53,6 +55,8 @@ export interface RelaySettings {
   readonly checks?: CheckTables | undefined
   /** Opened lookup tables of classes; opened by the relay when absent. */
   readonly classMaps?: ClassMaps | undefined
+  /** Opened lookup tables of weights of shares; opened by the relay when absent. */
+  readonly shareWeights?: LookupTable | undefined
   /** Opened access tables; opened by the relay when absent. */
   readonly access?: AccessTables | undefined
   /** Users and certificate of the SMTP server; read by the relay when absent. */
@@ -92,7 +96,8 @@ export interface LastingRules {
 export function compileRules(settings: RelaySettings, { providers, bands }: LastingRules, ports: RulePorts): Rules {
   const { config, templates, secrets, tables, routingTables, dkimKeys, classMaps, checks = openChecks(config).checks } = settings
   const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
-  const policies = new DestinationPolicies(config, providers, bands)
+  const shares = ShareWeights.of(config, settings.shareWeights ?? openShareWeights(config).table)
+  const policies = new DestinationPolicies(config, providers, bands, shares)
   const opened = tables ?? openTables(config).tables
   const rewriting = Rewriting.of(config, opened)
   return {

@@ -33,6 +33,8 @@ export interface Opening extends ResultRules {
   readonly readFile: (path: string) => string
   /** Throws an Error for a value that cannot be used. One in a text file is a warning, as the value may never be looked up. */
   readonly verify?: ((value: string) => void) | undefined
+  /** Effect of such a value in a text file, for the warning. Absent: mail that meets it is refused. */
+  readonly effect?: string | undefined
 }
 
 /** Opens the tables of a parameter. Throws an Error that names parameter and path when a file cannot be read. */
@@ -110,10 +112,12 @@ function contentOf(name: string, path: string, readFile: Opening['readFile']): s
   }
 }
 
+const REFUSED = 'mail that meets the entry is refused with 451'
+
 function fileEntries(
   name: string,
   path: string,
-  { readFile, verify, warnings }: Pick<Opening, 'readFile' | 'verify'> & { readonly warnings: string[] },
+  { readFile, verify, effect = REFUSED, warnings }: Pick<Opening, 'readFile' | 'verify' | 'effect'> & { readonly warnings: string[] },
 ): ReadonlyMap<string, string> {
   const { entries, ignored } = parseTexthash(contentOf(name, path, readFile))
   warnings.push(...ignored.map((text) => `${name}: ${path}, ${text}`))
@@ -121,7 +125,7 @@ function fileEntries(
     try {
       verify?.(value)
     } catch (error) {
-      warnings.push(`${name}: ${path}, ${key}: ${errorMessage(error)}; mail that meets the entry is refused with 451`)
+      warnings.push(`${name}: ${path}, ${key}: ${errorMessage(error)}; ${effect}`)
     }
   }
   return entries

@@ -74,6 +74,15 @@ export interface DestinationLoad {
   readonly nextDueAt: QueueTime | null
 }
 
+/** Live recipients of queued mail of one class and share. */
+export interface ShareLoad {
+  /** Null for mail without a class. */
+  readonly class: string | null
+  /** Null for mail without a share. */
+  readonly share: string | null
+  readonly recipients: number
+}
+
 /** A live recipient, for tables of ages. */
 export interface RecipientAge {
   readonly cursor: RecipientId
@@ -238,6 +247,14 @@ export interface QueueReader extends OutboxReader {
     readonly limit: number
     readonly queues: readonly QueueName[]
   }): Promise<readonly RecipientAge[]>
+  /**
+   * Counts the recipients of a slice of the messages by class and share: of `size` messages above `after`. `last` is the value of `after` for
+   * the next slice; null after the last one. Mail that is scheduled, and outside of the ordinary queues, does not count.
+   */
+  shareLoads(slice: {
+    readonly after: MessageId
+    readonly size: number
+  }): Promise<{ readonly last: MessageId | null; readonly loads: readonly ShareLoad[] }>
   /** Counts messages and recipients by queue. Reads the whole queue; the queue's owner uses QueueStore.tally instead. */
   counts(): Promise<readonly QueueCount[]>
   /** Counts the trash. Reads the whole trash. */

@@ -92,6 +92,28 @@ export interface BandClaim {
    * recipients alone that are due earlier, so that it need not read past what earlier claims have taken. Absent: all.
    */
   readonly from?: QueueTime | undefined
+  /** Claims only these recipients, where they wait for the destination and are due; not more than `limit`. Absent: any. */
+  readonly recipients?: readonly RecipientId[] | undefined
+}
+
+/** Place of a waiting recipient in the order of due times. */
+export interface WaitingPlace {
+  readonly dueAt: QueueTime
+  readonly id: RecipientId
+}
+
+/** A waiting recipient with the share of its message. */
+export interface WaitingRecipient extends WaitingPlace {
+  /** Null for a message without one. */
+  readonly share: string | null
+}
+
+/** A slice of the recipients of a band that wait for a destination. */
+export interface WaitingSlice {
+  readonly destination: DestinationName
+  readonly band: Band
+  readonly after: WaitingPlace
+  readonly limit: number
 }
 
 export interface Claimed {
@@ -100,7 +122,7 @@ export interface Claimed {
    * lease ends.
    */
   readonly requests: readonly DeliveryRequest[]
-  /** The earliest due time of the recipients that still wait for the destination, of each band of the claim that has some. */
+  /** The earliest due time of the recipients that still wait for the destination, of each band that has some and was claimed without a list. */
   readonly next: readonly { readonly band: Band; readonly dueAt: QueueTime }[]
 }
 
@@ -182,6 +204,8 @@ export interface QueueStore {
 
   /** Leases due recipients of a destination, earliest due first. */
   claimDue(claim: Claim): Promise<Claimed>
+  /** Recipients that wait for a destination behind a place, whether or not they are due; earliest due first. */
+  waitingAt(slice: WaitingSlice): Promise<readonly WaitingRecipient[]>
   /**
    * Leases one due recipient that was in delivery during two crashes (`deliveryStarts` is 2), and which claimDue therefore does not
    * return. Such recipients are tried one at a time, so that a third crash identifies the message. The next open moves the message
@@ -290,6 +314,7 @@ export const STORE_METHODS = {
   // Content is read for mail whose acceptance is durable.
   readChunk: { room: 'neither', sending: 'direct', changes: nothing, isIndependent: true },
   claimDue: { room: 'lease', sending: ([{ destination }]) => [`d${destination}`], changes: (_, { requests }) => leased(requests) },
+  waitingAt: { room: 'neither', sending: 'direct', changes: nothing },
   claimSuspect: {
     room: 'lease',
     sending: () => ['claimSuspect'],

@@ -46,6 +46,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   parkedEvents: true,
   eventsAfter: true,
   ages: true,
+  shareLoads: true,
   counts: true,
   causes: true,
   departed: true,

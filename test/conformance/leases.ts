@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { recipientId } from '../../src/mail/message.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
+import type { WaitingPlace } from '../../src/store/queue-store.ts'
 import { operate } from '../support/operate.ts'
 import { BUSY, claim, deferred, delivered, first, LIFETIME, messagesIn, MIN, queue, settleOne, T0, ownerOf, type Subject } from './mail.ts'
 
@@ -56,6 +57,71 @@ export function leases(subject: () => Subject): void {
     expect(next).toEqual([{ band: 12, dueAt: T0 + 2 }])
     expect(await store.destinationsDue()).toEqual([{ destination: 'far.example', dueAt: T0 + 2 }])
     expect(messagesIn((await claim(store, T0 + MIN)).requests)).toEqual([plain])
+  })
+
+  test('what waits for a destination is read in slices with its shares, the earliest due first', async () => {
+    const { store } = subject()
+    const ids = []
+    for (const [share, at] of [
+      ['news', 2],
+      ['shop', 1],
+      [undefined, 3],
+    ] as const)
+      ids.push(await queue(store, { at: T0 + at, ...(share === undefined ? {} : { share }) }))
+    const [news = 0, shop = 0, plain = 0] = ids
+    const later = await queue(store, { to: [{ address: 'ann@far.example', dueAt: T0 + 60 * MIN }], share: 'shop' })
+    await queue(store, { to: [{ address: 'ann@else.example' }], share: 'shop' })
+    await queue(store, { hold: true, share: 'shop' })
+    const of = async (after: WaitingPlace, limit: number) =>
+      (await store.waitingAt({ destination: 'far.example', band: 0, after, limit })).map(({ id, dueAt, share }) => [id, dueAt - T0, share])
+    const begin = { dueAt: 0, id: 0 }
+    expect(await of(begin, 2)).toEqual([
+      [first(shop), 1, 'shop'],
+      [first(news), 2, 'news'],
+    ])
+    expect(await of({ dueAt: T0 + 2, id: first(news) }, 9)).toEqual([
+      [first(plain), 3, null],
+      [first(later), 60 * MIN, 'shop'],
+    ])
+    expect(await of({ dueAt: T0 + 2, id: first(news) - 1 }, 1)).toEqual([[first(news), 2, 'news']])
+    await claim(store, T0 + MIN, { limit: 1 })
+    expect((await of(begin, 9)).map(([id]) => id)).toEqual([news, plain, later].map(first))
+    expect(await store.waitingAt({ destination: 'far.example', band: 7, after: begin, limit: 9 })).toEqual([])
+  })
+
+  test('a claim of named recipients leases those that wait there and are due, and no others', async () => {
+    const { store } = subject()
+    const ids = []
+    for (let n = 0; n < 5; n++) ids.push(await queue(store, { at: T0 + n }))
+    const [a = 0, b = 0, c = 0, d = 0] = ids
+    const later = await queue(store, { to: [{ address: 'ann@far.example', dueAt: T0 + 60 * MIN }] })
+    const elsewhere = await queue(store, { to: [{ address: 'ann@else.example' }] })
+    const held = await queue(store, { hold: true })
+    const recipients = [d, b, later, elsewhere, held, 999_999].map(first)
+    const { requests } = await claim(store, T0 + MIN, { recipients, limit: recipients.length })
+    expect(messagesIn(requests).toSorted((x, y) => x - y)).toEqual([b, d])
+    expect((await claim(store, T0 + MIN, { recipients: [first(b)], limit: 1 })).requests).toEqual([])
+    expect((await claim(store, T0 + MIN, { recipients: [first(a)], limit: 1, band: 7 })).requests).toEqual([])
+    await store.giveBack([first(b)], ownerOf(store))
+    const again = await claim(store, T0 + MIN, { recipients: [first(b), first(c)], limit: 2 })
+    expect(messagesIn(again.requests).toSorted((x, y) => x - y)).toEqual([b, c])
+  })
+
+  test('one claim has bands with names and bands without', async () => {
+    const { store } = subject()
+    const slow = { name: 'listed', band: 21 }
+    await store.records.classBands.add(slow)
+    const plain = []
+    for (let n = 0; n < 3; n++) plain.push(await queue(store, { at: T0 + n }))
+    const [, second = 0] = plain
+    const others = [await queue(store, { at: T0, ofClass: slow }), await queue(store, { at: T0 + 1, ofClass: slow })]
+    const bands = [
+      { band: 0, limit: 1, recipients: [first(second)] },
+      { band: 21, limit: 1 },
+    ]
+    const { requests, next } = await store.claimDue({ destination: 'far.example', now: T0 + MIN, bands, recipientLimit: 50 })
+    expect(messagesIn(requests).toSorted((a, b) => a - b)).toEqual([second, others[0]].toSorted((a = 0, b = 0) => a - b))
+    expect(next).toEqual([{ band: 21, dueAt: T0 + 1 }])
   })
 
   test('a requeued message, one that failed and one that was given back stay in the band of their class', async () => {

@@ -66,16 +66,22 @@ export interface Mail {
   readonly contentId?: number
   /** Class, with its number in the store. */
   readonly ofClass?: { readonly name: string; readonly band: number }
+  readonly share?: string
 }
 
 /** A message for ann@far.example, due at once, unless said otherwise. */
 export function mail(store: Pick<QueueStore, 'nextId'>, options: Mail = {}): NewMessage {
   const { sender = 'app@us.example', to = [{ address: 'ann@far.example' }], content = [Buffer.from('Subject: hi\r\n\r\nhi\r\n')] } = options
-  const { at = T0, hold, leased = false, ofClass } = options
+  const { at = T0, hold, leased = false, ofClass, share } = options
   const id = store.nextId()
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
   const origin = { createdAt: at, arrivedAt: at, sender, size, contentId: options.contentId ?? id, smtputf8: false }
-  const message: Message = { id, ...origin, ...(ofClass === undefined ? {} : { class: ofClass.name }) }
+  const message: Message = {
+    id,
+    ...origin,
+    ...(ofClass === undefined ? {} : { class: ofClass.name }),
+    ...(share === undefined ? {} : { share }),
+  }
   const schedule = { dueAt: at, expiresAt: at + LIFETIME, leased }
   const recipients = to.map((one) => ({ destination: one.address.slice(one.address.indexOf('@') + 1), ...schedule, ...one }))
   return { message, band: ofClass?.band, recipients, content: inChunks(...content), ...(hold === undefined ? {} : { hold }) }
@@ -93,8 +99,14 @@ export const first = (message: MessageId): RecipientId => recipientId(message, 0
 interface ClaimOptions extends Partial<Pick<Claim, 'destination' | 'recipientLimit'>>, Partial<BandClaim> {}
 
 /** A claim of one band, and the due time that the answer has for the band. */
-export async function claim(store: QueueStore, now: number, { band = 0, limit = 100, from, ...options }: ClaimOptions = {}) {
-  const claimed = await store.claimDue({ destination: 'far.example', now, bands: [{ band, limit, from }], recipientLimit: 50, ...options })
+export async function claim(store: QueueStore, now: number, { band = 0, limit = 100, from, recipients, ...options }: ClaimOptions = {}) {
+  const claimed = await store.claimDue({
+    destination: 'far.example',
+    now,
+    bands: [{ band, limit, from, recipients }],
+    recipientLimit: 50,
+    ...options,
+  })
   return { requests: claimed.requests, nextDueAt: claimed.next[0]?.dueAt ?? null }
 }
 

@@ -2,7 +2,7 @@
  * Contract of the reader of a store.
  */
 import { beforeEach, expect, test } from 'vitest'
-import type { HistoryFilter } from '../../src/store/queue-reader.ts'
+import type { HistoryFilter, ShareLoad } from '../../src/store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../src/store/message-conditions.ts'
 import type { QueueName } from '../../src/mail/message.ts'
 import { passedOver } from '../../src/queue/selected-messages.ts'
@@ -264,6 +264,34 @@ export function looking(subject: () => Subject): void {
         oldestArrival: T0 + n,
       })),
     )
+  })
+
+  test('recipients of queued mail are counted by class and share, a slice of messages at a time', async () => {
+    const { reader, store } = subject()
+    const slow = { name: 'counted', band: 31 }
+    await store.records.classBands.add(slow)
+    const shop = await queue(store, { at: T0 + 6, share: 'shop', to: [{ address: 'a@x.example' }, { address: 'b@y.example' }] })
+    await queue(store, { at: T0 + 7, share: 'shop', hold: true })
+    const last = await queue(store, { at: T0 + 8, share: 'shop', ofClass: slow })
+    expect(await reader.shareLoads({ after: 0, size: 2 })).toEqual({
+      last: ids.active,
+      loads: [{ class: null, share: null, recipients: 2 }],
+    })
+    const all = await reader.shareLoads({ after: 0, size: 100 })
+    const byName = (a: ShareLoad, b: ShareLoad): number => String([a.class, a.share]).localeCompare(String([b.class, b.share]))
+    expect({ ...all, loads: all.loads.toSorted(byName) }).toEqual({
+      last,
+      loads: [
+        { class: null, share: null, recipients: 3 },
+        { class: null, share: 'shop', recipients: 2 },
+        { class: 'counted', share: 'shop', recipients: 1 },
+      ],
+    })
+    expect(await reader.shareLoads({ after: shop - 1, size: 1 })).toEqual({
+      last: shop,
+      loads: [{ class: null, share: 'shop', recipients: 2 }],
+    })
+    expect(await reader.shareLoads({ after: last, size: 5 })).toEqual({ last: null, loads: [] })
   })
 
   test('a page by ids, and messages by name, in the trash too', async () => {

@@ -37,7 +37,7 @@ test('no line of a man page is taken for an unknown request of roff', () => {
 
 test.each<[string, string, readonly string[]]>([
   ['commands', 'deferd que', ['queue']],
-  ['subcommands', 'deferd queue sh', ['show', 'shape']],
+  ['subcommands', 'deferd queue sh', ['show', 'shape', 'shares']],
   ['options', 'deferd queue list --older', ['--older-than']],
   ['values of an option', 'deferd queue list --queue def', ['deferred']],
   ['no words after an option with any value', 'deferd queue list --older-than ', []],

@@ -1,8 +1,11 @@
-/** Planted bugs in the turns and the change of classes of mail. Each is found by the test file named here. */
+/** Planted bugs in the turns and the change of classes of mail, and in fair shares. Each is found by the test file named here. */
 import type { SafetyMutant } from './safety-mutants.ts'
 
 const TURNS = 'test/queue/scheduler/turns/class-turns.test.ts'
 const STORIES = 'test/stories/classes.test.ts'
+const SHARES = 'test/queue/scheduler/turns/share-turns.test.ts'
+const BACKLOG = 'test/queue/scheduler/turns/share-backlog.test.ts'
+const SHARE_STORIES = 'test/stories/fair-shares.test.ts'
 
 const bug = (name: string, file: string, [replace, by]: readonly [string, string], test: string): SafetyMutant => ({
   name,
@@ -46,5 +49,47 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
     'store/sqlite/operate.ts',
     ['this.#setBand.run({ id: one.id, band,', 'this.#setBand.run({ id: one.id, band: one.band,'],
     STORIES,
+  ),
+  bug(
+    'a share offers a head at the present for each place of its destinations',
+    'queue/scheduler/turns/share-line.ts',
+    ['tag: this.#tags.charge(flow.share, recipients, this.#weightOf(flow))', 'tag: this.#tags.time'],
+    SHARES,
+  ),
+  bug(
+    'a share pays for heads that leave without a start',
+    'queue/scheduler/turns/share-line.ts',
+    ['if (head !== undefined) this.#tags.refund(', 'if (head === null) this.#tags.refund('],
+    SHARES,
+  ),
+  bug(
+    'a share that had no mail has earned turns',
+    'queue/scheduler/turns/share-tags.ts',
+    ['const start = Math.max(this.#time, this.#ends.get(key) ?? 0)', 'const start = this.#ends.get(key) ?? 0'],
+    SHARES,
+  ),
+  bug(
+    'a backlog is charged out of the order of due times',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['of due) {', 'of due.toReversed()) {'],
+    BACKLOG,
+  ),
+  bug(
+    'what becomes due before the place that was read is not read again',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['if (this.#behind <= this.#after.dueAt)', 'if (this.#behind < 0)'],
+    BACKLOG,
+  ),
+  bug(
+    'mail that is given back goes to the end of its share',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['this.#push(this.#tags.time, id)', 'this.#push(Number.MAX_SAFE_INTEGER, id)'],
+    BACKLOG,
+  ),
+  bug(
+    'new mail passes the backlog of its destination',
+    'queue/scheduler/due-queue.ts',
+    ['if (this.#state.policies().shares === null) return false', 'if (this.#heap.size >= 0) return false'],
+    SHARE_STORIES,
   ),
 ]

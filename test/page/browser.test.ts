@@ -114,6 +114,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     'suppressions/remove?scope=departments-with-long-names.shop.example&address=%40gone.example',
     'suppressions/resume?scope=shop.example',
     'quotas',
+    'shares',
     'quotas/reset?key=a-very-long-name-of-a-sender%40departments-with-long-names.shop.example&quota=app',
     'tokens',
     'tokens/a-program-with-a-long-name@and.a-domain.example/remove',

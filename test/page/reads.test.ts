@@ -32,6 +32,7 @@ const SCREENS = [
   'webhooks/app/remove',
   'suppressions',
   'quotas',
+  'shares',
   'tokens',
   'planner',
   'deliverability',

@@ -69,6 +69,7 @@ const SCREENS = [
   'new-suppression',
   'suppressions/resume?scope=x.example',
   'quotas',
+  'shares',
   'quotas/reset?key=ann@x.example&quota=app',
   'tokens',
   'new-token',

@@ -23,6 +23,7 @@ const READS: ReadonlySet<string> = new Set([
   'noticesDueOf',
   'claimWarnings',
   'scheduledMail',
+  'waitingAt',
   'destinationsDue',
   'nextDeadlines',
   'destinations',

@@ -16,6 +16,8 @@ import { ResponseExamples } from './response-examples.ts'
 const SETTINGS = {
   myorigin: 'us.example',
   suppression: 'yes',
+  fair_share: 'yes',
+  share_key: 'sender_domain',
   quota: { app: { keys: 'sender', limits: ['1000/1h'] } },
   returned_content_retention: '7d',
   smtpd_future_release_limit: '7d',
@@ -177,6 +179,7 @@ async function suppressions(tour: Tour, { queue }: ApiWorld): Promise<void> {
 }
 
 async function quotas(tour: Tour): Promise<void> {
+  await tour.get('/shares')
   await tour.get('/quotas')
   await tour.get('/quotas/app@us.example')
   await tour.post('/quotas/reset', { key: 'app@us.example' })

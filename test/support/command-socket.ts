@@ -79,6 +79,7 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     plan: absent('plan'),
     submissions: absent('submission'),
     policies: () => policies,
+    liveShares: () => [],
     notices: absent('notice'),
     draw: absent('draw'),
     health: absent('health'),

@@ -50,6 +50,7 @@ export function readerStatements({ spelling, place, columns }: EngineStatements)
     failuresOf: sql.failuresOf([1], spelling),
     ages: sql.ages(RANGE, ['deferred'], 10, spelling),
     countsBetween: sql.countsBetween(RANGE, spelling),
+    loadsBetween: sql.loadsBetween(RANGE, spelling),
     trashCount: sql.trashCount(spelling),
     firstDeparture: sql.firstDeparture(1, spelling),
     lastDeparture: sql.lastDeparture(null),

@@ -104,6 +104,8 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, string>> = {
   'POST /suppressions/import': '{"imported":1}',
   'GET /suppression-stops': '{"stops":[{"scope":"us.example","time":1767226201}]}',
   'POST /suppressions/resume': '{"scope":"us.example"}',
+  'GET /shares':
+    '{"fair_share":true,"total":1,"shares":[{"class":null,"key":"us.example","weight":1,"waiting":1,"in_flight":0,"started":1,"wanted":1,"got":1}]}',
   'GET /quotas':
     '{"uses":[{"quota":"app","key":"app@us.example","keys":"sender","action":"refuse","limit":"1000/1h","measure":"messages","span":3600,"used":3,"planned":0,"maximum":1000,"room_time":null}]}',
   'GET /quotas/:key':

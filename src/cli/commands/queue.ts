@@ -14,6 +14,7 @@ const PARTS: readonly Part[] = [
   { names: ['cat'], load: async () => (await import('./queue/queue-cat.ts')).addQueueCat },
   { names: ['shape'], load: async () => (await import('./queue/queue-shape.ts')).addQueueShape },
   { names: ['causes'], load: async () => (await import('./queue/queue-causes.ts')).addQueueCauses },
+  { names: ['shares'], load: async () => (await import('./queue/queue-shares.ts')).addQueueShares },
   { names: ['upgrade'], load: async () => (await import('./queue/queue-upgrade.ts')).addQueueUpgrade },
   { names: ['move'], load: async () => (await import('./queue/queue-move.ts')).addQueueMove },
   { names: OPERATIONS, load: async () => (await import('./queue/queue-change.ts')).addQueueOperations },

@@ -24,6 +24,7 @@ const REACH: Readonly<Record<string, Reach>> = {
   'queue cat': ['GET /messages/:id', 'GET /messages/:id/content'],
   'queue shape': ['GET /messages'],
   'queue causes': ['GET /causes', 'GET /destinations', 'GET /destinations/:name/causes'],
+  'queue shares': ['GET /shares'],
   'queue upgrade': QUEUE,
   'queue move': QUEUE,
   'queue flush': OPERATION,

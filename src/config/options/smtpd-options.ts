@@ -1,5 +1,5 @@
 /** Parameters of receiving mail. */
-import { SHARE_PARTS } from '../values/limit-terms.ts'
+import { shareParts } from '../values/tables/share-options.ts'
 import { option, perListener } from '../values/option.ts'
 import * as is from '../values/values.ts'
 
@@ -181,8 +181,8 @@ export const QUEUE_LIMIT_OPTIONS = {
     'Clients whose mail the limits of the queue do not refuse, although it counts: networks, users of AUTH, and token:NAME for a token of the API.',
   ),
   share_key: option(
-    is.someWords(...SHARE_PARTS),
+    shareParts,
     'login, token, sender_domain, client',
-    'Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client.',
+    'Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client. header:NAME is the value of a header field of clients that a class allows, which is removed from all mail.',
   ),
 } as const

@@ -12,11 +12,21 @@ export interface QueueLimitConfig {
   readonly queue_limit_resume: number
   readonly queue_limit_exceptions: readonly string[]
   readonly share_key: readonly SharePart[]
+  readonly fair_share: boolean
 }
 
-/** Parts of share_key. */
+/** Parts of share_key that every message may have. */
 export const SHARE_PARTS = ['login', 'token', 'sender_domain', 'client'] as const
-export type SharePart = (typeof SHARE_PARTS)[number]
+export type SharePart = (typeof SHARE_PARTS)[number] | FieldKey
+
+/** The value of a header field as a key. */
+export type FieldKey = `header:${string}`
+
+/** True for `header:` with a printable name without a colon (RFC 5322 §2.2). */
+export const isFieldKey = (given: unknown): given is FieldKey => typeof given === 'string' && /^header:[!-9;-~]{1,100}$/.test(given)
+
+/** Lower-case name of the header field that is the key; undefined for other keys. */
+export const fieldOfKey = (key: string): string | undefined => (isFieldKey(key) ? key.slice('header:'.length).toLowerCase() : undefined)
 
 /** Measure of a limit: messages, or the bytes of whole messages. */
 export type Measure = 'messages' | 'bytes'

@@ -12,6 +12,19 @@ export interface SchedulingClass {
   readonly reserve: number
 }
 
+/** The weights of shares, where deliveries are shared fairly (fair_share). */
+export interface FairShares {
+  /** A number from 1 to 1000. */
+  weightOf(share: string): number
+}
+
+/** Classes and shares, by which deliveries have turns. */
+export interface TurnPolicies {
+  readonly classes: MailClasses
+  /** Null without fair shares. */
+  readonly shares: FairShares | null
+}
+
 /** Number of a class in the store. Mail without a class, as from before there were any, has band 0. */
 export type Band = number
 

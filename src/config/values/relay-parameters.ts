@@ -167,7 +167,7 @@ export type RelayParameters = {
   readonly queue_index_headers?: ParameterValue
   /** Clients whose mail the limits of the queue do not refuse, although it counts: networks, users of AUTH, and token:NAME for a token of the API. */
   readonly queue_limit_exceptions?: ParameterValue
-  /** Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client. Default: `login, token, sender_domain, client`. */
+  /** Shares of the queue: a message belongs to that of the first that it has: the user of AUTH, the token of the API, the domain of the sender, the address of the client. header:NAME is the value of a header field of clients that a class allows, which is removed from all mail. Default: `login, token, sender_domain, client`. */
   readonly share_key?: ParameterValue
   /** Class of mail for which nothing else names one, and of mail whose class the configuration no longer has; without [class.NAME] tables there is none. Default: `normal`. */
   readonly default_class?: ParameterValue
@@ -179,6 +179,10 @@ export type RelayParameters = {
   readonly client_class_maps?: ParameterValue
   /** Header field that asks for a class and is removed from all mail; without [class.NAME] tables, and when empty, no field does. Default: `X-Deferd-Class`. */
   readonly class_header?: ParameterValue
+  /** Share the deliveries of each class, and of all mail without classes, among the shares of the queue (share_key), so that none waits behind the backlog of another. Default: `no`. */
+  readonly fair_share?: ParameterValue
+  /** Lookup tables of weights of shares, from 1 to 1000, by the key of the share (share_key); a share without an entry has weight 1. */
+  readonly share_weight_maps?: ParameterValue
   /** Restrictions by client, applied at each RCPT before the other lists, see docs/access.md. */
   readonly smtpd_client_restrictions?: ParameterValue
   /** Restrictions by sender, applied at each RCPT after smtpd_client_restrictions. */

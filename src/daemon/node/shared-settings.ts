@@ -1,5 +1,6 @@
 /** Settings that all nodes of a queue should share: how mail is delivered, retried and reported, and to which programs. */
 import { CLASS_OPTIONS } from '../../config/values/tables/class-options.ts'
+import { SHARE_OPTIONS } from '../../config/values/tables/share-options.ts'
 import { createHash } from 'node:crypto'
 import { DELIVERY_OPTIONS } from '../../config/options/delivery-options.ts'
 import { defaultConfig, type LoadedConfig } from '../../config/load.ts'
@@ -14,7 +15,14 @@ const OF_MACHINE = /_(?:CAfile|CApath|file|path|maps|bind_address6?|helo_name)$/
 
 const SHARED: readonly OptionName[] = [
   ...(
-    Object.keys({ ...DELIVERY_OPTIONS, ...RETRY_OPTIONS, ...NOTICE_OPTIONS, ...QUEUE_LIMIT_OPTIONS, ...CLASS_OPTIONS }) as OptionName[]
+    Object.keys({
+      ...DELIVERY_OPTIONS,
+      ...RETRY_OPTIONS,
+      ...NOTICE_OPTIONS,
+      ...QUEUE_LIMIT_OPTIONS,
+      ...CLASS_OPTIONS,
+      ...SHARE_OPTIONS,
+    }) as OptionName[]
   ).filter((name) => !OF_MACHINE.test(name)),
   'node_lease',
 ]

@@ -25,6 +25,7 @@ export const SYSTEM_PLACES = [
   ['webhooks', 'Webhooks', 'w'],
   ['suppressions', 'Suppression', 'u'],
   ['quotas', 'Quotas', 'q'],
+  ['shares', 'Shares', 'r'],
   ['audit', 'Audit', 'a'],
   ['log', 'Log', 'l'],
   ['nodes', 'Nodes', 'o'],

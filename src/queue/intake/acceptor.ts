@@ -2,7 +2,7 @@
  * Accepts submissions: prepends the Received field, completes the header of local mail, and refuses messages that are too big or
  * that loop. It reports a message as queued when the message is on disk.
  */
-import { fieldOfKey } from '../../config/values/tables/quota-table.ts'
+import { fieldOfKey } from '../../config/values/limit-terms.ts'
 import type { Config } from '../../config/options.ts'
 import { SECOND, type Clock, type QueueTime } from '../../system/clock.ts'
 import type { Completion } from '../../mail/header-addresses.ts'
@@ -12,6 +12,7 @@ import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { mailDate } from '../../mail/mail-date.ts'
 import type { MessageSigning } from '../../dkim/message-signing.ts'
 import type { ContentRules } from '../../checks/checked-content.ts'
+import { NamedShares } from './share-key.ts'
 import type { ClassChoice } from './class-choice.ts'
 import type { Rewriting } from '../../rewriting/rewriting.ts'
 import type { Events } from '../../telemetry/events.ts'
@@ -74,6 +75,8 @@ type AcceptSettings = Pick<
   | 'smtpd_future_release_limit'
   | 'queue_index_headers'
   | 'quota'
+  | 'share_key'
+  | 'class'
 >
 
 const HELD_TOO_LONG: SmtpReply = { code: 501, status: '5.5.4', text: 'Error: the message is held longer than smtpd_future_release_limit' }
@@ -103,6 +106,7 @@ export class Acceptor implements MessageTaker {
 
   constructor(deps: AcceptorDeps) {
     const { intake, config, events } = deps
+    const shares = new NamedShares(config)
     this.#deps = deps
     this.#mailerDaemon = `mailer-daemon@${config.myorigin}`.toLowerCase()
     this.#completion = {
@@ -114,10 +118,11 @@ export class Acceptor implements MessageTaker {
       limits: {
         headerField: config.header_size_limit,
         hops: config.hopcount_limit,
-        dropped: new Set(config.message_drop_headers.map((name) => name.toLowerCase())),
+        dropped: new Set([...config.message_drop_headers.map((name) => name.toLowerCase()), ...shares.fields]),
         keepsTexts: config.queue_index_headers,
-        read: new Set([...config.quota.values()].flatMap(({ key }) => fieldOfKey(key) ?? [])),
+        read: new Set([...[...config.quota.values()].flatMap(({ key }) => fieldOfKey(key) ?? []), ...shares.fields]),
       },
+      shares,
       discarded: ({ identity: { queueId }, envelope: { sender }, submitter: { client, uid } }, messageId) =>
         events.emit({ kind: 'discarded', queueId, sender, messageId, client, uid }),
       lookupFailed: (queueId, reason) => this.#lookupFailed(queueId, reason),

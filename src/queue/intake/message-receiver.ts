@@ -18,7 +18,7 @@ import type { MessageTimes } from '../../mail/message-times.ts'
 import { missingFields, type Additions } from './missing-fields.ts'
 import type { Charged, SubmittedMail } from './quotas.ts'
 import type { ClassChoice } from './class-choice.ts'
-import type { Origin } from './share-key.ts'
+import type { NamedShares, Origin } from './share-key.ts'
 import { StagedContent } from './staged-content.ts'
 import { RequestRepeated } from '../../store/records/audit-log.ts'
 import type { NewMessage } from '../../store/new-message.ts'
@@ -49,7 +49,7 @@ interface ReceiverLimits {
   readonly dropped: ReadonlySet<string>
   /** Whether Subject and From are kept (queue_index_headers). */
   readonly keepsTexts: boolean
-  /** Lower-case names of the fields that are keys of quotas. */
+  /** Lower-case names of the fields that are keys of quotas or shares. */
   readonly read: ReadonlySet<string>
 }
 
@@ -103,6 +103,7 @@ export interface ContentChecks {
 export interface MessageReceiverDeps {
   readonly intake: IntakePort
   readonly limits: ReceiverLimits
+  readonly shares: NamedShares
   /** Records that a message is discarded. */
   readonly discarded: (facts: ReceiverFacts, messageId: string | undefined) => void
   /** Logs the reason why a lookup for a message has no usable result. */
@@ -119,7 +120,7 @@ const TOO_MANY_HOPS: SmtpReply = { code: 554, status: '5.4.0', text: 'Error: too
  * §2.1.1.
  */
 const MESSAGE_ID_LIMIT = 998
-/** Maximum number of characters of a header field that is the key of a quota. */
+/** Maximum number of characters of a header field that is the key of a quota or a share. */
 const KEY_LIMIT = 255
 
 type Progress =
@@ -304,7 +305,7 @@ export class MessageReceiver {
     try {
       this.#class = this.#chosenClass()
       const tooMany = this.#facts.times.scheduled === true ? await intake.admitHeld(id, this.#origin) : undefined
-      const admitted = tooMany === undefined ? intake.admit(id, this.#content.size, this.#origin) : { refusal: tooMany }
+      const admitted = tooMany === undefined ? intake.admit(id, this.#content.size, this.#sharing) : { refusal: tooMany }
       const charging = 'refusal' in admitted ? admitted : intake.charge(id, this.#submitted)
       const charged = charging instanceof Promise ? await charging : charging
       if ('refusal' in admitted) this.refuse(admitted.refusal)
@@ -331,7 +332,12 @@ export class MessageReceiver {
     return { sender: this.#facts.envelope.sender, user, address: client?.address ?? null }
   }
 
-  /** The header fields that are keys of quotas. */
+  /** The origin that decides about the share. */
+  get #sharing(): Origin {
+    return this.#deps.shares.known(this.#origin, this.#keyFields)
+  }
+
+  /** The header fields that are keys of quotas or shares. */
   get #keyFields(): ReadonlyMap<string, string> {
     return new Map([...this.#header.fields.read].map(([name, value]) => [name, maskControls(value).slice(0, KEY_LIMIT)]))
   }

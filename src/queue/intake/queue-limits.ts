@@ -101,6 +101,7 @@ export class QueueLimits {
   readonly #deps: QueueLimitsDeps
   #terms: QueueLimitTerms | null = null
   #key: QueueLimitConfig['share_key'] = []
+  #isFair = false
   #exceptions = new Clients([], 'queue_limit_exceptions')
   /** True when all mail of the queue is counted: no mail is refused before. */
   #isCounted = false
@@ -128,6 +129,7 @@ export class QueueLimits {
   configure(config: QueueLimitConfig): void {
     this.#terms = queueLimitTerms(config)
     this.#key = config.share_key
+    this.#isFair = config.fair_share
     this.#exceptions = new Clients(config.queue_limit_exceptions, 'queue_limit_exceptions')
     this.#clear()
   }
@@ -158,8 +160,8 @@ export class QueueLimits {
 
   /** Promises a place to a message whose content is complete. `ended` follows. */
   admit(content: ContentId, size: number, origin: Origin): Admitted {
-    if (this.#terms === null) return { share: undefined }
     const share = this.#shareOf(this.#terms, origin)
+    if (this.#terms === null) return { share }
     const refusal = this.#isExempt(origin) ? undefined : this.#refusal(this.#terms, share, size)
     if (refusal !== undefined) return { refusal }
     this.#promises.set(content, { share: share ?? NO_SHARE, bytes: size })
@@ -199,9 +201,10 @@ export class QueueLimits {
     return this.#exceptions.has({ user, address })
   }
 
-  /** Without a limit of shares, mail has none. */
-  #shareOf({ share }: QueueLimitTerms, origin: Origin): string | undefined {
-    return share.messages > 0 || share.bytes > 0 ? shareOf(this.#key, origin) : undefined
+  /** Without a limit of shares, and where deliveries are not shared fairly, mail has none. */
+  #shareOf(terms: QueueLimitTerms | null, origin: Origin): string | undefined {
+    const isLimited = terms !== null && (terms.share.messages > 0 || terms.share.bytes > 0)
+    return isLimited || this.#isFair ? shareOf(this.#key, origin) : undefined
   }
 
   #used(share: string | null, measure: Measure): number {

@@ -1,6 +1,7 @@
 /** The share of the queue to which a message counts (share_key), and its keys in quotas. Pure. */
-import type { SharePart } from '../../config/values/limit-terms.ts'
-import { fieldOfKey, type QuotaKey } from '../../config/values/tables/quota-table.ts'
+import type { Config } from '../../config/options.ts'
+import { Clients, fieldOfKey, type SharePart } from '../../config/values/limit-terms.ts'
+import type { QuotaKey } from '../../config/values/tables/quota-table.ts'
 import { domainOf } from '../../mail/address.ts'
 
 /** Origin of a message. */
@@ -12,7 +13,7 @@ export interface Origin {
   readonly address: string | null
   /** Class of the message; absent until it is known, and without classes. */
   readonly class?: string | undefined
-  /** Values of header fields that are keys of quotas, by their lower-case names; absent until they are known. */
+  /** Values of header fields that are keys of quotas or shares, by their lower-case names; absent until they are known. */
   readonly fields?: ReadonlyMap<string, string> | undefined
 }
 
@@ -58,6 +59,28 @@ export function shareOf(key: readonly SharePart[], origin: Origin): string | und
     if (share !== '') return share
   }
   return undefined
+}
+
+/** Address of the mail of users of this machine. */
+const LOCAL_ADDRESS = '127.0.0.1'
+
+/** The header fields that name shares, and the clients whose fields count: those that the `allow` of a class names. */
+export class NamedShares {
+  /** Lower-case names. */
+  readonly fields: ReadonlySet<string>
+  readonly #clients: Clients
+
+  constructor({ share_key: key, class: classes }: Pick<Config, 'share_key' | 'class'>) {
+    this.fields = new Set(key.flatMap((part) => fieldOfKey(part) ?? []))
+    this.#clients = new Clients(this.fields.size === 0 ? [] : [...classes.values()].flatMap(({ allow }) => allow), 'allow')
+  }
+
+  /** The origin with the fields of the header that count for its share. */
+  known(origin: Origin, fields: ReadonlyMap<string, string>): Origin {
+    const { user, address } = origin
+    if (this.fields.size === 0 || !this.#clients.has({ user, address: address ?? LOCAL_ADDRESS })) return origin
+    return { ...origin, fields }
+  }
 }
 
 /** The origin of a stored message. */

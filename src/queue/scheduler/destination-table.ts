@@ -1,7 +1,7 @@
 /**
- * The destinations in memory, and the order in which their jobs are delivered. Classes have turns by their weights, and destinations of a
- * class one after the other. Within a destination and class, new mail and retries take turns. Small messages preempt large ones of their
- * class. The table is passive: the scheduler makes the deliveries.
+ * The destinations in memory, and the order in which their jobs are delivered. Classes have turns by their weights. Within a class, shares
+ * have turns by theirs or, without fair shares, destinations one after the other. Within a destination, class and share, new mail and retries
+ * take turns. Small messages preempt large ones of their class and share. The table is passive: the scheduler makes the deliveries.
  */
 import type { Band, MailClasses } from '../../config/values/mail-classes.ts'
 import type { DestinationPolicies } from '../../config/destination-policies.ts'
@@ -10,11 +10,12 @@ import type { Duration, QueueTime } from '../../system/clock.ts'
 import type { ActiveLimits, ActiveQueue } from './active-queue.ts'
 import { Destination } from './destination.ts'
 import type { Job } from './turns/job-queue.ts'
-import { Preemption } from './preemption.ts'
+import { Preemptions } from './preemption.ts'
 import { Provider } from './provider.ts'
 import { ClassTurns } from './turns/class-turns.ts'
-import type { Flow } from './turns/flow.ts'
+import { NO_SHARE, type Flow } from './turns/flow.ts'
 import { placesLeft, RunningDeliveries } from './turns/running-deliveries.ts'
+import { ShareActivity, type LiveShare } from './turns/share-activity.ts'
 
 /** A job that was selected for delivery. */
 export interface RunningDelivery {
@@ -40,22 +41,32 @@ export class DestinationTable {
   readonly #blocked = new Map<Provider, ClassTurns<Destination>>()
   /** Providers of waiting jobs. */
   readonly #providerOfJob = new Map<Job, Provider>()
-  /** By band: a message preempts messages of its class only. */
-  readonly #preemptions = new Map<Band, Preemption>()
+  readonly #preemptions: Preemptions
   /** Transports with a delivery in progress, or with a delay after a delivery. */
   readonly #busyTransports = new Set<string>()
   /** Deliveries that have a slot. */
   readonly #running = new RunningDeliveries()
+  /** Deliveries of shares. */
+  readonly #activity = new ShareActivity()
+  /** True when there may be flows of shares. */
+  #isFair = false
 
   constructor(active: ActiveQueue, limits: () => ActiveLimits, policies: () => DestinationPolicies) {
     this.#active = active
     this.#limits = limits
     this.#policies = policies
-    this.#turns = new ClassTurns<Destination>(() => policies().classes)
+    this.#turns = new ClassTurns<Destination>(policies)
+    this.#preemptions = new Preemptions(() => this.#limits().slots)
   }
 
   get #classes(): MailClasses {
     return this.#policies().classes
+  }
+
+  /** True when flows have turns by weights, so that each with mail has its place, whether or not its destination has room. */
+  get #competes(): boolean {
+    const { classes, shares } = this.#policies()
+    return classes.compete || shares !== null
   }
 
   get all(): IterableIterator<Destination> {
@@ -80,6 +91,11 @@ export class DestinationTable {
       this.#providers.set(name, provider)
     }
     return provider
+  }
+
+  /** The shares with deliveries. */
+  sharesAt(monotonicTime: Duration): readonly LiveShare[] {
+    return this.#policies().shares === null ? [] : this.#activity.at(monotonicTime)
   }
 
   /** Number of deliveries that have a slot. */
@@ -125,7 +141,7 @@ export class DestinationTable {
   /** Number of recipients of a band for which the active queue has room at a destination. */
   room(destination: Destination, band: Band, othersWait: boolean): number {
     // The destinations of a provider count as one, so that they do not fill the active queue.
-    const waiting = Math.max(destination.mail.flowOf(band).jobs.recipients, destination.provider?.waitingRecipients ?? 0)
+    const waiting = Math.max(destination.mail.waitingOf(band).recipients, destination.provider?.waitingRecipients ?? 0)
     const [highest] = this.#classes.all
     const isLower = this.#classes.compete && this.#classes.ofBand(band) !== highest
     return this.#active.room(waiting, { othersWait, leavesRoom: isLower })
@@ -134,32 +150,36 @@ export class DestinationTable {
   /** Adds a request that the active queue has already counted. */
   enter(request: DeliveryRequest, activatedAt: QueueTime): Destination {
     const destination = this.get(request.destination)
-    const job = { request, activatedAt, band: this.#classes.bands.of(request.message.class) }
-    destination.mail.flowOf(job.band).jobs.push(job)
-    this.#preemptionOf(job.band).added(job)
+    const job = this.#jobOf(request, activatedAt)
+    const flow = destination.mail.flowOf(job)
+    flow.jobs.push(job)
+    this.#preemptions.of(job).added(job)
     this.#entered(job, destination.provider)
-    this.stir(destination)
+    this.stir(destination, flow)
     return destination
   }
 
-  #preemptionOf(band: Band): Preemption {
-    let preemption = this.#preemptions.get(band)
-    if (preemption === undefined) this.#preemptions.set(band, (preemption = new Preemption(() => this.#limits().slots)))
-    return preemption
+  #jobOf(request: DeliveryRequest, activatedAt: QueueTime): Job {
+    const { classes, shares } = this.#policies()
+    const { class: name, share = NO_SHARE } = request.message
+    if (shares !== null) this.#isFair = true
+    return { request, activatedAt, band: classes.bands.of(name), share: shares === null ? NO_SHARE : share }
   }
 
   /**
-   * Gives the flows of a destination their turns: a flow with new mail at once, if several classes compete, and otherwise when the
-   * destination has room; the parked flow whose turn it is at the destination, when that has room.
+   * Gives the flows of a destination their turns: a flow with new mail at once, if classes or shares compete, and otherwise when the
+   * destination has room; the parked flow whose turn it is at the destination, when that has room. With fair shares only `changed`, which may
+   * lack a place: there can be many flows.
    */
-  stir(destination: Destination): void {
-    for (const flow of destination.mail.flows) if (!flow.isParked && this.#mayJoin(flow)) this.#join(flow)
+  stir(destination: Destination, changed?: Flow<Destination>): void {
+    const flows = this.#policies().shares === null ? destination.mail.flows : changed === undefined ? [] : [changed]
+    for (const flow of flows) if (!flow.isParked && this.#mayJoin(flow)) this.#join(flow)
     const [next] = destination.mail.parked.filter((flow) => destination.isReadyFor(flow))
     if (next !== undefined) this.#join(next)
   }
 
   #mayJoin(flow: Flow<Destination>): boolean {
-    return this.#classes.compete ? flow.jobs.size > 0 : flow.destination.isReadyFor(flow)
+    return this.#competes ? flow.jobs.size > 0 : flow.destination.isReadyFor(flow)
   }
 
   /** Appends a flow to the order of turns, or to those that wait for the limits of its provider. */
@@ -189,7 +209,7 @@ export class DestinationTable {
       const head = destination.isReadyFor(flow) ? flow.jobs.peek() : undefined
       if (head === undefined) {
         this.#turns.delete(flow)
-        flow.isParked = this.#classes.compete && flow.jobs.size > 0
+        if (this.#competes && flow.jobs.size > 0) destination.mail.park(flow)
         continue
       }
       const { provider } = destination
@@ -197,10 +217,8 @@ export class DestinationTable {
         this.#block(flow, this.#blockedBy(provider))
         continue
       }
-      const preempting = this.#preemptionOf(flow.band).before(head, now, (job) => this.#mayStart(job))
-      if (preempting !== undefined) return this.#begin(preempting, monotonicTime)
-      this.#turns.delete(flow)
-      return this.#begin(head, monotonicTime)
+      const preempting = this.#preemptions.of(head).before(head, now, (job) => this.#mayStart(job))
+      return preempting === undefined ? this.#begin(head, monotonicTime, true) : this.#preempt(flow, preempting, monotonicTime)
     }
     return undefined
   }
@@ -211,35 +229,49 @@ export class DestinationTable {
     return !this.#classes.compete || this.#running.leavesRoomTo(band, this.#classes, (reserved) => placesLeft(deliveries, reserved))
   }
 
-  #mayStart({ request, band }: Job): boolean {
+  /** Begins a job in place of the head of a flow. With fair shares, that flow has its turn after the delivery is counted. */
+  #preempt(flow: Flow<Destination>, job: Job, monotonicTime: Duration): RunningDelivery {
+    if (this.#policies().shares === null) return this.#begin(job, monotonicTime, false)
+    this.#turns.delete(flow)
+    const running = this.#begin(job, monotonicTime, false)
+    this.stir(flow.destination, flow)
+    return running
+  }
+
+  #mayStart(job: Job): boolean {
+    const { request, band } = job
     const destination = this.get(request.destination)
-    const hasRoom = destination.isReadyFor(destination.mail.flowOf(band)) && destination.provider?.fits(band, this.#classes) !== false
+    const hasRoom = destination.isReadyFor(destination.mail.flowOf(job)) && destination.provider?.fits(band, this.#classes) !== false
     return hasRoom && !this.#busyTransports.has(destination.transport)
   }
 
-  #begin(job: Job, monotonicTime: Duration): RunningDelivery {
+  /** With `isTurn`, the job begins in the turn of its own flow. */
+  #begin(job: Job, monotonicTime: Duration, isTurn: boolean): RunningDelivery {
     const destination = this.get(job.request.destination)
-    const flow = destination.mail.flowOf(job.band)
+    const flow = destination.mail.flowOf(job)
     flow.jobs.take(job)
-    this.#preemptionOf(job.band).selected(job)
+    this.#preemptions.of(job).selected(job)
+    this.#preemptions.tidy(job)
     this.#left(job)
     this.#active.begin(job.request.message.id)
     this.#running.begin(job.band)
-    this.#turns.begun(flow, job.request.recipients.length)
+    if (this.#policies().shares !== null) this.#activity.begun(job, monotonicTime)
+    this.#turns.begun(flow, job.request.recipients.length, isTurn)
     if (this.#limits().transportDelay > 0) this.#busyTransports.add(destination.transport)
     const begunAs = destination.begin(job, monotonicTime)
     const { provider } = destination
     if (provider !== null) {
       provider.begin(job)
-      this.#blocked.get(provider)?.begun(flow, job.request.recipients.length)
+      this.#blocked.get(provider)?.begun(flow, job.request.recipients.length, false)
     }
-    this.stir(destination)
+    this.#dropIfEmpty(flow)
+    this.stir(destination, flow)
     return { job, destination, begunAs, alone: false, provider }
   }
 
   #blockedBy(provider: Provider): ClassTurns<Destination> {
     let blocked = this.#blocked.get(provider)
-    if (blocked === undefined) this.#blocked.set(provider, (blocked = new ClassTurns<Destination>(() => this.#classes)))
+    if (blocked === undefined) this.#blocked.set(provider, (blocked = new ClassTurns<Destination>(this.#policies)))
     return blocked
   }
 
@@ -254,9 +286,20 @@ export class DestinationTable {
   #leaveTurns({ mail }: Destination): void {
     for (const flow of mail.flows) {
       flow.isParked = false
-      this.#turns.delete(flow)
-      for (const blocked of this.#blocked.values()) blocked.delete(flow)
+      this.#leaveTurn(flow)
     }
+  }
+
+  #leaveTurn(flow: Flow<Destination>): void {
+    this.#turns.delete(flow)
+    for (const blocked of this.#blocked.values()) blocked.delete(flow)
+  }
+
+  /** Forgets a flow of a share without mail. */
+  #dropIfEmpty(flow: Flow<Destination>): void {
+    if (this.#policies().shares === null || flow.jobs.size > 0) return
+    this.#leaveTurn(flow)
+    flow.destination.mail.drop(flow)
   }
 
   /** Gives a turn to the flow whose turn it is at each provider that has room. Returns false when there is none. */
@@ -266,17 +309,41 @@ export class DestinationTable {
       const [first] = blocked.inOrder((band) => provider.fits(band, this.#classes))
       if (first === undefined) continue
       blocked.delete(first)
-      first.isParked = this.#classes.compete
+      first.isParked = this.#classes.compete && this.#policies().shares === null
       this.#turns.add(first)
       admitted = true
     }
     return admitted
   }
 
-  /** Applies changed classes to the order of turns. */
+  /** Applies changed classes, and the begin or the end of fair shares, to the order of turns. */
   reconfigure(): void {
+    if (this.#isFair || this.#policies().shares !== null) return this.#reenter()
     this.#turns.regroup()
     for (const blocked of this.#blocked.values()) blocked.regroup()
+  }
+
+  /** Gives all jobs that wait other places, since their flows may be others. */
+  #reenter(): void {
+    this.#isFair = this.#policies().shares !== null
+    const waiting = [...this.#destinations.values()].flatMap((destination) => {
+      this.#leaveTurns(destination)
+      return destination.mail.drain()
+    })
+    this.#turns.regroup()
+    for (const blocked of this.#blocked.values()) blocked.regroup()
+    this.#preemptions.clear()
+    for (const before of waiting.toSorted((a, b) => a.activatedAt - b.activatedAt)) {
+      const destination = this.get(before.request.destination)
+      const job = this.#jobOf(before.request, before.activatedAt)
+      const provider = this.#providerOfJob.get(before)
+      this.#providerOfJob.delete(before)
+      if (provider !== undefined) this.#providerOfJob.set(job, provider)
+      const flow = destination.mail.flowOf(job)
+      flow.jobs.push(job)
+      this.#preemptions.of(job).added(job)
+      this.stir(destination, flow)
+    }
   }
 
   #entered(job: Job, provider: Provider | null): void {
@@ -294,7 +361,7 @@ export class DestinationTable {
   beginAlone(request: DeliveryRequest, activatedAt: QueueTime, monotonicTime: Duration): RunningDelivery {
     const { message, recipients, destination: name } = request
     const destination = this.get(name)
-    const job = { request, activatedAt, band: this.#classes.bands.of(message.class) }
+    const job = this.#jobOf(request, activatedAt)
     this.#active.reserve(message.id, recipients.length)
     this.#active.begin(message.id)
     const { provider } = destination
@@ -305,6 +372,7 @@ export class DestinationTable {
   /** Frees the slot and the places in the window and at the provider after the outcome of a delivery is written. */
   freeSlot({ job, destination, alone, provider }: RunningDelivery, monotonicTime: Duration): void {
     if (!alone) this.#running.end(job.band)
+    this.#activity.ended(job)
     provider?.end(job)
     destination.end(job, monotonicTime)
     this.stir(destination)
@@ -338,17 +406,20 @@ export class DestinationTable {
 
   /** Removes the waiting jobs of messages, also from the counts of the active queue. */
   withdrawOf(messages: readonly MessageId[]): readonly Job[] {
-    const jobs = messages.flatMap((message) => [...this.#preemptions.values()].flatMap((one) => one.waitingOf(message)))
+    const jobs = messages.flatMap((message) => this.#preemptions.waitingOf(message))
     for (const job of jobs) {
-      this.get(job.request.destination).mail.flowOf(job.band).jobs.remove(job)
+      const flow = this.get(job.request.destination).mail.flowOf(job)
+      flow.jobs.remove(job)
       this.#withdrawn(job)
+      this.#dropIfEmpty(flow)
     }
     return jobs
   }
 
   #withdrawn(job: Job): void {
     this.#left(job)
-    this.#preemptionOf(job.band).withdrawn(job)
+    this.#preemptions.of(job).withdrawn(job)
+    this.#preemptions.tidy(job)
     this.#active.release(job.request.message.id, job.request.recipients.length)
   }
 }

@@ -1,13 +1,15 @@
 /**
  * Claims mail from the store when it is due. Destinations are in a heap, ordered by the time of their next claim, and one alarm
- * is set for the earliest. A dead, suspended or saturated destination is not in the heap, so its backlog costs nothing.
+ * is set for the earliest. A dead, suspended or saturated destination is not in the heap, so its backlog costs nothing. With fair shares, mail
+ * of which more is due than memory has room for is claimed in the order of its shares (turns/share-backlog).
  */
 import type { Band } from '../../config/values/mail-classes.ts'
-import type { DeliveryRequest, DestinationName } from '../../mail/message.ts'
+import type { DeliveryRequest, DestinationName, RecipientId } from '../../mail/message.ts'
 import type { Duration, QueueTime, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { Destination } from './destination.ts'
 import type { BandClaim } from '../../store/queue-store.ts'
+import { Backlogs } from './share-backlogs.ts'
 import { DueHeap } from './due/due-heap.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
@@ -15,6 +17,9 @@ type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' |
 
 /** Maximum number of recipients per claim. */
 const CLAIM_LIMIT = 100
+
+/** Number of recipients of a band and destination in a claim. A few times the window keeps all slots in use. */
+const claimSize = (window: number): number => Math.min(CLAIM_LIMIT, Math.max(10, 4 * window))
 
 const promised = (bands: readonly BandClaim[]): number => bands.reduce((sum, { limit }) => sum + limit, 0)
 
@@ -24,6 +29,7 @@ export class DueQueue {
   readonly #heap = new DueHeap()
   /** Destinations for which the active queue had no room. One of them is scheduled again each time a delivery ends. */
   readonly #withoutRoom = new Set<Destination>()
+  readonly #backlogs: Backlogs
   readonly #alarm: EarliestAlarm
   /** Ends the rest; null outside of one. */
   #rest: Timer | null = null
@@ -32,6 +38,12 @@ export class DueQueue {
     this.#state = state
     this.#scheduler = scheduler
     this.#alarm = new EarliestAlarm(state.clock, () => scheduler.dispatch())
+    this.#backlogs = new Backlogs(state, (name) => {
+      const destination = state.table.known(name)
+      if (destination === undefined) return
+      this.schedule(destination)
+      scheduler.dispatch()
+    })
   }
 
   /**
@@ -43,7 +55,30 @@ export class DueQueue {
     if (!shards.schedules(name)) return
     const destination = table.get(name)
     destination.mail.expect(dueAt, bands)
+    for (const band of bands) this.#backlogs.of(name, band)?.expect(dueAt)
     this.schedule(destination)
+  }
+
+  /** Schedules recipients of a band that were claimed and not attempted. They keep their places in a backlog. */
+  returned(
+    destination: Destination,
+    { ids, dueAt, band }: { readonly ids: readonly RecipientId[]; readonly dueAt: QueueTime; readonly band: Band },
+  ): void {
+    const backlog = this.#backlogs.of(destination.name, band)
+    if (backlog === undefined) return this.expect(destination.name, dueAt, [band])
+    backlog.giveBack(ids)
+    destination.mail.expect(dueAt, [band])
+    this.schedule(destination)
+  }
+
+  /**
+   * True when new mail of a band has to wait in the store, with fair shares: other mail waits there, or as much as a claim brings is in memory.
+   * It would pass the mail of other shares.
+   */
+  holdsBack(destination: Destination, band: Band): boolean {
+    const { name, mail, window } = destination
+    if (this.#state.policies().shares === null) return false
+    return this.#backlogs.of(name, band) !== undefined || mail.waitingOf(band).jobs >= claimSize(window)
   }
 
   /** Updates the destination's time in the heap. */
@@ -56,9 +91,17 @@ export class DueQueue {
   forget(destination: Destination): void {
     this.#heap.set(destination.name, null)
     this.#withoutRoom.delete(destination)
+    this.#backlogs.forget(destination.name)
   }
 
+  /** Schedules all destinations again, after a change of the settings or an absence of the store. */
   scheduleAll(): void {
+    if (this.#state.policies().shares === null) {
+      for (const [name, band] of this.#backlogs.places) {
+        this.#backlogs.end(name, band)
+        this.expect(name, 0, [band])
+      }
+    }
     for (const destination of this.#state.table.all) this.schedule(destination)
   }
 
@@ -112,21 +155,34 @@ export class DueQueue {
     const due = destination.mail.dueAt(now)
     const inOrder = due.length < 2 ? due : due.toSorted((a, b) => classes.ofBand(b.band).weight - classes.ofBand(a.band).weight)
     if (destination.access.kind === 'dead')
-      return destination.inFlight === 0 ? inOrder.slice(0, 1).map((one) => ({ ...one, limit: 1 })) : []
+      return destination.inFlight === 0 ? inOrder.slice(0, 1).flatMap((one) => this.#ofBand(destination, one, 1) ?? []) : []
     let left = this.#state.active.roomForMessages
     return inOrder.flatMap((one) => {
-      const limit = Math.min(this.#limit(destination, one.band), left)
-      left -= limit
-      return limit > 0 ? [{ ...one, limit }] : []
+      const claim = this.#ofBand(destination, one, Math.min(this.#limit(destination, one.band), left))
+      left -= claim?.limit ?? 0
+      return claim === null ? [] : [claim]
     })
+  }
+
+  /** A claim of up to `limit` recipients of a band; null for none. Takes those of a backlog out of it. */
+  #ofBand({ name }: Destination, one: Omit<BandClaim, 'limit'>, limit: number): BandClaim | null {
+    const backlog = this.#backlogs.of(name, one.band)
+    if (backlog !== undefined) this.#backlogs.read(name, one.band)
+    if (limit <= 0) return null
+    if (backlog === undefined) return { ...one, limit }
+    const recipients = backlog.take(limit)
+    if (recipients.length > 0) return { ...one, limit: recipients.length, recipients }
+    if (backlog.isReading) return null
+    this.#backlogs.end(name, one.band)
+    return { ...one, limit }
   }
 
   #limit(destination: Destination, band: Band): number {
     const { window, mail } = destination
-    // A few times the window keeps all slots in use. More recipients would be leased too early.
-    if (mail.flowOf(band).jobs.size >= 2 * window) return 0
+    // More recipients would be leased too early.
+    if (mail.waitingOf(band).jobs >= 2 * window) return 0
     const othersWait = this.#heap.size > 1
-    return Math.min(CLAIM_LIMIT, Math.max(10, 4 * window), this.#state.table.room(destination, band, othersWait))
+    return Math.min(claimSize(window), this.#state.table.room(destination, band, othersWait))
   }
 
   async #claim(destination: Destination, now: QueueTime, bands: readonly BandClaim[]): Promise<void> {
@@ -137,11 +193,18 @@ export class DueQueue {
       const recipientLimit = destination.settings.destination_recipient_limit
       const answer = await store.claimDue({ destination: destination.name, now, bands, recipientLimit })
       // The destination may have left memory and be here again.
-      for (const { band, dueAt } of answer.next) this.expect(destination.name, dueAt, [band])
+      for (const { band, dueAt } of answer.next) {
+        this.expect(destination.name, dueAt, [band])
+        if (dueAt <= now && destination.access.kind === 'open') this.#backlogs.begin(destination.name, band)
+      }
+      for (const { band, recipients } of bands) if (recipients !== undefined) this.#expectRest(destination.name, band)
       requests = answer.requests
     } catch (error) {
       // The claim is repeated when the store has recovered.
-      for (const { band, from = now } of bands) this.expect(destination.name, from, [band])
+      for (const { band, recipients = [], from = now } of bands) {
+        this.#backlogs.of(destination.name, band)?.giveBack(recipients)
+        this.expect(destination.name, from, [band])
+      }
       storeHealth.failed(error)
     }
     destination.endClaim()
@@ -154,8 +217,20 @@ export class DueQueue {
     this.#scheduler.claimed(destination, requests)
   }
 
+  /** Schedules what is left of a backlog, also where it ended during the claim. */
+  #expectRest(name: DestinationName, band: Band): void {
+    const { table, clock, shards } = this.#state
+    const backlog = this.#backlogs.of(name, band)
+    if (backlog === undefined || !shards.schedules(name)) return
+    const from = backlog.size > 0 || backlog.isReading ? clock.now() : backlog.unreadFrom
+    if (from === Infinity) return this.#backlogs.end(name, band)
+    table.get(name).mail.expect(from, [band])
+    this.schedule(table.get(name))
+  }
+
   /** Makes no claims and sets no alarm any more. */
   stop(): void {
+    this.#backlogs.stop()
     this.#rest?.cancel()
     this.#alarm.stop()
   }

@@ -57,8 +57,13 @@ export class GiveBack {
     for (const request of requests) {
       const { message, recipients } = request
       const known = recalled.has(request) ? undefined : [bands.of(message.class)]
-      // A flush has made the recipient due, at a time that is not known here.
-      for (const { flushed, dueAt } of recipients) due.expect(destination.name, flushed ? Math.min(dueAt, message.arrivedAt) : dueAt, known)
+      for (const { id, flushed, dueAt: kept } of recipients) {
+        // A flush has made the recipient due, at a time that is not known here.
+        const dueAt = flushed ? Math.min(kept, message.arrivedAt) : kept
+        const [band] = known ?? []
+        if (band === undefined) due.expect(destination.name, dueAt)
+        else due.returned(destination, { ids: [id], dueAt, band })
+      }
       scheduler.checkRest(message)
       due.admitNext()
     }

@@ -14,6 +14,7 @@ import { ordered, suspended, type DestinationControl } from './destination-contr
 import type { Expiry } from './expiry.ts'
 import { providerSuspended, recordEvent, resumeSavedProvider, suspendSavedProvider } from './providers/provider-orders.ts'
 import type { ProviderControl } from './provider-control.ts'
+import type { LiveShare } from './turns/share-activity.ts'
 
 /** Time between two looks at a shard that is being loaded. */
 const LOOK: Duration = SECOND / 10
@@ -52,6 +53,12 @@ export class LiveDestinations {
   status(name: DestinationName): LiveDestination | undefined {
     const { table, clock } = this.#state
     return table.known(name)?.status(clock.monotonic())
+  }
+
+  /** The shares with deliveries at this node; none where deliveries are not shared fairly. */
+  get shares(): readonly LiveShare[] {
+    const { table, clock } = this.#state
+    return table.sharesAt(clock.monotonic())
   }
 
   /** The delivery slots of this node. */

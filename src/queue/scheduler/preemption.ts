@@ -3,7 +3,9 @@
  * entries that are selected for delivery. A smaller message that waits may spend the slots to preempt the larger one. The larger
  * message is slowed down by a factor of at most cost/(cost − 1), so it never starves.
  */
+import type { Band } from '../../config/values/mail-classes.ts'
 import type { QueueTime } from '../../system/clock.ts'
+import { NO_SHARE } from './turns/flow.ts'
 import type { Job } from './turns/job-queue.ts'
 import type { MessageId } from '../../mail/message.ts'
 
@@ -40,6 +42,11 @@ export class Preemption {
 
   constructor(policy: () => SlotPolicy) {
     this.#policy = policy
+  }
+
+  /** True when no message has entries that are not selected. */
+  get isEmpty(): boolean {
+    return this.#messages.size === 0
   }
 
   added(job: Job): void {
@@ -149,6 +156,38 @@ export class Preemption {
     candidate.parent.available -= candidate.used * this.#policy().cost
     candidate.parent.preempted = this.#stack.some((other) => other !== candidate && other.parent === candidate.parent)
     this.#stack.splice(this.#stack.indexOf(candidate), 1)
+  }
+}
+
+/** The preemptions of each class and share: a message preempts only messages of its own. */
+export class Preemptions {
+  readonly #policy: () => SlotPolicy
+  readonly #all = new Map<Band, Map<string, Preemption>>()
+
+  constructor(policy: () => SlotPolicy) {
+    this.#policy = policy
+  }
+
+  of({ band, share }: Pick<Job, 'band' | 'share'>): Preemption {
+    let ofBand = this.#all.get(band)
+    if (ofBand === undefined) this.#all.set(band, (ofBand = new Map()))
+    let preemption = ofBand.get(share)
+    if (preemption === undefined) ofBand.set(share, (preemption = new Preemption(this.#policy)))
+    return preemption
+  }
+
+  /** Forgets the preemption of a share without entries that wait. */
+  tidy({ band, share }: Pick<Job, 'band' | 'share'>): void {
+    if (share !== NO_SHARE && this.#all.get(band)?.get(share)?.isEmpty === true) this.#all.get(band)?.delete(share)
+  }
+
+  /** Entries of a message that are not selected yet. */
+  waitingOf(message: MessageId): readonly Job[] {
+    return [...this.#all.values()].flatMap((ofBand) => [...ofBand.values()].flatMap((one) => one.waitingOf(message)))
+  }
+
+  clear(): void {
+    this.#all.clear()
   }
 }
 

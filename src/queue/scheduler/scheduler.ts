@@ -152,12 +152,13 @@ export class Scheduler implements SchedulerLoop {
   admit(message: Pick<Message, 'id' | 'class'>, byDestination: ReadonlyMap<DestinationName, number>): Admission {
     const admission = new Admission(message, this.#state, this.#admission)
     if (!this.#started || this.#stopping) return admission
+    const band = this.#state.policies().classes.bands.of(message.class)
     for (const [name, recipients] of byDestination) {
       if (!this.#state.shards.schedules(name)) continue
       const destination = this.#state.table.get(name)
       // A destination whose provider is being changed may be that of another node in a moment.
       const mayEnter = destination.access.kind === 'open' && !destination.isReleased && destination.hosts.waitsFor.length === 0
-      if (mayEnter) admission.reserve(destination, recipients)
+      if (mayEnter && !this.#due.holdsBack(destination, band)) admission.reserve(destination, recipients)
     }
     return admission
   }

@@ -278,6 +278,20 @@ export class MemoryReader implements ReaderEngine {
       .slice(0, limit)
   }
 
+  shareLoads({ after, size }: { after: number; size: number }) {
+    const slice = inOrder(this.#queue)
+      .filter(({ message }) => message.id > after)
+      .slice(0, size)
+    const counted = slice.filter(({ placement, message }) => placement === 'queued' && message.scheduled !== true)
+    const groups = Map.groupBy(counted, ({ message }) => JSON.stringify([message.class ?? null, message.share ?? null]))
+    const loads = [...groups.values()].flatMap((those) => {
+      const [{ message } = { message: null }] = those
+      const recipients = those.reduce((sum, held) => sum + held.recipients.filter(isLive).length, 0)
+      return recipients === 0 ? [] : [{ class: message?.class ?? null, share: message?.share ?? null, recipients }]
+    })
+    return { last: slice.at(-1)?.message.id ?? null, loads }
+  }
+
   counts(): readonly QueueCount[] {
     return countsOf(this.#queue)
   }

@@ -56,7 +56,16 @@ import { upkeepOf } from './memory-upkeep.ts'
 import type { QueueTally } from '../counts/queue-tally.ts'
 import { tallyOf } from './memory-tally.ts'
 import type { NewMessage } from '../new-message.ts'
-import { Fenced, StoreUnavailable, type Claim, type DestinationRecord, type QueueStore, type ScheduledMail } from '../queue-store.ts'
+import {
+  Fenced,
+  StoreUnavailable,
+  type Claim,
+  type DestinationRecord,
+  type QueueStore,
+  type ScheduledMail,
+  type WaitingRecipient,
+  type WaitingSlice,
+} from '../queue-store.ts'
 import type { DestinationDue, Move, MessageOperation } from '../message-operation.ts'
 import type { MessageWithNoticesDue, Report, Settlement, SettleResult } from '../recorded-outcomes.ts'
 import type { OutboxStore } from '../outbox-store.ts'
@@ -220,7 +229,9 @@ class MemoryStore implements QueueStore {
     this.#queue.outbox.passed(now)
     const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT)
     const next: { band: Band; dueAt: QueueTime }[] = []
-    const due = bands.flatMap(({ band, limit, from = 0 }) => {
+    const due = bands.flatMap(({ band, limit, from = 0, recipients }) => {
+      if (recipients !== undefined)
+        return there.filter((one) => this.#bandOf(one) === band && one.dueAt <= now && recipients.includes(one.id))
       const ofBand = there.filter((one) => this.#bandOf(one) === band && one.dueAt >= from)
       const claimed = ofBand.filter((one) => one.dueAt <= now).slice(0, limit)
       const left = ofBand[claimed.length]
@@ -229,6 +240,13 @@ class MemoryStore implements QueueStore {
     })
     const leases = due.map((one) => this.#lease(one))
     return { requests: packRequests(leases, this.#terms, recipientLimit), next }
+  }
+
+  async waitingAt({ destination, band, after, limit }: WaitingSlice): Promise<readonly WaitingRecipient[]> {
+    const isBehind = ({ dueAt, id }: HeldRecipient): boolean => dueAt > after.dueAt || (dueAt === after.dueAt && id > after.id)
+    const there = this.#waiting((one) => one.destination === destination && one.deliveryStarts < STARTS_UNTIL_SUSPECT && isBehind(one))
+    const ofBand = there.filter((one) => this.#bandOf(one) === band).slice(0, limit)
+    return ofBand.map(({ id, dueAt }) => ({ id, dueAt, share: this.#queue.messages.get(messageOf(id))?.message.share ?? null }))
   }
 
   #bandOf({ id }: { readonly id: RecipientId }): Band {

@@ -157,8 +157,8 @@ interface Kept {
 }
 
 const directCallsOf = (
-  { noticesDue, housekeeping }: Parts,
-  { node, reading, members, counter }: PostgresStoreDeps,
+  { noticesDue, housekeeping, leases }: Parts,
+  { node, reading, members, counter, keys }: PostgresStoreDeps,
   { tally, contents, wanted }: Kept,
 ): DirectCalls => ({
   maildropFiles: () => housekeeping.maildropFiles(reading),
@@ -166,6 +166,7 @@ const directCallsOf = (
   messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),
   noticesDueOf: (message) => noticesDue.noticesDueOf(reading, message),
   claimWarnings: (now, limit) => noticesDue.claimWarnings(reading, now, limit),
+  waitingAt: (slice) => leases.waitingAt(reading, keys.shardOf(slice.destination), slice),
   scheduledMail: (now) => housekeeping.scheduledMail(reading, now),
   destinationsDue: () => housekeeping.destinationsDue(reading),
   nextDeadlines: () => housekeeping.nextDeadlines(reading),

@@ -27,6 +27,7 @@ import {
   type MessageDetails,
   type QueueReader,
   type RecipientAge,
+  type ShareLoad,
 } from '../queue-reader.ts'
 import { entriesOf, hasTerms, type SearchTerm } from '../search/search-terms.ts'
 import { addCounts, type QueueCount, type TrashCount } from '../counts/queue-tally.ts'
@@ -61,6 +62,7 @@ type MailMethod =
   | 'departed'
   | 'search'
   | 'ages'
+  | 'shareLoads'
   | 'counts'
   | 'trashCount'
   | 'placedBy'
@@ -104,6 +106,7 @@ function mailReads(engine: ReadingEngine): MailReads {
     departed: (filter, page) => departed(spelling, filter, page),
     search: (terms, page) => search(engine, terms, page),
     ages: (page) => ages(spelling, page),
+    shareLoads: (slice) => shareLoads(spelling, slice),
     counts: () => counts(spelling),
     trashCount: () => trashCount(spelling),
     placedBy: (operation, page) => placedBy(operation, page),
@@ -296,6 +299,15 @@ function* ages(
     from = recipients.length === limit ? (page.at(-1)?.cursor ?? through) : through
   }
   return recipients
+}
+
+function* shareLoads(
+  spelling: Spelling,
+  { after, size }: { readonly after: MessageId; readonly size: number },
+): Read<{ readonly last: MessageId | null; readonly loads: readonly ShareLoad[] }> {
+  const last = yield* idOf(sql.sliceOfMessages(after, size))
+  if (last === null) return { last, loads: [] }
+  return { last, loads: yield* rowsOf<ShareLoad>(sql.loadsBetween({ after, through: last }, spelling)) }
 }
 
 function* counts(spelling: Spelling): Read<readonly QueueCount[]> {

@@ -133,6 +133,16 @@ export const countsBetween = ({ after, through }: IdRange, { fence }: Spelling):
       where alive > 0 group by queue`,
   )
 
+export const loadsBetween = ({ after, through }: IdRange, { fence }: Spelling): Query =>
+  statement(
+    (add) => `
+      select class, share, cast(sum(alive) as bigint) as recipients
+      from (select class, share, ${ALIVE} from message
+        where message.id > ${add(after)} and message.id <= ${add(through)} and message.placement = 'queued'
+          and message.scheduled is not true ${fence}) counted
+      where alive > 0 group by class, share order by class, share`,
+  )
+
 /** Messages in the trash with live recipients. Reads as many rows as the trash holds. */
 export const trashCount = ({ trash, fence }: Spelling): Query =>
   statement(

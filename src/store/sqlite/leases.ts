@@ -17,7 +17,7 @@ import {
   type OwnerId,
   type RecipientId,
 } from '../../mail/message.ts'
-import type { BandClaim, Claim, Claimed } from '../queue-store.ts'
+import type { BandClaim, Claim, Claimed, WaitingRecipient, WaitingSlice } from '../queue-store.ts'
 import type { Corrupt } from './quarantine.ts'
 import type { EventRows } from './outbox/event-rows.ts'
 import * as sql from './queries.ts'
@@ -28,6 +28,8 @@ type Known = { readonly message: Message; readonly row: MessageRow }
 
 export class Leases {
   readonly #due
+  readonly #dueRecipient
+  readonly #waitingAt
   readonly #nextDue
   readonly #suspect
   readonly #expired
@@ -46,6 +48,11 @@ export class Leases {
     this.#events = events
     this.#terms = terms
     this.#due = db.prepare<Pick<Claim, 'destination' | 'now'> & Pick<BandClaim, 'band' | 'limit'>, RecipientRow>(sql.dueAt)
+    this.#dueRecipient = db.prepare<Pick<Claim, 'destination' | 'now'> & { band: Band; id: RecipientId }, RecipientRow>(sql.dueRecipient)
+    this.#waitingAt = db.prepare<
+      Pick<WaitingSlice, 'destination' | 'band' | 'limit'> & { dueAt: QueueTime; after: RecipientId },
+      WaitingRecipient
+    >(sql.waitingAt)
     this.#nextDue = db.prepare<{ destination: string; band: Band }, QueueTime>(sql.nextDueAt).pluck()
     this.#suspect = db.prepare<{ now: QueueTime }, RecipientRow>(sql.dueSuspect)
     this.#expired = db.prepare<{ now: QueueTime; limit: number; except: string }, RecipientRow>(sql.expired)
@@ -56,12 +63,19 @@ export class Leases {
 
   claimDue({ destination, now, bands, recipientLimit }: Claim): Claimed {
     this.#events.passed(now)
-    const leases = bands.flatMap(({ band, limit }) => this.#take(this.#due.all({ destination, band, now, limit })))
-    const next = bands.flatMap(({ band }) => {
-      const dueAt = this.#nextDue.get({ destination, band })
+    const leases = bands.flatMap(({ band, limit, recipients }) => {
+      const listed = recipients?.flatMap((id) => this.#dueRecipient.get({ destination, band, now, id }) ?? [])
+      return this.#take(listed ?? this.#due.all({ destination, band, now, limit }))
+    })
+    const next = bands.flatMap(({ band, recipients }) => {
+      const dueAt = recipients === undefined ? this.#nextDue.get({ destination, band }) : undefined
       return dueAt === undefined ? [] : [{ band, dueAt }]
     })
     return { requests: packRequests(leases, this.#terms, recipientLimit), next }
+  }
+
+  waitingAt({ destination, band, after, limit }: WaitingSlice): readonly WaitingRecipient[] {
+    return this.#waitingAt.all({ destination, band, dueAt: after.dueAt, after: after.id, limit })
   }
 
   claimSuspect(now: QueueTime): DeliveryRequest | undefined {

@@ -97,6 +97,17 @@ export const dueAt = `
   where destination = +:destination and band = +:band and ${DUE_INDEX} and due_at <= :now
   order by due_at, id limit +:limit`
 
+/** One recipient, if claimDue may lease it. */
+export const dueRecipient = `
+  select * from recipient
+  where id = :id and destination = :destination and band = :band and ${DUE_INDEX} and due_at <= :now`
+
+export const waitingAt = `
+  select id, due_at as dueAt, (select share from message where message.id = ${messageIdOf('recipient.id')}) as share
+  from recipient indexed by recipient_due
+  where destination = +:destination and band = +:band and ${DUE_INDEX} and (due_at, id) > (+:dueAt, +:after)
+  order by due_at, id limit +:limit`
+
 export const nextDueAt = `
   select due_at from recipient indexed by recipient_due
   where destination = +:destination and band = +:band and ${DUE_INDEX} order by due_at limit 1`

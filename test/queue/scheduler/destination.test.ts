@@ -20,6 +20,7 @@ const job: Job = {
   },
   activatedAt: 0,
   band: 0,
+  share: '',
 }
 
 const REFUSED = { feedback: 'negative' } as const

@@ -83,6 +83,8 @@ const WALKS: Record<string, string> = {
 /** Indexes of recipients and messages that a statement uses. An index with another condition would be read for each call. */
 const INDEXES: Record<string, readonly string[]> = {
   claimDue: ['recipient_due', 'recipient_pkey', 'message_pkey'],
+  claimListed: ['recipient_pkey', 'message_pkey'],
+  waitingAt: ['recipient_due', 'message_pkey'],
   nextDueAt: ['recipient_due'],
   claimSuspect: ['recipient_suspect', 'recipient_pkey', 'message_pkey'],
   claimExpired: ['recipient_expiry', 'recipient_pkey', 'message_pkey'],

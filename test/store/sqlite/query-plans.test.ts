@@ -88,6 +88,7 @@ test('messages are found by the index of terms, the newest first', () => {
 test('due work is found by index alone, in due order', () => {
   for (const text of [
     writing.dueAt,
+    writing.waitingAt,
     writing.expired,
     writing.dueSuspect,
     writing.dueWarnings,
@@ -96,5 +97,7 @@ test('due work is found by index alone, in due order', () => {
   ]) {
     expect(planOf(text).join()).not.toContain('TEMP B-TREE')
   }
+  expect(planOf(writing.waitingAt)[0]).toMatch(/^SEARCH recipient USING .*INDEX recipient_due \(destination=\? AND band=\? AND .*due_at/)
+  expect(planOf(writing.dueRecipient)).toEqual(['SEARCH recipient USING INTEGER PRIMARY KEY (rowid=?)'])
   expect(planOf(writing.nextDueAt)).toEqual(['SEARCH recipient USING COVERING INDEX recipient_due (destination=? AND band=?)'])
 })

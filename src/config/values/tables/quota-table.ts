@@ -1,14 +1,10 @@
 /** The `[quota.NAME]` tables: how much mail of one key is accepted in a span of time. */
 import type { Duration } from '../../../system/clock.ts'
-import { SHARE_PARTS } from '../limit-terms.ts'
+import { SHARE_PARTS, type FieldKey } from '../limit-terms.ts'
 
 /** Origins of a key: those of share_key, and the address of the sender. */
 export const QUOTA_KEYS = [...SHARE_PARTS, 'sender'] as const
-export type QuotaKey = (typeof QUOTA_KEYS)[number] | `header:${string}`
-
-/** Lower-case name of the header field that is the key; undefined for other keys. */
-export const fieldOfKey = (key: QuotaKey): string | undefined =>
-  key.startsWith('header:') ? key.slice('header:'.length).toLowerCase() : undefined
+export type QuotaKey = (typeof QUOTA_KEYS)[number] | FieldKey
 
 /** `refuse` answers 450; `hold` accepts, and holds mail until there is room. */
 export const QUOTA_ACTIONS = ['refuse', 'hold'] as const

@@ -1,9 +1,9 @@
 /** Reads the `[quota.NAME]` tables, and the parameters that stand for quotas of an hour. */
 import { DAY, HOUR, MINUTE, type Duration } from '../../../system/clock.ts'
 import { parseDuration } from '../../../system/duration.ts'
+import { fieldOfKey, isFieldKey } from '../limit-terms.ts'
 import type { Problem } from '../problem.ts'
 import {
-  fieldOfKey,
   isQuotaMember,
   QUOTA_ACTIONS,
   QUOTA_KEYS,
@@ -46,9 +46,6 @@ const someLimits = is.kind<readonly QuotaLimit[]>(
     return isWhole && new Set(limits.map(({ measure, span }) => `${measure} ${span}`)).size === limits.length ? limits : undefined
   },
 )
-
-/** A printable name without a colon (RFC 5322 §2.2). */
-const isFieldKey = (given: unknown): given is `header:${string}` => typeof given === 'string' && /^header:[!-9;-~]{1,100}$/.test(given)
 
 const KINDS = {
   keys: is.kind<QuotaKey>(

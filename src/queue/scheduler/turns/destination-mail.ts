@@ -1,11 +1,12 @@
-/** The mail of one destination by band: what waits in memory, what is in delivery, and when mail in the store is due. Passive. */
-import type { Band, MailClasses } from '../../../config/values/mail-classes.ts'
+/** The mail of one destination by band and share: what waits in memory, what is in delivery, and when mail in the store is due. Passive. */
+import type { Band, MailClasses, TurnPolicies } from '../../../config/values/mail-classes.ts'
 import type { MessageId } from '../../../mail/message.ts'
 import type { QueueTime } from '../../../system/clock.ts'
-import type { Job } from './job-queue.ts'
+import type { Job, JobCount } from './job-queue.ts'
 import { ClassTags } from './class-tags.ts'
-import { Flow } from './flow.ts'
+import { Flow, NO_SHARE } from './flow.ts'
 import { placesLeft, RunningDeliveries } from './running-deliveries.ts'
+import { SharedFlows } from './shared-flows.ts'
 
 /** Reserves keep one place of a window free. */
 const ONE_PLACE = 0
@@ -23,9 +24,11 @@ const orNone = <T>(all: readonly T[]): readonly T[] => (all.length === 0 ? NONE 
 /** `D` is the destination. */
 export class DestinationMail<D> {
   readonly #destination: D
-  readonly #policies: () => { readonly classes: MailClasses }
-  /** Bands that have had mail in memory. */
+  readonly #policies: () => TurnPolicies
+  /** Flows of bands that have had mail in memory, where deliveries are not shared fairly. */
   #flows: readonly Flow<D>[] = NONE
+  /** Flows of shares; null where deliveries are not shared fairly, and before the first mail in memory. */
+  #shared: SharedFlows<D> | null = null
   #inTransfer: readonly MessageId[] = NONE
   // Created at first use: most destinations have waiting mail in the store only.
   #running: RunningDeliveries | null = null
@@ -34,7 +37,7 @@ export class DestinationMail<D> {
   /** Start tags of the deliveries to this destination; null without several classes. */
   #tags: ClassTags | null = null
 
-  constructor(destination: D, policies: () => { readonly classes: MailClasses }) {
+  constructor(destination: D, policies: () => TurnPolicies) {
     this.#destination = destination
     this.#policies = policies
   }
@@ -45,33 +48,65 @@ export class DestinationMail<D> {
 
   // --- in memory
 
-  get flows(): readonly Flow<D>[] {
-    return this.#flows
+  get #fair(): SharedFlows<D> | null {
+    const { shares } = this.#policies()
+    return shares === null ? null : (this.#shared ??= new SharedFlows(this.#destination, () => this.#policies().shares ?? shares))
   }
 
-  flowOf(band: Band): Flow<D> {
+  get flows(): readonly Flow<D>[] {
+    return this.#shared === null ? this.#flows : [...this.#flows, ...this.#shared.all]
+  }
+
+  flowOf({ band, share }: Pick<Job, 'band' | 'share'>): Flow<D> {
+    const fair = this.#fair
+    if (fair !== null) return fair.of(band, share)
     let flow = this.#flows.find((one) => one.band === band)
-    if (flow === undefined) this.#flows = [...this.#flows, (flow = new Flow(this.#destination, band))]
+    if (flow === undefined) this.#flows = [...this.#flows, (flow = new Flow(this.#destination, { band, share: NO_SHARE }))]
     return flow
+  }
+
+  /** Forgets a flow of a share, which has no mail. */
+  drop(flow: Flow<D>): void {
+    this.#shared?.drop(flow)
+  }
+
+  /** Numbers of jobs and recipients of a band that wait for a slot. */
+  waitingOf(band: Band): Readonly<JobCount> {
+    const fair = this.#fair
+    if (fair !== null) return fair.waitingOf(band)
+    const { size, recipients } = this.flowOf({ band, share: NO_SHARE }).jobs
+    return { jobs: size, recipients }
   }
 
   /** Number of jobs that wait for a slot. */
   get waitingJobs(): number {
-    return this.#flows.reduce((sum, { jobs }) => sum + jobs.size, 0)
+    return this.#flows.reduce((sum, { jobs }) => sum + jobs.size, this.#shared?.waiting.jobs ?? 0)
   }
 
   get waitingRecipients(): number {
-    return this.#flows.reduce((sum, { jobs }) => sum + jobs.recipients, 0)
+    return this.#flows.reduce((sum, { jobs }) => sum + jobs.recipients, this.#shared?.waiting.recipients ?? 0)
   }
 
-  /** Removes all jobs that wait. */
+  /** Removes all jobs that wait, and the flows of shares. */
   drain(): Job[] {
-    return this.#flows.flatMap(({ jobs }) => jobs.drain())
+    const jobs = this.flows.flatMap((flow) => flow.jobs.drain())
+    this.#shared = null
+    return jobs
   }
 
-  /** The parked flows in the order in which they go on: classes by their share of the deliveries to this destination. */
+  /** Parks a flow whose turn came when there was no room. */
+  park(flow: Flow<D>): void {
+    if (this.#shared === null) flow.isParked = true
+    else this.#shared.park(flow, this.#classes)
+  }
+
+  /**
+   * The parked flows in the order in which they go on: classes by their part of the deliveries to this destination; of a class with fair shares,
+   * the flow of the share whose turn it is.
+   */
   get parked(): readonly Flow<D>[] {
-    const parked = this.#flows.filter(({ isParked, jobs }) => isParked && jobs.size > 0)
+    const parked =
+      this.#shared === null ? this.#flows.filter(({ isParked, jobs }) => isParked && jobs.size > 0) : this.#shared.firstParked()
     if (this.#tags === null || parked.length < 2) return parked
     const classes = this.#classes
     const order = this.#tags.inOrder(classes.all)
@@ -96,11 +131,13 @@ export class DestinationMail<D> {
     return !classes.compete || this.#running === null || this.#running.leavesRoomTo(band, classes, () => placesLeft(window, ONE_PLACE))
   }
 
-  begin({ request, band }: Job): void {
+  begin(job: Job): void {
+    const { request, band } = job
     this.#inTransfer = [...this.#inTransfer, request.message.id]
     ;(this.#running ??= new RunningDeliveries()).begin(band)
     const classes = this.#classes
     if (classes.compete) (this.#tags ??= new ClassTags()).begun(classes.ofBand(band), request.recipients.length)
+    this.#fair?.begun(job, classes)
   }
 
   end({ request, band }: Job): void {

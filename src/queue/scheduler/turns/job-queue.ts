@@ -1,5 +1,5 @@
 /**
- * Delivery requests of one band that wait in memory for one destination. New mail and retries alternate; within each of the two, the order is
+ * Delivery requests of one band and share that wait in memory for one destination. New mail and retries alternate; within each of the two, the order is
  * first in, first out.
  */
 import type { Band } from '../../../config/values/mail-classes.ts'
@@ -10,16 +10,30 @@ import type { QueueTime } from '../../../system/clock.ts'
 export interface Job {
   readonly request: DeliveryRequest
   readonly band: Band
+  /** Empty where deliveries are not shared fairly. */
+  readonly share: string
   /** Time at which the request entered the active queue. */
   readonly activatedAt: QueueTime
 }
 
+/** Numbers of jobs that wait, and of their recipients. */
+export interface JobCount {
+  jobs: number
+  recipients: number
+}
+
 export class JobQueue {
+  /** Counts the jobs of several queues together. */
+  readonly #sum: JobCount | null
   // Created at first use: most destinations have waiting mail in the store only.
   #fresh: Lane | null = null
   #retries: Lane | null = null
   #freshNext = true
   #recipients = 0
+
+  constructor(sum: JobCount | null = null) {
+    this.#sum = sum
+  }
 
   /** Number of waiting jobs. */
   get size(): number {
@@ -34,7 +48,7 @@ export class JobQueue {
   push(job: Job): void {
     if (this.size === 0) this.#freshNext = true
     this.#laneOf(job).push(job)
-    this.#recipients += job.request.recipients.length
+    this.#count(1, job.request.recipients.length)
   }
 
   /** Returns the next job without removing it. */
@@ -52,7 +66,14 @@ export class JobQueue {
   /** Removes a job at any position without a delivery: new mail and retries keep their turns. */
   remove(job: Job): void {
     this.#laneOf(job).remove(job)
-    this.#recipients -= job.request.recipients.length
+    this.#count(-1, -job.request.recipients.length)
+  }
+
+  #count(jobs: number, recipients: number): void {
+    this.#recipients += recipients
+    if (this.#sum === null) return
+    this.#sum.jobs += jobs
+    this.#sum.recipients += recipients
   }
 
   /** Removes all jobs. */

@@ -11,7 +11,8 @@ import {
 } from '../../../mail/message.ts'
 import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
 import type { Shard } from '../../membership/shards.ts'
-import type { BandClaim, Claim, Claimed } from '../../queue-store.ts'
+import type { BandClaim, Claim, Claimed, WaitingRecipient, WaitingSlice } from '../../queue-store.ts'
+import type { Statements } from '../session/database-connection.ts'
 import { int2s, int4s, int8s, texts } from '../session/arrays.ts'
 import type { OwnLeases, WholeMessage } from './own-leases.ts'
 import * as sql from './queries.ts'
@@ -39,6 +40,17 @@ interface LastClaim {
 
 /** A band of a claim. */
 interface AskedBand extends BandClaim, Pick<Claim, 'destination' | 'now'> {}
+
+interface NextDue {
+  readonly destination: DestinationName
+  readonly band: Band
+  readonly dueAt: QueueTime
+}
+
+interface ClaimedRows {
+  readonly rows: readonly LeasedRow[]
+  readonly next: readonly NextDue[]
+}
 
 const keyOf = (destination: DestinationName, band: Band): string => `${band} ${destination}`
 
@@ -120,6 +132,26 @@ export class Leases {
 
   async #claimDue(tx: Transaction, claims: readonly Claim[]): Promise<readonly Claimed[]> {
     const all = claims.flatMap(({ destination, now, bands }) => bands.map((one): AskedBand => ({ destination, now, ...one })))
+    const [{ rows, next }, listed] = await Promise.all([
+      this.#claimAny(
+        tx,
+        all.filter(({ recipients }) => recipients === undefined),
+      ),
+      this.#claimListed(
+        tx,
+        all.filter(({ recipients }) => recipients !== undefined),
+      ),
+    ])
+    const leased = Map.groupBy(this.#leased(tx, [...rows, ...listed]), ({ destination }) => destination)
+    const due = Map.groupBy(next, ({ destination }) => destination)
+    return claims.map(({ destination, recipientLimit }) => ({
+      requests: packRequests(leased.get(destination) ?? [], this.#terms, recipientLimit),
+      next: (due.get(destination) ?? []).map(({ band, dueAt }) => ({ band, dueAt })),
+    }))
+  }
+
+  async #claimAny(tx: Transaction, all: readonly AskedBand[]): Promise<ClaimedRows> {
+    if (all.length === 0) return { rows: [], next: [] }
     const begun = this.#clock.monotonic()
     const starts = all.map((one) => this.#starts.startOf(one))
     const asked = [
@@ -132,16 +164,27 @@ export class Leases {
     const [limits, times] = [int4s(all.map(({ limit }) => limit)), int8s(all.map(({ now }) => now))]
     const [rows, next] = await Promise.all([
       tx.query<LeasedRow>(sql.claimDue, [...asked, times, limits]),
-      tx.query<{ destination: DestinationName; band: Band; dueAt: QueueTime }>(sql.nextDueAt, asked),
+      tx.query<NextDue>(sql.nextDueAt, asked),
     ])
     const whole = all.filter((_, n) => starts[n] === 0)
     this.#starts.took(whole, this.#clock.monotonic() - begun)
-    const leased = Map.groupBy(this.#leased(tx, rows), ({ destination }) => destination)
-    const due = Map.groupBy(next, ({ destination }) => destination)
-    return claims.map(({ destination, recipientLimit }) => ({
-      requests: packRequests(leased.get(destination) ?? [], this.#terms, recipientLimit),
-      next: (due.get(destination) ?? []).map(({ band, dueAt }) => ({ band, dueAt })),
-    }))
+    return { rows, next }
+  }
+
+  async #claimListed(tx: Transaction, all: readonly AskedBand[]): Promise<readonly LeasedRow[]> {
+    const asked = all.flatMap(({ recipients = [], ...one }) => recipients.map((id) => ({ id, ...one })))
+    if (asked.length === 0) return []
+    return tx.query<LeasedRow>(sql.claimListed, [
+      this.#terms.owner,
+      int8s(asked.map(({ id }) => id)),
+      texts(asked.map(({ destination }) => destination)),
+      int2s(asked.map(({ band }) => band)),
+      int8s(asked.map(({ now }) => now)),
+    ])
+  }
+
+  waitingAt(reading: Statements, shard: Shard, { destination, band, after, limit }: WaitingSlice): Promise<readonly WaitingRecipient[]> {
+    return reading.query<WaitingRecipient>(sql.waitingAt, [this.#terms.owner, shard, destination, band, after.dueAt, after.id, limit])
   }
 
   async #claimSuspect(tx: Transaction, now: QueueTime): Promise<DeliveryRequest | undefined> {

@@ -144,6 +144,24 @@ export const claimDue = lease(
   `, ${FRESH_CONTENT}`,
 )
 
+/** Of the recipients that are named, those that claimDue may lease. */
+export const claimListed = lease(
+  `select r.id from unnest($2::bigint[], $3::text[], $4::smallint[], $5::bigint[]) as asked (id, destination, band, now)
+    cross join lateral (select id from recipient where recipient.id = asked.id and destination = asked.destination and band = asked.band
+      and (${DUE_INDEX}) is true and due_at <= asked.now
+      and exists (select 1 from shard where shard.id = recipient.shard and (shard.owner = $1) is true)
+      limit 1 for update skip locked) r`,
+  'due_at',
+  `, ${FRESH_CONTENT}`,
+)
+
+/** Recipients behind a place in the order of due times, in an own shard. */
+export const waitingAt = `
+  select r.id, r.due_at as "dueAt", (select share from message where message.id = ${messageIdOf('r.id')}) as share
+  from recipient r where r.shard = $2 and r.destination = $3 collate "C" and r.band = $4 and ${DUE_INDEX}
+    and (r.due_at, r.id) > ($5, $6) and exists (select 1 from shard where shard.id = $2 and (shard.owner = $1) is true)
+  order by r.due_at, r.id limit $7`
+
 export const nextDueAt = `
   select asked.destination, asked.band, r.due_at as "dueAt"
   from unnest($2::smallint[], $3::text[], $4::smallint[], $5::bigint[]) as asked (shard, destination, band, since)

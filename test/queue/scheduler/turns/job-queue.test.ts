@@ -21,7 +21,7 @@ function job(id: number, fresh: boolean, recipients = 1): Job {
     forcedExpire: false,
     lease: { owner: 1, until: Infinity },
   }
-  return { request, activatedAt: 0, band: 0 }
+  return { request, activatedAt: 0, band: 0, share: '' }
 }
 
 const ids = (jobs: readonly Job[]) => jobs.map(({ request }) => request.message.id)

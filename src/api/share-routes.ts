@@ -1,0 +1,25 @@
+/** Routes of the API for shares of the queue. */
+import { z } from 'zod'
+import type { QueueView } from '../queries/queue-view.ts'
+import { sharesOf } from '../queries/shares.ts'
+import { sharesShape } from '../resources/share-json.ts'
+import { apiRoute, assertUnlimited, json, pageLimit, type ApiRoute } from './route/api-route.ts'
+
+type SharesView = Pick<QueueView, 'reader' | 'policies' | 'liveShares'>
+
+export const shareRoutes = (view: SharesView): readonly ApiRoute[] => [
+  apiRoute({
+    method: 'GET',
+    path: '/shares',
+    role: 'viewer',
+    summary: 'The shares of the queue',
+    about:
+      'What waits of each share (`fair_share`), and what it had of the deliveries of its class. Reads the whole queue: a million messages take some seconds. Of several nodes, deliveries are those of the node that answers.',
+    query: z.strictObject({ class: z.string().max(64).optional().describe('name of a class'), limit: pageLimit }),
+    answers: { 200: { about: 'the shares', shape: sharesShape } },
+    handler: async (request) => {
+      assertUnlimited(request)
+      return json(await sharesOf(view, request.query))
+    },
+  }),
+]

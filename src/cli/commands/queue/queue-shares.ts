@@ -1,0 +1,88 @@
+/** `deferd queue shares`: what waits of each share of the queue, and what it had of the deliveries. */
+import type { Command } from 'commander'
+import { DestinationPolicies } from '../../../config/destination-policies.ts'
+import type { Config } from '../../../config/options.ts'
+import { grouped, jsonLine } from '../../../presentation/text.ts'
+import { sharesOf } from '../../../queries/shares.ts'
+import { openShareWeights, ShareWeights } from '../../../queue/intake/share-weights.ts'
+import type { ShareUseJson, SharesJson } from '../../../resources/share-json.ts'
+import { queryOf } from '../../queue-client/api-connection.ts'
+import type { Display } from '../../render/style.ts'
+import { tableHeading, tableRow, widthBeside, type Column } from '../../render/table.ts'
+import { configOf, countArgument, subcommand } from '../../shell/config-options.ts'
+import { displayOf } from '../../shell/display.ts'
+import { resourceOf, withSource, type Shell } from '../../shell/shell.ts'
+
+/** Rows of a listing without --limit. */
+const ROWS = 100
+
+/** Columns beside the key, which has the rest of the line. */
+const OTHERS: readonly Column[] = [
+  { heading: 'CLASS', width: 10, cut: 'middle' },
+  { heading: 'WEIGHT', width: 6 },
+  { heading: 'WAITING', width: 9 },
+  { heading: 'IN FLIGHT', width: 9 },
+  { heading: 'STARTS', width: 7 },
+  { heading: 'WANTED', width: 6 },
+  { heading: 'GOT', width: 6 },
+]
+
+const columnsOf = (display: Display): readonly Column[] => [
+  { heading: 'SHARE', width: Math.min(40, Math.max(12, widthBeside(OTHERS, display) - 1)), cut: 'middle' },
+  ...OTHERS,
+]
+
+const percent = (part: number | null): string => (part === null ? '' : `${(part * 100).toFixed(1)}%`)
+
+const rowOf = (one: ShareUseJson): readonly string[] => [
+  one.key === '' ? '(none)' : one.key,
+  one.class ?? '',
+  String(one.weight),
+  grouped(one.waiting),
+  grouped(one.in_flight),
+  grouped(one.started),
+  percent(one.wanted),
+  percent(one.got),
+]
+
+function textOf({ fair_share: isFair, total, shares }: SharesJson, display: Display): readonly string[] {
+  if (!isFair) return ['Deliveries are not shared fairly; set fair_share = "yes" for that (docs/classes.md).']
+  if (shares.length === 0) return ['No share has mail.']
+  const columns = columnsOf(display)
+  const more = total > shares.length ? [`${grouped(total - shares.length)} more shares; --limit shows more of them`] : []
+  return [tableHeading(columns, display), ...shares.map((one) => tableRow(rowOf(one), columns, display)), ...more]
+}
+
+/** Policies of a queue that no daemon has open: the numbers of classes are not needed, as nothing is in delivery. */
+const policiesOf = (config: Config): DestinationPolicies =>
+  new DestinationPolicies(config, undefined, undefined, ShareWeights.of(config, openShareWeights(config).table))
+
+async function list(
+  shell: Shell,
+  { class: name, limit = ROWS, json }: { class?: string; limit?: number; json?: true },
+  command: Command,
+): Promise<void> {
+  const { config } = await configOf(shell, command)
+  await withSource(shell, config, async (source) => {
+    const path = `/shares${queryOf({ class: name, limit: String(limit) })}`
+    const answer = await resourceOf<SharesJson>(source, path, ({ reader }) =>
+      sharesOf({ reader, policies: () => policiesOf(config), liveShares: () => [] }, { class: name, limit }),
+    )
+    const lines = json === true ? answer.shares.map(jsonLine) : textOf(answer, displayOf(shell)).map((line) => `${line}\n`)
+    await shell.stdout.write(lines.join(''))
+  })
+}
+
+export function addQueueShares(parent: Command, shell: Shell): void {
+  subcommand(parent, 'shares', 'show what waits of each share, and what it had of the deliveries')
+    .option('--class <name>', 'name of a [class.NAME] table')
+    .option('--limit <n>', 'at most so many rows', countArgument)
+    .option('--json', 'one JSON object per share')
+    .addHelpText(
+      'after',
+      `
+A share is the mail of one user, token, sender domain or client (share_key). With fair_share, shares have deliveries
+by their weights: WANTED is the part of its class, GOT what it had in the last minute. docs/classes.md has the rules.`,
+    )
+    .action((options: { class?: string; limit?: number; json?: true }, command: Command) => list(shell, options, command))
+}
