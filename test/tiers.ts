@@ -24,7 +24,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/docs/{newcomers,site,testkit-examples}.test.ts',
   'test/{public-types,embedded-relay}.test.ts',
   // Many seeds, many states, long spans of virtual time.
-  'test/simulation/{states,rewriting,simulation,tls-policies}.test.ts',
+  'test/simulation/{fair-shares,states,rewriting,simulation,tls-policies}.test.ts',
   'test/simulation/nodes/nodes.test.ts',
   'test/calendar/random-expressions.test.ts',
   'test/mutants/**/*.test.ts',
