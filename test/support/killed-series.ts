@@ -8,10 +8,13 @@ import { DAY } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { KillableRelay } from './killable-relay.ts'
 import { account } from './nodes/account.ts'
-import { NodeCluster, type ClusterNode } from './node-cluster.ts'
+import { NodeCluster, until, type ClusterNode } from './node-cluster.ts'
 
 /** Dimensions that count each recipient once. */
 const WHOLE = ['destination', 'sender_domain'] as const
+
+/** Messages above which a run shows something; a busy machine may take longer for them than the kills. */
+export const SOME = 20
 
 export interface CountedSeries {
   /** Messages that were answered 250. */
@@ -50,6 +53,7 @@ export async function seriesAfterKills(kills: number, seed: number): Promise<Cou
       await lab.die(chance() * 600)
     }
     await lab.startDaemon()
+    await until('some mail is acknowledged', 60_000, () => Promise.resolve(lab.acknowledged.size > SOME))
     await lab.quiet()
     if (!(await lab.drained(60_000))) throw new Error(`mail is left: ${(await lab.left()).join(' ')}`)
     await lab.terminate()
@@ -78,6 +82,8 @@ export async function seriesOfTwoNodes(kills: number, seed: number): Promise<Cou
       await new Promise((resolve) => setTimeout(resolve, chance() * 400))
       await killAndRestart(cluster, kill % 2 === 0 ? 'n1' : 'n2')
     }
+    const some = (): boolean => nodes.reduce((sum, { load }) => sum + load.acknowledged.size, 0) > SOME
+    await until('some mail is acknowledged', 60_000, () => Promise.resolve(some()))
     const { acknowledged } = await account(cluster, nodes, 90_000)
     for (const node of cluster.nodes.values()) await cluster.stop(node)
     const url = parseDatabaseUrl(cluster.server.url())
