@@ -41,6 +41,8 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deferd queue hold --all --yes$/, 'holds the mail of a restored database; test/long/cluster-page.long.ts'],
   [/^deferd queue reclass /, 'needs the classes of the page; test/cli/operations.test.ts runs it'],
   [/^deferd history resend /, 'needs returned mail; test/process/mass-bounce.test.ts runs it'],
+  [/^deferd queue shares\b/, 'needs the shares of the page; test/cli/commands/queue-shares.test.ts runs it'],
+  [/^helm install /, 'needs Helm and a cluster; test/process/helm-chart/helm-chart.test.ts renders the chart'],
   [/^deferd quota /, 'needs the quotas of the page; test/cli/commands/quota.test.ts runs it'],
   [/^deferd suppression /, 'needs the list of the page; test/cli/commands/suppression.test.ts runs it'],
   [/^deferd history erase /, 'erases what other commands of the page show; test/process/erasure.test.ts runs it'],
