@@ -19,7 +19,8 @@ import { blocksOf } from '../support/fenced-blocks.ts'
 interface PackageJson {
   readonly name: string
   readonly type: string
-  readonly exports: Readonly<Record<string, { readonly default: string }>>
+  /** A file, or the files of an entry for types and code. */
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>
 }
 
 const modules: Readonly<Record<string, object>> = {
@@ -50,10 +51,9 @@ vitest.test('a project with "type": "commonjs" loads the test kit with require',
   try {
     const root = join(import.meta.dirname, '../..')
     const { name, type, exports: entries } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJson
-    const sources = Object.entries(entries).map(([entry, { default: code }]) => [
-      entry,
-      code.replace('/dist/', '/src/').replace(/js$/, 'ts'),
-    ])
+    const sources = Object.entries(entries).flatMap(([entry, code]) =>
+      typeof code === 'string' ? [] : [[entry, code.default.replace('/dist/', '/src/').replace(/js$/, 'ts')] as const],
+    )
     const deferd = join(project, 'node_modules/deferd')
     mkdirSync(deferd, { recursive: true })
     symlinkSync(join(root, 'src'), join(deferd, 'src'))
