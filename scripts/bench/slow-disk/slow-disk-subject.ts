@@ -2,20 +2,20 @@
  * Disks whose syncs take longer, deferd beside Postfix: a library that is interposed by LD_PRELOAD delays the syncs of both, which overlap, or run one
  * after the other by a lock.
  */
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { delayedSyncs, noFaultsBecause } from '../../../test/support/io-faults/io-faults.ts'
 import { KEPT } from '../cases.ts'
-import { freePort, greeted, output, type Child } from '../child.ts'
-import { startDaemon } from '../figures/bench-daemon.ts'
+import { output } from '../child.ts'
+import { ratios, startBesidePostfix, takeTurnsBeside, type Relays, type Turns } from '../figures/beside-postfix.ts'
 import { percentile, type Figure } from '../figures/figure.ts'
 import type { Part, Setting, Subject } from '../figures/subject.ts'
 import { measure, type Bench, type Loaded } from '../load.ts'
 import { greeting } from '../paced-source.ts'
-import { postfixIsMissing, startPostfix } from '../postfix.ts'
+import { postfixIsMissing } from '../postfix.ts'
 import { startSink } from '../sink.ts'
-import { rotated, type Measure } from '../statistics.ts'
+import type { Measure } from '../statistics.ts'
 
 /** Times that a sync takes longer, in ms. */
 const DELAYS = [0, 1, 5, 10, 20, 400] as const
@@ -40,10 +40,6 @@ interface Turn extends Measure {
   readonly greeting: number
 }
 
-const NAMES = ['deferd', 'postfix'] as const
-type Name = (typeof NAMES)[number]
-type Relays = Partial<Record<Name, Loaded & { readonly child: Child }>>
-
 interface Disk {
   readonly delay: Delay
   /** File by which syncs run one after the other; absent when they overlap. */
@@ -52,17 +48,10 @@ interface Disk {
 
 async function startRelays(setting: Setting, sinkPort: number, { delay, lock }: Disk): Promise<Relays> {
   const env = delayedSyncs(delay, { lock })
-  const deferd = await startDaemon(setting, `deferd-${delay}`, { relayhost: `[127.0.0.1]:${sinkPort}` }, { env })
-  if ((await postfixIsMissing()) !== null) return { deferd }
-  const folder = join(setting.folder, `postfix-${delay}`)
-  mkdirSync(folder)
-  const own = await output('postconf', ['-d', '-h', 'import_environment'], '/')
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-  const listen = await freePort()
-  const child = await startPostfix(folder, { listen, nextHop: sinkPort }, { import_environment: [own.trim(), ...variables].join(' ') })
-  setting.undo.defer(() => child.stop())
-  await greeted(child, listen, setting.signal)
-  return { deferd, postfix: { name: 'postfix', child, port: listen } }
+  const own = (await postfixIsMissing()) === null ? await output('postconf', ['-d', '-h', 'import_environment'], '/') : ''
+  const postfix = { import_environment: [own.trim(), ...variables].join(' ') }
+  return startBesidePostfix(setting, { name: String(delay), sinkPort, env, postfix })
 }
 
 /** Times greetings until `load` has ended. */
@@ -84,16 +73,10 @@ async function takeTurn(bench: Bench, relay: Loaded, messages: number): Promise<
   return { ...(await load), greeting: percentile(greetings, 0.99) }
 }
 
-type Turns = Readonly<Record<Name, readonly Turn[]>>
-
 const rates = (turns: readonly Turn[]): readonly number[] => turns.map(({ rate }) => rate)
 const accepted = (turns: readonly Turn[]): readonly number[] => turns.map(({ acceptRate }) => acceptRate ?? Number.NaN)
 
-/** Each value beside the one of the same round. */
-const ratio = (values: readonly number[], unit: readonly number[]): readonly number[] =>
-  values.flatMap((value, round) => (unit[round] === undefined ? [] : [value / unit[round]]))
-
-function figuresOf(delay: Delay, { deferd, postfix }: Turns, fast: Turns, overlaps: boolean): readonly Figure[] {
+function figuresOf(delay: Delay, { deferd, postfix }: Turns<Turn>, fast: Turns<Turn>, overlaps: boolean): readonly Figure[] {
   const figure = (name: string, unit: string, values: readonly number[], target: Figure['target'] = null): Figure => ({
     name: `${name}, sync + ${delay} ms`,
     unit,
@@ -105,11 +88,11 @@ function figuresOf(delay: Delay, { deferd, postfix }: Turns, fast: Turns, overla
   return [
     figure('accepted per second', '', accepted(deferd)),
     figure('delivered per second', '', rates(deferd)),
-    figure('delivered per second ÷ without delay', '', ratio(rates(deferd), rates(fast.deferd)), least(LEAST_OF_FAST[delay])),
+    figure('delivered per second ÷ without delay', '', ratios(rates(deferd), rates(fast.deferd)), least(LEAST_OF_FAST[delay])),
     figure('accepted per second, Postfix', '', accepted(postfix)),
     figure('delivered per second, Postfix', '', rates(postfix)),
-    figure('accepted per second ÷ Postfix', '', ratio(accepted(deferd), accepted(postfix)), delay === 400 ? besidePostfix : null),
-    figure('delivered per second ÷ Postfix', '', ratio(rates(deferd), rates(postfix)), besidePostfix),
+    figure('accepted per second ÷ Postfix', '', ratios(accepted(deferd), accepted(postfix)), delay === 400 ? besidePostfix : null),
+    figure('delivered per second ÷ Postfix', '', ratios(rates(deferd), rates(postfix)), besidePostfix),
     figure(
       'greeting p99',
       'ms',
@@ -119,18 +102,11 @@ function figuresOf(delay: Delay, { deferd, postfix }: Turns, fast: Turns, overla
   ].filter(({ values }) => values.length > 0)
 }
 
-async function turnsAt(setting: Setting, bench: Bench, disk: Disk): Promise<Turns> {
+async function turnsAt(setting: Setting, bench: Bench, disk: Disk): Promise<Turns<Turn>> {
   const relays = await startRelays(setting, bench.sink.port, disk)
-  const turns = { deferd: [] as Turn[], postfix: [] as Turn[] }
-  for (let round = -1; round < setting.rounds; round++)
-    for (const name of rotated(NAMES, Math.max(0, round))) {
-      const relay = relays[name]
-      if (relay === undefined) continue
-      const share = name === 'postfix' && disk.delay !== 400 ? SLOW_SHARE : 1
-      const turn = await takeTurn(bench, relay, Math.ceil(setting.sized(messagesAt(disk.delay)) * share))
-      // The first round warms up.
-      if (round >= 0) turns[name].push(turn)
-    }
+  const turns = await takeTurnsBeside(setting, relays, disk.delay === 400 ? 1 : SLOW_SHARE, (relay, part) =>
+    takeTurn(bench, relay, Math.ceil(setting.sized(messagesAt(disk.delay)) * part)),
+  )
   for (const relay of Object.values(relays)) await relay.child.stop()
   return turns
 }
@@ -148,7 +124,7 @@ const partWith = (name: 'overlapping' | 'serialised', about: string): Part => ({
       // Processes of Postfix have a user of their own.
       chmodSync(lock, 0o644)
     }
-    const taken = new Map<Delay, Turns>()
+    const taken = new Map<Delay, Turns<Turn>>()
     for (const delay of DELAYS) taken.set(delay, await turnsAt(setting, bench, { delay, lock }))
     const fast = taken.get(0) ?? { deferd: [], postfix: [] }
     return [...taken].flatMap(([delay, turns]) => figuresOf(delay, turns, fast, lock === undefined))

@@ -4,15 +4,13 @@ import { join } from 'node:path'
 import { CERTIFICATE, KEY } from '../../../test/support/certificates.ts'
 import { CLIENT_CERTIFICATE, CLIENT_KEY } from '../../../test/support/rsa-certificate.ts'
 import { KEPT, type Load } from '../cases.ts'
-import { freePort, greeted, type Child } from '../child.ts'
-import { startDaemon } from '../figures/bench-daemon.ts'
+import { postfixFolder, ratios, startBesidePostfix, takeTurnsBeside, type Relays, type Turns } from '../figures/beside-postfix.ts'
 import type { Figure } from '../figures/figure.ts'
 import type { Part, Setting, Subject } from '../figures/subject.ts'
-import { measure, type Bench, type Loaded } from '../load.ts'
+import { measure, type Bench } from '../load.ts'
 import type { Sending } from '../own-source.ts'
-import { postfixIsMissing, startPostfix } from '../postfix.ts'
 import { startSink } from '../sink.ts'
-import { rotated, type Measure } from '../statistics.ts'
+import type { Measure } from '../statistics.ts'
 
 const CERTIFICATES = {
   'P-256': { cert: CERTIFICATE, key: KEY },
@@ -29,76 +27,26 @@ const MESSAGES = 2_000
 /** Part of the messages that Postfix gets. */
 const SLOW_SHARE = 1 / 4
 
-const NAMES = ['deferd', 'postfix'] as const
-type Name = (typeof NAMES)[number]
-type Turns = Record<Name, Measure[]>
-type Settings = Readonly<Record<Name, Readonly<Record<string, string>>>>
-type Relay = Loaded & { readonly child: Child }
 type ClientLoad = Load & Pick<Sending, 'tls'>
 
-/** Starts both relays, and deferd alone without Postfix. */
-async function startRelays(
-  setting: Setting,
-  name: string,
-  { sinkPort, settings }: { readonly sinkPort: number; readonly settings: Settings },
-) {
-  const relays: Relay[] = [await startDaemon(setting, `deferd-${name}`, { relayhost: `[127.0.0.1]:${sinkPort}`, ...settings.deferd })]
-  if ((await postfixIsMissing()) !== null) return relays
-  const folder = join(setting.folder, `postfix-${name}`)
-  mkdirSync(folder)
-  const listen = await freePort()
-  const child = await startPostfix(folder, { listen, nextHop: sinkPort }, settings.postfix)
-  setting.undo.defer(() => child.stop())
-  await greeted(child, listen, setting.signal)
-  return [...relays, { name: 'postfix', child, port: listen }]
-}
+const takeTurns = (setting: Setting, bench: Bench, { relays, load }: { readonly relays: Relays; readonly load: ClientLoad }) =>
+  takeTurnsBeside(setting, relays, SLOW_SHARE, (relay, part) => measure(bench, relay, load, Math.ceil(setting.sized(MESSAGES) * part)))
 
-async function takeTurns(
-  setting: Setting,
-  bench: Bench,
-  { relays, load }: { readonly relays: readonly Relay[]; readonly load: ClientLoad },
-) {
-  const turns: Turns = { deferd: [], postfix: [] }
-  // The first round warms up.
-  for (let round = -1; round < setting.rounds; round++)
-    for (const relay of rotated(relays, Math.max(0, round))) {
-      const isPostfix = relay.name === 'postfix'
-      const turn = await measure(bench, relay, load, Math.ceil(setting.sized(MESSAGES) * (isPostfix ? SLOW_SHARE : 1)))
-      if (round >= 0) turns[isPostfix ? 'postfix' : 'deferd'].push(turn)
-    }
-  return turns
-}
-
-function figuresOf(what: string, { deferd, postfix }: Turns, target: Figure['target']): readonly Figure[] {
+function figuresOf(what: string, { deferd, postfix }: Turns<Measure>, target: Figure['target']): readonly Figure[] {
   const of = (name: string, unit: string, values: readonly number[], limit: Figure['target'] = null): Figure => ({
     name: `${name}, ${what}`,
     unit,
     target: limit,
     values,
   })
-  const ratios = postfix.flatMap(({ cpu }, round) => (deferd[round] === undefined ? [] : [deferd[round].cpu / cpu]))
+  const cpu = (turns: readonly Measure[]): readonly number[] => turns.map((turn) => turn.cpu)
+  const rate = (turns: readonly Measure[]): readonly number[] => turns.map((turn) => turn.rate)
   return [
-    of(
-      'CPU per message',
-      'ms',
-      deferd.map(({ cpu }) => cpu),
-    ),
-    of(
-      'CPU per message, Postfix',
-      'ms',
-      postfix.map(({ cpu }) => cpu),
-    ),
-    of('CPU per message ÷ Postfix', '', ratios, target),
-    of(
-      'delivered per second',
-      '',
-      deferd.map(({ rate }) => rate),
-    ),
-    of(
-      'delivered per second, Postfix',
-      '',
-      postfix.map(({ rate }) => rate),
-    ),
+    of('CPU per message', 'ms', cpu(deferd)),
+    of('CPU per message, Postfix', 'ms', cpu(postfix)),
+    of('CPU per message ÷ Postfix', '', ratios(cpu(deferd), cpu(postfix)), target),
+    of('delivered per second', '', rate(deferd)),
+    of('delivered per second, Postfix', '', rate(postfix)),
   ].filter(({ values }) => values.length > 0)
 }
 
@@ -128,16 +76,13 @@ const IN: Part = {
     const figures: Figure[] = []
     for (const type of Object.keys(CERTIFICATES) as CertificateType[]) {
       const { cert, key } = written(setting.folder, type)
-      const settings: Settings = {
-        deferd: { smtpd_tls_security_level: 'may', smtpd_tls_cert_file: cert, smtpd_tls_key_file: key },
-        postfix: { smtpd_tls_security_level: 'may', smtpd_tls_cert_file: cert, smtpd_tls_key_file: key },
+      const tls = { smtpd_tls_security_level: 'may', smtpd_tls_cert_file: cert, smtpd_tls_key_file: key }
+      const relays = await startBesidePostfix(setting, { name: type, sinkPort: sink.port, deferd: tls, postfix: tls })
+      for (const handshake of HANDSHAKES) {
+        const turns = await takeTurns(setting, bench, { relays, load: { ...KEPT, connections: 'new', tls: handshake } })
+        figures.push(...figuresOf(`${type}, ${handshake} handshake`, turns, targetOf(handshake)))
       }
-      const relays = await startRelays(setting, type, { sinkPort: sink.port, settings })
-      for (const tls of HANDSHAKES) {
-        const turns = await takeTurns(setting, bench, { relays, load: { ...KEPT, connections: 'new', tls } })
-        figures.push(...figuresOf(`${type}, ${tls} handshake`, turns, targetOf(tls)))
-      }
-      for (const { child } of relays) await child.stop()
+      for (const { child } of Object.values(relays)) await child.stop()
     }
     return figures
   },
@@ -155,14 +100,13 @@ const OUT: Part = {
       const sink = await startSink(folder, setting.signal, { tls: { ...CERTIFICATES[type], resumes: handshake === 'resumed' } })
       setting.undo.defer(() => sink.child.stop())
       const once = { smtp_tls_security_level: 'encrypt', smtp_connection_cache_on_demand: 'no' }
-      const settings: Settings = {
-        deferd: once,
-        postfix: { ...once, smtp_tls_session_cache_database: `btree:${join(folder, `postfix-${type}`, 'data/sessions')}` },
-      }
-      const relays = await startRelays({ ...setting, folder }, type, { sinkPort: sink.port, settings })
+      const place = { ...setting, folder }
+      const sessions = `btree:${join(postfixFolder(place, type), 'data/sessions')}`
+      const postfix = { ...once, smtp_tls_session_cache_database: sessions }
+      const relays = await startBesidePostfix(place, { name: type, sinkPort: sink.port, deferd: once, postfix })
       const turns = await takeTurns(setting, { sink, folder, signal: setting.signal }, { relays, load: KEPT })
       figures.push(...figuresOf(`${type}, ${handshake} handshake`, turns, targetOf(handshake)))
-      for (const { child } of [...relays, sink]) await child.stop()
+      for (const { child } of [...Object.values(relays), sink]) await child.stop()
     }
     return figures
   },
