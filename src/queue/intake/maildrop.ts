@@ -61,8 +61,8 @@ export interface MaildropDeps {
 }
 
 /**
- * Place of an entry among those that are read concurrently. Its content is read after that of earlier ones, so that a limit of the queue
- * refuses the last ones.
+ * Place of an entry among those that are opened concurrently. Its message is accepted after the contents of earlier ones are read, so that
+ * queue ids have the order of the submissions, and a limit of the queue refuses the last ones.
  */
 interface Turn {
   readonly begun: Promise<unknown>
@@ -252,13 +252,14 @@ export class Maildrop {
     const { acceptor, refusal, sizeLimit } = this.#deps
     const limit = sizeLimit()
     if (limit > 0 && file.length > limit) return this.#return(name, file, TOO_BIG)
+    await turn.begun
     const { envelope, facts, key } = file
     const busy = await refusal(file.length, { sender: envelope.sender, user: undefined, address: null }, false)
     if (busy !== undefined) return this.#putOff(busy, pass)
     const accepted = await acceptor.accept({
       envelope,
       declaredSize: file.length,
-      content: inTurn(file.content(), turn),
+      content: endingTurn(file.content(), turn),
       client: { uid: facts.uid, maildropFile: key },
     })
     if (accepted.kind === 'refused')
@@ -321,9 +322,8 @@ export class Maildrop {
   }
 }
 
-/** Content that is read in its turn, and ends it. */
-async function* inTurn(content: AsyncIterable<Uint8Array>, { begun, end }: Turn): AsyncGenerator<Uint8Array> {
-  await begun
+/** Content whose end ends the turn. */
+async function* endingTurn(content: AsyncIterable<Uint8Array>, { end }: Turn): AsyncGenerator<Uint8Array> {
   yield* content
   end()
 }

@@ -46,6 +46,12 @@ async function open(options: Partial<QueueWorldOptions> = {}): Promise<void> {
 
 const maildrop = (failing: Partial<Files> = {}): Maildrop => world.relay.maildrop(directory, { ...fs, ...failing })
 
+/** Opens the first two files after the others. */
+const firstLast: Files['open'] = async (path, ...rest) => {
+  await setTimeout(/[12]$/.test(String(path)) ? 20 : 0)
+  return fs.open(path, ...rest)
+}
+
 const drop = (name = '') => join(directory, 'maildrop', name)
 const inDrop = () => readdirSync(drop()).toSorted()
 const refused = () => readdirSync(join(directory, 'refused'))
@@ -355,18 +361,23 @@ test('at a full queue the files stay, and are taken in later in order', async ()
   await open({ remote: () => ({ kind: 'accepts', takes: HOUR }), config: { queue_message_limit: 2 } })
   await world.relay.start()
   for (const name of ['1', '2', '3', '4', '5']) await submit(name)
-  // The first files are opened last.
-  const slowOpen: Files['open'] = async (path, ...rest) => {
-    await setTimeout(/[12]$/.test(String(path)) ? 20 : 0)
-    return fs.open(path, ...rest)
-  }
-  expect(await maildrop({ open: slowOpen }).takeIn()).toBe(2)
+  expect(await maildrop({ open: firstLast }).takeIn()).toBe(2)
   expect(inDrop()).toEqual(['3', '4', '5'])
   expect(notes()).toEqual(['maildrop: put off: Error: queue is full, try again later'])
   const ids = (await world.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })).map(({ message }) => message.id)
   for (const message of ids) await operate(world.store, message, { kind: 'delete', now: world.clock.now(), purge: true })
   expect(await maildrop().takeIn()).toBe(2)
   expect(inDrop()).toEqual(['5'])
+})
+
+test('queue ids have the order of the submissions, whichever file is opened first', async () => {
+  await world.store.close()
+  await open({ remote: () => ({ kind: 'accepts', takes: HOUR }) })
+  const names = ['1', '2', '3', '4', '5']
+  for (const name of names) await submit(name, { to: [`u${name}@far.example`] })
+  expect(await maildrop({ open: firstLast }).takeIn()).toBe(5)
+  const listed = await world.reader.list(ANY_MESSAGE, { after: 0, limit: 9 })
+  expect(listed.map(({ recipients }) => recipients[0]?.address)).toEqual(names.map((name) => `u${name}@far.example`))
 })
 
 test('mail that a check of its content refuses for now holds up no other mail', async () => {
