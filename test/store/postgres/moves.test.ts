@@ -178,6 +178,23 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
     }
   })
 
+  test('the end of a move locks the messages that share its content first, as a departure does: the two never wait for each other', async () => {
+    const { store } = await join()
+    const id = await queue(store, { leased: true, to: [{ address: 'ann@far.example' }, { address: 'bob@far.example' }] })
+    await store.giveBack([first(id) + 1], store.leaseTerms().owner)
+    const newId = store.nextId()
+    await operate(store, id, { kind: 'requeue', now: T0, newId, expiresAt: T0 + LIFETIME })
+    await store.beginMove(selection)
+    await direct.query('begin')
+    await direct.query('select id from message where id = $1 for update', [id])
+    const finished = store.finishMove([{ id: newId, as: 'X' }], T0, null)
+    await expect.poll(() => count(`pg_stat_activity where wait_event_type = 'Lock' and application_name like 'deferd % w'`)).toBe(1)
+    expect(await direct.query('select message from moving for update nowait')).toEqual([{ message: newId }])
+    await direct.query('commit')
+    await finished
+    expect(await count('moving')).toBe(0)
+  })
+
   describe('whose answer is lost', () => {
     let proxy: LossyProxy
     let store: MovableStore

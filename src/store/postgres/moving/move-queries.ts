@@ -47,6 +47,8 @@ export const takenOutBefore = `
 export const movingRows = 'select message, target, record from moving order by message limit $1'
 export const lockMoving = `
   select message, content_id, shares_content, target, record from moving where message = any ($1::bigint[]) order by message for update`
+/** Contents of these messages that other messages may share. */
+export const sharedContents = 'select content_id as content from moving where message = any ($1::bigint[]) and shares_content'
 export const deleteMoving = 'delete from moving where message = any ($1::bigint[])'
 /** Deletes messages that the target has, and their contents unless another message shares them. */
 export const forgetMoved = `

@@ -95,10 +95,8 @@ export class OutgoingMoves {
     auditedAs: AuditId | null,
   ): Promise<void> {
     const names = new Map(finished.map(({ id, as }) => [id, as]))
-    const rows = await lockMoving(tx, [...names.keys()])
+    const rows = await lockInOrder(tx, [...names.keys()])
     if (rows.length === 0) return
-    const shared = int8s(rows.flatMap(({ shares_content: isShared, content_id: content }) => (isShared ? [content] : [])))
-    await Promise.all([tx.query(lockSharers, [shared]), tx.query(lockMovingSharers, [shared]), tx.query(lockKeptSharers, [shared])])
     const records = rows.map((row) =>
       recordOf(movedRecord(decoded(row), { name: targetOf(row).name, as: names.get(row.message) ?? '', at })),
     )
@@ -131,6 +129,18 @@ const targetOf = ({ target }: MovingRow): MoveTarget => JSON.parse(target) as Mo
 
 const lockMoving = (tx: Transaction, messages: readonly MessageId[]): Promise<readonly LockedRow[]> =>
   tx.query<LockedRow>(sql.lockMoving, [int8s(messages)])
+
+/**
+ * Locks messages out of the queue after the messages in the queue that share their contents, as a departure does, which has a lock of its
+ * message before it locks the sharers.
+ */
+async function lockInOrder(tx: Transaction, messages: readonly MessageId[]): Promise<readonly LockedRow[]> {
+  const shared = await tx.query<{ content: number }>(sql.sharedContents, [int8s(messages)])
+  const contents = int8s(shared.map(({ content }) => content))
+  const locks = [lockSharers, lockMovingSharers, lockKeptSharers].map((statement) => tx.query(statement, [contents]))
+  const [rows] = await Promise.all([lockMoving(tx, messages), ...locks])
+  return rows
+}
 
 async function candidates(tx: Transaction, { after, through, limit, withNoticesDue }: MoveSelection): Promise<Candidates> {
   const slice = await tx.query<{ id: MessageId; recipients: number; stays: boolean }>(sql.sliceToMove, [

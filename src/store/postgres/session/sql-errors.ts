@@ -8,18 +8,19 @@ import { DatabaseAway, DatabaseUnusable } from '../../membership/database-errors
 /**
  * - `lost`: the session has ended, or its state is unknown;
  * - `unmet`: an assertion of a statement failed (division by zero);
- * - `again`: the transaction met one of another node and can be repeated;
+ * - `again`: the transaction met one of another node, which continues, and can be repeated;
+ * - `locked`: another session held a lock for `lock_timeout`;
  * - `away`: the database cannot be used now, until it recovers or an operator has repaired it;
  * - `aborted`: an earlier statement of the transaction failed;
  * - `call`: a bug, or a value that the database refuses.
  */
-export type FailureKind = 'lost' | 'unmet' | 'again' | 'away' | 'aborted' | 'call'
+export type FailureKind = 'lost' | 'unmet' | 'again' | 'locked' | 'away' | 'aborted' | 'call'
 
 const DIVISION_BY_ZERO = '22012'
 const ABORTED = '25P02'
 const LOCK_TIMEOUT = '55P03'
-/** Serialization failure, deadlock, and lock_timeout. */
-const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', LOCK_TIMEOUT])
+/** Serialization failure and deadlock. */
+const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01'])
 /**
  * Classes: data exception and integrity constraint violation. Statements are fixed, so that every other error concerns the state of the
  * database: missing rights, tables or functions (42), no resources (53), a read-only transaction (25006), a trigger of another program (P0).
@@ -39,6 +40,7 @@ export function failureKind(error: unknown): FailureKind {
   if (code === DIVISION_BY_ZERO) return 'unmet'
   if (code === ABORTED) return 'aborted'
   if (AGAIN.has(code)) return 'again'
+  if (code === LOCK_TIMEOUT) return 'locked'
   return CALL.test(code) && code !== SEQUENCE_ENDED ? 'call' : 'away'
 }
 

@@ -194,20 +194,23 @@ export class Writer implements StoreSide {
   }
 
   /**
-   * Repeats a failed call that may succeed, one that meets other transactions until a time, and rejects it otherwise. Resolves with true
-   * when it met them to the end.
+   * Repeats a failed call that may succeed, one that waits for a lock until a time, and rejects it otherwise. Resolves with true when
+   * another session held the lock to the end. A deadlock is repeated without a limit of time, because PostgreSQL detects it only after
+   * deadlock_timeout, and the other transaction continues then.
    */
   async #repeat(batch: readonly PendingWrite[], first: Tried, until: Duration): Promise<boolean> {
     const { clock } = this.#deps
     let tried = first
-    const mayRepeat = () => tried.outcome === 'failed' && (tried.kind === 'unmet' || (tried.kind === 'again' && clock.monotonic() < until))
+    const mayRepeat = () =>
+      tried.outcome === 'failed' &&
+      (tried.kind === 'unmet' || tried.kind === 'again' || (tried.kind === 'locked' && clock.monotonic() < until))
     for (let n = 0; n < REPETITIONS && mayRepeat(); n++) {
       if (tried.outcome === 'failed' && tried.kind === 'unmet') await this.#readLeases(batch)
       else await sleep(clock, REPETITION_PAUSE)
       tried = await this.#try(batch)
     }
     await this.#conclude(batch, tried)
-    return tried.outcome === 'failed' && tried.kind === 'again'
+    return tried.outcome === 'failed' && tried.kind === 'locked'
   }
 
   async #conclude(batch: readonly PendingWrite[], tried: Tried): Promise<void> {
