@@ -30,8 +30,8 @@ const LEAST_OF_FAST: Partial<Record<Delay, number>> = { 10: 0.7 }
 const LEAST_OF_POSTFIX: Partial<Record<Delay, number>> = { 10: 3, 20: 2, 400: 1 }
 /** Time between two greetings, in ms. */
 const BETWEEN = 20
-/** Messages of a turn. At the largest delay, the syncs bound the rate. */
-const messagesAt = (delay: Delay): number => (delay === 400 ? 600 : 8_000)
+/** Messages of a turn. At the largest delay, the syncs bound the rate: Postfix, which makes one for each message, accepts 2.5 per second when they are serialised. */
+const messagesAt = ({ delay, lock }: Disk): number => (delay === 400 ? (lock === undefined ? 600 : 60) : 8_000)
 /** Part of these messages that Postfix gets, except at the largest delay. */
 const SLOW_SHARE = 1 / 4
 
@@ -105,7 +105,7 @@ function figuresOf(delay: Delay, { deferd, postfix }: Turns<Turn>, fast: Turns<T
 async function turnsAt(setting: Setting, bench: Bench, disk: Disk): Promise<Turns<Turn>> {
   const relays = await startRelays(setting, bench.sink.port, disk)
   const turns = await takeTurnsBeside(setting, relays, disk.delay === 400 ? 1 : SLOW_SHARE, (relay, part) =>
-    takeTurn(bench, relay, Math.ceil(setting.sized(messagesAt(disk.delay)) * part)),
+    takeTurn(bench, relay, Math.ceil(setting.sized(messagesAt(disk)) * part)),
   )
   for (const relay of Object.values(relays)) await relay.child.stop()
   return turns
