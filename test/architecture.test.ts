@@ -52,6 +52,11 @@ const LAYERS = [
   'store/sqlite/search',
   'store/sqlite/outbox',
   'store/sqlite/erasure',
+  'store/sqlite/writing',
+  'store/sqlite/moving',
+  'store/sqlite/reading',
+  'store/sqlite/core',
+  'store/sqlite/clients',
   'store/sqlite',
   'delivery',
   'delivery/routing',
@@ -153,7 +158,7 @@ const LAYERS = [
 
 /** The files of each engine that other folders than `store` may import: opening a queue, and the upkeep of its file. */
 const ENGINES: Readonly<Record<string, readonly string[]>> = {
-  'store/sqlite': ['open-store.ts', 'sqlite-reader.ts', 'file/backup.ts', 'file/copied-queue.ts', 'file/restore.ts'],
+  'store/sqlite': ['open-store.ts', 'reading/sqlite-reader.ts', 'file/backup.ts', 'file/copied-queue.ts', 'file/restore.ts'],
   'store/postgres': ['open-store.ts', 'open-reader.ts', 'visiting-node.ts'],
 }
 

@@ -10,9 +10,9 @@ import { addonFile, addonFolder, loadAddon } from './addon-file.ts'
 export const THREADS = [
   'cli/queue-client/listing-worker',
   'patterns/pattern-worker',
+  'store/sqlite/clients/reader-worker',
+  'store/sqlite/clients/worker-main',
   'store/sqlite/file/backup-worker',
-  'store/sqlite/reader-worker',
-  'store/sqlite/worker-main',
 ] as const
 type ThreadName = (typeof THREADS)[number]
 

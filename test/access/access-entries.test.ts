@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { AccessEntries, accessKey } from '../../src/access/access-entries.ts'
 import { addressForms } from '../../src/access/lookup-forms.ts'
 import { parseAddress } from '../../src/mail/address-path.ts'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { HOUR } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 

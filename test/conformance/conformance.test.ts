@@ -5,7 +5,7 @@ import { joinMemoryQueue } from '../support/memory-node-table.ts'
 import { MemoryMoves } from '../support/memory-moves.ts'
 import { emptyQueue, type MemoryQueue } from '../../src/store/memory/queue-state.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { T0, type Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 

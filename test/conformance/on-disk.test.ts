@@ -1,6 +1,6 @@
 /** The contract of the SQLite store on a disk. */
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
-import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
+import { openWorkerStore } from '../../src/store/sqlite/clients/worker-store.ts'
 import { describeQueueStore } from './queue-store.ts'
 import { copiesOfEmptyQueue } from './sqlite-on-disk.ts'
 

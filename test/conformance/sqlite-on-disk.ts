@@ -3,9 +3,9 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
-import type { OpenedStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
+import { openQueueReader } from '../../src/store/sqlite/reading/sqlite-reader.ts'
+import type { OpenedStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import type { Subject } from './mail.ts'
 
 type Opener = (place: { readonly directory: string }) => Promise<OpenedStore>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openReaderEngine } from '../../src/store/sqlite/reading/sqlite-reader.ts'
 import { KillableRelay } from '../support/killable-relay.ts'
 
 test('in real time, against 450 at RCPT: tried at 0, 1, 3, 7, 15, 23 and 30 s, then one notice and an empty queue', async () => {

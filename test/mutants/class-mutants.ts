@@ -46,7 +46,7 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
   ),
   bug(
     'a reclass leaves recipients in their band',
-    'store/sqlite/operate.ts',
+    'store/sqlite/writing/operate.ts',
     ['this.#setBand.run({ id: one.id, band,', 'this.#setBand.run({ id: one.id, band: one.band,'],
     STORIES,
   ),

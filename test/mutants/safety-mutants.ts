@@ -21,13 +21,13 @@ const RECEIVER = 'queue/intake/message-receiver.ts'
 const WRITER = 'queue/intake/maildrop-writer.ts'
 const READER = 'queue/intake/maildrop-reader.ts'
 const MAILDROP = 'queue/intake/maildrop.ts'
-const BATCHES = 'store/sqlite/batches.ts'
+const BATCHES = 'store/sqlite/core/batches.ts'
 const DATABASE = 'store/sqlite/file/database.ts'
 const MIGRATIONS = 'store/sqlite/file/migrations.ts'
-const ENQUEUE = 'store/sqlite/enqueue.ts'
-const SETTLEMENTS = 'store/sqlite/settlements.ts'
-const NOTICES_DUE = 'store/sqlite/notices-due.ts'
-const RECOVERY = 'store/sqlite/recovery.ts'
+const ENQUEUE = 'store/sqlite/writing/enqueue.ts'
+const SETTLEMENTS = 'store/sqlite/writing/settlements.ts'
+const NOTICES_DUE = 'store/sqlite/writing/notices-due.ts'
+const RECOVERY = 'store/sqlite/core/recovery.ts'
 
 const SUBMISSION = 'cli/postfix/submission-durability'
 const MAILDROP_TEST = 'queue/intake/maildrop'
@@ -74,7 +74,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'a message whose checksum is wrong is moved to another queue',
-    'store/sqlite/moves.ts',
+    'store/sqlite/moving/moves.ts',
     'if (!isSoundMessage(row) || !recipients.every(isSoundRecipient)) return null',
     'if (!recipients.every(isSoundRecipient)) return null',
     'store/sqlite/checksums',
@@ -211,7 +211,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'answers are acknowledged out of order',
-    'store/sqlite/worker-store.ts',
+    'store/sqlite/clients/worker-store.ts',
     'const done = this.#written.splice(0, count)',
     'const done = this.#written.splice(-count)',
     SLOW_SYNCS,
@@ -277,7 +277,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     ENQUEUE,
     'if (crc32(row.data) !== row.crc) throw',
     'if (row.data.length < 0) throw',
-    'store/sqlite/quarantine',
+    'store/sqlite/writing/quarantine',
   ),
 
   // ownership and upgrades

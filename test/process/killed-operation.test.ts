@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openQueueReader } from '../../src/store/sqlite/reading/sqlite-reader.ts'
 import { DAY } from '../../src/system/clock.ts'
 import { cutOperation } from '../support/cut-operation.ts'
 import { fillBacklog } from '../support/backlog.ts'

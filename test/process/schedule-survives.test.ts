@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { queueIdOf } from '../../src/mail/message.ts'
-import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openReaderEngine } from '../../src/store/sqlite/reading/sqlite-reader.ts'
 import { KillableRelay } from '../support/killable-relay.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 

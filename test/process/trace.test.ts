@@ -1,7 +1,7 @@
 /** `deferd trace` at a running daemon, in both directions, and the dialogue that it keeps of a failed delivery. */
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openQueueReader } from '../../src/store/sqlite/reading/sqlite-reader.ts'
 import { Operator } from '../support/operator.ts'
 import { PageDaemon } from '../support/page-daemon.ts'
 import { ScriptedServer } from '../support/scripted-server.ts'

@@ -1,7 +1,7 @@
 /** Outcomes that are written and not durable, as on a disk with slow syncs: a slot is free at once, and each destination has a limit of them. */
 import { expect, test } from 'vitest'
 import { intercepted } from '../../src/store/methods.ts'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 
 /** A queue whose outcomes are written at once, and durable when `sync` is called. */

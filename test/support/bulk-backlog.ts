@@ -1,5 +1,5 @@
 /** Mail of a high class beside a backlog of a low one, of which all is due: times from arrival to start, in virtual time. */
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { SECOND, type Duration } from '../../src/system/clock.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { fillBacklog } from './backlog.ts'

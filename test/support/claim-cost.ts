@@ -1,5 +1,5 @@
 /** Measures the cost of claims from a queue of a given size, half of which is due at one destination that no claim names. */
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { fillBacklog } from './backlog.ts'
 
 const NOW = Date.UTC(2026, 0, 1)

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { DAY } from '../../src/system/clock.ts'
 import { until } from './node-cluster.ts'
 import { portBelowEphemeral } from './ports.ts'

@@ -2,7 +2,7 @@
 import { realClock } from './real-clock.ts'
 import { SharedGrantRenewal } from '../../src/oauth/shared-grant-renewal.ts'
 import type { TokenAnswer } from '../../src/oauth/token-answer.ts'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import type { Clock } from '../../src/system/clock.ts'
 
 /** Queue folder, token of the file, and time in ms by which the clock is ahead, so that the claim of a killed process has ended. */

@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
-import { openReaderEngine } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openReaderEngine } from '../../src/store/sqlite/reading/sqlite-reader.ts'
 import { fillBacklog } from './backlog.ts'
 
 const DEFERD = resolve(import.meta.dirname, '../../bin/deferd.js')

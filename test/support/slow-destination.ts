@@ -3,7 +3,7 @@
  * others. Used by the short and the long test.
  */
 import { minutes, SECOND, type Duration } from '../../src/system/clock.ts'
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { fillBacklog } from './backlog.ts'
 import { type Behaviour } from './modelled-remote.ts'

@@ -3,7 +3,7 @@
  * prints what it was told, in order. Argument: the folder of the queue.
  */
 import { claim, delivered, first, queue, T0 } from '../conformance/mail.ts'
-import { openWorkerStore } from '../../src/store/sqlite/worker-store.ts'
+import { openWorkerStore } from '../../src/store/sqlite/clients/worker-store.ts'
 import { errorMessage } from '../../src/system/caught-error.ts'
 import { sleep } from '../../src/system/clock.ts'
 import { systemClock } from '../../src/system/system-clock.ts'

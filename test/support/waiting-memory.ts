@@ -3,7 +3,7 @@
  * with the messages of the first argument to 10 destinations, `destinations` with as many to one destination each. The queue is in the
  * memory of SQLite, outside the heap. A process of its own, with --expose-gc: the heap of a process with other work changes meanwhile.
  */
-import { openInlineStore } from '../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { fillBacklog } from './backlog.ts'
 import { QueueWorld } from './queue-world.ts'

@@ -1,5 +1,5 @@
 /** A daemon under load whose receiver of webhooks is away, and which is killed meanwhile. */
-import { openQueueReader } from '../../src/store/sqlite/sqlite-reader.ts'
+import { openQueueReader } from '../../src/store/sqlite/reading/sqlite-reader.ts'
 import { join } from 'node:path'
 import { until } from './node-cluster.ts'
 import { portBelowEphemeral } from './ports.ts'

@@ -250,10 +250,10 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a store method dropped in the SQLite engine',
-    file: 'store/sqlite/housekeeping.ts',
+    file: 'store/sqlite/writing/housekeeping.ts',
     replace: '  ping(): void {\n',
     by: '  pong(): void {\n',
-    reportedIn: 'store/sqlite/store-core.ts',
+    reportedIn: 'store/sqlite/core/store-core.ts',
     judge: 'tsc',
     report: "Property 'ping' is missing",
   },

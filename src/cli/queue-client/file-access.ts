@@ -33,7 +33,7 @@ export class FileAccess implements PlaceAccess {
   }
 
   async openReader(): Promise<OpenedReader> {
-    const { openQueueReader } = await import('../../store/sqlite/sqlite-reader.ts')
+    const { openQueueReader } = await import('../../store/sqlite/reading/sqlite-reader.ts')
     const reader = openQueueReader(this.#config.queue_directory)
     return { reader, clock: clockOf(await reader.clockRecord(), this.#clock) }
   }

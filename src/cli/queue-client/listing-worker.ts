@@ -1,6 +1,6 @@
 /** Worker thread of a long listing: formats slices of the queue on request. */
 import { workerData } from 'node:worker_threads'
-import { openQueueReader } from '../../store/sqlite/sqlite-reader.ts'
+import { openQueueReader } from '../../store/sqlite/reading/sqlite-reader.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import { systemClock } from '../../system/system-clock.ts'
 import { answering } from '../../system/worker-rpc.ts'

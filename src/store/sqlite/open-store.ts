@@ -10,15 +10,15 @@ import { directReader } from '../reader-methods.ts'
 import { queueFile } from '../folder/queue-folder.ts'
 import { openForReading } from './file/database.ts'
 import { damagesOf } from './file/full-check.ts'
-import { openInlineStore, type StoreOptions } from './inline-store.ts'
-import { movedTo } from './move-queries.ts'
-import type { RecoveryReport } from './recovery.ts'
+import { openInlineStore, type StoreOptions } from './clients/inline-store.ts'
+import { movedTo } from './moving/move-queries.ts'
+import type { RecoveryReport } from './core/recovery.ts'
 import { copyDatabase } from './file/restore.ts'
-import { createSqliteReader } from './sqlite-reader.ts'
-import { openWorkerReader } from './worker-reader.ts'
-import { openWorkerStore } from './worker-store.ts'
+import { createSqliteReader } from './reading/sqlite-reader.ts'
+import { openWorkerReader } from './clients/worker-reader.ts'
+import { openWorkerStore } from './clients/worker-store.ts'
 
-export { openInlineStore } from './inline-store.ts'
+export { openInlineStore } from './clients/inline-store.ts'
 
 /** The queue opened by its owner. */
 export interface OwnedStore {

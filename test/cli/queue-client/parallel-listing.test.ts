@@ -7,7 +7,7 @@ import { sharesOf, type ListingOrder, type Share } from '../../../src/cli/queue-
 import { minutes } from '../../../src/system/clock.ts'
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
-import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
+import { openQueueReader } from '../../../src/store/sqlite/reading/sqlite-reader.ts'
 import { fillBacklog } from '../../support/backlog.ts'
 import { NOW, Operator } from '../../support/operator.ts'
 

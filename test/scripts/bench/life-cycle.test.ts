@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { claimTimes, liveThrough, LIVES, queueWaiting } from '../../../scripts/bench/postgres/life-cycle.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
-import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../../src/store/sqlite/clients/inline-store.ts'
 
 const DESTINATIONS = ['a.example', 'b.example', 'c.example']
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { messageCrc, recipientCrc, type MessageEnvelope } from '../../../src/store/sqlite/file/checksums.ts'
 import { columnsBut } from '../../../src/store/stored-message.ts'
-import { fromMessage } from '../../../src/store/sqlite/rows.ts'
+import { fromMessage } from '../../../src/store/sqlite/writing/rows.ts'
 
 const message: MessageEnvelope = fromMessage({
   id: 1,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { messageOf, recipientId, RECIPIENTS_PER_MESSAGE } from '../../../src/mail/message.ts'
 import { CHUNKS_PER_CONTENT } from '../../../src/store/chunks.ts'
 import { chunkRange, messageIdOf, recipientRange } from '../../../src/store/sql/id-ranges.ts'
-import { contentIdOf } from '../../../src/store/sqlite/queries.ts'
+import { contentIdOf } from '../../../src/store/sqlite/writing/queries.ts'
 
 const db = new Database(':memory:')
 const truth = (expression: string, values: object): boolean => db.prepare(`select ${expression}`).pluck().get(values) === 1

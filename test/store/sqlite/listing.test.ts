@@ -6,7 +6,7 @@ import { CauseGroups } from '../../../src/store/counts/cause-groups.ts'
 import { FEW } from '../../../src/store/sql/listing.ts'
 import type { ListedMessage, QueueReader } from '../../../src/store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/message-conditions.ts'
-import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../../src/store/sqlite/clients/inline-store.ts'
 import { deferred, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { operate } from '../../support/operate.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../../src/store/sqlite/clients/inline-store.ts'
 import { runSchedules, type Place } from '../../support/random-schedules.ts'
 import { tallyOf, tallyOfListing } from '../../support/tally.ts'
 import { folder } from './folders.ts'

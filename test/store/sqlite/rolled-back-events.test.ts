@@ -1,6 +1,6 @@
 /** Events of a transaction that is rolled back after its calls have run: none is kept, and those of later calls are. */
 import { expect, test } from 'vitest'
-import { openCore } from '../../../src/store/sqlite/open-core.ts'
+import { openCore } from '../../../src/store/sqlite/core/open-core.ts'
 import type { Call, Outcome } from '../../../src/store/methods.ts'
 import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { T0 } from '../../conformance/mail.ts'

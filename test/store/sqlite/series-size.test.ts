@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openCore } from '../../../src/store/sqlite/open-core.ts'
+import { openCore } from '../../../src/store/sqlite/core/open-core.ts'
 import { SERIES_YEAR_BYTES } from '../../../src/store/records/series.ts'
 import { DAY, HOUR, MINUTE } from '../../../src/system/clock.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openCore } from '../../../src/store/sqlite/open-core.ts'
+import { openCore } from '../../../src/store/sqlite/core/open-core.ts'
 import type { Call } from '../../../src/store/methods.ts'
 import { mail } from '../../conformance/mail.ts'
 

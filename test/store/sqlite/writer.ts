@@ -1,8 +1,8 @@
 /**
  * A process that queues mail as fast as possible and prints the acknowledged ids, until it is killed.
  */
-import { openInlineStore } from '../../../src/store/sqlite/inline-store.ts'
-import { openWorkerStore } from '../../../src/store/sqlite/worker-store.ts'
+import { openInlineStore } from '../../../src/store/sqlite/clients/inline-store.ts'
+import { openWorkerStore } from '../../../src/store/sqlite/clients/worker-store.ts'
 import { queue } from '../../conformance/mail.ts'
 
 const [directory = '', shell] = process.argv.slice(2)

@@ -7,7 +7,7 @@ import { openDaemonClient } from '../../../src/cli/queue-client/api-client.ts'
 import type { OperationName } from '../../../src/queue/operation-request.ts'
 import { queueIdOf } from '../../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
-import { openQueueReader } from '../../../src/store/sqlite/sqlite-reader.ts'
+import { openQueueReader } from '../../../src/store/sqlite/reading/sqlite-reader.ts'
 
 type Place = 'queued' | 'hold' | 'deleted'
 

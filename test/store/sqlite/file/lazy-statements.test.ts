@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createStoreCore } from '../../../../src/store/sqlite/store-core.ts'
+import { createStoreCore } from '../../../../src/store/sqlite/core/store-core.ts'
 import { openInMemory } from '../../../../src/store/sqlite/file/database.ts'
-import { createSqliteReader } from '../../../../src/store/sqlite/sqlite-reader.ts'
+import { createSqliteReader } from '../../../../src/store/sqlite/reading/sqlite-reader.ts'
 
 test('all statements that a store and a reader prepare compile', () => {
   const db = openInMemory()

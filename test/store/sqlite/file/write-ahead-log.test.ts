@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { queueFile } from '../../../../src/store/folder/queue-folder.ts'
 import { readLog } from '../../../../src/store/sqlite/file/write-ahead-log.ts'
 import type { QueueStore } from '../../../../src/store/queue-store.ts'
-import { openInlineStore } from '../../../../src/store/sqlite/inline-store.ts'
+import { openInlineStore } from '../../../../src/store/sqlite/clients/inline-store.ts'
 import { queue } from '../../../conformance/mail.ts'
 import { folder } from '../folders.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openInMemory } from '../../../../src/store/sqlite/file/database.ts'
 import { MessageShares } from '../../../../src/store/sqlite/records/message-shares.ts'
-import { createStoreCore } from '../../../../src/store/sqlite/store-core.ts'
+import { createStoreCore } from '../../../../src/store/sqlite/core/store-core.ts'
 import { mail, T0 } from '../../../conformance/mail.ts'
 
 /** A queue of so many messages, each with one recipient that waits. */
