@@ -14,7 +14,8 @@ const mutant = (name: string, file: string, replace: string, by: string): Mutant
 const LIFECYCLE = 'queue/scheduler/lifecycle.ts'
 const DESTINATION = 'queue/scheduler/destination.ts'
 const HEALTH = 'queue/scheduler/destination-health.ts'
-const MEMORY = 'store/memory/memory-store.ts'
+const LEASES = 'store/memory/leases.ts'
+const NOTICES_DUE = 'store/memory/notices-due.ts'
 const RECIPIENT = 'store/memory/recipient-states.ts'
 const OPERATING = 'store/memory/operate.ts'
 const CHANGES = 'store/decisions/operation-changes.ts'
@@ -146,7 +147,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('attempts are not counted', LIFECYCLE, 'const attempts = recipient.attempts + 1', 'const attempts = recipient.attempts'),
   mutant(
     'mail is claimed before it is due',
-    MEMORY,
+    LEASES,
     'ofBand.filter((one) => one.dueAt <= now)',
     'ofBand.filter((one) => one.dueAt <= now + 5_000)',
   ),
@@ -241,7 +242,7 @@ export const MUTANTS: readonly Mutant[] = [
   // notices
   mutant(
     'a doubled notice',
-    MEMORY,
+    NOTICES_DUE,
     'for (const one of stillDue) delete one.noticeDue',
     "for (const one of stillDue) if (one.noticeDue !== 'failure') delete one.noticeDue",
   ),

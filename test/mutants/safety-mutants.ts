@@ -402,7 +402,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   // several nodes
   safety(
     'an owner settles what another one leases',
-    'store/memory/memory-store.ts',
+    'store/memory/held-mail.ts',
     'owner === this.#owner.id && this.#owner.leases(one)',
     "owner >= 0 && one.state === 'leased'",
     CONFORMANCE,
