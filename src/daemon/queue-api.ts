@@ -68,14 +68,19 @@ function subscriptionPort({ subscriptions, sender }: ApiServices): ReturnType<Qu
   }
 }
 
-const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Omit<QueueView, 'health'> => {
+/** The members of the view that need no open queue. */
+type Lasting = 'clock' | 'loaded' | 'addresses' | 'random' | 'health'
+
+/** The members of an open queue that are values; the others are functions. */
+type Values = 'reader' | 'live'
+
+type OpenView = Omit<QueueView, Lasting>
+
+const viewOf = (parts: ApiParts, clock: Clock): OpenView => {
   const { relay, store, reader, node, outbox } = parts
   const services = (): ApiServices => begun(parts.services)
   const operations = (): Operations => services().operations
   return {
-    clock,
-    loaded,
-    addresses,
     reader,
     live: node === null ? ownQueue(relay) : sharedQueue(relay, node.peers),
     nodes: () => (node === null ? null : sharedNodes(relay, node, clock)),
@@ -84,7 +89,6 @@ const viewOf = (parts: ApiParts, { clock, loaded, addresses }: QueueApiDeps): Om
     tokens: () => ({ store, clock }),
     suppressionChanges: () => relay.suppressions.changes,
     quotaChanges: () => relay.quotas.changes,
-    random: systemRandom,
     plan: (asked) =>
       planOf({ reader, clock, retention: () => relay.config, policies: () => relay.policies, scheduler: operations().scheduler }, asked),
     submissions: () => ({
@@ -130,44 +134,31 @@ function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts
   }
 }
 
+type Functions<T> = { readonly [Member in keyof T]: (...args: never) => unknown }
+
+/** A view whose values and functions are those of the queue that is open when they are used. */
+function viewThrough(open: () => OpenView & Functions<Omit<OpenView, Values>>, lasting: Pick<QueueView, Lasting>): QueueView {
+  const isValue = (name: string): name is Values => name === 'reader' || name === 'live'
+  const view = new Proxy(lasting, {
+    get: (known, name: keyof QueueView) => {
+      if (name in known) return Reflect.get(known, name) as unknown
+      if (isValue(name)) return open()[name]
+      return (...args: readonly unknown[]) => (Reflect.get(open(), name) as (...given: readonly unknown[]) => unknown)(...args)
+    },
+  })
+  return view as QueueView
+}
+
 export function queueApi(deps: QueueApiDeps): Api {
-  const health = relayHealth({ clock: deps.clock, parts: deps.parts })
-  let last: { readonly parts: ApiParts; readonly view: ReturnType<typeof viewOf> } | null = null
+  const { clock, loaded, addresses } = deps
+  const health = relayHealth({ clock, parts: deps.parts })
+  let last: { readonly parts: ApiParts; readonly view: OpenView } | null = null
   const parts = (): ApiParts => begun(deps.parts())
-  const open = (): ReturnType<typeof viewOf> => {
+  const open = (): OpenView => {
     const opened = parts()
-    if (last?.parts !== opened) last = { parts: opened, view: viewOf(opened, deps) }
+    if (last?.parts !== opened) last = { parts: opened, view: viewOf(opened, clock) }
     return last.view
   }
-  const view: QueueView = {
-    clock: deps.clock,
-    loaded: deps.loaded,
-    addresses: deps.addresses,
-    get reader() {
-      return open().reader
-    },
-    get live() {
-      return open().live
-    },
-    nodes: () => open().nodes(),
-    operations: () => open().operations(),
-    subscriptions: () => open().subscriptions(),
-    tokens: () => open().tokens(),
-    suppressionChanges: () => open().suppressionChanges(),
-    quotaChanges: () => open().quotaChanges(),
-    random: systemRandom,
-    plan: (asked) => open().plan(asked),
-    submissions: () => open().submissions(),
-    policies: () => open().policies(),
-    liveShares: () => open().liveShares(),
-    notices: () => open().notices(),
-    draw: (key) => open().draw(key),
-    health,
-    tally: (largest) => open().tally(largest),
-    attention: () => open().attention(),
-    runSchedule: (name, actor) => open().runSchedule(name, actor),
-    domainChecks: () => open().domainChecks(),
-    onEvents: (listener) => open().onEvents(listener),
-  }
-  return new Api(view, { records: () => recordChanges(parts(), deps.clock) })
+  const view = viewThrough(open, { clock, loaded, addresses, random: systemRandom, health })
+  return new Api(view, { records: () => recordChanges(parts(), clock) })
 }
