@@ -20,7 +20,8 @@ import { UNKNOWN } from './peer-name.ts'
 import * as replies from './replies.ts'
 import type { Response } from './commands.ts'
 import type { SessionRules, Login } from './client-identity.ts'
-import { Session, type SessionContext } from './session.ts'
+import { Session } from './session.ts'
+import type { SessionContext } from './session-context.ts'
 import type { CommandLine } from './stream/line-reader.ts'
 
 /** Code with which content that was not received to its end is counted. No reply is sent. */

@@ -2,74 +2,35 @@
  * State of one SMTP session (RFC 5321 §3 and §4.1). It takes command lines and returns replies, each with the action to take
  * after it. It has no socket: the connection sends the replies and takes the actions.
  */
-import type { Config } from '../config/options.ts'
 import type { EhloKeyword } from '../config/values/values.ts'
 import { isInternational } from '../mail/address.ts'
-import type { Clock } from '../system/clock.ts'
-import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
+import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
 import type { Origin } from '../queue/intake/share-key.ts'
 import type { ClientName } from '../mail/client-name.ts'
-import type { ClientFailure } from '../telemetry/kinds/client-failures.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
-import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules, type ParsedArgument } from './command-arguments.ts'
+import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, verbOf, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
 import { parseXclient, parseXforward, upstreamOf, type ForwardedAttributes } from './client-attributes.ts'
 import { ClientIdentity, type SessionRules, type Login } from './client-identity.ts'
-import { CommandStats, type CommandStatsSettings } from './command-stats.ts'
-import { etrnDomain, refuseEtrn, type EtrnSettings } from './etrn-policy.ts'
-import { announced, type ExtensionFacts } from './extensions.ts'
-import type { Peer, PeerRules } from './peer.ts'
-import { refusalOf, type RecipientRules, type SessionFacts } from './recipient-admission.ts'
+import { CommandStats } from './command-stats.ts'
+import { etrnDomain, refuseEtrn } from './etrn-policy.ts'
+import { announced } from './extensions.ts'
+import type { Peer } from './peer.ts'
+import { refusalOf, type SessionFacts } from './recipient-admission.ts'
 import * as replies from './replies.ts'
+import type { SessionContext } from './session-context.ts'
+import { SessionReports, shown } from './session-reports.ts'
 import { deliverByOf, refusalOfTimes } from './esmtp-parameters.ts'
 import { answerPriority, type PriorityChoice } from './priority-request.ts'
 import { Transaction } from './transaction.ts'
-
-type SessionSettings = CommandStatsSettings &
-  EtrnSettings &
-  ExtensionFacts['settings'] &
-  Pick<
-    Config,
-    | 'myhostname'
-    | 'smtpd_banner'
-    | 'smtpd_helo_required'
-    | 'myorigin'
-    | 'local_header_rewrite_clients'
-    | 'soft_bounce'
-    | 'smtpd_recipient_limit'
-    | 'smtpd_recipient_overshoot_limit'
-  >
-
-/** Settings and parts that all sessions of a server share. */
-export interface SessionContext extends PeerRules, RecipientRules {
-  readonly settings: SessionSettings
-  /** Returns the reply to MAIL when mail of this size, in bytes, which is held back or not, cannot be queued now, and undefined otherwise. */
-  readonly refusal: (size: number, origin: Origin, isHeld: boolean) => Promise<SmtpReply | undefined> | SmtpReply | undefined
-  /** Returns the reply to the RCPT that makes so many recipients, when a quota refuses them, and undefined otherwise. */
-  readonly recipientRefusal: (origin: Origin, recipients: number) => Promise<SmtpReply | undefined> | undefined
-  /** Decides about the priorities for which clients ask; null without classes. */
-  readonly classes: () => PriorityChoice | null
-  readonly flushDomain: FlushDomain
-  readonly clock: Pick<Clock, 'now' | 'wall'>
-  /** Returns the identity of a new transaction, for policy servers. */
-  readonly nextInstance: () => string
-}
-
-/** Starts to flush the mail of a domain. Returns false when the queue cannot be flushed now. `who` names the client for the audit log. */
-export type FlushDomain = (domain: string, who: string) => boolean
-
-/** Maximum number of characters of a command in the log. */
-const SHOWN_LIMIT = 100
-
-/** A command that is not understood, for the log. */
-const shown = (line: string): string => maskControls(line).slice(0, SHOWN_LIMIT)
 
 export class Session implements CommandHandler {
   readonly stats: CommandStats
   readonly #context: SessionContext
   readonly #identity: ClientIdentity
   readonly #listenerClass: string
+  readonly #reports: SessionReports
   #transaction: Transaction | null = null
   readonly #chunks = new ChunkSequence()
   #stage = 'CONNECT'
@@ -81,6 +42,7 @@ export class Session implements CommandHandler {
     this.#identity = new ClientIdentity(context, client, rules)
     this.#listenerClass = rules.class
     this.stats = new CommandStats(context.settings)
+    this.#reports = new SessionReports(context, () => ({ client: this.client, protocol: this.#protocol, helo: this.#identity.helo }))
   }
 
   get peer(): Peer {
@@ -147,7 +109,7 @@ export class Session implements CommandHandler {
 
   /** Reports a login with a wrong name or password. */
   loginRefused({ name, method }: Login): void {
-    this.#reportFailure({ what: 'failed-login', method, username: name })
+    this.#reports.failure({ what: 'failed-login', method, username: name })
   }
 
   /** Ends an AUTH exchange. `login` is set when it succeeded. After too many failures, returns the reply with which to disconnect. */
@@ -180,7 +142,7 @@ export class Session implements CommandHandler {
   ): Response {
     const isChunked = this.#chunks.inProgress
     const reply = acceptance.kind === 'queued' ? replies.queuedAs(acceptance.queueId, isChunked ? octets : undefined) : acceptance.reply
-    if (acceptance.kind === 'refused') this.#refused('END-OF-MESSAGE', reply, { queueId, isLogged: acceptance.isLogged })
+    if (acceptance.kind === 'refused') this.#reports.refused('END-OF-MESSAGE', reply, { queueId, isLogged: acceptance.isLogged })
     this.stats.count(isChunked ? 'bdat' : 'data', reply.code)
     this.#stage = 'END-OF-MESSAGE'
     if (acceptance.kind === 'queued') this.stats.reset()
@@ -250,22 +212,22 @@ export class Session implements CommandHandler {
     if (this.#transaction !== null) return { reply: replies.badSequence('nested MAIL command') }
     if (this.#chunks.inProgress) return { reply: replies.badSequence('MAIL after BDAT') }
     const parsed = parseMail(argument, this.#argumentRules)
-    if ('refusal' in parsed) return this.#notParsed('MAIL', parsed)
+    if ('refusal' in parsed) return this.#reports.notParsed('MAIL', parsed)
     const { sender: path, parameters } = parsed.value
     const { address: sender } = path
     const { message_size_limit: limit } = this.#context.settings
     const moment = { now: this.#context.clock.now(), wall: this.#context.clock.wall }
     const mayHold = this.#identity.mayRelay
     const ungranted = refusalOfTimes({ sender, parameters, mayHold, moment, settings: this.#context.settings })
-    if (ungranted !== undefined) return this.#refused('MAIL', ungranted, { sender })
-    if (limit > 0 && parameters.size > limit) return this.#refused('MAIL', replies.SIZE_EXCEEDED, { sender })
+    if (ungranted !== undefined) return this.#reports.refused('MAIL', ungranted, { sender })
+    if (limit > 0 && parameters.size > limit) return this.#reports.refused('MAIL', replies.SIZE_EXCEEDED, { sender })
     const refusal =
       this.peer.count('message') ?? this.#context.refusal(parameters.size, this.#originOf(sender), parameters.release !== undefined)
     const begin = (why: SmtpReply | undefined): Response => {
-      if (why !== undefined) return this.#refused('MAIL', why, { sender })
+      if (why !== undefined) return this.#reports.refused('MAIL', why, { sender })
       const facts = { ...this.#originOf(sender), listenerClass: this.#listenerClass }
       const { reply, granted } = answerPriority(parameters.priority, facts, { classes: this.#classes, events: this.#context.events })
-      if (reply.code !== 250) return this.#refused('MAIL', reply, { sender })
+      if (reply.code !== 250) return this.#reports.refused('MAIL', reply, { sender })
       const decided = { deliverBy: deliverByOf(parameters, moment.now), ...granted }
       this.#transaction = new Transaction(path, { ...parameters, ...decided }, this.#context.nextInstance())
       return { reply }
@@ -303,11 +265,11 @@ export class Session implements CommandHandler {
     const facts = { inTransaction: transaction !== null, accepted: transaction?.accepted ?? 0 }
     const chunk = this.#chunks.next(argument, { ...facts, sizeLimit: this.#context.settings.message_size_limit })
     if (chunk === undefined) {
-      this.#reportFailure({ what: 'malformed-bdat', command: shown(line) })
+      this.#reports.failure({ what: 'malformed-bdat', command: shown(line) })
       return { reply: replies.BDAT_SYNTAX, next: 'close' }
     }
-    if (chunk.refusal === replies.NULL_CHUNK) this.#reportFailure({ what: 'null-bdat' })
-    if (chunk.refusal === replies.CHUNK_TOO_BIG) this.#reportFailure({ what: 'bdat-too-big' })
+    if (chunk.refusal === replies.NULL_CHUNK) this.#reports.failure({ what: 'null-bdat' })
+    if (chunk.refusal === replies.CHUNK_TOO_BIG) this.#reports.failure({ what: 'bdat-too-big' })
     return { chunk }
   }
 
@@ -326,9 +288,9 @@ export class Session implements CommandHandler {
     const tooMany = this.peer.count('recipient')
     if (tooMany !== undefined) return { reply: tooMany }
     const parsed = parseVerify(split, settings.myorigin)
-    if ('refusal' in parsed) return this.#notParsed('VRFY', parsed)
+    if ('refusal' in parsed) return this.#reports.notParsed('VRFY', parsed)
     const { address, path } = parsed.value
-    if (!this.#identity.mayRelay && !access.isOpen(address)) return this.#refused('VRFY', replies.relayDenied(path), { recipient: address })
+    if (!this.#identity.mayRelay && !access.isOpen(address)) return this.#reports.refused('VRFY', replies.relayDenied(path), { recipient: address })
     return { reply: replies.notVerified(text) }
   }
 
@@ -339,7 +301,7 @@ export class Session implements CommandHandler {
     if (domain === undefined) return { reply: replies.BAD_ETRN_DOMAIN }
     const client = { inMynetworks: this.peer.isTrusted, isAuthenticated: this.#identity.isAuthenticated }
     const refusal = refuseEtrn(domain, client, this.#context.settings)
-    if (refusal !== undefined) return this.#refused('ETRN', refusal, {})
+    if (refusal !== undefined) return this.#reports.refused('ETRN', refusal, {})
     const started = this.#context.flushDomain(domain, `ETRN from ${this.client.name}[${this.client.address}]`)
     return { reply: started ? replies.QUEUING_STARTED : replies.CANNOT_FLUSH }
   }
@@ -375,7 +337,7 @@ export class Session implements CommandHandler {
 
   #unknown(line: string): Response {
     const answer = unknownCommand(line)
-    if (answer.reply === replies.NOT_SMTP) this.#reportFailure({ what: 'non-smtp-command', command: shown(line) })
+    if (answer.reply === replies.NOT_SMTP) this.#reports.failure({ what: 'non-smtp-command', command: shown(line) })
     return answer
   }
 
@@ -416,16 +378,16 @@ export class Session implements CommandHandler {
   #recipient(transaction: Transaction, argument: string): Answer {
     const { smtpd_recipient_limit: limit, smtpd_recipient_overshoot_limit: overshoot } = this.#context.settings
     const parsed = parseRecipient(argument, this.#argumentRules)
-    if ('refusal' in parsed) return this.#notParsed('RCPT', parsed)
+    if ('refusal' in parsed) return this.#reports.notParsed('RCPT', parsed)
     const { address, given, path, parameters } = parsed.value
     if (isInternational(address) && !transaction.isInternational) return { reply: replies.NEEDS_SMTPUTF8 }
     if (transaction.accepted >= limit) return { reply: replies.TOO_MANY_RECIPIENTS, excused: transaction.exceed() <= overshoot }
     const tooMany = this.peer.count('recipient')
-    if (tooMany !== undefined) return this.#refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
+    if (tooMany !== undefined) return this.#reports.refused('RCPT', tooMany, { sender: transaction.sender, recipient: address })
     const refusal = refusalOf({ address, given, path }, { transaction, session: this.#facts, rules: this.#context })
     const origin = this.#originOf(transaction.sender)
     const answer = (reply: SmtpReply | undefined): Response => {
-      if (reply !== undefined) return this.#refused('RCPT', reply, { sender: transaction.sender, recipient: address })
+      if (reply !== undefined) return this.#reports.refused('RCPT', reply, { sender: transaction.sender, recipient: address })
       transaction.accept({ address, ...parameters })
       return { reply: replies.RECIPIENT_OK }
     }
@@ -440,35 +402,6 @@ export class Session implements CommandHandler {
     const { client, peer } = this
     const { helo, encryption, user: login } = this.#identity
     return { client, isTrusted: peer.isTrusted, login, helo, protocol: this.#protocol, encryption }
-  }
-
-  /** Refuses an argument. Logs a path that is no address. */
-  #notParsed(command: 'MAIL' | 'RCPT' | 'VRFY', { refusal, illegal }: Extract<ParsedArgument<unknown>, { refusal: SmtpReply }>): Response {
-    if (illegal !== undefined) this.#reportFailure({ what: 'illegal-address', command, address: illegal })
-    return { reply: refusal }
-  }
-
-  #reportFailure(failure: ClientFailure): void {
-    this.#context.events.emit({ kind: 'client-failure', client: this.client, failure })
-  }
-
-  #refused(
-    stage: string,
-    reply: SmtpReply,
-    about: { sender?: string; recipient?: string; queueId?: string; isLogged?: boolean | undefined },
-  ): Response {
-    const { client } = this
-    const sent = this.#context.settings.soft_bounce ? replies.softened(reply) : reply
-    this.#context.events.emit({
-      kind: 'refused',
-      client,
-      stage,
-      reply: sent,
-      ...about,
-      protocol: this.#protocol,
-      helo: this.#identity.helo,
-    })
-    return { reply }
   }
 
   #note(command: Command | undefined, answer: Response): Response {
