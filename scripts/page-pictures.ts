@@ -17,7 +17,8 @@ import { matchRoute } from '../src/http/route-table.ts'
 import { Page } from '../src/page/web-page.ts'
 import { queueIdOf } from '../src/mail/message.ts'
 import { ANY_MESSAGE } from '../src/store/message-conditions.ts'
-import { createObservedWorld, type World } from '../src/testkit/world.ts'
+import { createObservedWorld } from '../src/testkit/create-world.ts'
+import type { World } from '../src/testkit/world.ts'
 import { withPalette } from './palette-png.ts'
 
 const FOLDER = join(import.meta.dirname, '../docs/images/page')

@@ -1,7 +1,8 @@
 /** `deferd/testkit`: the whole relay in virtual time, with remote servers that fail as scripted. See docs/testkit.md. */
 import '../system/supported-node.ts'
 
-export { createWorld, type QuotaUseNow, type World } from './world.ts'
+export { createWorld } from './create-world.ts'
+export type { QuotaUseNow, World } from './world.ts'
 export type { SubmitOptions } from './submission.ts'
 export type { SuppressOptions } from './suppress-options.ts'
 export type { Notify, Ret } from '../mail/envelope.ts'

@@ -4,14 +4,10 @@
  * independent of each other.
  */
 import type { Socket } from 'node:net'
-import { loadTemplates } from '../bounce/templates.ts'
+import type { loadTemplates } from '../bounce/templates.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { readPasswords, readTlsFiles } from '../daemon/delivery-secrets.ts'
-import type { OauthClients } from '../oauth/access-tokens.ts'
-import { readOauthClients } from '../oauth/oauth-client.ts'
-import { tokenCommand } from '../daemon/token-command.ts'
 import type { DeliverySecrets } from '../delivery/smtp/smtp-agent.ts'
-import { loadDkimKeys, type DkimKeys } from '../dkim/keys.ts'
+import type { DkimKeys } from '../dkim/keys.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Endpoint } from '../system/net.ts'
 import { systemNet } from '../system/system-net.ts'
@@ -23,102 +19,52 @@ import type { Consignment } from '../subscriptions/target.ts'
 import { sessionJson } from '../resources/session-json.ts'
 import { seededRandom } from '../system/random.ts'
 import type { Cancelled } from '../queue/cancellation.ts'
-import { ANY_QUEUE, type OperationName, type OperationSummary } from '../queue/operation-request.ts'
+import type { OperationName, OperationSummary } from '../queue/operation-request.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
-import { ANY_DEPARTURE } from '../queue/resend-selection.ts'
 import type { ResendSummary } from '../queue/resending.ts'
-import { ANY_MESSAGE } from '../store/message-conditions.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { Events } from '../telemetry/events.ts'
-import { loadSimulated, requireWorldOptions } from './world-limits.ts'
-import {
-  requireDomain,
-  requireEventTypes,
-  requireFunction,
-  requireKnownOptions,
-  requireObject,
-  requireOperation,
-  requireScriptText,
-  requireSeed,
-  requireStore,
-  requireZone,
-} from './argument-checks.ts'
+import { requireDomain, requireEventTypes, requireFunction, requireKnownOptions } from './argument-checks.ts'
 import { Authority } from './test-authority.ts'
 import type { AuthorityOptions } from './authority-options.ts'
 import type { AuthorityRule } from './oauth/authority-rule.ts'
-import { WORLD_CA, worldIdentity } from './remote/world-certificates.ts'
+import { worldIdentity } from './remote/world-certificates.ts'
 import { RemoteDomain, ruleFrom } from './remote-domain.ts'
 import type { ReceivedMail } from './remote/remote-events.ts'
 import { RemoteNetwork } from './remote/remote-network.ts'
 import { RemotePorts } from './remote-ports.ts'
 import type { RuleText } from './remote/rule-keys.ts'
-import { readScriptOrDialogue } from './record/recorded-dialogue.ts'
+import type { readScriptOrDialogue } from './record/recorded-dialogue.ts'
 import { History } from './world-history.ts'
 import { OutsideCalls } from './virtual/outside-calls.ts'
-import { TimeDriver, type Busy } from './virtual/time-driver.ts'
+import type { Busy } from './virtual/time-driver.ts'
 import { RecipientLog, type Attempt } from './recipient-log.ts'
 import { Mailbox } from './mailbox.ts'
 import { MemoryNet } from './virtual/memory-net.ts'
 import { systemError } from './virtual/memory-socket.ts'
 import { Recipient } from './recipient.ts'
 import { RestartableRelay } from './restartable-relay.ts'
-import { suppressionOf, type SuppressOptions } from './suppress-options.ts'
-import { SUBMIT_OPTIONS, submitTo, timeOf, type SubmitOptions } from './submission.ts'
+import type { SuppressOptions } from './suppress-options.ts'
+import { SUBMIT_OPTIONS, submitTo, type SubmitOptions } from './submission.ts'
 import { inSeconds, toDuration, toSignedDuration, toSize, type Time } from './time.ts'
-import { listening, requireServer, serverSecrets } from './world-server.ts'
+import { serverSecrets } from './world-server.ts'
 import { WorldClients, type WorldTransport } from './world-clients.ts'
 import { publishedEvents, type WorldEvent } from './world-events.ts'
 import { Webhook, type Application, type WebhookOptions } from './webhook.ts'
 import { keepEventLoopFunctions } from './virtual/event-loop-functions.ts'
 import { BEGINNING, VirtualClock } from './virtual/virtual-clock.ts'
-import { openQueue, type Interceptors, type OpenedQueue, type WorldOptions } from './world-options.ts'
-import { DEFAULT_STORE } from './world-stores.ts'
+import type { Interceptors, OpenedQueue, WorldOptions } from './world-options.ts'
+import { ReceivedMails } from './received-mails.ts'
+import { WorldOperator } from './world-operator.ts'
+import { WorldTime } from './world-time.ts'
 
-const HOSTNAME = 'deferd.example'
+export const HOSTNAME = 'deferd.example'
 /** Address on which the relay listens inside the world. */
-const RELAY_ADDRESS: Endpoint = { address: '127.0.0.1', port: 2525 }
+export const RELAY_ADDRESS: Endpoint = { address: '127.0.0.1', port: 2525 }
 const CLIENT_ADDRESS = '127.0.0.1'
 /** Bytes that are free on the disk of a new world. */
 const FREE_SPACE = 100 * 1024 ** 3
-
-/**
- * Creates a world and starts its relay, at 2026-01-01T00:00:00Z. Rejects with a ConfigError that lists every mistake in the
- * configuration or the script. Close the world with `close` or `await using`.
- */
-export const createWorld = (options: WorldOptions = {}): Promise<World> => createObservedWorld(options, {})
-
-/** Creates a world with wrappers around the ports of its relay, for simulations of the relay itself. */
-export async function createObservedWorld(options: WorldOptions, between: Interceptors): Promise<World> {
-  requireWorldOptions(options)
-  requireStore(options.store ?? DEFAULT_STORE)
-  requireSeed(options.seed ?? 1)
-  if (options.script !== undefined) requireScriptText(options.script)
-  requireObject('config', options.config ?? {})
-  if (options.zone !== undefined) requireZone(options.zone)
-  requireServer(options)
-  const listen = `${RELAY_ADDRESS.address}:${RELAY_ADDRESS.port}`
-  const loaded = loadSimulated(listening(options, listen), HOSTNAME)
-  const { config } = loaded
-  const { templates } = loadTemplates(loaded)
-  const dkimKeys = loadDkimKeys(config)
-  const tls = readTlsFiles(config)
-  const oauth = trusting(readOauthClients(loaded, tokenCommand), WORLD_CA)
-  const secrets = {
-    passwords: readPasswords(config),
-    tls: { ...tls, ca: tls.ca ?? WORLD_CA, policyHostCa: tls.policyHostCa ?? WORLD_CA },
-    oauth,
-  }
-  const script = options.script === undefined ? undefined : readScriptOrDialogue(options.script, 'script')
-  const queue = between.queue ?? (await openQueue(options.store ?? DEFAULT_STORE))
-  const world = new World({ options, between, loaded, templates, dkimKeys, secrets, script, queue })
-  await world.start()
-  return world
-}
-
-/** The clients, which trust `ca` where their table names no CA certificates. */
-const trusting = (clients: OauthClients, ca: string): OauthClients =>
-  new Map([...clients].map(([name, client]) => [name, { ...client, ca: client.ca ?? ca }]))
 
 interface WorldDeps {
   readonly queue: OpenedQueue
@@ -161,7 +107,8 @@ export class World implements AsyncDisposable {
   /** @internal */
   readonly loaded: LoadedConfig
   readonly #remotePorts: RemotePorts
-  readonly #driver: TimeDriver
+  readonly #time: WorldTime
+  readonly #operator: WorldOperator
   readonly #outside = new OutsideCalls()
   readonly #webhooks = new Map<string, Webhook>()
   readonly #dkimKeys: DkimKeys
@@ -169,17 +116,12 @@ export class World implements AsyncDisposable {
   readonly #authorityRules: readonly AuthorityRule[]
   readonly #history = new History()
   readonly #log = new RecipientLog()
-  readonly #received = new Map<string, ReceivedMail[]>()
-  readonly #mails: ReceivedMail[] = []
+  readonly #received = new ReceivedMails()
   #accepted = 0
   readonly #clients = new WorldClients(HOSTNAME, RELAY_ADDRESS.port, () => this.#dialIn())
   readonly #lives: RestartableRelay
   #releaseFunctions: () => void = () => undefined
-  #catchingUp = false
   #freeSpace = FREE_SPACE
-  #closed = false
-  /** False if the queue was not empty at the last count and no message has left it since. */
-  #mayBeEmpty = true
 
   /** @internal Use createWorld. */
   constructor(deps: WorldDeps) {
@@ -190,23 +132,24 @@ export class World implements AsyncDisposable {
     this.seed = seed
     this.#authoritySeed = Buffer.from(`authority of seed ${seed}`)
     this.#authorityRules = script?.authority ?? []
-    this.clock = new VirtualClock({ zone: options.zone, due: () => this.#catchUp() })
+    this.clock = new VirtualClock({ zone: options.zone, due: () => this.#time.timerIsDue() })
     this.relayEvents = new Events(() => this.clock.now())
     this.remote = new RemoteNetwork({
       clock: this.clock,
       random: seededRandom(seed),
       script,
       onEvent: (event) => this.#history.record({ at: this.#elapsed(), where: 'remote', event }),
-      keep: (mail) => this.#receive(mail),
+      keep: (mail) => this.#received.add(mail),
     })
     this.#remotePorts = new RemotePorts(systemNet, this.remote)
     this.net = new MemoryNet(this.clock, this.remote)
-    this.#driver = new TimeDriver(this.clock, { net: this.net, patterns: this.#patterns() }, this.#outside)
+    const ports = { net: this.net, patterns: this.#patterns() }
+    this.#time = new WorldTime({ clock: this.clock, ports, outside: this.#outside, lives: () => this.#lives })
     this.relayEvents.listen((event) => {
       this.#history.record({ at: this.#elapsed(), where: 'queue', event, wall: this.#lives.life.clock.wall })
       this.#log.onEvent(event, this.#lives.life.clock.now())
       if (event.kind === 'accepted' && event.originalId === undefined) this.#accepted++
-      if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#mayBeEmpty = true
+      if (event.kind === 'removed' || event.kind === 'operated' || event.kind === 'quarantined') this.#time.mailMayHaveLeft()
     })
     const { clock, net, relayEvents: events } = this
     this.#lives = new RestartableRelay({
@@ -224,6 +167,7 @@ export class World implements AsyncDisposable {
       did: (what) => this.#did(what),
       isUp: (isUp) => void this.#outside.run(() => this.#clients.listen(isUp)),
     })
+    this.#operator = new WorldOperator({ time: this.#time, lives: this.#lives, did: (what) => this.#did(what) })
   }
 
   /** Lookups of patterns, which are answered without the clock. */
@@ -282,16 +226,14 @@ export class World implements AsyncDisposable {
 
   /** All messages that remote servers kept, in the order of their arrival. @internal */
   get received(): readonly ReceivedMail[] {
-    return this.#mails
+    return this.#received.all
   }
 
   // --- time
 
   /** Advances the clock by a time. Runs everything that is due up to and including the end, with its consequences at that instant. */
   async advance(time: Time): Promise<void> {
-    this.#requireClock()
-    await this.#driver.runUntil(this.clock.now() + toDuration(time))
-    this.#outside.throwFailure()
+    await this.#time.advance(time)
   }
 
   /**
@@ -308,16 +250,7 @@ export class World implements AsyncDisposable {
    * of a webhook may have sent mail. Resolves with false when no timer is left before. @internal
    */
   async runTimersWhile(wanted: () => boolean | Promise<boolean>): Promise<boolean> {
-    this.#requireClock()
-    let isDone: boolean
-    do {
-      this.#mayBeEmpty = true
-      isDone = await this.#driver.runWhile(wanted)
-      await this.#driver.catchUp()
-      this.#mayBeEmpty = true
-    } while (isDone && (await wanted()))
-    this.#outside.throwFailure()
-    return isDone
+    return this.#time.runTimersWhile(wanted)
   }
 
   /** Wall clock of the world, in milliseconds since 1970, as `Date.now()` has it. All other times of a world are in seconds. */
@@ -367,7 +300,7 @@ export class World implements AsyncDisposable {
    * require its tokens.
    */
   authority(options: AuthorityOptions): Authority {
-    this.#requireOpen()
+    this.#time.requireOpen()
     const authority = new Authority(options, {
       clock: this.clock,
       startedAt: BEGINNING,
@@ -392,20 +325,14 @@ export class World implements AsyncDisposable {
 
   /** Queues a message without an SMTP client, and returns its queue id. */
   async submit(options: SubmitOptions): Promise<string> {
-    this.#requireClock()
+    this.#time.requireClock()
     requireKnownOptions('submit', options, SUBMIT_OPTIONS)
-    return this.#driven(submitTo(this.#lives.relay, this.#lives.life.clock, options))
+    return this.#time.driven(submitTo(this.#lives.relay, this.#lives.life.clock, options))
   }
 
   /** Cancels a message at the request of its submitter, as `DELETE /messages/ID` does, and returns its recipients by what became of them. */
   async cancel(queueId: string): Promise<Pick<Cancelled, 'cancelled' | 'tooLate'>> {
-    this.#requireClock()
-    this.#did('cancel')
-    const details = await this.#lives.queue.reader.details(queueId)
-    if (details === undefined) throw new TypeError(`there is no message ${queueId}`)
-    const [outcome] = await this.#driven(this.#lives.operations().cancel([details.message], 'app'))
-    const { cancelled = [], tooLate = [] } = outcome ?? {}
-    return { cancelled, tooLate }
+    return this.#operator.cancel(queueId)
   }
 
   /**
@@ -413,7 +340,7 @@ export class World implements AsyncDisposable {
    * port. The port is closed while the relay is down.
    */
   async openPort(port = 0, address = CLIENT_ADDRESS): Promise<Endpoint> {
-    this.#requireOpen()
+    this.#time.requireOpen()
     return this.#clients.openPort({ address, port })
   }
 
@@ -422,7 +349,7 @@ export class World implements AsyncDisposable {
    * of the world, and their times follow its clock. Port 0 selects a free port. Rejects with the error of the system.
    */
   async openRemotePort(mx: string, port = 0, address = CLIENT_ADDRESS): Promise<Endpoint> {
-    this.#requireOpen()
+    this.#time.requireOpen()
     requireDomain('openRemotePort', mx)
     return this.#remotePorts.open({ at: { address, port }, mx: mx.toLowerCase() })
   }
@@ -439,7 +366,7 @@ export class World implements AsyncDisposable {
   async quotas(key: string): Promise<readonly QuotaUseNow[]> {
     const { quotas } = this.relay.quotas
     const uses = quotas.tables.map(({ name: quota }) => ({ quota, key }))
-    await this.#driven(Promise.resolve(quotas.counts.load(uses)))
+    await this.#time.driven(Promise.resolve(quotas.counts.load(uses)))
     return uses
       .flatMap((use) => quotas.statesOfKey(use))
       .map(({ quota, limit, used }) => ({ quota, limit: limit.text, used, isFull: used >= limit.most }))
@@ -471,7 +398,7 @@ export class World implements AsyncDisposable {
   /** Returns the messages that remote servers kept for an address. */
   mailbox(address: string): Mailbox {
     const name = normalizeAddress(address)
-    return new Mailbox(name, this.#received.get(name) ?? [], { keys: this.#dkimKeys, startedAt: BEGINNING })
+    return new Mailbox(name, this.#received.of(name), { keys: this.#dkimKeys, startedAt: BEGINNING })
   }
 
   /** Returns the events so far, in their order, as a webhook or the admin API would report them. */
@@ -483,7 +410,7 @@ export class World implements AsyncDisposable {
 
   /** Adds a receiver of webhooks, which gets the events from now on. Rejects with a TypeError when the name is in use. */
   async webhook(name: string, options: WebhookOptions = {}): Promise<Webhook> {
-    this.#requireClock()
+    this.#time.requireClock()
     requireKnownOptions('webhook', options, ['types', 'destinations', 'senders', 'batch', 'format', 'handler'])
     requireFunction('handler of webhook', options.handler)
     requireEventTypes('webhook', options.types)
@@ -493,7 +420,7 @@ export class World implements AsyncDisposable {
   /** Adds a receiver of webhooks, which `application` answers for in place of a handler. @internal */
   async addWebhook(name: string, options: WebhookOptions, application: Application | null): Promise<Webhook> {
     const webhook = new Webhook({ clock: this.clock, startedAt: BEGINNING, outside: this.#outside, options, application })
-    if (!(await this.#driven(this.#lives.subscribe(name, webhook.settings)))) throw new TypeError(`there is a webhook ${name} already`)
+    if (!(await this.#time.driven(this.#lives.subscribe(name, webhook.settings)))) throw new TypeError(`there is a webhook ${name} already`)
     this.#webhooks.set(name, webhook)
     return webhook
   }
@@ -503,8 +430,8 @@ export class World implements AsyncDisposable {
    * Returns their number.
    */
   async replay(name: string, kind: 'waiting' | 'parked' = 'waiting'): Promise<number> {
-    this.#requireClock()
-    const count = await this.#driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
+    this.#time.requireClock()
+    const count = await this.#time.driven(this.#lives.replayEvents(name, { kind, at: this.#lives.life.clock.now() }))
     if (count === null) throw new TypeError(`there is no webhook ${name}`)
     return count
   }
@@ -535,19 +462,9 @@ export class World implements AsyncDisposable {
   async operate(
     operation: OperationName,
     ids: readonly string[] | 'all' = 'all',
-    { notBefore, class: named = null }: { readonly notBefore?: Time; readonly class?: string | null } = {},
+    terms: { readonly notBefore?: Time; readonly class?: string | null } = {},
   ): Promise<OperationSummary> {
-    this.#requireClock()
-    requireOperation(operation, ids)
-    const release = timeOf('notBefore', notBefore) ?? null
-    if ((operation === 'reschedule') !== (release !== null))
-      throw new TypeError('operate: reschedule, and no other operation, needs notBefore')
-    if ((operation === 'reclass') !== (named !== null)) throw new TypeError('operate: reclass, and no other operation, needs class')
-    this.#did(operation)
-    const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_MESSAGE, limit: null } : { kind: 'ids' as const, ids }
-    return this.#driven(
-      this.#lives.operations().perform({ operation, selection, ...ANY_QUEUE, release, class: named, dryRun: false, who: 'operator' }),
-    )
+    return this.#operator.operate(operation, ids, terms)
   }
 
   /**
@@ -555,18 +472,7 @@ export class World implements AsyncDisposable {
    * kept (returned_content_retention). Rejects when nothing can be sent again.
    */
   async resend(ids: readonly string[] | 'all' = 'all', options: { readonly again?: boolean } = {}): Promise<ResendSummary> {
-    this.#requireClock()
-    requireKnownOptions('resend', options, ['again'])
-    this.#did('resend')
-    const selection = ids === 'all' ? { kind: 'filter' as const, filter: ANY_DEPARTURE } : { kind: 'ids' as const, ids }
-    const terms = { selection, again: options.again === true, isVisible: () => true, rate: null }
-    const told = { who: 'operator', words: ids === 'all' ? '' : ids.join(' '), reason: null, request: null }
-    return this.#driven(
-      this.#lives
-        .operations()
-        .resending.start({ ...terms, ...told })
-        .then(({ ended }) => ended),
-    )
+    return this.#operator.resend(ids, options)
   }
 
   /**
@@ -574,44 +480,30 @@ export class World implements AsyncDisposable {
    * queue stays as it is.
    */
   async erase(side: 'recipient' | 'sender', pattern: string): Promise<OperationSummary> {
-    this.#requireClock()
-    this.#did('erase')
-    const terms = { side, pattern, before: this.#lives.life.clock.now() + 1 }
-    const told = { who: 'operator', reason: null, request: null }
-    return this.#driven(
-      this.#lives
-        .operations()
-        .erasing.start({ terms, ...told })
-        .then(({ ended }) => ended),
-    )
+    return this.#operator.erase(side, pattern)
   }
 
   /** Puts an address, or all of `@domain`, on the suppression list, in place of its entry: for the sender domain `scope`, or all senders. */
   async suppress(address: string, options: SuppressOptions = {}): Promise<void> {
-    this.#requireClock()
-    await this.#driven(this.#lives.relay.suppressions.changes.add(suppressionOf(address, options), { who: 'operator' }))
+    await this.#operator.suppress(address, options)
   }
 
   /** Suspends deliveries to a destination. */
   async suspend(destination: string): Promise<void> {
-    this.#requireClock()
-    requireDomain('suspend', destination)
-    await this.#driven(this.#lives.relay.schedulerControl.suspend(destination, { by: 'operator', until: null, reason: null }))
+    await this.#operator.suspend(destination)
   }
 
   /** Resumes deliveries to a suspended destination. */
   async resume(destination: string): Promise<void> {
-    this.#requireClock()
-    requireDomain('resume', destination)
-    await this.#driven(this.#lives.relay.schedulerControl.resume(destination, 'operator'))
+    await this.#operator.resume(destination)
   }
 
   /** Stops the relay and starts it again on the same queue. */
   async restart(): Promise<void> {
-    this.#requireClock()
-    await this.#driven(this.#lives.stop())
+    this.#time.requireClock()
+    await this.#time.driven(this.#lives.stop())
     await this.#lives.renew()
-    await this.#driven(this.#lives.start())
+    await this.#time.driven(this.#lives.start())
   }
 
   /**
@@ -619,11 +511,10 @@ export class World implements AsyncDisposable {
    * on the queue as the kill left it. Rejects for an SQLite queue in memory.
    */
   async crash(options: { readonly downFor?: Time } = {}): Promise<void> {
-    this.#requireClock()
+    this.#time.requireClock()
     requireKnownOptions('crash', options, ['downFor'])
     this.kill(options.downFor ?? 0)
-    await this.#driver.catchUp()
-    this.#outside.throwFailure()
+    await this.#time.catchUp()
   }
 
   /** Kills the relay at once. May be called from a callback of the relay itself. @internal */
@@ -643,12 +534,12 @@ export class World implements AsyncDisposable {
 
   /** Stops the relay and releases ports, connections and the queue. */
   async close(): Promise<void> {
-    if (this.#closed) return
-    this.#requireClock()
-    this.#closed = true
+    if (this.#time.isClosed) return
+    this.#time.requireClock()
+    this.#time.close()
     try {
       await this.#clients.close()
-      if (this.#lives.life.alive) await this.#drive(this.#lives.stop())
+      if (this.#lives.life.alive) await this.#time.drive(this.#lives.stop())
       await this.#remotePorts.close()
       await this.store.close()
     } finally {
@@ -662,71 +553,20 @@ export class World implements AsyncDisposable {
     await this.close()
   }
 
-  #requireOpen(): void {
-    if (this.#closed) throw new Error('the world is closed: its relay takes no mail and its clock does not advance; create another world')
-  }
-
-  /** Throws in a handler, too: the clock would wait for the handler, and the handler for the clock. */
-  #requireClock(): void {
-    if (this.#outside.isInside) throw new Error('a handler of a webhook cannot advance the clock of its world, which stands while it runs')
-    this.#requireOpen()
-  }
-
   /** Connects a client to the relay. */
   async #dialIn(): Promise<Socket> {
-    this.#requireOpen()
+    this.#time.requireOpen()
     if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', RELAY_ADDRESS)
     return this.net.dialFrom(CLIENT_ADDRESS, RELAY_ADDRESS)
   }
 
-  /** As `#drive`; rejects also with the failure of a handler. */
-  async #driven<T>(work: Promise<T>): Promise<T> {
-    const result = await this.#drive(work)
-    this.#outside.throwFailure()
-    return result
-  }
-
-  /** Advances the clock until `work` has settled. Rejects if the relay is killed first. */
-  async #drive<T>(work: Promise<T>): Promise<T> {
-    const life = this.#lives.life
-    let done = false
-    const end = () => {
-      done = true
-    }
-    work.then(end, end)
-    await this.#driver.runWhile(() => !done && life.alive)
-    if (!done) throw new Error('the relay was killed before the call ended')
-    const result = await work
-    await this.#driver.catchUp()
-    return result
-  }
-
-  /** Runs the timers that are due now, so that a test need not advance the clock by 0. */
-  #catchUp(): void {
-    this.#driver.timerIsDue()
-    if (this.#catchingUp) return
-    this.#catchingUp = true
-    void this.#driver.catchUp().finally(() => (this.#catchingUp = false))
-  }
-
   /** True when the queue has no mail, apart from held and corrupt mail. @internal */
   async isEmpty(): Promise<boolean> {
-    if (!this.#mayBeEmpty || !this.#lives.life.alive) return false
-    this.#mayBeEmpty = false
-    return (await this.reader.counts()).every(({ queue, messages }) => messages === 0 || queue === 'hold' || queue === 'corrupt')
-  }
-
-  #receive(mail: ReceivedMail): void {
-    this.#mails.push(mail)
-    for (const recipient of mail.recipients) {
-      const mails = this.#received.get(recipient)
-      if (mails === undefined) this.#received.set(recipient, [mail])
-      else mails.push(mail)
-    }
+    return this.#time.isEmpty()
   }
 
   #did(did: string, details: Readonly<Record<string, unknown>> = {}): void {
-    this.#mayBeEmpty = true
+    this.#time.mailMayHaveLeft()
     this.#history.record({ at: this.#elapsed(), where: 'test', event: { did, ...details } })
   }
 

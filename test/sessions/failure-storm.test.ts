@@ -9,7 +9,7 @@ import { SessionRecordings } from '../../src/sessions/session-recordings.ts'
 import { MINUTE } from '../../src/system/clock.ts'
 import { QueueClock } from '../../src/system/queue-clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
-import { createWorld } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
 import { collector } from '../support/flat-memory.ts'
 
 const MESSAGES = 10_000

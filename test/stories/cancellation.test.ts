@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createWorld } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
 import { raceCancellations } from '../support/cancel-races.ts'
 
 const HELD = { smtpd_future_release_limit: '7d' } as const

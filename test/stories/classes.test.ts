@@ -1,7 +1,8 @@
 /** Classes of mail from a client to the store: who gets which class, where it shows, and that mail of a higher class passes a backlog. */
 import { describe, expect, test } from 'vitest'
 import { matchers } from '../../src/testkit/matchers.ts'
-import { createWorld, type World } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
+import type { World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { QueueWorld } from '../support/queue-world.ts'

@@ -6,7 +6,8 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { RelayParameters } from '../../src/config/values/relay-parameters.ts'
 import { SessionRecordings } from '../../src/sessions/session-recordings.ts'
 import type { RuleText } from '../../src/testkit/remote/rule-keys.ts'
-import { createWorld, type World } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
+import type { World } from '../../src/testkit/world.ts'
 
 const TO = 'ann@far.example'
 

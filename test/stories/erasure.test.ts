@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { RelayConfig } from '../../src/config/relay-config.ts'
-import { createWorld } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
 
 const CONFIG: RelayConfig = { returned_content_retention: '7d', session_transcripts: 'all' }
 

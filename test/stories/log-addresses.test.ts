@@ -6,7 +6,7 @@ import { currentKey } from '../../src/queue/erasing.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { openLog } from '../../src/telemetry/log.ts'
 import { RecentLog } from '../../src/telemetry/recent-log.ts'
-import { createWorld } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
 
 const ALL = { level: 'warn', event: null, queueId: null, destination: null, text: null, after: null, before: null } as const
 const ADDRESS = /(?:anna|bob|eve|boss)@/i

@@ -1,7 +1,8 @@
 /** MT-PRIORITY (RFC 6710): who may ask for which class, what is answered, and what the next hop gets. */
 import { expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import { createWorld, type World } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
+import type { World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 

@@ -6,7 +6,8 @@ import { Operations } from '../../src/queue/operations.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { ANY_ENTRY } from '../../src/store/records/audit-log.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import { createWorld, type World } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
+import type { World } from '../../src/testkit/world.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 
 const HELD = { smtpd_future_release_limit: '7d', delay_warning_time: '1h' } as const

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RelayConfig } from '../../src/config/relay-config.ts'
-import { createWorld, type World } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
+import type { World } from '../../src/testkit/world.ts'
 
 const KEPT: RelayConfig = { returned_content_retention: '7d' }
 

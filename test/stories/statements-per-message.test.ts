@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createWorld } from '../../src/testkit/world.ts'
+import { createWorld } from '../../src/testkit/create-world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 
 let statements = 0

@@ -2,7 +2,8 @@
 import type { AttemptResult } from '../../src/delivery/delivery-agent.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
-import { createObservedWorld, type World } from '../../src/testkit/world.ts'
+import { createObservedWorld } from '../../src/testkit/create-world.ts'
+import type { World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/world-options.ts'
 import { closeAtEnd, closedByTest } from './open-worlds.ts'
 

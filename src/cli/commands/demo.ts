@@ -84,7 +84,7 @@ function nextLines(program: string): readonly string[] {
 
 async function demo(shell: Shell): Promise<void> {
   // Loaded on demand, because no other command needs the test kit.
-  const { createWorld } = await import('../../testkit/world.ts')
+  const { createWorld } = await import('../../testkit/create-world.ts')
   const display = displayOf(shell)
   const bold = (text: string): readonly string[] => wrapped(text, display.width).map((line) => painted(line, 'heading', display))
   await using world = await createWorld({ config: { myhostname: 'relay.example' } })

@@ -13,7 +13,7 @@ import { inChunks } from '../../../src/store/chunks.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
 import { openQueueReader } from '../../../src/store/sqlite/reading/sqlite-reader.ts'
 import { openWorkerStore } from '../../../src/store/sqlite/clients/worker-store.ts'
-import { createObservedWorld } from '../../../src/testkit/world.ts'
+import { createObservedWorld } from '../../../src/testkit/create-world.ts'
 import { QueueWorld } from '../../support/queue-world.ts'
 
 const SIZES = [2_000, 40_000, 200_000]

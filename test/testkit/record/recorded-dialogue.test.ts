@@ -5,7 +5,8 @@ import type { RelayParameters } from '../../../src/config/values/relay-parameter
 import { readScriptOrDialogue, scriptOf } from '../../../src/testkit/record/recorded-dialogue.ts'
 import { SmtpAgentHarness } from '../../support/smtp-agent-harness.ts'
 import type { RuleText } from '../../../src/testkit/remote/rule-keys.ts'
-import { createWorld, type World } from '../../../src/testkit/world.ts'
+import { createWorld } from '../../../src/testkit/create-world.ts'
+import type { World } from '../../../src/testkit/world.ts'
 
 const TO = 'ann@far.example'
 
