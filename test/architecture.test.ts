@@ -90,6 +90,7 @@ const LAYERS = [
   'subscriptions',
   'access',
   'smtpd/stream',
+  'smtpd/dialogue',
   'smtpd',
   'relay',
   'schedules',

@@ -11,7 +11,7 @@ import { formatReply, maskControls, type SmtpReply } from '../mail/smtp-reply.ts
 import type { SessionRecorder } from '../sessions/session-recorder.ts'
 import type { SmtpClient } from '../queue/intake/received-header.ts'
 import type { ContentReader } from './stream/data-stream.ts'
-import type { Login } from './client-identity.ts'
+import type { Login } from './dialogue/client-identity.ts'
 import { LineReader, type CommandLine, type LineHandler } from './stream/line-reader.ts'
 import { SmtpConnectionAdapter, type AdapterHandler } from './smtp-connection-adapter.ts'
 

@@ -4,9 +4,9 @@
  */
 import type { SmtpReply } from '../mail/smtp-reply.ts'
 import type { Acceptance, ContentTaker } from '../queue/intake/acceptor.ts'
-import type { Chunk } from './chunk-sequence.ts'
+import type { Chunk } from './dialogue/chunk-sequence.ts'
 import { ChunkReader, DataStream, type ContentReader } from './stream/data-stream.ts'
-import * as replies from './replies.ts'
+import * as replies from './dialogue/replies.ts'
 
 /** Treatment of bare LF. */
 export interface NewlineRules {

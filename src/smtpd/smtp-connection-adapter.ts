@@ -8,7 +8,7 @@ import { TLSSocket } from 'node:tls'
 import type { SMTPServer, SMTPServerSession } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { requireMembers } from '../system/library-members.ts'
-import type { Login } from './client-identity.ts'
+import type { Login } from './dialogue/client-identity.ts'
 
 /** Members of the library's connection class that this file overrides, reads or sets. */
 const MEMBERS = [

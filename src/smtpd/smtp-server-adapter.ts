@@ -13,10 +13,10 @@ import { checkSmtpServer, type AdapterSession } from './smtp-connection-adapter.
 import type { Certificate } from '../config/smtpd-listeners.ts'
 import type { OpenConnection } from './open-connections.ts'
 import { ProxyHandshake } from './proxy-handshake.ts'
-import * as replies from './replies.ts'
-import type { SessionRules, Login } from './client-identity.ts'
+import * as replies from './dialogue/replies.ts'
+import type { SessionRules, Login } from './dialogue/client-identity.ts'
 import type { SessionRecorder } from '../sessions/session-recorder.ts'
-import { UNKNOWN } from './peer-name.ts'
+import { UNKNOWN } from './dialogue/peer-name.ts'
 import type { Users } from '../access/users.ts'
 
 interface SmtpServerAdapterDeps {

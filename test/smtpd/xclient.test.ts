@@ -1,7 +1,7 @@
 /** XCLIENT of authorized clients: another client, a new session (Postfix XCLIENT_README). */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { neutered, parseXclient } from '../../src/smtpd/client-attributes.ts'
+import { neutered, parseXclient } from '../../src/smtpd/dialogue/client-attributes.ts'
 import { openSmtpd, OUTSIDER } from '../support/smtpd-harness.ts'
 
 const FILTER = '10.0.0.3'

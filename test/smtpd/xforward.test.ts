@@ -1,7 +1,7 @@
 /** XFORWARD of authorized clients: the origin of the next message, for the log (Postfix XFORWARD_README). */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { neutered, parseXforward } from '../../src/smtpd/client-attributes.ts'
+import { neutered, parseXforward } from '../../src/smtpd/dialogue/client-attributes.ts'
 import { openSmtpd, OUTSIDER, type SmtpdHarness } from '../support/smtpd-harness.ts'
 
 const FILTER = '10.0.0.3'

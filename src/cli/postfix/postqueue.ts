@@ -16,7 +16,7 @@ import type { GivenSelection } from '../shell/queue-client.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { withReader, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { EMPTY, footer, HEADING, showqMessage, showqSubmission } from './showq.ts'
-import { isFlushable } from '../../smtpd/etrn-policy.ts'
+import { isFlushable } from '../../smtpd/dialogue/etrn-policy.ts'
 import { recordsByName } from '../../presentation/recipient-status.ts'
 import type { QueueName } from '../../mail/message.ts'
 

@@ -3,8 +3,8 @@
  * `unknown` (Postfix smtpd_peer).
  */
 import { isIPv6 } from 'node:net'
-import type { Lookup, Net } from '../system/net.ts'
-import { SECOND, sleep, type Clock, type Duration } from '../system/clock.ts'
+import type { Lookup, Net } from '../../system/net.ts'
+import { SECOND, sleep, type Clock, type Duration } from '../../system/clock.ts'
 
 export const UNKNOWN = 'unknown'
 

@@ -1,10 +1,10 @@
 /**
  * Identity of the client of a session (address, greeting, TLS, login), and what it permits. Changed by HELO, STARTTLS, AUTH and XCLIENT.
  */
-import type { Config, Listener } from '../config/options.ts'
-import { maskControls } from '../mail/smtp-reply.ts'
-import type { SmtpClient } from '../queue/intake/acceptor.ts'
-import type { ClientName } from '../mail/client-name.ts'
+import type { Config, Listener } from '../../config/options.ts'
+import { maskControls } from '../../mail/smtp-reply.ts'
+import type { SmtpClient } from '../../queue/intake/acceptor.ts'
+import type { ClientName } from '../../mail/client-name.ts'
 import { neutered, type ClientOverride } from './client-attributes.ts'
 import { Peer, type PeerRules } from './peer.ts'
 

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Lookup, Net } from '../../src/system/net.ts'
-import { SECOND } from '../../src/system/clock.ts'
-import { peerName } from '../../src/smtpd/peer-name.ts'
-import { realClock } from '../support/real-clock.ts'
-import { SystemNet } from '../../src/system/system-net.ts'
-import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import type { Lookup, Net } from '../../../src/system/net.ts'
+import { SECOND } from '../../../src/system/clock.ts'
+import { peerName } from '../../../src/smtpd/dialogue/peer-name.ts'
+import { realClock } from '../../support/real-clock.ts'
+import { SystemNet } from '../../../src/system/system-net.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 const NONE: Lookup<string> = { kind: 'none', nxdomain: true }
 const found = (...records: string[]): Lookup<string> => ({ kind: 'found', records })

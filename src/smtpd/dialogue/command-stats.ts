@@ -2,8 +2,8 @@
  * Counts of a client's commands and errors. Errors delay replies (smtpd_soft_error_limit) and end the session
  * (smtpd_hard_error_limit); an accepted message resets them (Postfix smtpd).
  */
-import type { Config } from '../config/options.ts'
-import type { Duration } from '../system/clock.ts'
+import type { Config } from '../../config/options.ts'
+import type { Duration } from '../../system/clock.ts'
 
 export type CommandStatsSettings = Pick<
   Config,

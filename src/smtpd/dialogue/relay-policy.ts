@@ -1,8 +1,8 @@
 /** The properties of clients and recipients on which smtpd_relay_restrictions depend. */
-import { domainOf } from '../mail/address.ts'
-import type { Config } from '../config/options.ts'
-import { Networks } from '../config/values/networks.ts'
-import { isRouted } from '../mail/address-path.ts'
+import { domainOf } from '../../mail/address.ts'
+import type { Config } from '../../config/options.ts'
+import { Networks } from '../../config/values/networks.ts'
+import { isRouted } from '../../mail/address-path.ts'
 
 export class RelayPolicy {
   readonly #mynetworks: Networks

@@ -2,9 +2,9 @@
  * Decides whether a client may use ETRN (RFC 1985): smtpd_etrn_restrictions, then fast_flush_domains with subdomains (Postfix flush(8)).
  */
 import { isIP } from 'node:net'
-import type { Config } from '../config/options.ts'
-import { unbracket } from '../mail/address.ts'
-import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { Config } from '../../config/options.ts'
+import { unbracket } from '../../mail/address.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import * as replies from './replies.ts'
 
 export type EtrnSettings = Pick<Config, 'fast_flush_domains' | 'smtpd_etrn_restrictions'>

@@ -1,7 +1,7 @@
 /** Events about one SMTP session: refused commands, and errors of the client. */
-import type { ClientName } from '../mail/client-name.ts'
-import { maskControls, type SmtpReply } from '../mail/smtp-reply.ts'
-import type { ClientFailure } from '../telemetry/kinds/client-failures.ts'
+import type { ClientName } from '../../mail/client-name.ts'
+import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
+import type { ClientFailure } from '../../telemetry/kinds/client-failures.ts'
 import type { ParsedArgument } from './command-arguments.ts'
 import type { Response } from './commands.ts'
 import * as replies from './replies.ts'

@@ -1,6 +1,6 @@
 /** The client of a connection, with what its address permits and its share of the limits. XCLIENT replaces the client. */
-import type { SmtpReply } from '../mail/smtp-reply.ts'
-import type { ClientName } from '../mail/client-name.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { ClientName } from '../../mail/client-name.ts'
 import type { ClientLimits, CountedEvent } from './client-limits.ts'
 import type { RelayPolicy } from './relay-policy.ts'
 

@@ -1,8 +1,8 @@
 /** One mail transaction (RFC 5321 §3.3): sender, ESMTP parameters and the recipients accepted so far. */
-import type { PathAddress } from '../mail/address-path.ts'
-import type { Envelope, EnvelopeRecipient } from '../mail/envelope.ts'
-import type { TakenAction } from '../access/access-rules.ts'
-import type { Handling } from '../queue/intake/acceptor.ts'
+import type { PathAddress } from '../../mail/address-path.ts'
+import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
+import type { TakenAction } from '../../access/access-rules.ts'
+import type { Handling } from '../../queue/intake/acceptor.ts'
 import type { MailParameters } from './esmtp-parameters.ts'
 
 const ORDINARY: Handling = { hold: false, discard: false, redirect: undefined, prepended: [] }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { rcptCommand } from '../../src/delivery/smtp/envelope-commands.ts'
-import type { LeasedRecipient } from '../../src/mail/message.ts'
-import { parseRecipientParameters } from '../../src/smtpd/esmtp-parameters.ts'
+import { rcptCommand } from '../../../src/delivery/smtp/envelope-commands.ts'
+import type { LeasedRecipient } from '../../../src/mail/message.ts'
+import { parseRecipientParameters } from '../../../src/smtpd/dialogue/esmtp-parameters.ts'
 
 const DSN = new Map([['DSN', '']])
 

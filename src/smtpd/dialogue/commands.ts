@@ -1,5 +1,5 @@
 /** Table of the SMTP commands (RFC 5321 §4.1.1, RFC 1985, RFC 3030, RFC 3207, RFC 4954) with Postfix's XCLIENT and XFORWARD, and the replies to unknown ones. */
-import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import type { Chunk } from './chunk-sequence.ts'
 import type { CommandName } from './command-stats.ts'
 import * as replies from './replies.ts'

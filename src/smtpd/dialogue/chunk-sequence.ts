@@ -2,7 +2,7 @@
  * The BDAT commands of one mail transaction (RFC 3030): syntax, order and size. The octets of a refused chunk are skipped, so that
  * client and server stay in step; after a refusal, all chunks are refused until LAST or RSET (Postfix smtpd bdat_cmd).
  */
-import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import * as replies from './replies.ts'
 
 /** A chunk of content that follows its command. */

@@ -1,9 +1,9 @@
 /** Clients outside mynetworks cannot relay mail unless the configuration allows it. */
 import { describe, expect, test } from 'vitest'
-import { parseTables } from '../../src/config/values/lookup-tables.ts'
-import { MINUTE } from '../../src/system/clock.ts'
-import type { Lookup, MxRecord } from '../../src/system/net.ts'
-import { openSmtpd, OUTSIDER } from '../support/smtpd-harness.ts'
+import { parseTables } from '../../../src/config/values/lookup-tables.ts'
+import { MINUTE } from '../../../src/system/clock.ts'
+import type { Lookup, MxRecord } from '../../../src/system/net.ts'
+import { openSmtpd, OUTSIDER } from '../../support/smtpd-harness.ts'
 
 const BATTERY = [
   ['MAIL FROM:<spam@out.example>', 'RCPT TO:<victim@far.example>'],

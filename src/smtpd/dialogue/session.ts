@@ -2,12 +2,12 @@
  * State of one SMTP session (RFC 5321 §3 and §4.1). It takes command lines and returns replies, each with the action to take
  * after it. It has no socket: the connection sends the replies and takes the actions.
  */
-import type { EhloKeyword } from '../config/values/values.ts'
-import { isInternational } from '../mail/address.ts'
-import type { SmtpReply } from '../mail/smtp-reply.ts'
-import type { Acceptance, SmtpClient, Submission } from '../queue/intake/acceptor.ts'
-import type { Origin } from '../queue/intake/share-key.ts'
-import type { ClientName } from '../mail/client-name.ts'
+import type { EhloKeyword } from '../../config/values/values.ts'
+import { isInternational } from '../../mail/address.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { Acceptance, SmtpClient, Submission } from '../../queue/intake/acceptor.ts'
+import type { Origin } from '../../queue/intake/share-key.ts'
+import type { ClientName } from '../../mail/client-name.ts'
 import { ChunkSequence, type Chunk } from './chunk-sequence.ts'
 import { parseMail, parseRecipient, parseVerify, splitVerify, type ArgumentRules } from './command-arguments.ts'
 import { argumentOf, commandOf, unknownCommand, verbOf, type Answer, type Command, type CommandHandler, type Response } from './commands.ts'
@@ -290,7 +290,8 @@ export class Session implements CommandHandler {
     const parsed = parseVerify(split, settings.myorigin)
     if ('refusal' in parsed) return this.#reports.notParsed('VRFY', parsed)
     const { address, path } = parsed.value
-    if (!this.#identity.mayRelay && !access.isOpen(address)) return this.#reports.refused('VRFY', replies.relayDenied(path), { recipient: address })
+    if (!this.#identity.mayRelay && !access.isOpen(address))
+      return this.#reports.refused('VRFY', replies.relayDenied(path), { recipient: address })
     return { reply: replies.notVerified(text) }
   }
 

@@ -1,7 +1,7 @@
 /** Parses the arguments of MAIL, RCPT (RFC 5321 §4.1.1) and VRFY: path and ESMTP parameters. Pure; the session decides what to do. */
-import { isInternational } from '../mail/address.ts'
-import { parseAddress, parsePath, splitPath, type PathAddress } from '../mail/address-path.ts'
-import type { SmtpReply } from '../mail/smtp-reply.ts'
+import { isInternational } from '../../mail/address.ts'
+import { parseAddress, parsePath, splitPath, type PathAddress } from '../../mail/address-path.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import {
   parseMailParameters,
   parseRecipientParameters,

@@ -1,5 +1,5 @@
 /** The replies of the SMTP server. Texts are Postfix's where Postfix has the same reply (smtpd.c). */
-import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 
 export const reply = (code: number, status: string | undefined, text: string): SmtpReply => ({ code, status, text })
 

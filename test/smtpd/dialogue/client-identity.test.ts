@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { defaultConfig } from '../../src/config/load.ts'
-import { ClientIdentity, type ListenerRules } from '../../src/smtpd/client-identity.ts'
-import { ClientCounts, ClientLimits } from '../../src/smtpd/client-limits.ts'
-import { RelayPolicy } from '../../src/smtpd/relay-policy.ts'
-import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { defaultConfig } from '../../../src/config/load.ts'
+import { ClientIdentity, type ListenerRules } from '../../../src/smtpd/dialogue/client-identity.ts'
+import { ClientCounts, ClientLimits } from '../../../src/smtpd/dialogue/client-limits.ts'
+import { RelayPolicy } from '../../../src/smtpd/dialogue/relay-policy.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 const { config } = defaultConfig('relay.example')
 const rules = { settings: config, access: new RelayPolicy(config), limits: new ClientLimits(config, new ClientCounts(new VirtualClock())) }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { defaultConfig } from '../../src/config/load.ts'
-import { RelayPolicy } from '../../src/smtpd/relay-policy.ts'
-import { ClientCounts, ClientLimits } from '../../src/smtpd/client-limits.ts'
-import type { Response } from '../../src/smtpd/commands.ts'
-import { Session } from '../../src/smtpd/session.ts'
-import { Events } from '../../src/telemetry/events.ts'
-import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { defaultConfig } from '../../../src/config/load.ts'
+import { RelayPolicy } from '../../../src/smtpd/dialogue/relay-policy.ts'
+import { ClientCounts, ClientLimits } from '../../../src/smtpd/dialogue/client-limits.ts'
+import type { Response } from '../../../src/smtpd/dialogue/commands.ts'
+import { Session } from '../../../src/smtpd/dialogue/session.ts'
+import { Events } from '../../../src/telemetry/events.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 const { config } = defaultConfig('relay.example')
 

@@ -3,9 +3,9 @@
  * NOTIFY and ORCPT (RFC 3461), HOLDFOR and HOLDUNTIL (RFC 4865), BY (RFC 2852), MT-PRIORITY (RFC 6710). Those of the last four may occur once; an unknown name is
  * refused. Decides which of the times are granted.
  */
-import type { Config } from '../config/options.ts'
-import type { Envelope, EnvelopeRecipient, Notify } from '../mail/envelope.ts'
-import type { SmtpReply } from '../mail/smtp-reply.ts'
+import type { Config } from '../../config/options.ts'
+import type { Envelope, EnvelopeRecipient, Notify } from '../../mail/envelope.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import {
   BY_MODES,
   isReturned,
@@ -16,8 +16,8 @@ import {
   type DeliverBy,
   type Moment,
   type NamedTime,
-} from '../mail/message-times.ts'
-import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
+} from '../../mail/message-times.ts'
+import { SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { badParameter, DSN_DISABLED, HELD_NOTICE, NEEDS_AUTH, reply, unsupported } from './replies.ts'
 
 export interface MailParameters extends Pick<Envelope, 'ret' | 'envid' | 'smtputf8' | 'body' | 'release'> {

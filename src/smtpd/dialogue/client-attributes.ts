@@ -3,9 +3,9 @@
  * XCLIENT_README and XFORWARD_README). Values are xtext (RFC 3461 §4). A command with one bad attribute is refused as a whole.
  */
 import { isIPv4, isIPv6 } from 'node:net'
-import { canonicalAddress } from '../config/values/networks.ts'
-import { maskControls } from '../mail/smtp-reply.ts'
-import type { UpstreamMessage } from '../mail/client-name.ts'
+import { canonicalAddress } from '../../config/values/networks.ts'
+import { maskControls } from '../../mail/smtp-reply.ts'
+import type { UpstreamMessage } from '../../mail/client-name.ts'
 import type { Parsed } from './esmtp-parameters.ts'
 import { UNKNOWN } from './peer-name.ts'
 import { badParameter } from './replies.ts'

@@ -1,8 +1,8 @@
 /** The extensions that a session announces in its reply to EHLO, in Postfix's order. */
-import type { Config } from '../config/options.ts'
-import { formatInstant } from '../mail/message-times.ts'
-import { SECOND, type WallTime } from '../system/clock.ts'
-import type { EhloKeyword } from '../config/values/values.ts'
+import type { Config } from '../../config/options.ts'
+import { formatInstant } from '../../mail/message-times.ts'
+import { SECOND, type WallTime } from '../../system/clock.ts'
+import type { EhloKeyword } from '../../config/values/values.ts'
 import { XCLIENT_KEYWORD, XFORWARD_KEYWORD } from './client-attributes.ts'
 import { shortestBy, type TimeSettings } from './esmtp-parameters.ts'
 

@@ -1,8 +1,8 @@
 /** A request for a priority (MT-PRIORITY, RFC 6710): which class and priority the message gets, and the reply to MAIL. */
-import { LookupFailed } from '../rewriting/lookup-table.ts'
-import type { SmtpReply } from '../mail/smtp-reply.ts'
-import type { ClassChoice, ClassFacts, GrantedPriority } from '../queue/intake/class-choice.ts'
-import type { Events } from '../telemetry/events.ts'
+import { LookupFailed } from '../../rewriting/lookup-table.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { ClassChoice, ClassFacts, GrantedPriority } from '../../queue/intake/class-choice.ts'
+import type { Events } from '../../telemetry/events.ts'
 import { NO_CLASS_NOW, otherPriority, SENDER_OK } from './replies.ts'
 
 export type PriorityChoice = Pick<ClassChoice, 'hasPriorities' | 'granted'>

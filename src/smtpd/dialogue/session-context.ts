@@ -1,8 +1,8 @@
 /** Settings and parts that all sessions of an SMTP server share. */
-import type { Config } from '../config/options.ts'
-import type { SmtpReply } from '../mail/smtp-reply.ts'
-import type { Origin } from '../queue/intake/share-key.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Config } from '../../config/options.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import type { Origin } from '../../queue/intake/share-key.ts'
+import type { Clock } from '../../system/clock.ts'
 import type { CommandStatsSettings } from './command-stats.ts'
 import type { EtrnSettings } from './etrn-policy.ts'
 import type { ExtensionFacts } from './extensions.ts'
