@@ -42,6 +42,7 @@ const LAYERS = [
   'store/memory',
   'store/postgres/session',
   'store/postgres/writing',
+  'store/postgres/committing',
   'store/postgres/search',
   'store/postgres/departed',
   'store/postgres/moving',

@@ -33,11 +33,11 @@ import { ReadingSession } from './session/reading-session.ts'
 import type { DatabaseState } from '../membership/database-state.ts'
 import { watchDatabase } from './database-watch.ts'
 import { VACUUM_FROM, vacuumTables } from './vacuum.ts'
-import { RecentMail } from './writing/recent-mail.ts'
+import { RecentMail } from './committing/recent-mail.ts'
 import type { WritingEvent } from '../membership/writing-events.ts'
 import { KEPT_FOR } from './writing/tally-query.ts'
 
-export { RecentMail } from './writing/recent-mail.ts'
+export { RecentMail } from './committing/recent-mail.ts'
 
 interface PostgresOptions extends QueueDatabase {
   readonly labels: NodeLabels

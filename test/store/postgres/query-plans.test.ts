@@ -10,7 +10,7 @@ import { listedWhole, wholeRecipients } from '../../../src/store/postgres/whole-
 import * as membership from '../../../src/store/postgres/membership-queries.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'
 import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
-import { knownMessages, stateAfter } from '../../../src/store/postgres/writing/doubt.ts'
+import { knownMessages, stateAfter } from '../../../src/store/postgres/committing/doubt.ts'
 import * as moving from '../../../src/store/postgres/moving/move-queries.ts'
 import { AUDIT_TEXTS } from '../../../src/store/records/audit-records.ts'
 import { ROUND_TEXTS } from '../../../src/store/records/operation-round.ts'

@@ -10,8 +10,8 @@ import { fenceWithKeys } from '../session/node-queries.ts'
 import { failureKind, type FailureKind } from '../session/sql-errors.ts'
 import { leavesTrace } from '../session/call-traces.ts'
 import { isAlone, keysOf, type WriteCall, type WriteMethod } from './call-batching.ts'
-import type { WantedTypes } from './transaction-events.ts'
-import { Transaction, type Send, type Sent } from './write-transaction.ts'
+import type { WantedTypes } from '../writing/transaction-events.ts'
+import { Transaction, type Send, type Sent } from '../writing/write-transaction.ts'
 
 /** Maximum number of calls in one transaction. */
 export const BATCH = 128

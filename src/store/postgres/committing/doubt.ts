@@ -7,10 +7,10 @@ import { recordCall } from '../../records/records.ts'
 import { int8s } from '../session/arrays.ts'
 import type { Statements } from '../session/database-connection.ts'
 import { recipientRange } from '../../sql/id-ranges.ts'
-import type { OwnLeases } from './own-leases.ts'
-import * as sql from './queries.ts'
+import type { OwnLeases } from '../writing/own-leases.ts'
+import * as sql from '../writing/queries.ts'
 import { endedLeases, newMessages } from '../session/call-traces.ts'
-import { markedBatch } from './outbox-queries.ts'
+import { markedBatch } from '../writing/outbox-queries.ts'
 import type { WriteCall } from './call-batching.ts'
 
 /** Messages that were queued: in the queue, gone, or between this queue and another one. */
