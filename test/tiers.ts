@@ -30,6 +30,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/mutants/**/*.test.ts',
   'test/types/**/*.test.ts',
   'test/upgrade/{delivered,surface,upgrade}.test.ts',
+  'test/outputs/*.test.ts',
   'test/release/release.test.ts',
   'test/simulator/{rate-limits,retry-guide}.test.ts',
   'test/bounce/dsn-properties.test.ts',
