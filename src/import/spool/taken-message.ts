@@ -7,7 +7,7 @@ import { isInternational, quoteLocalPart } from '../../mail/address.ts'
 import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import { fieldsOf } from '../../mail/headers.ts'
 import { EXPANDED, LOOPING, RECIPIENTS_PER_MESSAGE, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
-import { NOT_SHOWN, shownFieldsIn } from '../../mail/mime/shown-fields.ts'
+import { keptMessageId, NOT_SHOWN, shownFieldsIn } from '../../mail/mime/shown-fields.ts'
 import { maskControls, type DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { lifetimeOf } from '../../queue/intake/intake.ts'
 import { inChunks } from '../../store/chunks.ts'
@@ -168,10 +168,7 @@ function destinationOf({ address, alias }: EnvelopeRecipient, sender: string, ru
   return alias === 'expanded' ? EXPANDED : LOOPING
 }
 
-/** In characters (RFC 5322 §2.1.1). */
-const MESSAGE_ID_LIMIT = 998
-
 function messageIdOf(content: Buffer): string | undefined {
-  for (const { name, value } of fieldsOf(content)) if (name === 'message-id') return maskControls(value).slice(0, MESSAGE_ID_LIMIT)
+  for (const { name, value } of fieldsOf(content)) if (name === 'message-id') return keptMessageId(value)
   return undefined
 }

@@ -1,5 +1,5 @@
-/** Subject and From of a message as people read them: decoded (RFC 2047), without control characters, at most 200 characters. */
-import { CONTROLS } from '../smtp-reply.ts'
+/** Fields of a message that are kept beside it: the Message-Id, and Subject and From as people read them, decoded (RFC 2047), at most 200 characters. */
+import { CONTROLS, maskControls } from '../smtp-reply.ts'
 import { fieldsOf } from '../headers.ts'
 import type { Message } from '../message.ts'
 import { decodedField } from './encoded-text.ts'
@@ -8,6 +8,12 @@ import { decodedField } from './encoded-text.ts'
 const LONGEST = 200
 /** Maximum number of characters that are decoded. An encoded word has at least a fourth of its length as text, mostly. */
 const MOST_READ = 1_600
+
+/** Maximum number of characters of a Message-Id that are kept, for the log and for threading: those of a line (RFC 5322 §2.1.1). */
+const MESSAGE_ID_LIMIT = 998
+
+/** A Message-Id as it is kept. */
+export const keptMessageId = (value: string): string => maskControls(value).slice(0, MESSAGE_ID_LIMIT)
 
 /** Values of the fields, unfolded; undefined for an absent one. */
 export interface GivenFields {

@@ -21,18 +21,18 @@ import { MessageLookups } from './message-lookups.ts'
 import type { Additions } from './missing-fields.ts'
 import { StoreUnavailable } from '../../store/queue-store.ts'
 import { WRITE_ERROR, type NewIdentity } from './intake.ts'
+import type { ContentChecks, Handling } from './arriving-content.ts'
 import {
   MessageReceiver,
   type Acceptance,
-  type ContentChecks,
   type KeepRequest,
-  type Handling,
   type IntakePort,
   type ReceiverFacts,
   type MessageReceiverDeps,
 } from './message-receiver.ts'
 
-export type { Acceptance, Handling } from './message-receiver.ts'
+export type { Acceptance } from './message-receiver.ts'
+export type { Handling } from './arriving-content.ts'
 export type { LocalUser, SmtpClient } from './received-header.ts'
 
 /** A submission: the envelope of a message, and the client or user who submitted it. */

@@ -1,21 +1,16 @@
 /**
- * Receives one message: completes the header, splits the content into chunks, and stages long content while the client sends it.
+ * Receives one message: has its content pass the steps of arriving mail, splits it into chunks, and stages long content while the client sends it.
  * The message is queued when `end` commits it, and not before.
  */
-import { isAscii } from 'node:buffer'
-import type { Completion } from '../../mail/header-addresses.ts'
 import type { Envelope } from '../../mail/envelope.ts'
-import { NOT_SHOWN, shownFields, type ShownFields } from '../../mail/mime/shown-fields.ts'
-import { maskControls, type SmtpReply } from '../../mail/smtp-reply.ts'
-import type { ContentEntry, ContentStep } from '../../mail/content-step.ts'
-import { EditedHeader, type ReadFields } from '../../mail/edited-header.ts'
-import { CheckedContent, NO_VERDICT, redirected, type CheckReport, type ContentRules, type Verdict } from '../../checks/checked-content.ts'
+import type { SmtpReply } from '../../mail/smtp-reply.ts'
+import { NO_VERDICT, redirected, type Verdict } from '../../checks/checked-content.ts'
 import { LookupFailed } from '../../rewriting/lookup-table.ts'
+import { ArrivingContent, type ArrivingFacts, type ArrivingLimits } from './arriving-content.ts'
 import { WRITE_ERROR, type Intake } from './intake.ts'
 import { LOOKUP_FAILED } from './message-lookups.ts'
 import { releasedAt, type Message } from '../../mail/message.ts'
 import type { MessageTimes } from '../../mail/message-times.ts'
-import { missingFields, type Additions } from './missing-fields.ts'
 import type { Charged, SubmittedMail } from './quotas.ts'
 import type { ClassChoice } from './class-choice.ts'
 import type { NamedShares, Origin } from './share-key.ts'
@@ -23,7 +18,6 @@ import { StagedContent } from './staged-content.ts'
 import { RequestRepeated } from '../../store/records/audit-log.ts'
 import type { NewMessage } from '../../store/new-message.ts'
 import { OutcomeUnknown, StoreUnavailable } from '../../store/queue-store.ts'
-import type { ArrivingMessage } from '../../dkim/message-signing.ts'
 import { withPrepended } from '../../dkim/stored-signature.ts'
 
 /** Result of a submission. */
@@ -41,47 +35,17 @@ export type IntakePort = Pick<
   'begin' | 'stageFrom' | 'stage' | 'unstage' | 'admit' | 'admitHeld' | 'charge' | 'chargeDiscarded' | 'settled' | 'take'
 >
 
-interface ReceiverLimits {
-  /** Maximum octets of a header field (header_size_limit). */
-  readonly headerField: number
-  readonly hops: number
-  /** Lower-case names of the header fields to remove. */
-  readonly dropped: ReadonlySet<string>
-  /** Whether Subject and From are kept (queue_index_headers). */
-  readonly keepsTexts: boolean
-  /** Lower-case names of the fields that are keys of quotas or shares. */
-  readonly read: ReadonlySet<string>
-}
-
-/** Treatment of a message that access restrictions of its session ask for (Postfix access(5)). */
-export interface Handling extends Readonly<Verdict> {
-  /** Header fields to add before all others, without line ends. */
-  readonly prepended: readonly string[]
-}
-
-export interface ReceiverFacts {
+export interface ReceiverFacts extends ArrivingFacts {
   readonly identity: ReturnType<Intake['begin']>
   readonly envelope: Envelope
   /** The envelope before rewriting. */
   readonly given: { readonly sender: string; readonly recipients: number }
   /** The times that the client has named. */
   readonly times: MessageTimes
-  /** The Received field of this relay. */
-  readonly trace: string
   /** Maximum size of the content in bytes; 0 for no limit. */
   readonly sizeLimit: number
   /** Size that the client declared (RFC 1870), in bytes; 0 for none. */
   readonly declaredSize: number
-  /** Fields to add when they are missing; null when the mail is not local. */
-  readonly additions: Additions | null
-  /** Completes the addresses of the header; null when the mail is not local. */
-  readonly completion: Completion | null
-  /** Signs the message; null when it gets no signature. */
-  readonly signing: ArrivingMessage | null
-  /** Checks of the content; null without any. */
-  readonly checks: ContentChecks | null
-  /** Null for ordinary treatment. */
-  readonly handling: Handling | null
   /** Decides about the class; null without classes. */
   readonly classes: ClassChoice | null
   /** Class of the listener; empty for none. */
@@ -94,15 +58,9 @@ export interface ReceiverFacts {
 /** Returns the request that queues a message, which is kept with it, when the content is complete. */
 export type KeepRequest = (messageId: string | undefined, ofClass: string | undefined) => NonNullable<NewMessage['request']>
 
-/** Checks of one message. */
-export interface ContentChecks {
-  readonly rules: ContentRules<'body'>
-  readonly report: Pick<CheckReport, 'took' | 'warn'>
-}
-
 export interface MessageReceiverDeps {
   readonly intake: IntakePort
-  readonly limits: ReceiverLimits
+  readonly limits: ArrivingLimits & { readonly hops: number }
   readonly shares: NamedShares
   /** Records that a message is discarded. */
   readonly discarded: (facts: ReceiverFacts, messageId: string | undefined) => void
@@ -114,14 +72,6 @@ export interface MessageReceiverDeps {
 
 export const TOO_BIG: SmtpReply = { code: 552, status: '5.3.4', text: 'Error: message file too big' }
 const TOO_MANY_HOPS: SmtpReply = { code: 554, status: '5.4.0', text: 'Error: too many hops' }
-
-/**
- * Maximum number of Message-Id characters that are kept, for the log and for threading: the maximum line length of RFC 5322
- * §2.1.1.
- */
-const MESSAGE_ID_LIMIT = 998
-/** Maximum number of characters of a header field that is the key of a quota or a share. */
-const KEY_LIMIT = 255
 
 type Progress =
   | { readonly kind: 'receiving' }
@@ -135,22 +85,14 @@ export class MessageReceiver {
   readonly #deps: MessageReceiverDeps
   readonly #content: StagedContent
   #progress: Progress = { kind: 'receiving' }
-  readonly #header: EditedHeader<'body'>
-  /** The first step of the content. */
-  readonly #entry: ContentEntry
-  #messageId: string | undefined
-  #texts: ShownFields = NOT_SHOWN
+  /** The steps of the content. */
+  readonly #arriving: ArrivingContent
   #class: string | undefined
   #received = 0
-  /** A byte above 127 was received. */
-  #eightBit = false
-  /** Examines the content; null without checks. */
-  readonly #checked: CheckedContent<'body'> | null
 
   constructor(facts: ReceiverFacts, deps: MessageReceiverDeps) {
     this.#facts = facts
     this.#deps = deps
-    const { dropped, headerField: fieldLimit, keepsTexts: readsTexts, read } = deps.limits
     this.#content = new StagedContent({
       intake: deps.intake,
       id: facts.identity.id,
@@ -158,32 +100,13 @@ export class MessageReceiver {
       refuse: (reply) => this.refuse(reply),
       failed: (error) => this.#failed(error),
     })
-    const last = signed(facts.signing, this.#queuedContent())
-    for (const field of facts.handling?.prepended ?? []) last.header(Buffer.from(`${field}\r\n`))
-    this.#header = new EditedHeader(
-      { dropped, fieldLimit, readsTexts, completion: facts.completion, request: facts.classes?.header ?? undefined, read },
-      last,
-      (fields) => this.#endHeader(fields),
-    )
-    this.#checked = facts.checks === null ? null : new CheckedContent(facts.checks.rules, this.#report(facts.checks), this.#header)
-    this.#entry = this.#checked ?? this.#header
-    const keepTrace = (bytes: Buffer): void => this.#content.add(bytes)
-    if (this.#checked === null) keepTrace(Buffer.from(facts.trace))
-    else this.#checked.trace(facts.trace, keepTrace)
-  }
-
-  #report({ report }: ContentChecks): CheckReport {
-    return { ...report, refuse: (reply) => this.#refuse(reply, true) }
-  }
-
-  /** The last step: adds what is left to the content that will be queued. */
-  #queuedContent(): ContentStep<'body'> {
-    const keep = (bytes: Buffer): undefined => {
-      if (this.#isOver || bytes.length === 0) return
-      this.#eightBit ||= !isAscii(bytes)
-      this.#content.add(bytes)
-    }
-    return { permits: 'body', header: keep, insert: keep, beginBody: keep, body: keep, end: () => undefined }
+    this.#arriving = new ArrivingContent(facts, {
+      limits: deps.limits,
+      keep: (bytes) => this.#content.add(bytes),
+      isWanted: () => !this.#isOver,
+      refuse: (reply) => this.#refuse(reply, true),
+      headerEnds: (hops) => this.#requireFewHops(hops),
+    })
   }
 
   /** Octets of the content received so far, without the Received field. */
@@ -197,7 +120,7 @@ export class MessageReceiver {
 
   /** The Message-Id, as received or as added; undefined before the end of the header, and without one. */
   get messageId(): string | undefined {
-    return this.#messageId
+    return this.#arriving.messageId
   }
 
   /**
@@ -247,7 +170,7 @@ export class MessageReceiver {
    * before; nothing is then queued.
    */
   async end(): Promise<Acceptance> {
-    await this.#entry.end()
+    await this.#arriving.end()
     await this.#content.staging
     const outcome = this.#isOver ? undefined : await this.#commit()
     if (outcome !== undefined) return outcome
@@ -274,26 +197,16 @@ export class MessageReceiver {
     const { sizeLimit } = this.#facts
     if (sizeLimit > 0 && this.#received > sizeLimit) this.refuse(TOO_BIG)
     else {
-      const waits = this.#entry.write(piece)
-      this.#requireFewHops()
+      const waits = this.#arriving.write(piece)
+      this.#requireFewHops(this.#arriving.hops)
       return waits
     }
     return undefined
   }
 
   /** Refuses a message that has passed too many relays (hopcount_limit). */
-  #requireFewHops(): void {
-    if (1 + this.#header.fields.hops >= this.#deps.limits.hops) this.refuse(TOO_MANY_HOPS)
-  }
-
-  /** Returns the fields that the header lacks. */
-  #endHeader({ names, messageId, subject, from }: ReadFields): string {
-    this.#requireFewHops()
-    const { additions } = this.#facts
-    const missing = additions === null ? null : missingFields(additions, names)
-    this.#messageId = missing?.messageId ?? (messageId === undefined ? undefined : maskControls(messageId).slice(0, MESSAGE_ID_LIMIT))
-    if (this.#deps.limits.keepsTexts) this.#texts = shownFields({ subject, from: from ?? missing?.from })
-    return missing?.text ?? ''
+  #requireFewHops(hops: number): void {
+    if (hops >= this.#deps.limits.hops) this.refuse(TOO_MANY_HOPS)
   }
 
   /** Returns undefined when the message is refused. */
@@ -324,7 +237,7 @@ export class MessageReceiver {
   /** Throws LookupFailed. */
   #chosenClass(): string | undefined {
     const { classes, listenerClass, envelope } = this.#facts
-    return classes?.classOf({ ...this.#origin, listenerClass, asked: envelope.class ?? this.#header.fields.asked })
+    return classes?.classOf({ ...this.#origin, listenerClass, asked: envelope.class ?? this.#arriving.asked })
   }
 
   get #origin(): Origin {
@@ -334,18 +247,13 @@ export class MessageReceiver {
 
   /** The origin that decides about the share. */
   get #sharing(): Origin {
-    return this.#deps.shares.known(this.#origin, this.#keyFields)
-  }
-
-  /** The header fields that are keys of quotas or shares. */
-  get #keyFields(): ReadonlyMap<string, string> {
-    return new Map([...this.#header.fields.read].map(([name, value]) => [name, maskControls(value).slice(0, KEY_LIMIT)]))
+    return this.#deps.shares.known(this.#origin, this.#arriving.keyFields)
   }
 
   get #submitted(): SubmittedMail {
     const { given, times } = this.#facts
     return {
-      origin: { ...this.#origin, sender: given.sender, class: this.#class, fields: this.#keyFields },
+      origin: { ...this.#origin, sender: given.sender, class: this.#class, fields: this.#arriving.keyFields },
       recipients: given.recipients,
       expires: times.expires,
     }
@@ -355,6 +263,7 @@ export class MessageReceiver {
     const { identity, envelope, submitter, signing } = this.#facts
     const times = heldTimes(this.#facts.times, charged)
     const { client, saslUsername } = submitter
+    const { texts } = this.#arriving
     const queued: Message = {
       id: identity.id,
       createdAt: identity.arrivedAt,
@@ -366,10 +275,10 @@ export class MessageReceiver {
       envid: envelope.envid,
       smtputf8: envelope.smtputf8 ?? false,
       // By the content: clients declare BODY=7BIT for 8-bit content, and the reverse (RFC 6152 §3).
-      bodyType: this.#eightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
-      messageId: this.#messageId,
-      subject: this.#texts.subject,
-      fromHeader: this.#texts.fromHeader,
+      bodyType: this.#arriving.isEightBit ? '8bitmime' : envelope.body === undefined ? undefined : '7bit',
+      messageId: this.#arriving.messageId,
+      subject: texts.subject,
+      fromHeader: texts.fromHeader,
       client: client === null ? undefined : `${client.name}[${client.address}]`,
       saslUsername,
       maxAttempts: envelope.maxAttempts,
@@ -381,7 +290,7 @@ export class MessageReceiver {
     const recipients = redirect === undefined ? envelope.recipients : redirected(envelope.recipients, redirect)
     try {
       const message = signing === null ? queued : withPrepended(queued, await signing.end(releasedAt(queued)))
-      const request = this.#facts.keep?.(this.#messageId, this.#class)
+      const request = this.#facts.keep?.(this.#arriving.messageId, this.#class)
       await this.#deps.intake.take({
         message,
         recipients,
@@ -404,7 +313,7 @@ export class MessageReceiver {
 
   /** Treatment that the session and the content ask for. An address that the content asks for takes precedence. */
   get #verdict(): Readonly<Verdict> {
-    const [session, content] = [this.#facts.handling ?? NO_VERDICT, this.#checked?.verdict ?? NO_VERDICT]
+    const [session, content] = [this.#facts.handling ?? NO_VERDICT, this.#arriving.verdict]
     return {
       hold: session.hold || content.hold,
       discard: session.discard || content.discard,
@@ -425,7 +334,7 @@ export class MessageReceiver {
       else this.#failed(error)
       return undefined
     }
-    this.#deps.discarded(this.#facts, this.#messageId)
+    this.#deps.discarded(this.#facts, this.#arriving.messageId)
     await this.abandon()
     return this.#queued
   }
@@ -457,23 +366,3 @@ function heldTimes(times: MessageTimes, charged: ChargedMail | undefined): Messa
 
 const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-
-/** Adds the digest of what is queued to a step. */
-function signed(signing: ArrivingMessage | null, next: ContentStep<'body'>): ContentStep<'body'> {
-  if (signing === null) return next
-  return {
-    ...next,
-    header: (bytes) => {
-      signing.header(bytes)
-      next.header(bytes)
-    },
-    insert: (field) => {
-      signing.header(field)
-      next.insert(field)
-    },
-    body: (bytes) => {
-      signing.body(bytes)
-      return next.body(bytes)
-    },
-  }
-}
