@@ -29,6 +29,12 @@ export const EXPANDED: DestinationName = 'expanded:'
 /** Destination of aliases that lead back to themselves. No mail is sent there; deliveries are failures. */
 export const LOOPING: DestinationName = 'looping:'
 
+/** Destination of an alias to which nothing is sent; null for other recipients. */
+export function aliasDestination({ alias }: Pick<EnvelopeRecipient, 'alias'>): DestinationName | null {
+  if (alias === undefined) return null
+  return alias === 'expanded' ? EXPANDED : LOOPING
+}
+
 export const isOfAliases = (destination: DestinationName): boolean => destination === EXPANDED || destination === LOOPING
 
 /** True for a destination whose deliveries are relays to a next hop, and not final. */

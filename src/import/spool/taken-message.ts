@@ -6,7 +6,7 @@ import { parseAddress } from '../../mail/address-path.ts'
 import { isInternational, quoteLocalPart } from '../../mail/address.ts'
 import type { EnvelopeRecipient } from '../../mail/envelope.ts'
 import { fieldsOf } from '../../mail/headers.ts'
-import { EXPANDED, LOOPING, RECIPIENTS_PER_MESSAGE, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
+import { aliasDestination, RECIPIENTS_PER_MESSAGE, type DestinationName, type Message, type MessageId } from '../../mail/message.ts'
 import { keptMessageId, NOT_SHOWN, shownFieldsIn } from '../../mail/mime/shown-fields.ts'
 import { maskControls, type DeliveryStatus } from '../../mail/smtp-reply.ts'
 import { lifetimeOf } from '../../queue/intake/intake.ts'
@@ -163,10 +163,8 @@ class Schedule {
 /** Waits do not grow after this number of steps. */
 const STEPS_UNTIL_CONSTANT = 1000
 
-function destinationOf({ address, alias }: EnvelopeRecipient, sender: string, rules: TakeOverRules): DestinationName {
-  if (alias === undefined) return rules.destinationOf(address, sender)
-  return alias === 'expanded' ? EXPANDED : LOOPING
-}
+const destinationOf = (recipient: EnvelopeRecipient, sender: string, rules: TakeOverRules): DestinationName =>
+  aliasDestination(recipient) ?? rules.destinationOf(recipient.address, sender)
 
 function messageIdOf(content: Buffer): string | undefined {
   for (const { name, value } of fieldsOf(content)) if (name === 'message-id') return keptMessageId(value)

@@ -19,8 +19,7 @@ import type { Events } from '../../telemetry/events.ts'
 import {
   expiryOf,
   startOf,
-  EXPANDED,
-  LOOPING,
+  aliasDestination,
   packRequests,
   queueIdOf,
   recipientId,
@@ -376,12 +375,6 @@ export class Intake {
 
 /** The mail of a message on hold, or of a scheduled one, that enters the active queue. */
 const NO_MAIL: ReadonlyMap<DestinationName, number> = new Map()
-
-/** Destination of an alias to which nothing is sent; null for other recipients. */
-function aliasDestination({ alias }: EnvelopeRecipient): DestinationName | null {
-  if (alias === undefined) return null
-  return alias === 'expanded' ? EXPANDED : LOOPING
-}
 
 type Accepted = Extract<Published, { readonly kind: 'accepted' }>
 
