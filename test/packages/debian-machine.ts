@@ -39,6 +39,8 @@ export class DebianMachine {
       if (child.exitCode !== null) throw new Error(`systemd-nspawn ended with ${child.exitCode}`)
       return machine.#leader() !== undefined && /^(?:running|degraded)/.test((await machine.run('systemctl is-system-running')).stdout)
     })
+    // sudo looks the name of the machine up, and tells root by mail when it cannot.
+    await machine.must('echo "127.0.1.1 $(hostname)" >> /etc/hosts')
     return machine
   }
 

@@ -105,7 +105,7 @@ describe.skipIf(reason !== null)(
       await machine.must('systemd-run --quiet --unit=sink deferd sink --listen 127.0.0.1:2526')
       // A mail that finds no sink is deferred for five minutes.
       await machine.until(async () => (await greeting(2526).catch(() => '')).startsWith('220 '))
-      for (const typed of installCommands('Debian package', host)) await machine.must(`cd /root && { ${typed} </dev/null; }`)
+      for (const typed of installCommands('Debian package', host)) await machine.must(`cd /root && { ${typed}; } </dev/null`)
       await machine.until(async () => (await machine.must('journalctl --unit=sink --output=cat')).includes('you@example.net'))
       await machine.must('systemctl stop sink && sed -i /^relayhost/d /etc/deferd/deferd.toml && systemctl restart deferd')
     })
