@@ -1,15 +1,18 @@
 /**
- * Mail through whole daemons: one node on PostgreSQL beside a daemon on SQLite, and one relayhost for the mail of several nodes.
+ * Mail through whole daemons: one node on PostgreSQL beside a daemon on SQLite, a node with a synchronous standby beside one without, and one
+ * relayhost for the mail of several nodes.
  */
 import { KEPT } from '../cases.ts'
+import type { Duration } from '../../../src/system/clock.ts'
 import type { BenchDaemon } from '../figures/bench-daemon.ts'
+import { ratios } from '../figures/beside-postfix.ts'
 import type { Figure } from '../figures/figure.ts'
 import type { Part, Setting } from '../figures/subject.ts'
 import { startDaemon } from '../figures/bench-daemon.ts'
 import { measureAll, type Bench } from '../load.ts'
 import { startSink } from '../sink.ts'
 import { rotated, type Measure } from '../statistics.ts'
-import { startBenchServer } from './bench-server.ts'
+import { follow, startBenchServer } from './bench-server.ts'
 import { shared, startNode } from './bench-node.ts'
 
 const WARM_UP = 4_000
@@ -34,17 +37,56 @@ export const RELAY: Part = {
     const sqlite = await startDaemon(setting, 'sqlite', settings)
     const postgres = await startNode(setting, 'postgres', server.url(), settings)
     await shared(server, 'postgres', ['postgres'])
-    for (const one of [sqlite, postgres]) await load(bench, [one], setting.sized(WARM_UP))
-    const rates: Record<'sqlite' | 'postgres', number[]> = { sqlite: [], postgres: [] }
-    for (let round = 0; round < setting.rounds; round++)
-      for (const name of rotated(['sqlite', 'postgres'] as const, round))
-        rates[name].push((await load(bench, [name === 'sqlite' ? sqlite : postgres], setting.sized(8_000))).rate)
-    const ratios = rates.postgres.map((rate, round) => rate / (rates.sqlite[round] ?? Number.NaN))
-    return [
-      { name: 'sqlite', unit: 'delivered/s', target: null, values: rates.sqlite },
-      { name: 'postgres', unit: 'delivered/s', target: null, values: rates.postgres },
-      { name: 'postgres ÷ sqlite', unit: '', target: { least: 0.6 }, values: ratios },
-    ]
+    return comparison(setting, { bench, daemons: { sqlite, postgres }, least: 0.6 })
+  },
+}
+
+interface Compared {
+  readonly bench: Bench
+  /** The first one is the unit of the second one. */
+  readonly daemons: Readonly<Record<string, BenchDaemon>>
+  /** Target of the ratio; null for none. */
+  readonly least: number | null
+}
+
+/** Measures two daemons in turns. */
+async function comparison(setting: Setting, { bench, daemons, least }: Compared): Promise<readonly Figure[]> {
+  const rates = Object.entries(daemons).map(([name, daemon]) => ({ name, daemon, values: [] as number[] }))
+  for (const { daemon } of rates) await load(bench, [daemon], setting.sized(WARM_UP))
+  for (let round = 0; round < setting.rounds; round++)
+    for (const { daemon, values } of rotated(rates, round)) values.push((await load(bench, [daemon], setting.sized(8_000))).rate)
+  const [unit, other] = rates
+  if (unit === undefined || other === undefined) throw new Error('two daemons are compared')
+  return [
+    ...rates.map(({ name, values }): Figure => ({ name, unit: 'delivered/s', target: null, values })),
+    {
+      name: `${other.name} ÷ ${unit.name}`,
+      unit: '',
+      target: least === null ? null : { least },
+      values: ratios(other.values, unit.values),
+    },
+  ]
+}
+
+/** Time that bytes take longer between the server and its standby, in each direction. */
+const WAY: Duration = 1
+
+export const STANDBY: Part = {
+  name: 'standby',
+  about: `mail through a node whose commits wait for a synchronous standby, ${WAY} ms away, beside one whose commits do not`,
+  measure: async (setting) => {
+    const server = await startBenchServer(setting, setting.folder)
+    await follow(setting, server, WAY)
+    const bench = await startBench(setting)
+    const start = async (queue_database_durability: 'primary' | 'replicated'): Promise<BenchDaemon> => {
+      const url = await server.createDatabase(queue_database_durability)
+      const settings = { relayhost: `[127.0.0.1]:${bench.sink.port}`, queue_database_durability }
+      const node = await startNode(setting, queue_database_durability, url, settings)
+      await shared(server, queue_database_durability, [queue_database_durability])
+      return node
+    }
+    const daemons = { primary: await start('primary'), replicated: await start('replicated') }
+    return comparison(setting, { bench, daemons, least: null })
   },
 }
 
