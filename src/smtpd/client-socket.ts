@@ -253,6 +253,8 @@ export abstract class ClientSocket implements LineHandler, AdapterHandler {
     this.recorder?.end()
     this.#linger?.cancel()
     this.#reader.close()
+    // The handle of a closed socket outlives two collections of the young heap, and would keep the session with its listeners.
+    this.#socket.removeAllListeners()
     this.ended(!this.#closing)
   }
 }

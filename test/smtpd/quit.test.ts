@@ -1,4 +1,5 @@
 /** The end of a session after QUIT, over TCP. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
@@ -65,4 +66,19 @@ test('a client that does not wait for the reply to QUIT has lost nothing', async
   const client = await openClient(port, 'QUIT\r\n')
   client.resetAndDestroy()
   await expect.poll(kinds).toEqual(['connected', 'disconnected'])
+})
+
+test('a closed socket keeps no listener, and so no session', async () => {
+  const sockets: Socket[] = []
+  const accepted = (message: unknown): void => void sockets.push((message as { readonly socket: Socket }).socket)
+  subscribe('net.server.socket', accepted)
+  onTestFinished(() => void unsubscribe('net.server.socket', accepted))
+  const { port, kinds } = await openServer()
+  const quits = await openClient(port, 'QUIT\r\n')
+  await textOf(quits)
+  const leaves = await openClient(port, 'HELO x\r\n')
+  leaves.resetAndDestroy()
+  await expect.poll(() => kinds().filter((kind) => kind === 'disconnected').length).toBe(2)
+  const listened = sockets.flatMap((socket) => socket.eventNames())
+  expect([sockets.length, listened]).toEqual([2, []])
 })
